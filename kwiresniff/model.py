@@ -1,0 +1,208 @@
+"""The nouns that pass between rooms.
+
+Objects made once per exchange or less are slotted classes. What is made once per packet is a plain tuple,
+because at that rate an object costs more than everything that is done with it.
+
+Packet references: one int. The low 40 bits are the packet's number in its capture file, counted from 1; the
+rest is the index of the file in the order of reading, so with a single file the reference is the number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+Direction: TypeAlias = Literal["request", "response"]
+Outcome: TypeAlias = Literal[
+    "ok", "error", "no_response_expected", "unanswered", "request_missing", "undecoded"
+]
+RecordsMode: TypeAlias = Literal["full", "headers", "skip"]
+Body: TypeAlias = dict[str, Any]
+
+#: One TCP segment as it leaves the capture room:
+#: ``(packet, timestamp_ns, flow, seq, ack, flags, buffer, start, end, missing)``.
+#: ``flow`` is source address, destination address, source port, destination port as raw network-order bytes
+#: (12 bytes for IPv4, 36 for IPv6). The payload is ``buffer[start:end]``; ``missing`` more bytes were on the wire
+#: but are not in the capture (snap length). ``flags`` are the TCP flag bits (FIN 1, SYN 2, RST 4, PSH 8, ACK 16).
+Segment: TypeAlias = tuple[int, int, bytes, int, int, int, bytes, int, int, int]
+
+PACKET_BITS = 40
+PACKET_MASK = (1 << PACKET_BITS) - 1
+
+FIN = 0x01
+SYN = 0x02
+RST = 0x04
+PSH = 0x08
+ACK = 0x10
+
+
+def packet_number(reference: int) -> int:
+    """The 1-based packet number inside its file."""
+    return reference & PACKET_MASK
+
+
+def file_index(reference: int) -> int:
+    """The 0-based index of the file the packet was read from."""
+    return reference >> PACKET_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong with the input, said beside what was understood all the same.
+
+    ``offset`` counts bytes from the start of the frame for a problem inside a frame (the 4-byte length not
+    included), from the start of the file for a problem of the capture. ``details`` are further JSON members.
+    """
+
+    code: str
+    message: str
+    offset: int | None = None
+    path: str = ""
+    packet: int | None = None
+    timestamp_ns: int | None = None
+    details: dict[str, Any] | None = None
+
+
+class Connection:
+    """A TCP connection that speaks Kafka (or TLS), and what has been counted on it.
+
+    ``client`` and ``broker`` are ``ip:port`` texts, IPv6 in brackets. Index 0 of every pair is client to
+    broker, index 1 broker to client.
+    """
+
+    __slots__ = (
+        "broker", "bytes", "client", "client_software", "exchanges", "first_ns", "handshake_rtt_ns",
+        "handshake_seen", "id", "last_ns", "packets", "protocol", "retransmits", "sasl", "skipped_bytes", "tls",
+    )  # fmt: skip
+
+    def __init__(self, id: int, client: str, broker: str) -> None:
+        self.id = id
+        self.client = client
+        self.broker = broker
+        self.protocol = "kafka"
+        self.first_ns = 0
+        self.last_ns = 0
+        self.bytes = [0, 0]
+        self.packets = [0, 0]
+        self.retransmits = [0, 0]
+        self.skipped_bytes = [0, 0]
+        self.handshake_seen = False
+        self.handshake_rtt_ns: int | None = None
+        self.client_software: dict[str, str] | None = None
+        self.sasl: dict[str, Any] | None = None
+        self.tls: dict[str, Any] | None = None
+        self.exchanges: dict[str, int] = {}
+
+
+class Message:
+    """One frame, request or response, without its 4-byte length.
+
+    ``frame`` is header and body as bytes, or None when nobody asked for the body. ``body_offset`` is where the
+    body starts in it. ``first_ns`` and ``last_ns`` are the times of the packets that carried the first byte of
+    the length and the last byte of the frame.
+    """
+
+    __slots__ = (
+        "body", "body_offset", "first_ns", "first_packet", "frame", "header_version", "last_ns", "last_packet",
+        "size_bytes", "version",
+    )  # fmt: skip
+
+    def __init__(
+        self, first_packet: int, first_ns: int, last_packet: int, last_ns: int, size_bytes: int, frame: bytes | None
+    ) -> None:
+        self.first_packet = first_packet
+        self.first_ns = first_ns
+        self.last_packet = last_packet
+        self.last_ns = last_ns
+        self.size_bytes = size_bytes
+        self.frame = frame
+        self.header_version = 0
+        self.body_offset = 0
+        self.version = -1  # the version the body is read as; differs from api_version in a downgraded ApiVersions
+        self.body: Body | None = None
+
+
+class Exchange:
+    """A request and its response, or the one of them that was seen.
+
+    ``api_key`` and ``api_version`` are -1 when the request is missing. ``errors`` holds
+    ``(path, code, name, retriable)`` for every non-zero error code in the response. ``waiting`` names a
+    deliberate wait (``long poll``, ``rebalance``, ``throttled``) or is empty.
+    """
+
+    __slots__ = (
+        "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "outcome",
+        "problems", "request", "response", "waiting",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        connection: Connection,
+        api_key: int,
+        api_version: int,
+        correlation_id: int,
+        client_id: str | None,
+        request: Message | None,
+        response: Message | None,
+    ) -> None:
+        self.connection = connection
+        self.api = ""
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.request = request
+        self.response = response
+        self.outcome: Outcome = "ok"
+        self.errors: list[tuple[str, int, str, bool]] = []
+        self.problems: list[Problem] = []
+        self.waiting = ""
+
+    @property
+    def latency_ns(self) -> int | None:
+        """Last byte of the request to first byte of the response at the capture point, or None."""
+        if self.request is None or self.response is None:
+            return None
+        return self.response.first_ns - self.request.last_ns
+
+
+#: What ``analyze`` yields.
+Event: TypeAlias = Exchange | Connection | Problem
+
+
+@dataclass(slots=True)
+class Node:
+    """One field of an annotated message: where it lies, what it holds, what that means.
+
+    ``offset`` and ``length`` are bytes from the start of the frame; a node made of decompressed bytes has
+    ``derived`` set and its offset counts inside the decompressed data. ``type`` is the wire type as the protocol
+    guide names it, ``STRUCT``, ``ARRAY``, or a record-batch part (``RECORD_BATCH``, ``RECORD``, ``HEADER``, ...).
+    ``value`` is the plain value of a leaf; a container has None there and its ``children``. ``null`` tells a null
+    container from an empty one. ``meaning`` is what a person would want to read beside the value, or empty.
+    """
+
+    name: str
+    type: str
+    offset: int
+    length: int
+    value: Any = None
+    meaning: str = ""
+    null: bool = False
+    derived: bool = False
+    tag: int | None = None
+    problem: str = ""
+    children: list[Node] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Walk:
+    """An annotated message: ``root`` as far as it could be read, ``end`` the offset reached, what was wrong."""
+
+    root: Node
+    end: int
+    problems: list[Problem] = field(default_factory=list)
+
+
+#: ``topic_name(topic_id_text) -> name or None``: what a capture has told about topic ids so far.
+TopicNames: TypeAlias = Callable[[str], "str | None"]

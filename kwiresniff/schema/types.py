@@ -1,0 +1,60 @@
+"""Message definitions as the codec sees them: one message at one version, nothing left to decide.
+
+Sources: KIP-482 (flexible versions), the protocol guide's type names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+#: Wire types a leaf can have, by the protocol guide's names.
+LEAF_TYPES = frozenset(
+    {
+        "BOOLEAN", "INT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "FLOAT64", "UUID",
+        "STRING", "NULLABLE_STRING", "COMPACT_STRING", "COMPACT_NULLABLE_STRING",
+        "BYTES", "NULLABLE_BYTES", "COMPACT_BYTES", "COMPACT_NULLABLE_BYTES",
+        "RECORDS", "COMPACT_RECORDS",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class WireField:
+    """One field at one version.
+
+    ``type`` is a leaf type or ``STRUCT``. With ``array`` the field is an array of that type and ``nullable`` says
+    whether the array may be null; without it ``nullable`` says whether the value itself may be. In a flexible
+    version array counts are UNSIGNED_VARINT of count + 1, else INT32; a nullable STRUCT is led by an INT8, -1 for
+    null and 1 for present. ``tag`` is the tag number of a tagged field or None. ``default`` is the value a tagged
+    field has when it is absent (JSON form; ``[]`` for arrays, None for null, a dict for a struct).
+    ``entity`` is Kafka's entityType (``topicName``, ``groupId``, ``brokerId``, ...) or empty, ``enum`` the name of
+    the enumeration its values belong to (``error_code``, ``acks``, ...) or empty.
+    """
+
+    name: str
+    type: str
+    array: bool = False
+    nullable: bool = False
+    tag: int | None = None
+    default: Any = None
+    fields: tuple[WireField, ...] = ()
+    entity: str = ""
+    enum: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageVersion:
+    """One message at one version; regular ``fields`` stand in wire order, tagged ones come last by tag.
+
+    ``kind`` is ``request``, ``response``, ``header`` or ``data`` (something carried inside a message or stored in
+    a log); ``api_key`` is -1 for the last two. ``flexible`` says that every structure ends with tagged fields.
+    """
+
+    name: str
+    api_key: int
+    kind: str
+    version: int
+    flexible: bool
+    header_version: int
+    fields: tuple[WireField, ...] = field(default=())
