@@ -9,14 +9,12 @@ rest is the index of the file in the order of reading, so with a single file the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 Direction: TypeAlias = Literal["request", "response"]
-Outcome: TypeAlias = Literal[
-    "ok", "error", "no_response_expected", "unanswered", "request_missing", "undecoded"
-]
+Outcome: TypeAlias = Literal["ok", "error", "no_response_expected", "unanswered", "request_missing", "undecoded"]
 RecordsMode: TypeAlias = Literal["full", "headers", "skip"]
 Body: TypeAlias = dict[str, Any]
 
@@ -128,12 +126,13 @@ class Exchange:
 
     ``api_key`` and ``api_version`` are -1 when the request is missing. ``errors`` holds
     ``(path, code, name, retriable)`` for every non-zero error code in the response. ``waiting`` names a
-    deliberate wait (``long poll``, ``rebalance``, ``throttled``) or is empty.
+    deliberate wait (``long poll``, ``rebalance``, ``throttled``) or is empty. ``notes`` is what plugins had to say,
+    each a JSON-ready dict with the ``plugin``'s name.
     """
 
     __slots__ = (
-        "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "outcome",
-        "problems", "request", "response", "waiting",
+        "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "notes",
+        "outcome", "problems", "request", "response", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -158,6 +157,7 @@ class Exchange:
         self.errors: list[tuple[str, int, str, bool]] = []
         self.problems: list[Problem] = []
         self.waiting = ""
+        self.notes: Sequence[dict[str, Any]] = ()
 
     @property
     def latency_ns(self) -> int | None:
@@ -206,3 +206,45 @@ class Walk:
 
 #: ``topic_name(topic_id_text) -> name or None``: what a capture has told about topic ids so far.
 TopicNames: TypeAlias = Callable[[str], "str | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySummary:
+    """A latency distribution in numbers, all in nanoseconds.
+
+    Percentiles are within 1 % of a measured value; ``count``, ``min_ns``, ``mean_ns`` and ``max_ns`` are exact.
+    ``buckets`` is for drawing: ``(upper_bound_ns, count)`` in steps of 1, 2, 5 from the lowest to the highest one
+    that is not empty, without holes.
+    """
+
+    count: int
+    min_ns: int
+    mean_ns: int
+    p50_ns: int
+    p90_ns: int
+    p95_ns: int
+    p99_ns: int
+    max_ns: int
+    buckets: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StatRow:
+    """One row of a statistics table.
+
+    ``by`` are the names of the table's dimensions (``api``, ``client``, ``topic``, ``broker``, ``connection``) and
+    ``key`` this row's value for each of them. ``errors`` counts exchanges with at least one error code,
+    ``unanswered`` requests that should have been answered and were not. Bytes are frame sizes without the 4-byte
+    length. ``latency`` covers the exchanges that were answered at once, ``waiting`` by its reason (``long poll``,
+    ``rebalance``, ``throttled``) those where the broker held the answer back on purpose.
+    """
+
+    by: tuple[str, ...]
+    key: tuple[str, ...]
+    count: int
+    errors: int
+    unanswered: int
+    request_bytes: int
+    response_bytes: int
+    latency: LatencySummary | None
+    waiting: tuple[tuple[str, LatencySummary], ...] = ()
