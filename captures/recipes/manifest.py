@@ -1,0 +1,103 @@
+"""The manifest: a row per capture, written when it is recorded.
+
+Every number in a row comes from the broker's request log, from tshark or from capinfos, none from kwiresniff.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import oracle
+from scenarios import SCENARIOS, Scenario
+
+HEADER = """\
+# One row per capture. Written by recipes/record.py; tests/captures demands that files and rows agree.
+#
+# requests        what the broker's request log counted, by API and version
+# answered        how many of them it answered (a Produce with acks=0 is not answered)
+# authentication  SASL and ApiVersions requests that tshark counted beyond the broker's log, which leaves out what is
+#                 asked before a connection has authenticated
+# expected        the broker's request log for this capture: header, connection and both bodies of each request
+"""
+
+#: What may be asked on a connection before it has authenticated.
+BEFORE_AUTHENTICATION = {17: "SASL_HANDSHAKE", 18: "API_VERSIONS", 36: "SASL_AUTHENTICATE"}
+
+
+def update(folder: Path, scenario: Scenario, rows: list[oracle.Row]) -> None:
+    """Put the row of a capture that was just recorded into the manifest."""
+    path = folder / "MANIFEST.toml"
+    known = tomllib.loads(path.read_text())["capture"] if path.exists() else []
+    by_file = {row["file"]: row for row in known}
+    by_file[scenario.file] = describe(folder, scenario, rows)
+    order = [s.file for s in SCENARIOS]
+    ordered = sorted(by_file.values(), key=lambda row: order.index(row["file"]) if row["file"] in order else len(order))
+    path.write_text(HEADER + "".join("\n[[capture]]\n" + table(row) for row in ordered))
+
+
+def describe(folder: Path, scenario: Scenario, rows: list[oracle.Row]) -> dict[str, Any]:
+    """The row of one capture."""
+    capture = folder / scenario.file
+    expected = oracle.path_for(capture)
+    requests = Counter(f"{row['api']} v{row['api_version']}" for row in rows)
+    form, link, packets = capinfos(capture)
+    return {
+        "file": scenario.file,
+        "shows": scenario.shows,
+        "broker": f"Apache Kafka {scenario.broker.version} (KRaft), nodes: {scenario.broker.nodes}",
+        "client": scenario.clients,
+        "recipe": f"recipes/record.py {scenario.name}",
+        "format": form,
+        "link_type": link,
+        "packets": packets,
+        "sha256": hashlib.sha256(capture.read_bytes()).hexdigest(),
+        "expected": str(expected.relative_to(folder)),
+        "expected_sha256": hashlib.sha256(expected.read_bytes()).hexdigest(),
+        "requests": dict(sorted(requests.items())),
+        "answered": sum(row["response"] is not None for row in rows),
+        "authentication": authentication(capture, scenario, requests),
+    }
+
+
+def authentication(capture: Path, scenario: Scenario, logged: Counter[str]) -> dict[str, int]:
+    """Requests before authentication: tshark's count less the broker's."""
+    if "sasl" not in scenario.name:
+        return {}
+    ports = range(9092, 9092 + 2 * scenario.broker.nodes, 2)
+    to_broker = " or ".join(f"tcp.dstport == {port}" for port in ports)
+    options = [word for port in ports for word in ("-d", f"tcp.port=={port},kafka")]
+    seen = Counter[str]()
+    fields = oracle.tshark_fields(
+        capture, f"kafka.api_key and ({to_broker})", "kafka.api_key", "kafka.api_version", options=options
+    )
+    for keys, versions in fields:
+        for key, version in zip(keys.split(","), versions.split(","), strict=False):
+            if int(key) in BEFORE_AUTHENTICATION:
+                seen[f"{BEFORE_AUTHENTICATION[int(key)]} v{version}"] += 1
+    return {name: count - logged[name] for name, count in sorted(seen.items()) if count > logged[name]}
+
+
+def capinfos(capture: Path) -> tuple[str, str, int]:
+    """File format, link type and packet count, as Wireshark's capinfos has them."""
+    done = subprocess.run(
+        ["capinfos", "-T", "-r", "-t", "-E", "-c", "-M", str(capture)], check=True, capture_output=True, text=True
+    )
+    _, form, link, packets = done.stdout.rstrip("\n").split("\t")[:4]
+    return form, link, int(packets)
+
+
+def table(row: dict[str, Any]) -> str:
+    """The members of one row as TOML."""
+    return "".join(f"{name} = {value(what)}\n" for name, what in row.items())
+
+
+def value(what: Any) -> str:
+    if isinstance(what, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {value(v)}" for k, v in what.items()) + "}"
+    return json.dumps(what, ensure_ascii=False)

@@ -1,0 +1,96 @@
+"""Record the captures of this folder's parent from a real broker: ``python captures/recipes/record.py [NAME...]``.
+
+Without names everything is recorded anew. Needs Linux, root (for the network namespaces), Java 17 or newer, Maven,
+tcpdump, iproute2 and Wireshark's editcap. ``--work`` is where brokers and client libraries are kept between runs.
+The recording, what the broker's own request log said about it and its row in the manifest are written together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+import manifest
+import oracle
+import rig
+from scenarios import SCENARIOS, Scenario
+
+HERE = Path(__file__).parent
+CAPTURES = HERE.parent
+DEFAULT_WORK = Path.home() / ".cache" / "kwiresniff-recipes"
+CLIENT_TIMEOUT_S = 300  # no recipe takes longer than half a minute
+
+
+def python_environment(work: Path) -> Path:
+    """The interpreter of an environment with the pinned Python clients in it."""
+    home = work / "python"
+    if not home.exists():
+        venv.create(home, with_pip=True)
+        rig.run(str(home / "bin" / "pip"), "install", "-q", "-r", str(HERE / "requirements.txt"))
+    return home / "bin" / "python"
+
+
+def client_command(command: tuple[str, ...], work: Path) -> list[str]:
+    """Turn a scenario's ``(program, arguments...)`` into a command line.
+
+    ``java:4.4.0:Name`` is a single-file program run with that version of the Java client; a name ending in ``.py`` is
+    a program for the Python environment.
+    """
+    program, *arguments = command
+    if program.startswith("java:"):
+        _, version, name = program.split(":")
+        jars = rig.maven(HERE / "kafka" / "client-pom.xml", work / f"client-{version}", version)
+        source = HERE / "clients" / "java" / f"{name}.java"
+        return ["java", "-Xmx256m", "-cp", f"{jars}/*", str(source), *arguments]
+    return [str(python_environment(work)), str(HERE / "clients" / "python" / program), *arguments]
+
+
+def run_client(command: list[str], scratch: Path) -> None:
+    """Run a client program in the client's namespace; raise CalledProcessError when it fails."""
+    subprocess.run(
+        rig.inside(rig.CLIENT_SPACE, *command), check=True, cwd=scratch, timeout=CLIENT_TIMEOUT_S, stdout=sys.stderr
+    )
+
+
+def record(scenario: Scenario, work: Path) -> None:
+    """Make one recording with its oracle and its manifest row."""
+    target = CAPTURES / scenario.file
+    with tempfile.TemporaryDirectory() as temporary:
+        scratch = Path(temporary)
+        with rig.network(), rig.broker(scenario.broker, work, scratch) as running:
+            places = {"bootstrap": running.bootstrap, "work": str(scratch)}
+            fill = [
+                tuple(part.format(**places) for part in command) for command in (*scenario.prepare, scenario.client)
+            ]
+            for command in fill[:-1]:
+                run_client(client_command(command, work), scratch)
+            before = [log.stat().st_size for log in running.request_logs]
+            with rig.recording(scenario.tap, target):
+                run_client(client_command(fill[-1], work), scratch)
+        said = oracle.read_logs(running.request_logs, before)
+    rows = oracle.of_capture(said, target)
+    oracle.write(rows, target)
+    manifest.update(CAPTURES, scenario, rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="captures to record; all when none is named")
+    parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where downloads are kept")
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    chosen = [s for s in SCENARIOS if not options.names or s.name in options.names]
+    unknown = set(options.names) - {s.name for s in chosen}
+    if unknown:
+        parser.error(f"no such recipe: {', '.join(sorted(unknown))}")
+    for scenario in chosen:
+        print(f"recording {scenario.file}", file=sys.stderr)
+        record(scenario, options.work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The manifest and the files under ``captures/`` agree."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import struct
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+ROWS: list[dict[str, Any]] = tomllib.loads((CAPTURES / "MANIFEST.toml").read_text(encoding="utf-8"))["capture"]
+TOTAL_BYTES_LIMIT = 2_000_000  # the captures are part of every clone
+
+#: The byte order a classic pcap's magic number is in; micro- and nanosecond forms.
+PCAP_ORDER = {b"\xd4\xc3\xb2\xa1": "<", b"\x4d\x3c\xb2\xa1": "<", b"\xa1\xb2\xc3\xd4": ">", b"\xa1\xb2\x3c\x4d": ">"}
+ENHANCED_PACKET_BLOCK = 6
+
+
+def each_row() -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("row", ROWS, ids=[row["file"] for row in ROWS])
+
+
+def count_packets(data: bytes) -> int:
+    """Packets of a pcap or little-endian pcapng file, counted by their lengths alone."""
+    order = PCAP_ORDER.get(data[:4])
+    count = 0
+    if order is not None:
+        at = 24
+        while at < len(data):
+            at += 16 + struct.unpack_from(order + "I", data, at + 8)[0]
+            count += 1
+    else:
+        at = 0
+        while at < len(data):
+            block_type, length = struct.unpack_from("<II", data, at)
+            count += block_type == ENHANCED_PACKET_BLOCK
+            at += length
+    assert at == len(data)
+    return count
+
+
+def expected_rows(row: dict[str, Any]) -> list[dict[str, Any]]:
+    text = gzip.decompress((CAPTURES / row["expected"]).read_bytes()).decode()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_every_file_has_a_row_and_every_row_its_file() -> None:
+    files = {path.name for path in CAPTURES.iterdir() if path.is_file()} - {"MANIFEST.toml", "README.md"}
+    expected = {f"expected/{path.name}" for path in (CAPTURES / "expected").iterdir()}
+    assert files == {row["file"] for row in ROWS}
+    assert expected == {row["expected"] for row in ROWS}
+    assert len(ROWS) == len(files)
+
+
+def test_the_folder_stays_small() -> None:
+    assert sum(path.stat().st_size for path in CAPTURES.rglob("*") if path.is_file()) < TOTAL_BYTES_LIMIT
+
+
+@each_row()
+def test_the_hashes_are_those_of_the_files(row: dict[str, Any]) -> None:
+    for name, digest in ((row["file"], row["sha256"]), (row["expected"], row["expected_sha256"])):
+        assert hashlib.sha256((CAPTURES / name).read_bytes()).hexdigest() == digest
+
+
+@each_row()
+def test_the_packet_count_is_that_of_the_file(row: dict[str, Any]) -> None:
+    assert count_packets((CAPTURES / row["file"]).read_bytes()) == row["packets"]
+
+
+@each_row()
+def test_the_request_counts_are_those_of_the_brokers_log(row: dict[str, Any]) -> None:
+    said = expected_rows(row)
+    assert Counter(f"{r['api']} v{r['api_version']}" for r in said) == row["requests"]
+    assert sum(r["response"] is not None for r in said) == row["answered"]
+
+
+@each_row()
+def test_the_recipe_a_row_names_is_kept(row: dict[str, Any]) -> None:
+    script, name = row["recipe"].split()
+    assert (CAPTURES / script).is_file()
+    assert f'"{name}"' in (CAPTURES / "recipes" / "scenarios.py").read_text(encoding="utf-8")
+    assert row["shows"] and row["client"] and row["broker"]
