@@ -1,0 +1,23 @@
+"""Answers into files: JSON Lines, JSON, CSV and Parquet, plain or compressed."""
+
+from kwiresniff.export.encode import JsonEncoder, bytes_json
+from kwiresniff.export.objects import connection_json, event_json, exchange_json, problem_json
+from kwiresniff.export.output import Output
+from kwiresniff.export.times import rfc3339
+from kwiresniff.export.writers import WRITERS, JsonArrayWriter, JsonLinesWriter, Writer, format_of
+
+__all__ = [
+    "WRITERS",
+    "JsonArrayWriter",
+    "JsonEncoder",
+    "JsonLinesWriter",
+    "Output",
+    "Writer",
+    "bytes_json",
+    "connection_json",
+    "event_json",
+    "exchange_json",
+    "format_of",
+    "problem_json",
+    "rfc3339",
+]

@@ -1,0 +1,69 @@
+"""Durations, sizes and times as people write them, on the command line and in filters.
+
+Durations: ``10us``, ``100ms``, ``1.5s``, ``10m``, ``2h``. Sizes: ``100``, ``64B``, ``1kB`` and ``1MB`` (powers of
+1000), ``4KiB`` and ``1MiB`` (powers of 1024); letter case does not matter. Times: RFC 3339 with up to nine digits of
+a second; a time without an offset is UTC, a date alone its midnight.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+_DURATION = re.compile(r"([+-]?\d{1,18}(?:\.\d{1,9})?)(ns|us|µs|ms|s|m|h|d)")
+_DURATION_NS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+    "d": 86_400_000_000_000,
+}
+_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)(b|[kmgt]i?b)?", re.IGNORECASE)
+_SIZE_POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?)?(Z|z|[+-]\d\d:\d\d)?", re.ASCII)
+
+
+def duration_ns(text: str) -> int | None:
+    """Nanoseconds, or None when the text is not a duration with its unit."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        return None
+    return _scaled(match[1], _DURATION_NS[match[2]])
+
+
+def size_bytes(text: str) -> int | None:
+    """Bytes, or None when the text is not a size; a number alone counts bytes."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        return None
+    unit = (match[2] or "b").lower()
+    base = 1024 if "i" in unit else 1000
+    return _scaled(match[1], base ** _SIZE_POWERS.get(unit[0], 0))
+
+
+def time_ns(text: str) -> int | None:
+    """Nanoseconds since the epoch, or None when the text is not a time."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        return None
+    date, clock, fraction, offset = match.groups()
+    try:
+        moment = datetime.fromisoformat(f"{date}T{clock or '00:00:00'}{(offset or '').replace('z', 'Z')}")
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    seconds = round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
+    return seconds * 1_000_000_000 + int((fraction or "").ljust(9, "0"))
+
+
+def _scaled(number: str, factor: int) -> int:
+    """Exact for every integer; a fraction is rounded towards zero after scaling."""
+    whole, _, fraction = number.partition(".")
+    result = abs(int(whole)) * factor
+    if fraction:
+        result += int(fraction) * factor // 10 ** len(fraction)
+    return -result if number.startswith("-") else result

@@ -1,0 +1,124 @@
+"""The command ``kwiresniff``: its subcommands, imported on use, and what every one of them does with errors.
+
+Exit codes: 0 done, 1 found or failed, 2 usage, 130 interrupted. A broken pipe is not an error. An error is one line
+on stderr, ``kwiresniff: what, where, what to do``; with ``-v`` the traceback stands above it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from kwiresniff import __version__
+from kwiresniff.errors import FilterError, KwiresniffError
+
+#: Subcommands: what they do, in a line. Each lives in ``kwiresniff.cli.<name>`` as ``command``. Kept here so that
+#: ``--help`` imports none of them.
+COMMANDS = {
+    "read": "Decode captures: one annotated tree per exchange, or JSON.",
+    "stats": "Latency and traffic tables.",
+    "export": "Decoded sessions to JSON Lines, JSON, CSV or Parquet.",
+    "plugins": "What is loaded, from where, and what it adds.",
+}
+
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 130
+
+#: Set in ``Context.meta`` by ``-v``: errors come with their traceback.
+TRACEBACK = "kwiresniff.traceback"
+
+
+class CommandGroup(click.Group):
+    """A group that imports a subcommand when it is used and turns every failure into one line and an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"kwiresniff.cli.{name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Runs and exits; never returns, never shows a traceback unasked."""
+        kwargs.setdefault("prog_name", "kwiresniff")
+        kwargs["standalone_mode"] = False
+        try:
+            result = super().main(*args, **kwargs)
+            sys.stdout.flush()
+        except click.UsageError as error:
+            sys.exit(_usage(error))
+        except (click.Abort, KeyboardInterrupt):
+            sys.exit(INTERRUPTED)
+        except BrokenPipeError:
+            sys.exit(_reader_left())
+        sys.exit(result if isinstance(result, int) else 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt, BrokenPipeError):
+            raise
+        except FilterError as error:
+            return _complain(ctx, f"filter: at column {error.position + 1}: {error}", USAGE)
+        except KwiresniffError as error:
+            return _complain(ctx, str(error), FAILED)
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            return _complain(ctx, f"{where}{error.strerror or error}", FAILED)
+        except Exception as error:
+            what = f"internal error, {type(error).__name__}: {error}; run again with -v and report what it prints"
+            return _complain(ctx, what, FAILED)
+
+
+def _complain(ctx: click.Context, message: str, code: int) -> int:
+    """Says what went wrong on one line and returns the exit code. Call it while the exception is being handled."""
+    if ctx.meta.get(TRACEBACK):
+        traceback.print_exc()
+    line = " ".join(message.split())
+    # What a capture or a file name holds must not reach the terminal as a control sequence.
+    line = "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
+    click.echo(f"kwiresniff: {line}", err=True)
+    return code
+
+
+def _usage(error: click.UsageError) -> int:
+    """``kwiresniff: read: missing argument 'CAPTURE...'; see 'kwiresniff read --help'``."""
+    path = error.ctx.command_path if error.ctx else "kwiresniff"
+    command = path.partition(" ")[2]
+    message = error.format_message().rstrip(".")
+    message = message[:1].lower() + message[1:]
+    where = f"{command}: " if command else ""
+    click.echo(f"kwiresniff: {where}{message}; see '{path} --help'", err=True)
+    return USAGE
+
+
+def _reader_left() -> int:
+    """Whoever read our output has seen enough. Python would complain once more when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+@click.group(
+    cls=CommandGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    no_args_is_help=False,
+)
+@click.version_option(__version__, message="kwiresniff %(version)s")
+def main() -> None:
+    """Sniffs Kafka's wire protocol: captures in, annotated exchanges and latency out.
+
+    Captures are pcap or pcapng files, plain or compressed (.gz .zst .xz .bz2 .lz4), folders or globs of them, or "-"
+    for standard input.
+    """

@@ -1,0 +1,160 @@
+"""Events as JSON-ready dicts, ``schema_version`` 1.
+
+Pure functions: model objects in, plain dicts out, members in the order users see them. The one thing left to the
+encoder is ``bytes`` inside bodies, see ``kwiresniff.export.encode``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kwiresniff.export.times import rfc3339
+from kwiresniff.model import Connection, Event, Exchange, Message, Problem, file_index, packet_number
+
+SCHEMA_VERSION = 1
+
+Json = dict[str, Any]
+
+
+def event_json(event: Event, files: Sequence[str] = ()) -> Json:
+    """Any of the things ``analyze`` yields as its JSON object."""
+    if isinstance(event, Exchange):
+        return exchange_json(event, files)
+    if isinstance(event, Connection):
+        return connection_json(event)
+    return problem_json(event, files)
+
+
+def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
+    """A request and its response.
+
+    ``files`` are the captures in reading order; with more than one, each message names the file its first packet
+    is in. ``bytes`` in bodies stay ``bytes``. ``notes`` is there only when a plugin had something to say.
+    """
+    request, response, connection = exchange.request, exchange.response, exchange.connection
+    several = len(files) > 1
+    timing: Json | None = None
+    latency_ns: int | None = None
+    if request is not None and response is not None:
+        latency_ns = response.first_ns - request.last_ns
+        timing = {
+            "request_ns": request.last_ns - request.first_ns,
+            "wait_ns": latency_ns,
+            "response_ns": response.last_ns - response.first_ns,
+        }
+    elif request is not None:
+        timing = {"request_ns": request.last_ns - request.first_ns, "wait_ns": None, "response_ns": None}
+    elif response is not None:
+        timing = {"request_ns": None, "wait_ns": None, "response_ns": response.last_ns - response.first_ns}
+    result: Json = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "exchange",
+        "connection": connection.id,
+        "client": connection.client,
+        "broker": connection.broker,
+        "api_key": exchange.api_key,
+        "api": exchange.api,
+        "api_version": exchange.api_version,
+        "correlation_id": exchange.correlation_id,
+        "client_id": exchange.client_id,
+        "outcome": exchange.outcome,
+        "latency_ns": latency_ns,
+        "timing": timing,
+        "request": None if request is None else message_json(request, files, several),
+        "response": None if response is None else message_json(response, files, several),
+        "errors": [
+            {"path": path, "code": code, "name": name, "retriable": retriable}
+            for path, code, name, retriable in exchange.errors
+        ],
+        "problems": [_frame_problem(problem) for problem in exchange.problems],
+    }
+    if exchange.notes:
+        result["notes"] = list(exchange.notes)
+    return result
+
+
+def message_json(message: Message, files: Sequence[str], several: bool) -> Json:
+    """One frame: when, in which packets, how big, what it says."""
+    result: Json = {"time": rfc3339(message.first_ns), "timestamp_ns": message.first_ns}
+    if several:
+        result["file"] = file_name(message.first_packet, files)
+    result["first_packet"] = packet_number(message.first_packet)
+    result["last_packet"] = packet_number(message.last_packet)
+    result["size_bytes"] = message.size_bytes
+    result["header_version"] = message.header_version
+    result["body"] = message.body
+    return result
+
+
+def connection_json(connection: Connection) -> Json:
+    """A connection that has ended, or was still open when the capture did."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "connection",
+        "connection": connection.id,
+        "client": connection.client,
+        "broker": connection.broker,
+        "protocol": connection.protocol,
+        "first_time": rfc3339(connection.first_ns),
+        "first_timestamp_ns": connection.first_ns,
+        "last_time": rfc3339(connection.last_ns),
+        "last_timestamp_ns": connection.last_ns,
+        "bytes": _each_way(connection.bytes),
+        "packets": _each_way(connection.packets),
+        "retransmits": _each_way(connection.retransmits),
+        "skipped_bytes": _each_way(connection.skipped_bytes),
+        "handshake_seen": connection.handshake_seen,
+        "handshake_rtt_ns": connection.handshake_rtt_ns,
+        "client_software": connection.client_software,
+        "sasl": connection.sasl,
+        "tls": connection.tls,
+        "exchanges": dict(connection.exchanges),
+    }
+
+
+def problem_json(problem: Problem, files: Sequence[str] = ()) -> Json:
+    """Something that belongs to no exchange; its details become members of their own."""
+    result: Json = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "problem",
+        "code": problem.code,
+        "message": problem.message,
+        "offset": problem.offset,
+        "path": problem.path,
+    }
+    if problem.packet is not None:
+        if len(files) > 1:
+            result["file"] = file_name(problem.packet, files)
+        result["packet"] = packet_number(problem.packet)
+    if problem.timestamp_ns is not None:
+        result["time"] = rfc3339(problem.timestamp_ns)
+        result["timestamp_ns"] = problem.timestamp_ns
+    return _with_details(result, problem)
+
+
+def _frame_problem(problem: Problem) -> Json:
+    result: Json = {
+        "code": problem.code,
+        "message": problem.message,
+        "offset": problem.offset,
+        "path": problem.path,
+    }
+    return _with_details(result, problem)
+
+
+def _with_details(result: Json, problem: Problem) -> Json:
+    """Adds the details; a member that is there already is never replaced."""
+    for name, value in (problem.details or {}).items():
+        result.setdefault(name, value)
+    return result
+
+
+def _each_way(pair: Sequence[int]) -> Json:
+    return {"to_broker": pair[0], "to_client": pair[1]}
+
+
+def file_name(reference: int, files: Sequence[str]) -> str | None:
+    """The capture a packet reference points into."""
+    index = file_index(reference)
+    return files[index] if index < len(files) else None

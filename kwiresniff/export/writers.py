@@ -1,0 +1,92 @@
+"""Writers: each takes events one at a time and writes them to a binary stream as one format.
+
+``close`` ends the document; the stream stays open, it belongs to whoever opened it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import IO, Protocol
+
+from kwiresniff.errors import ExportError
+from kwiresniff.export.encode import JsonEncoder
+from kwiresniff.export.objects import event_json, exchange_json
+from kwiresniff.export.output import split_name
+from kwiresniff.model import Event, Exchange
+
+
+class Writer(Protocol):
+    """What all formats offer."""
+
+    def write(self, event: Event) -> None:
+        """Writes one event; formats that are one row per exchange pass over everything else."""
+
+    def close(self) -> None:
+        """Ends the document."""
+
+
+class JsonLinesWriter:
+    """One JSON object a line, every kind of event."""
+
+    def __init__(self, out: IO[bytes], files: Sequence[str] = ()) -> None:
+        self._write = out.write
+        self._files = files
+        self._line = JsonEncoder().line
+
+    def write(self, event: Event) -> None:
+        if event.__class__ is Exchange:
+            self._write(self._line(exchange_json(event, self._files)))
+        else:
+            self._write(self._line(event_json(event, self._files)))
+
+    def close(self) -> None:
+        """Every line is complete in itself."""
+
+
+class JsonArrayWriter:
+    """One JSON array of the same objects, written as they come."""
+
+    def __init__(self, out: IO[bytes], files: Sequence[str] = ()) -> None:
+        self._write = out.write
+        self._files = files
+        self._line = JsonEncoder().line
+        self._separator = b"[\n"
+
+    def write(self, event: Event) -> None:
+        self._write(self._separator + self._line(event_json(event, self._files))[:-1])
+        self._separator = b",\n"
+
+    def close(self) -> None:
+        self._write(b"[]\n" if self._separator == b"[\n" else b"\n]\n")
+
+
+def _csv(out: IO[bytes], files: Sequence[str]) -> Writer:
+    from kwiresniff.export.flat import CsvWriter
+
+    return CsvWriter(out, files)
+
+
+def _parquet(out: IO[bytes], files: Sequence[str]) -> Writer:
+    from kwiresniff.export.parquet import ParquetWriter
+
+    return ParquetWriter(out, files)
+
+
+#: Formats by the ending of a file's name.
+WRITERS: dict[str, Callable[[IO[bytes], Sequence[str]], Writer]] = {
+    "jsonl": JsonLinesWriter,
+    "json": JsonArrayWriter,
+    "csv": _csv,
+    "parquet": _parquet,
+}
+
+
+def format_of(path: str) -> str:
+    """The format a file's name asks for; raises ExportError when it asks for none we write."""
+    name, compression = split_name(path)
+    if name not in WRITERS:
+        endings = ", ".join(f".{ending}" for ending in WRITERS)
+        raise ExportError(f"{path}: unknown format; end the name with one of {endings} (and .gz or .zst to compress)")
+    if name == "parquet" and compression:
+        raise ExportError(f"{path}: Parquet compresses by itself; leave {compression} off the name")
+    return name
