@@ -10,7 +10,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from kwiresniff.export.times import rfc3339
-from kwiresniff.model import Connection, Event, Exchange, Message, Problem, file_index, packet_number
+from kwiresniff.model import (
+    Connection,
+    Event,
+    Exchange,
+    LatencySummary,
+    Message,
+    Problem,
+    StatRow,
+    file_index,
+    packet_number,
+)
 
 SCHEMA_VERSION = 1
 
@@ -158,3 +168,34 @@ def file_name(reference: int, files: Sequence[str]) -> str | None:
     """The capture a packet reference points into."""
     index = file_index(reference)
     return files[index] if index < len(files) else None
+
+
+def stat_json(row: StatRow) -> Json:
+    """A row of statistics; its dimensions are members by their own names."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "stats",
+        "by": list(row.by),
+        **dict(zip(row.by, row.key, strict=True)),
+        "count": row.count,
+        "errors": row.errors,
+        "unanswered": row.unanswered,
+        "request_bytes": row.request_bytes,
+        "response_bytes": row.response_bytes,
+        "latency": None if row.latency is None else _latency_json(row.latency),
+        "waiting": {reason: _latency_json(latency) for reason, latency in row.waiting},
+    }
+
+
+def _latency_json(latency: LatencySummary) -> Json:
+    return {
+        "count": latency.count,
+        "min_ns": latency.min_ns,
+        "mean_ns": latency.mean_ns,
+        "p50_ns": latency.p50_ns,
+        "p90_ns": latency.p90_ns,
+        "p95_ns": latency.p95_ns,
+        "p99_ns": latency.p99_ns,
+        "max_ns": latency.max_ns,
+        "histogram": [{"below_ns": bound_ns, "count": count} for bound_ns, count in latency.buckets],
+    }

@@ -1,0 +1,135 @@
+"""Topics, groups, transactions and partitions that a decoded body speaks of.
+
+Works on any body by the names Kafka gives its fields, so it needs no table per API and keeps working for APIs that
+come later. Record batches are not entered: names are never inside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kwiresniff.model import Body, TopicNames
+
+_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+_TOPIC_FIELDS = frozenset({"topic", "topic_name"})
+_TOPIC_LISTS = frozenset({"topic_names", "subscribed_topic_names"})
+_GROUP_FIELDS = frozenset({"group_id"})
+_GROUP_LISTS = frozenset({"group_ids", "groups_names", "groups"})
+_TRANSACTION_FIELDS = frozenset({"transactional_id"})
+_TRANSACTION_LISTS = frozenset({"transactional_ids"})
+_PARTITION_FIELDS = frozenset({"partition", "partition_index", "partition_id"})
+_PARTITION_LISTS = frozenset({"partitions", "partition_indexes", "partition_ids"})
+
+#: ConfigResource.Type and the coordinator key types of FindCoordinator.
+_TOPIC_RESOURCE = 2
+_GROUP_KEY = 0
+_TRANSACTION_KEY = 1
+
+
+def topics_of(body: Body | None, topic_name: TopicNames | None = None) -> list[str]:
+    """The topics named in a body, each once, in order.
+
+    A topic id stands for its name when ``topic_name`` knows it, else for itself.
+    """
+    return _collect(body, lambda parent, member: _topics(parent, member, topic_name))
+
+
+def groups_of(body: Body | None) -> list[str]:
+    """The groups named in a body, each once, in order."""
+    return _collect(body, lambda parent, member: _entities(parent, member, _GROUP_FIELDS, _GROUP_LISTS, _GROUP_KEY))
+
+
+def transactional_ids_of(body: Body | None) -> list[str]:
+    """The transactional ids named in a body, each once, in order."""
+    return _collect(
+        body,
+        lambda parent, member: _entities(parent, member, _TRANSACTION_FIELDS, _TRANSACTION_LISTS, _TRANSACTION_KEY),
+    )
+
+
+def partitions_of(body: Body | None) -> list[int]:
+    """The partition numbers in a body, each once, in order."""
+    return _collect(body, lambda _, member: _partitions(member))
+
+
+def _collect(body: Body | None, find: Callable[[str, Body], Iterator[Any]]) -> list[Any]:
+    if body is None:
+        return []
+    return list(dict.fromkeys(value for parent, member in structs(body) for value in find(parent, member)))
+
+
+def structs(body: Body) -> Iterator[tuple[str, Body]]:
+    """Every structure of a body with the name of the field it is in, in wire order, without record batches."""
+    todo: list[tuple[str, Body]] = [("", body)]
+    while todo:
+        parent, member = todo.pop()
+        yield parent, member
+        inner: list[tuple[str, Body]] = []
+        for name, value in member.items():
+            if name == "records":
+                continue
+            if isinstance(value, dict):
+                inner.append((name, value))
+            elif isinstance(value, list) and value and isinstance(value[0], dict):
+                inner += [(name, item) for item in value if isinstance(item, dict)]
+        todo += reversed(inner)
+
+
+def _topics(parent: str, member: Body, topic_name: TopicNames | None) -> Iterator[str]:
+    named = False
+    for name, value in member.items():
+        if isinstance(value, str):
+            if value and (name in _TOPIC_FIELDS or (name == "name" and "topic" in parent)):
+                named = True
+                yield value
+            elif name == "topic_id" and not named and value != _NO_ID and not _has_name(parent, member):
+                yield (topic_name(value) if topic_name else None) or value
+        elif isinstance(value, list) and name in _TOPIC_LISTS:
+            yield from (item for item in value if isinstance(item, str))
+    if member.get("resource_type") == _TOPIC_RESOURCE and isinstance(member.get("resource_name"), str):
+        yield member["resource_name"]
+
+
+def _has_name(parent: str, member: Body) -> bool:
+    """Whether the structure names its topic beside the id, so that the id adds nothing."""
+    return any(member.get(field) for field in _TOPIC_FIELDS) or ("topic" in parent and bool(member.get("name")))
+
+
+def _entities(parent: str, member: Body, fields: frozenset[str], lists: frozenset[str], key_type: int) -> Iterator[str]:
+    for name, value in member.items():
+        if isinstance(value, str):
+            if name in fields and value:
+                yield value
+        elif isinstance(value, list) and name in lists:
+            yield from (item for item in value if isinstance(item, str))
+    # FindCoordinator asks for groups or transactions by key; before version 1 there are only groups. Quotas have
+    # a field of that name too, but never at the root.
+    if not parent and member.get("key_type", _GROUP_KEY) == key_type:
+        if isinstance(member.get("key"), str):
+            yield member["key"]
+        if isinstance(member.get("coordinator_keys"), list):
+            yield from (item for item in member["coordinator_keys"] if isinstance(item, str))
+
+
+def _partitions(member: Body) -> Iterator[int]:
+    for name, value in member.items():
+        if isinstance(value, int):
+            if name in _PARTITION_FIELDS:
+                yield value
+        elif isinstance(value, list) and name in _PARTITION_LISTS:
+            yield from (item for item in value if isinstance(item, int))
+
+
+def record_sets(body: Body | None, topic_name: TopicNames | None = None) -> Iterator[tuple[str | None, Body, Any]]:
+    """Every ``records`` member of a body: the topic's name as far as it is known, the structure that holds it, and
+    the list of batches (or whatever else stands there)."""
+    todo: list[tuple[str, Body, str | None]] = [] if body is None else [("", body, None)]
+    while todo:
+        parent, member, topic = todo.pop()
+        topic = next(_topics(parent, member, topic_name), topic)
+        for name, value in member.items():
+            if name == "records":
+                yield topic, member, value
+            elif isinstance(value, list) and value and isinstance(value[0], dict):
+                todo += [(name, item, topic) for item in value]

@@ -1,0 +1,225 @@
+"""Plugins: functions of others that read record keys and values, or comment on exchanges.
+
+A plugin is a Python file (``--plugin PATH``) or an installed entry point of the group ``kwiresniff.plugins``, with a
+function ``register(hooks)`` that calls ``hooks.value_decoder(...)`` and ``hooks.annotator(...)``; ``plugins/`` has
+worked examples. It runs in this process with all its rights, so load only what you would run.
+
+A function that raises, or returns what has no JSON form, is reported once, counted, and switched off after
+``MAX_FAILURES``; the reading goes on without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+
+from kwiresniff.errors import PluginError
+from kwiresniff.model import Body, Exchange, Problem
+
+ENTRY_POINTS = "kwiresniff.plugins"
+#: One odd record must not silence a plugin; a plugin that is simply broken should not cost time for long.
+MAX_FAILURES = 10
+#: Deeper than any record anyone reads; keeps a hostile value from exhausting the stack of whoever prints it.
+MAX_JSON_DEPTH = 64
+
+#: ``decode(topic, part, data, headers)``: ``part`` is ``key`` or ``value``, ``headers`` the record's headers as
+#: ``{"key": ..., "value": ...}`` dicts. Returns anything with a JSON form, or None when the bytes are not its kind.
+ValueDecoder = Callable[[str | None, str, bytes, Sequence[Body]], Any]
+#: ``annotate(exchange)``: returns None or an iterable of notes; a str or dict becomes one of the exchange's
+#: ``notes``, a ``Problem`` one of its ``problems``.
+Annotator = Callable[[Exchange], "Iterable[str | Body | Problem] | None"]
+
+
+@dataclass(slots=True)
+class Hook:
+    """One registered function and how it has done so far."""
+
+    plugin: str
+    kind: str
+    name: str
+    summary: str
+    function: Callable[..., Any]
+    failures: int = 0
+
+    @property
+    def enabled(self) -> bool:
+        return self.failures < MAX_FAILURES
+
+
+@dataclass(slots=True)
+class Plugin:
+    """A loaded plugin: where it came from and what it adds."""
+
+    name: str
+    origin: str
+    hooks: list[Hook] = field(default_factory=list)
+
+
+class Hooks:
+    """What ``register`` is given. Both methods return the function, so they serve as decorators too."""
+
+    def __init__(self, plugin: Plugin) -> None:
+        self._plugin = plugin
+
+    def value_decoder(self, function: ValueDecoder, name: str = "") -> ValueDecoder:
+        """Adds a decoder of record keys and values; the first one that returns something wins."""
+        self._add("value decoder", function, name)
+        return function
+
+    def annotator(self, function: Annotator, name: str = "") -> Annotator:
+        """Adds a function that is shown every exchange before it is printed."""
+        self._add("annotator", function, name)
+        return function
+
+    def _add(self, kind: str, function: Callable[..., Any], name: str) -> None:
+        summary = (function.__doc__ or "").strip().partition("\n")[0]
+        name = name or getattr(function, "__name__", type(function).__name__)
+        self._plugin.hooks.append(Hook(self._plugin.name, kind, name, summary, function))
+
+
+class Plugins:
+    """The loaded plugins at work. ``take_problems`` gives what went wrong since it was last asked."""
+
+    def __init__(self, loaded: Sequence[Plugin] = (), problems: Sequence[Problem] = ()) -> None:
+        self.loaded = list(loaded)
+        self.decoders = [hook for plugin in loaded for hook in plugin.hooks if hook.kind == "value decoder"]
+        self.annotators = [hook for plugin in loaded for hook in plugin.hooks if hook.kind == "annotator"]
+        self._problems = list(problems)
+
+    def take_problems(self) -> list[Problem]:
+        """Failures not told yet."""
+        problems, self._problems = self._problems, []
+        return problems
+
+    def annotate(self, exchange: Exchange) -> None:
+        """Lets every annotator comment on an exchange."""
+        for hook in self.annotators:
+            if hook.enabled:
+                self._annotate(hook, exchange)
+
+    def decode_records(self, topic: str | None, batches: Any) -> None:
+        """Gives each record that a decoder understands a member ``decoded``:
+        ``{"key" and/or "value": {"plugin": name, "data": ...}}``."""
+        if not self.decoders or not isinstance(batches, list):
+            return
+        for batch in batches:
+            for record in batch.get("records") or ():
+                decoded = {}
+                for part in ("key", "value"):
+                    data = record.get(part)
+                    found = self.decode(topic, part, data, record.get("headers") or ()) if data else None
+                    if found is not None:
+                        decoded[part] = {"plugin": found[0], "data": found[1]}
+                if decoded:
+                    record["decoded"] = decoded
+
+    def decode(self, topic: str | None, part: str, data: bytes, headers: Sequence[Body]) -> tuple[str, Any] | None:
+        """The name of the first plugin that understands ``data`` and what it makes of it, or None."""
+        for hook in self.decoders:
+            if hook.enabled:
+                try:
+                    found = hook.function(topic, part, data, headers)
+                    if found is not None:
+                        return hook.plugin, json_ready(found)
+                except (Exception, SystemExit) as error:
+                    self._failed(hook, error)
+        return None
+
+    def _annotate(self, hook: Hook, exchange: Exchange) -> None:
+        notes: list[Body] = []
+        problems: list[Problem] = []
+        try:
+            for note in _each(hook.function(exchange)):
+                if isinstance(note, Problem):
+                    problems.append(note)
+                else:
+                    members = note if isinstance(note, dict) else {"message": str(note)}
+                    notes.append({"plugin": hook.plugin, **json_ready(members)})
+        except (Exception, SystemExit) as error:
+            self._failed(hook, error)
+            return
+        exchange.problems.extend(problems)
+        if notes:
+            exchange.notes = [*exchange.notes, *notes]
+
+    def _failed(self, hook: Hook, error: BaseException) -> None:
+        hook.failures += 1
+        where = f"plugin {hook.plugin}: {hook.kind} {hook.name}"
+        if hook.failures == 1:
+            self._problems.append(
+                Problem("plugin_failed", f"{where} raised {type(error).__name__}: {error}; going on without its answer")
+            )
+        if hook.failures == MAX_FAILURES:
+            self._problems.append(
+                Problem("plugin_disabled", f"{where} failed {MAX_FAILURES} times and is switched off")
+            )
+
+
+def _each(found: Iterable[Any] | None) -> Iterator[Any]:
+    if found is None:
+        return iter(())
+    return iter((found,)) if isinstance(found, str | dict | Problem) else iter(found)
+
+
+def json_ready(value: Any, depth: int = 0) -> Any:
+    """A copy made of what JSON knows, and bytes; raises PluginError for anything else."""
+    if depth > MAX_JSON_DEPTH:
+        raise PluginError(f"nested deeper than {MAX_JSON_DEPTH} levels")
+    if value is None or isinstance(value, str | bytes | bool | int | float):
+        return value
+    if isinstance(value, dict):
+        return {str(name): json_ready(member, depth + 1) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_ready(member, depth + 1) for member in value]
+    raise PluginError(f"{type(value).__name__} has no JSON form")
+
+
+def load_plugins(paths: Sequence[str] = ()) -> Plugins:
+    """Loads installed entry points, then the files named by the user.
+
+    A file that cannot be loaded raises PluginError, because it was asked for; an entry point that cannot be loaded
+    becomes a problem, because it only happens to be installed.
+    """
+    loaded: list[Plugin] = []
+    problems: list[Problem] = []
+    for entry in metadata.entry_points(group=ENTRY_POINTS):
+        try:
+            loaded.append(_register(entry.load(), entry.name, f"entry point {entry.value}"))
+        except (Exception, SystemExit) as error:
+            problems.append(Problem("plugin_failed", f"plugin {entry.name} cannot be loaded: {_said(error)}"))
+    loaded += [_load_file(path) for path in paths]
+    return Plugins(loaded, problems)
+
+
+def _load_file(path: str) -> Plugin:
+    file = Path(path)
+    if not file.is_file():
+        raise PluginError(f"plugin {path}: no such file; give the path of a Python file")
+    spec = util.spec_from_file_location(f"kwiresniff_plugin_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise PluginError(f"plugin {path}: not a Python file; its name must end in .py")
+    module = util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        return _register(module, file.stem, str(file))
+    except PluginError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PluginError(f"plugin {path} cannot be loaded: {_said(error)}") from error
+
+
+def _register(module: Any, name: str, origin: str) -> Plugin:
+    """Calls ``register`` of a module; an entry point may also name the function itself."""
+    register = getattr(module, "register", module)
+    if not callable(register):
+        raise PluginError(f"plugin {origin}: has no function register(hooks)")
+    plugin = Plugin(name, origin)
+    register(Hooks(plugin))
+    return plugin
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

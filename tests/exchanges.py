@@ -1,0 +1,49 @@
+"""Hand-built exchanges for tests of everything that comes after decoding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwiresniff.model import Connection, Exchange, Message
+
+#: 2023-11-14T22:13:20Z.
+START_NS = 1_700_000_000_000_000_000
+
+
+def connection(id: int = 1, client: str = "10.0.0.5:50000", broker: str = "10.0.0.1:9092") -> Connection:
+    """A connection with its endpoints."""
+    return Connection(id, client, broker)
+
+
+def exchange(
+    api: str = "Fetch",
+    api_key: int = 1,
+    api_version: int = 12,
+    *,
+    client_id: str | None = "billing-1",
+    correlation_id: int = 7,
+    request: dict[str, Any] | None = None,
+    response: dict[str, Any] | None = None,
+    latency_ns: int | None = 1_000_000,
+    request_bytes: int = 100,
+    response_bytes: int = 2_000,
+    start_ns: int = START_NS,
+    on: Connection | None = None,
+    **more: Any,
+) -> Exchange:
+    """An exchange whose request starts at ``start_ns`` and takes 10 us, its response 20 us after ``latency_ns``.
+
+    ``latency_ns=None`` leaves the response out; ``more`` sets further attributes (``outcome``, ``errors``, ...).
+    """
+    asked = Message(1, start_ns, 2, start_ns + 10_000, request_bytes, None)
+    asked.header_version, asked.body = 2, request
+    answered = None
+    if latency_ns is not None:
+        first_ns = start_ns + 10_000 + latency_ns
+        answered = Message(3, first_ns, 5, first_ns + 20_000, response_bytes, None)
+        answered.header_version, answered.body = 1, response
+    built = Exchange(on or connection(), api_key, api_version, correlation_id, client_id, asked, answered)
+    built.api = api
+    for name, value in more.items():
+        setattr(built, name, value)
+    return built

@@ -1,0 +1,177 @@
+"""Files in every format, read back with somebody else's reader."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+import zstandard
+
+from kwiresniff.errors import ExportError
+from kwiresniff.export import WRITERS, JsonArrayWriter, Output, format_of
+from kwiresniff.export.flat import COLUMNS
+from kwiresniff.export.parquet import ROW_GROUP_ROWS
+from kwiresniff.model import Event, Problem
+from tests.exchanges import connection, exchange
+
+EVENTS: list[Event] = [
+    exchange(request={"a": b"\xff"}, errors=[("e", 3, "UNKNOWN_TOPIC_OR_PARTITION", True)], outcome="error"),
+    Problem("gap", "lost 9 bytes"),
+    exchange(client_id=None, latency_ns=None, outcome="unanswered"),
+    connection(),
+]
+
+
+def write(path: Path, events: list[Event] = EVENTS) -> Path:
+    with Output(str(path)) as out:
+        writer = WRITERS[format_of(str(path))](out.stream, ())
+        for event in events:
+            writer.write(event)
+        writer.close()
+    return path
+
+
+def test_json_lines_hold_every_event_in_order(tmp_path: Path) -> None:
+    lines = write(tmp_path / "out.jsonl").read_text().splitlines()
+    assert [json.loads(line)["kind"] for line in lines] == ["exchange", "problem", "exchange", "connection"]
+
+
+def test_json_is_one_array_of_the_same_objects(tmp_path: Path) -> None:
+    lines = write(tmp_path / "out.jsonl").read_text().splitlines()
+    assert json.loads(write(tmp_path / "out.json").read_text()) == [json.loads(line) for line in lines]
+
+
+def test_json_without_events_is_an_empty_array() -> None:
+    out = io.BytesIO()
+    JsonArrayWriter(out).close()
+    assert json.loads(out.getvalue()) == []
+
+
+def test_names_choose_the_compression(tmp_path: Path) -> None:
+    plain = write(tmp_path / "out.jsonl").read_bytes()
+    assert gzip.decompress(write(tmp_path / "out.jsonl.gz").read_bytes()) == plain
+    packed = write(tmp_path / "OUT.JSONL.ZST").read_bytes()
+    assert zstandard.ZstdDecompressor().stream_reader(packed).read() == plain
+
+
+def test_a_large_file_survives_zstd(tmp_path: Path) -> None:
+    many: list[Event] = [exchange(correlation_id=number) for number in range(8_000)]
+    packed = write(tmp_path / "out.jsonl.zst", many).read_bytes()
+    plain = zstandard.ZstdDecompressor().stream_reader(packed).read()
+    assert [json.loads(line)["correlation_id"] for line in plain.splitlines()] == list(range(8_000))
+    assert len(plain) > 3 << 20
+    assert len(packed) < len(plain) / 10
+
+
+def test_csv_has_one_row_per_exchange_and_empty_fields_for_what_is_not_there(tmp_path: Path) -> None:
+    with write(tmp_path / "out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2
+    assert list(rows[0]) == [name for name, _ in COLUMNS]
+    assert rows[0]["errors"] == "UNKNOWN_TOPIC_OR_PARTITION"
+    assert rows[0]["latency_ns"] == "1000000"
+    assert rows[0]["request_time"] == "2023-11-14T22:13:20.000000000Z"
+    assert (rows[1]["client_id"], rows[1]["latency_ns"], rows[1]["response_size_bytes"]) == ("", "", "")
+
+
+def test_csv_keeps_names_with_commas_quotes_and_newlines_in_one_field(tmp_path: Path) -> None:
+    odd = 'a,"b"\nc'
+    with write(tmp_path / "out.csv", [exchange(client_id=odd)]).open(newline="") as file:
+        assert [row["client_id"] for row in csv.DictReader(file)] == [odd]
+
+
+def test_parquet_has_typed_columns_and_the_bodies_as_json(tmp_path: Path) -> None:
+    table = pyarrow.parquet.read_table(write(tmp_path / "out.parquet"))
+    assert table.num_rows == 2
+    assert str(table.schema.field("latency_ns").type) == "int64"
+    assert table["latency_ns"].to_pylist() == [1_000_000, None]
+    assert table["client_id"].to_pylist() == ["billing-1", None]
+    assert json.loads(table["request_body"][0].as_py()) == {"a": {"base64": "/w=="}}
+
+
+def test_parquet_row_groups_are_bounded(tmp_path: Path) -> None:
+    one = exchange()
+    path = write(tmp_path / "out.parquet", [one] * (ROW_GROUP_ROWS + 5))
+    file = pyarrow.parquet.ParquetFile(path)
+    assert [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)] == [ROW_GROUP_ROWS, 5]
+
+
+def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "from kwiresniff.export import WRITERS\n"
+        "import io\n"
+        "try: WRITERS['parquet'](io.BytesIO(), ())\n"
+        "except Exception as error: print(type(error).__name__, error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == (
+        'ExportError Parquet needs pyarrow, which is not installed; pip install "kwiresniff[parquet]"\n'
+    )
+
+
+@pytest.mark.parametrize("name", ["out.xml", "out", "out.gz", "out.parquet.gz"])
+def test_a_name_that_asks_for_no_known_format_is_refused(name: str) -> None:
+    with pytest.raises(ExportError, match=r"^out"):
+        format_of(name)
+
+
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text("old")
+    with pytest.raises(ZeroDivisionError), Output(str(path)) as out:
+        out.stream.write(b"new")
+        raise ZeroDivisionError
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["out.jsonl"]
+
+
+def test_an_interrupt_keeps_what_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    with pytest.raises(KeyboardInterrupt), Output(str(path)) as out:
+        out.stream.write(b"so far")
+        raise KeyboardInterrupt
+    assert path.read_bytes() == b"so far"
+
+
+def test_a_symbolic_link_goes_on_pointing_where_it_did(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "out.jsonl"
+    link.symlink_to(tmp_path / "real" / "file")
+    (tmp_path / "real" / "file").write_text("old")
+    with Output(str(link)) as out:
+        out.stream.write(b"new")
+    assert link.is_symlink()
+    assert (tmp_path / "real" / "file").read_text() == "new"
+
+
+def test_a_fifo_is_written_to_and_stays_a_fifo(tmp_path: Path) -> None:
+    fifo = tmp_path / "out.jsonl"
+    os.mkfifo(fifo)
+    reader = subprocess.Popen(["cat", str(fifo)], stdout=subprocess.PIPE)
+    with Output(str(fifo)) as out:
+        out.stream.write(b"through")
+    assert reader.communicate()[0] == b"through"
+    assert fifo.is_fifo()
+
+
+def test_a_folder_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"cannot write here \(No such file or directory\)"):
+        Output(str(tmp_path / "none" / "out.jsonl"))
+
+
+def test_standard_output_is_flushed_and_left_open() -> None:
+    stdout = io.BytesIO()
+    with Output("-", stdout) as out:
+        out.stream.write(b"line\n")
+        out.stream.flush()
+        assert stdout.getvalue() == b"line\n"
+    assert not stdout.closed
