@@ -1,0 +1,27 @@
+"""What people see in a terminal: trees, one-line summaries, tables, problems.
+
+Everything here gets ready data (exchanges, annotated messages, rows of numbers) and a stream to write to. Nothing from
+the wire reaches the stream unescaped, and nothing is told by colour alone.
+"""
+
+from __future__ import annotations
+
+from .escape import escape
+from .problems import problem_line
+from .summary import SummaryWriter
+from .tables import plain_table, stats_table
+from .terminal import console, is_unicode, use_color, width_of
+from .tree import TreeWriter
+
+__all__ = [
+    "SummaryWriter",
+    "TreeWriter",
+    "console",
+    "escape",
+    "is_unicode",
+    "plain_table",
+    "problem_line",
+    "stats_table",
+    "use_color",
+    "width_of",
+]

@@ -1,0 +1,207 @@
+"""The few words that tell one exchange of an API from the next: topics, groups, members, records, producers.
+
+Read from the decoded bodies, in Kafka's field names; a field that is not there is skipped, because a body may be from
+any version. What comes out is not escaped yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+from kwiresniff.model import Exchange, TopicNames
+
+from . import units
+
+Facts: TypeAlias = Iterator[str]
+Fields: TypeAlias = dict[str, Any]
+
+#: Topics, or partitions of one topic, that are named before the rest is counted.
+NAMED = 3
+
+#: Every API's fields that are worth a word, in the order of their worth, with the word in front.
+_WORDS: Final = {
+    "group_id": "group",
+    "member_id": "member",
+    "transactional_id": "transaction",
+    "key": "key",
+    "mechanism": "mechanism",
+    "client_software_name": "",
+    "client_software_version": "",
+    "generation_id": "generation",
+    "member_epoch": "epoch",
+    "broker_id": "broker",
+}
+
+#: A member id is the client id and a UUID: the end tells members apart, a whole one would fill the line.
+MEMBER_ID_SHOWN = 12
+
+_TOPIC_ARRAYS: Final = ("topics", "topic_data", "topic_partitions", "responses")
+_TOPIC_NAMES: Final = ("name", "topic", "topic_name")
+_PARTITION_ARRAYS: Final = ("partitions", "partition_data", "partition_indexes", "partition_responses")
+_PARTITION_NAMES: Final = ("index", "partition", "partition_index")
+
+
+def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]:
+    """What the exchange is about, most important first; empty when no body was decoded."""
+    request = (exchange.request.body if exchange.request else None) or {}
+    response = (exchange.response.body if exchange.response else None) or {}
+    if not request and not response:
+        return []
+    special = _SPECIAL.get(exchange.api)
+    out = list(special(request, response, topic_name)) if special else []
+    return out or list(_common(request, response, topic_name))
+
+
+def _common(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+    for name, word in _WORDS.items():
+        value = request.get(name)
+        if value is None or value == "" or value == -1 or isinstance(value, (list, dict)):
+            value = response.get(name)
+        if isinstance(value, (str, int)) and value not in ("", -1):
+            text = str(value)
+            if name == "member_id" and len(text) > MEMBER_ID_SHOWN:
+                text = f"…{text[-MEMBER_ID_SHOWN:]}"
+            yield f"{word} {text}" if word else text
+    topics = _topics(request) or _topics(response)
+    if topics:
+        yield topics_text(topics, topic_name)
+
+
+def _produce(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+    topics = _topics(request)
+    if topics:
+        yield topics_text(topics, topic_name)
+    yield from _record_facts(topics, "no records")
+    if request.get("acks") == 0:
+        yield "acks 0"
+    if request.get("transactional_id"):
+        yield f"transaction {request['transactional_id']}"
+
+
+def _fetch(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+    answered = _topics(response)
+    asked = _topics(request)
+    filled = [topic for topic in answered if any(_batches(part) for part in _partitions(topic))]
+    if filled or asked or answered:
+        yield topics_text(filled or asked or answered, topic_name)
+    elif response.get("session_id"):
+        yield f"session {response['session_id']}"
+    if response:
+        yield from _record_facts(answered, "nothing new")
+
+
+def _record_facts(topics: Sequence[Fields], nothing: str) -> Facts:
+    records = size = 0
+    codecs: dict[str, None] = {}
+    for topic in topics:
+        for part in _partitions(topic):
+            for batch in _batches(part):
+                if batch.get("truncated"):
+                    continue
+                count = batch.get("records_count")
+                records += count if isinstance(count, int) else max(len(batch.get("records") or ()), 1)
+                size += batch.get("size_bytes") or 0
+                if (codec := batch.get("compression", "none")) != "none":
+                    codecs[codec] = None
+    if not size:
+        yield nothing
+        return
+    yield units.count(records, "record")
+    yield units.size(size)
+    if codecs:
+        yield "+".join(codecs)
+
+
+def _find_coordinator(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+    keys = request.get("coordinator_keys") or [request.get("key", request.get("group_id"))]
+    yield f"{'transaction' if request.get('key_type') == 1 else 'group'} {_some([str(key) for key in keys])}"
+    found = response.get("coordinators") or [response]
+    if isinstance(found[0], dict) and found[0].get("host"):
+        yield f"at {found[0]['host']}:{found[0].get('port')}"
+
+
+def _metadata(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+    asked = request.get("topics")
+    if request:
+        yield topics_text(asked, topic_name) if asked else "all topics" if asked is None else "no topics"
+    if response.get("brokers") is not None:
+        yield units.count(len(response["brokers"]), "broker")
+
+
+def _init_producer_id(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+    if request.get("transactional_id"):
+        yield f"transaction {request['transactional_id']}"
+    if response.get("producer_id", -1) >= 0:
+        yield f"producer {response['producer_id']} epoch {response.get('producer_epoch')}"
+
+
+def _api_versions(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+    if request.get("client_software_name"):
+        yield f"{request['client_software_name']} {request.get('client_software_version', '')}"
+    if response.get("api_keys"):
+        yield units.count(len(response["api_keys"]), "API")
+
+
+_SPECIAL: Final[dict[str, Callable[[Fields, Fields, TopicNames | None], Facts]]] = {
+    "Produce": _produce,
+    "Fetch": _fetch,
+    "FindCoordinator": _find_coordinator,
+    "Metadata": _metadata,
+    "InitProducerId": _init_producer_id,
+    "ApiVersions": _api_versions,
+}
+
+
+def topics_text(topics: Sequence[Any], topic_name: TopicNames | None = None) -> str:
+    """``orders-0``, ``orders-0,1,2,+9``, ``orders-0 payments-1 +4 topics``."""
+    words = []
+    for topic in topics[:NAMED]:
+        if isinstance(topic, str):
+            words.append(topic)
+        elif isinstance(topic, dict):
+            words.append(_topic_text(topic, topic_name))
+    if len(topics) > NAMED:
+        words.append(f"+{len(topics) - NAMED} topics")
+    return " ".join(words)
+
+
+def _topic_text(topic: Fields, topic_name: TopicNames | None) -> str:
+    name = next((topic[key] for key in _TOPIC_NAMES if topic.get(key)), None)
+    if name is None and (topic_id := topic.get("topic_id")):
+        name = (topic_name and topic_name(topic_id)) or topic_id
+    parts: list[str] = []
+    for part in _partitions(topic):
+        index = part if isinstance(part, int) else next((part[key] for key in _PARTITION_NAMES if key in part), None)
+        if isinstance(index, int):
+            parts.append(str(index))
+    text = str(name if name is not None else "?")
+    return f"{text}-{_some(parts)}" if parts else text
+
+
+def _some(words: Sequence[str]) -> str:
+    more = [f"+{len(words) - NAMED}"] if len(words) > NAMED else []
+    return ",".join([*words[:NAMED], *more])
+
+
+def _topics(body: Fields) -> list[Any]:
+    return _first_list(body, _TOPIC_ARRAYS)
+
+
+def _partitions(topic: Any) -> list[Any]:
+    return _first_list(topic, _PARTITION_ARRAYS) if isinstance(topic, dict) else []
+
+
+def _first_list(fields: Fields, names: Iterable[str]) -> list[Any]:
+    for name in names:
+        if isinstance(value := fields.get(name), list):
+            return value
+    return []
+
+
+def _batches(part: Any) -> list[Fields]:
+    """The record batches of a partition; a set nobody looked into counts as one of its size."""
+    records = part.get("records") if isinstance(part, dict) else None
+    if isinstance(records, dict):
+        return [records] if records.get("size_bytes") else []
+    return [batch for batch in records if isinstance(batch, dict)] if isinstance(records, list) else []

@@ -1,0 +1,43 @@
+"""The first line of a tree: which exchange this is, how long it took and how it ended."""
+
+from __future__ import annotations
+
+from kwiresniff.model import Exchange
+
+from . import units
+from .escape import escape
+from .lines import Chunk
+from .paint import OUTCOME_STYLE, OUTCOME_WORDS, Paint
+from .values import Style, text_value
+
+
+def headline(exchange: Exchange, paint: Paint, style: Style) -> list[Chunk]:
+    """API and version, latency, outcome, connection, client id, correlation id: the first things asked."""
+    outcome = exchange.outcome
+    kind = OUTCOME_STYLE[outcome]
+    glyphs = paint.glyphs
+    version = "" if exchange.api_version < 0 else f" v{exchange.api_version}"
+    chunks: list[Chunk] = [
+        [(kind, glyphs.marks[outcome]), ("", " "), ("api", f"{escape(exchange.api) or 'unknown API'}{version}")]
+    ]
+    if exchange.latency_ns is not None:
+        latency_kind = "wait" if exchange.waiting else kind if outcome == "error" else "ident"
+        chunks.append([(latency_kind, units.duration(exchange.latency_ns, micro=glyphs.micro))])
+    if exchange.waiting:
+        chunks[-1].append(("wait", f" {escape(exchange.waiting)}"))
+    chunks.append([(kind, OUTCOME_WORDS[outcome] or "ok"), *_error_names(exchange, glyphs.times)])
+    connection = exchange.connection
+    chunks.append([("value", f"{escape(connection.client)} {glyphs.arrow} {escape(connection.broker)}")])
+    if exchange.client_id:
+        chunks.append([("name", "client_id "), ("client", text_value(exchange.client_id, style))])
+    chunks.append([("name", "correlation_id "), ("value", str(exchange.correlation_id))])
+    return chunks
+
+
+def _error_names(exchange: Exchange, times: str) -> Chunk:
+    """`` NOT_LEADER_OR_FOLLOWER x3``: the names of the errors, each once."""
+    counts: dict[str, int] = {}
+    for _, _, name, _ in exchange.errors:
+        counts[name] = counts.get(name, 0) + 1
+    parts = [f"{escape(name)}{f' {times}{count}' if count > 1 else ''}" for name, count in counts.items()]
+    return [("bad", " " + ", ".join(parts))] if parts else []

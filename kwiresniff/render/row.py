@@ -1,0 +1,34 @@
+"""One row of a tree, before anybody decides how it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kwiresniff.model import Node
+
+from .lines import Chunk
+from .values import Style, leaf, scalars
+
+#: Names are padded so that values stand in a column, but a very long name only pushes its own value aside.
+NAME_COLUMN = 26
+
+
+@dataclass(slots=True)
+class Row:
+    """What stands on the row, what hangs below it, and the node whose bytes it shows (None: no bytes)."""
+
+    chunks: list[Chunk]
+    children: list[Row] = field(default_factory=list)
+    node: Node | None = None
+
+
+def name_column(nodes: Sequence[Node]) -> int:
+    """How wide to make the names of fields that stand below each other."""
+    return max([len(node.name) for node in nodes if len(node.name) <= NAME_COLUMN], default=0)
+
+
+def plain_rows(nodes: Sequence[Node], style: Style) -> list[Row]:
+    """Fields that hold plain values or arrays of them, one row each, the values in a column."""
+    width = name_column(nodes)
+    return [Row([(scalars if node.children else leaf)(node, style, name_width=width)], node=node) for node in nodes]

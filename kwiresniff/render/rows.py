@@ -1,0 +1,104 @@
+"""From the nodes of an annotated message to the rows of a tree.
+
+What is dense and what gets a row of its own is decided here; how a row is drawn is not. At verbosity 0 an element of an
+array of structures is one row that holds all its plain fields, labelled by its path (``partitions[2]``), and only what
+has children of its own goes below. From ``-v`` on every field has its own row, because it has its own offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kwiresniff.model import Node
+
+from . import units
+from .lines import Chunk
+from .records import record_rows
+from .row import Row, name_column
+from .values import Style, is_absent, is_container, is_plain, label, leaf, problem_spans, scalars, selection
+
+#: Elements of an array of structures shown at verbosity 0: what fits on a screen beside the rest.
+ELEMENTS_SHOWN = 12
+
+#: Structures within structures. Kafka's deepest message has nine levels, a record in it four more.
+MAX_DEPTH = 40
+
+#: Fields that tell one element of an array from the others, in Kafka's names.
+IDENTIFYING: Final = frozenset(
+    [
+        "api_key", "broker_id", "coordinator_id", "entity_type", "feature", "group", "group_id", "index", "key",
+        "member_id", "name", "node_id", "partition", "partition_index", "producer_id", "resource_name", "topic",
+        "topic_id", "topic_name", "transactional_id", "user",
+    ]
+)  # fmt: skip
+
+
+def struct_rows(nodes: Sequence[Node], style: Style, depth: int = 0) -> list[Row]:
+    """The fields of a structure, one row each, the values in a column; absent tagged fields only with ``-v``."""
+    nodes = [node for node in nodes if style.verbosity or not is_absent(node)]
+    width = name_column([node for node in nodes if is_plain(node)])
+    rows: list[Row] = []
+    for node in nodes:
+        rows += field_rows(node, style, depth, width)
+    return rows
+
+
+def field_rows(node: Node, style: Style, depth: int, name_width: int = 0) -> list[Row]:
+    """One field as one row, or an array of structures as one row per element."""
+    if not node.children:
+        if is_container(node):
+            return [Row([scalars(node, style, name_width=name_width)], node=node)]
+        return [Row([leaf(node, style, name_width=name_width)], node=node)]
+    if depth >= MAX_DEPTH:
+        return [Row([[("name", node.name), ("dim", f" {style.glyphs.ellipsis} nested too deeply to show")]], node=node)]
+    if node.type.endswith("RECORDS"):
+        return record_rows(node, style)
+    if node.type.endswith("ARRAY"):
+        if is_plain(node):
+            return [Row([scalars(node, style, name_width=name_width)], node=node)]
+        return _array_rows(node, style, depth)
+    return [_struct_row(node, label(node, style), style, depth)]
+
+
+def _array_rows(array: Node, style: Style, depth: int) -> list[Row]:
+    name = label(array, style)
+    shown, calm = selection(array.children, ELEMENTS_SHOWN, style)
+    rows = [_struct_row(array.children[index], f"{name}[{index}]", style, depth) for index in shown]
+    if hidden := len(array.children) - len(shown):
+        rest = f"{style.glyphs.ellipsis} {hidden:,} more of {len(array.children):,}"
+        rows.append(Row([[("name", f"{name} "), ("dim", f"{rest}, all without errors" if calm else rest)]]))
+    if not style.verbosity:
+        return rows
+    count = units.count(len(array.children), "element")
+    return [Row([[("name", f"{name} "), ("dim", count), *problem_spans(array)]], rows, array)]
+
+
+def _struct_row(element: Node, name: str, style: Style, depth: int) -> Row:
+    """A structure: at verbosity 0 its plain fields on its own row."""
+    head: Chunk = [("key", name)]
+    if element.null:
+        head.append(("dim", " null"))
+    elif not element.children:
+        # An element that is a plain value after all, or an empty structure.
+        return Row([head + leaf(element, style)] if element.value is not None else [head], node=element)
+    head += problem_spans(element)
+    if style.verbosity:
+        ident = [leaf(child, style, ident=True) for child in element.children if _identifies(child)][:2]
+        return Row([head, *ident], struct_rows(element.children, style, depth + 1), element)
+    chunks = [head]
+    children: list[Row] = []
+    for child in element.children:
+        if is_absent(child):
+            continue
+        if not is_plain(child):
+            children += field_rows(child, style, depth + 1)
+        elif is_container(child):
+            chunks.append(scalars(child, style))
+        else:
+            chunks.append(leaf(child, style, ident=child.name in IDENTIFYING))
+    return Row(chunks, children, element)
+
+
+def _identifies(node: Node) -> bool:
+    return node.name in IDENTIFYING and not node.children and node.value not in (None, "")

@@ -1,0 +1,188 @@
+"""One line per exchange, in columns that do not move.
+
+Lines are written as they come, so the columns are fixed by the width alone. In a terminal a line never folds: what
+matters most stands first and the last column is cut. In a pipe nothing is cut and the times are complete, so that
+``grep`` and ``awk`` have something to hold on to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal, TextIO, TypeAlias
+
+from kwiresniff.model import Exchange, TopicNames, file_index, packet_number
+
+from . import units
+from .escape import escape
+from .facts import facts
+from .lines import cells, fit, pad, pad_left
+from .paint import OUTCOME_STYLE, OUTCOME_WORDS, Paint, Span
+from .terminal import glyphs_for, printable
+
+TimeStyle: TypeAlias = Literal["absolute", "relative"]
+
+#: Titles of the columns, and which of them are right-aligned.
+_TITLES: Final = {
+    "time": "time",
+    "mark": "",
+    "api": "API",
+    "latency": "latency",
+    "request": "request",
+    "response": "response",
+    "connection": "#",
+    "address": "client and broker",
+    "client": "client_id",
+    "packet": "packet",
+    "facts": "about",
+}
+_RIGHT: Final = frozenset(["latency", "request", "response", "packet"])
+
+
+def columns(width: int | None, time: TimeStyle = "absolute") -> list[tuple[str, int]]:
+    """The columns that fit ``width``, with their widths; the last one takes what is left (0: no limit).
+
+    ``OffsetForLeaderEpoch v4`` fits the narrowest API column. The wide address column holds two IPv4 endpoints of
+    usual length; in a terminal longer ones are cut, in a pipe they push the rest aside.
+    """
+    clock = 12 if time == "relative" or (width is not None and width < 100) else 15
+    if width is None:
+        clock = 27 if time == "absolute" else 12
+    out = [("time", clock), ("mark", 1), ("api", 23 if width is not None and width < 120 else 26), ("latency", 8)]
+    if width is None or width >= 100:
+        out += [("request", 8), ("response", 8)]
+    if width is None or width >= 150:
+        out += [("address", 31), ("client", 14)]
+    else:
+        out.append(("connection", 4))
+        if width >= 120:
+            out.append(("client", 14))
+    if width is None:
+        out.append(("packet", 7))
+    used = sum(size + 1 for _, size in out)
+    return [*out, ("facts", max(width - used, 8) if width is not None else 0)]
+
+
+class SummaryWriter:
+    """Writes exchanges as one line each to ``out``.
+
+    ``width`` is the terminal's columns or None for a pipe. ``time`` chooses between the UTC time of the request and
+    the seconds since the first exchange that was written. ``topic_name`` gives names to topic ids.
+    """
+
+    def __init__(
+        self,
+        out: TextIO,
+        width: int | None,
+        color: bool,
+        *,
+        files: Sequence[str] = (),
+        time: TimeStyle = "absolute",
+        topic_name: TopicNames | None = None,
+    ) -> None:
+        self._out = out
+        self._width = width
+        self._paint = Paint(color, glyphs_for(out))
+        self._files = files
+        self._time = time
+        self._topic_name = topic_name
+        self._columns = columns(width, time)
+        self._start_ns: int | None = None
+        self._day = ""
+
+    def write(self, exchange: Exchange) -> None:
+        """One exchange, and before it the column titles when a terminal has not seen them for this day."""
+        message = exchange.request or exchange.response
+        started_ns = message.first_ns if message else 0
+        if self._start_ns is None:
+            self._start_ns = started_ns
+        text = self._line(exchange, started_ns)
+        if self._width is not None:
+            # The time column has no date, so every day gets its titles; a relative time needs them once.
+            day = units.date(started_ns) if self._time == "absolute" else "seconds"
+            if day != self._day:
+                self._day = day
+                text = f"{self._titles(day)}\n{text}"
+        self._out.write(printable(text + "\n", self._out))
+
+    def _titles(self, day: str) -> str:
+        titles = {**_TITLES, "time": f"{day}Z" if self._time == "absolute" else day}
+        words = [
+            pad_left(fit(titles[name], width), width) if name in _RIGHT else pad(fit(titles[name], width), width)
+            for name, width in self._columns
+        ]
+        return self._paint.text("title", " ".join(words).rstrip())
+
+    def _line(self, exchange: Exchange, started_ns: int) -> str:
+        glyphs = self._paint.glyphs
+        spans: list[Span] = []
+        for name, width in self._columns[:-1]:
+            kind, text = self._cell(name, exchange, started_ns)
+            if self._width is not None:
+                text = fit(text, width, glyphs.ellipsis)
+            spans.append((kind, pad_left(text, width) if name in _RIGHT else pad(text, width)))
+            spans.append(("", " "))
+        spans += self._facts(exchange, self._columns[-1][1])
+        return self._paint.spans(spans)
+
+    def _cell(self, name: str, exchange: Exchange, started_ns: int) -> Span:
+        request, response = exchange.request, exchange.response
+        if name == "time":
+            return "dim", self._clock(started_ns)
+        if name == "mark":
+            return OUTCOME_STYLE[exchange.outcome], self._paint.glyphs.marks[exchange.outcome]
+        if name == "api":
+            version = f" v{exchange.api_version}" if exchange.api_version >= 0 else ""
+            return "bad" if exchange.outcome == "error" else "api", f"{escape(exchange.api) or '?'}{version}"
+        if name == "latency":
+            text = units.duration(exchange.latency_ns, micro=self._paint.glyphs.micro)
+            return "wait" if exchange.waiting else "value", text
+        if name == "request":
+            return "dim", units.size(request.size_bytes if request else None)
+        if name == "response":
+            return "dim", units.size(response.size_bytes if response else None)
+        if name == "connection":
+            return "dim", f"#{exchange.connection.id}"
+        if name == "address":
+            connection = exchange.connection
+            return "value", f"{escape(connection.client)} {self._paint.glyphs.arrow} {escape(connection.broker)}"
+        if name == "client":
+            return "client", "-" if exchange.client_id is None else escape(exchange.client_id) or '""'
+        message = request or response
+        return "dim", self._packet(message.first_packet) if message else "-"
+
+    def _clock(self, started_ns: int) -> str:
+        if self._time == "relative":
+            return f"{(started_ns - (self._start_ns or 0)) / 1e9:12.6f}"
+        if self._width is None:
+            return units.instant(started_ns)
+        return units.clock(started_ns, 3 if self._columns[0][1] == 12 else 6)
+
+    def _packet(self, reference: int) -> str:
+        number = str(packet_number(reference))
+        if len(self._files) > 1 and file_index(reference) < len(self._files):
+            return f"{escape(self._files[file_index(reference)])}:{number}"
+        return number
+
+    def _facts(self, exchange: Exchange, room: int) -> list[Span]:
+        """What is wrong first, then what was waited for, then what it was about; cut to ``room`` columns."""
+        words: list[Span] = []
+        for error in dict.fromkeys(name for _, _, name, _ in exchange.errors):
+            words.append(("bad", escape(error)))
+        if exchange.outcome != "ok" and not words:
+            words.append((OUTCOME_STYLE[exchange.outcome], OUTCOME_WORDS[exchange.outcome]))
+        for problem in dict.fromkeys(problem.code for problem in exchange.problems):
+            words.append(("warn", escape(problem)))
+        if exchange.waiting:
+            words.append(("wait", escape(exchange.waiting)))
+        words += [("value", escape(fact)) for fact in facts(exchange, self._topic_name)]
+        spans: list[Span] = []
+        for kind, text in words:
+            if self._width is not None:
+                if room < 2:
+                    break
+                text = fit(text, room, self._paint.glyphs.ellipsis)
+                room -= cells(text) + 1
+            if spans:
+                spans.append(("", " "))
+            spans.append((kind, text))
+        return spans

@@ -1,0 +1,174 @@
+"""One annotated tree per exchange: what was asked, what was answered, what it means and what is wrong.
+
+The first line says who, what, how long and with which outcome; below it hang the request and the response. Lines are
+folded to the width of a terminal under their own branch; in a pipe a line is never folded or cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TextIO
+
+from kwiresniff.model import Exchange, Message, Problem, Walk, file_index, packet_number
+
+from . import units
+from .escape import escape
+from .gutter import Gutter
+from .headline import headline
+from .lines import Chunk, wrap
+from .paint import Paint
+from .problems import problem_chunk
+from .row import Row
+from .rows import struct_rows
+from .terminal import glyphs_for, printable
+from .values import VALUE_LIMIT, Style, scalar
+
+#: Problems of one message listed below it at verbosity 0; the first ones explain the rest.
+PROBLEMS_SHOWN = 8
+
+#: Columns a terminal must have for sixteen bytes in hex on a row, and for eight.
+WIDE = 120
+NARROW = 76
+
+
+class TreeWriter:
+    """Writes exchanges as trees to ``out``.
+
+    ``width`` is the terminal's columns or None for a pipe; ``verbosity`` 1 adds offsets and header fields and shows
+    everything in full, 2 the bytes. ``files`` are the names behind the packet references, shown when several.
+    """
+
+    def __init__(
+        self, out: TextIO, width: int | None, color: bool, verbosity: int = 0, *, files: Sequence[str] = ()
+    ) -> None:
+        self._out = out
+        self._width = width
+        self._paint = Paint(color, glyphs_for(out))
+        self._verbosity = verbosity
+        self._files = files
+        limit = None if verbosity else VALUE_LIMIT if width is None else max(width - 32, 48)
+        self._style = Style(self._paint.glyphs, verbosity, limit)
+        self._first = True
+
+    def write(self, exchange: Exchange, request: Walk | None = None, response: Walk | None = None) -> None:
+        """One exchange; a walk is None when there is no such message or nobody read its body."""
+        lines: list[str] = [] if self._first else [""]
+        self._first = False
+        no_gutter = Gutter(0, None, 0)
+        rest = [*self._exchange_problems(exchange, request, response), *self._notes(exchange)]
+        self._draw(Row(headline(exchange, self._paint, self._style)), "", "    ", no_gutter, lines)
+        parts = [self._message(exchange, "request", request), self._message(exchange, "response", response)]
+        for index, row in enumerate([*parts, *rest]):
+            message = (exchange.request, exchange.response, None)[min(index, 2)]
+            gutter = Gutter(self._verbosity, message.frame if message else None, self._bytes_per_row())
+            self._branch(row, "", index == 1 + len(rest), gutter, lines)
+        lines.append("")
+        self._out.write(printable("\n".join(lines), self._out))
+
+    def _bytes_per_row(self) -> int:
+        if self._width is None or self._width >= WIDE:
+            return 16
+        return 8 if self._width >= NARROW else 4
+
+    def _message(self, exchange: Exchange, which: str, walk: Walk | None) -> Row:
+        message: Message | None = getattr(exchange, which)
+        if message is None:
+            return Row([[("title", which), ("dim", f"  {_why_missing(exchange, which)}")]])
+        head: list[Chunk] = [
+            [("title", which)],
+            [("value", units.size(message.size_bytes))],
+            [("dim", self._packets(message))],
+            [("dim", units.instant(message.first_ns))],
+        ]
+        if message.version >= 0 and message.version != exchange.api_version and exchange.api_version >= 0:
+            head.append([("warn", f"read as version {message.version}")])
+        row = Row(head)
+        if walk is None:
+            return row
+        nodes = walk.root.children
+        if self._verbosity:
+            row.chunks.insert(2, [("dim", f"header version {message.header_version}")])
+            header = [node for node in nodes if node.offset < message.body_offset]
+            if header:
+                row.children.append(Row([[("key", "header")]], struct_rows(header, self._style)))
+        row.children += struct_rows([node for node in nodes if node.offset >= message.body_offset], self._style)
+        if walk.problems:
+            told = _problem_texts(walk)
+            row.children += self._problems([problem for problem in walk.problems if problem.message not in told])
+        return row
+
+    def _exchange_problems(self, exchange: Exchange, request: Walk | None, response: Walk | None) -> list[Row]:
+        """The exchange's problems that no walk has told already."""
+        if not exchange.problems:
+            return []
+        told = {problem.message for walk in (request, response) if walk for problem in walk.problems}
+        for walk in (request, response):
+            if walk:
+                told |= _problem_texts(walk)
+        return self._problems([problem for problem in exchange.problems if problem.message not in told])
+
+    def _problems(self, problems: Sequence[Problem]) -> list[Row]:
+        shown = problems if self._verbosity else problems[:PROBLEMS_SHOWN]
+        rows = [Row([problem_chunk(problem)]) for problem in shown]
+        if len(shown) < len(problems):
+            text = f"{self._paint.glyphs.ellipsis} {units.count(len(problems) - len(shown), 'more problem')}"
+            rows.append(Row([[("dim", text)]]))
+        return rows
+
+    def _notes(self, exchange: Exchange) -> list[Row]:
+        """What plugins had to say about the exchange."""
+        rows = []
+        for note in exchange.notes:
+            chunks: list[Chunk] = [[("key", escape(str(note.get("plugin", "plugin"))))]]
+            for name, value in note.items():
+                if name != "plugin":
+                    chunks.append([("name", f"{escape(name)} "), scalar(value, self._style)])
+            rows.append(Row(chunks))
+        return rows
+
+    def _packets(self, message: Message) -> str:
+        first, last = packet_number(message.first_packet), packet_number(message.last_packet)
+        text = f"packet {first}" if first == last else f"packets {first}-{last}"
+        if len(self._files) > 1 and file_index(message.first_packet) < len(self._files):
+            text += f" of {escape(self._files[file_index(message.first_packet)])}"
+        return text
+
+    def _branch(self, row: Row, guides: str, last: bool, gutter: Gutter, lines: list[str]) -> None:
+        glyphs = self._paint.glyphs
+        below = guides + (glyphs.blank if last else glyphs.pipe)
+        # A folded line keeps the guide of its own children.
+        hang = below + (glyphs.pipe if row.children else glyphs.blank)
+        self._draw(row, guides + (glyphs.last if last else glyphs.branch), hang, gutter, lines)
+        for index, child in enumerate(row.children):
+            self._branch(child, below, index == len(row.children) - 1, gutter, lines)
+
+    def _draw(self, row: Row, lead: str, hang: str, gutter: Gutter, lines: list[str]) -> None:
+        """One row: its first line after ``lead``, what is folded and its further bytes after ``hang``."""
+        paint = self._paint
+        room = None if self._width is None else self._width - gutter.width - max(len(lead), len(hang))
+        margins = gutter.lines(row.node)
+        for text in wrap(row.chunks, room):
+            margin = next(margins, None) or gutter.blank()
+            lines.append(paint.text("dim", margin + lead) + paint.spans(text))
+            lead = hang
+        lines += [paint.text("dim", (margin + hang).rstrip()) for margin in margins]
+
+
+def _why_missing(exchange: Exchange, which: str) -> str:
+    if which == "request":
+        return "not in the capture"
+    if exchange.outcome == "no_response_expected":
+        return "none, the request asked for no acknowledgement"
+    return "none seen"
+
+
+def _problem_texts(walk: Walk) -> set[str]:
+    """What the nodes of a walk say is wrong, in the words they use."""
+    texts: set[str] = set()
+    stack = [walk.root]
+    while stack:
+        node = stack.pop()
+        if node.problem:
+            texts.add(node.problem)
+        stack += node.children
+    return texts

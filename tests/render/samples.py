@@ -1,0 +1,535 @@
+"""Exchanges made by hand, with the annotated nodes a walker gives, their offsets taken from the bytes beside them.
+
+``Wire`` writes a field's bytes and makes its node at once, in wire order, so that offsets and lengths are true.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kwiresniff.model import Connection, Exchange, Message, Node, Outcome, Problem, Walk
+
+#: 2024-03-05T08:15:02.123456Z
+START_NS = 1_709_626_502_123_456_000
+START_MS = START_NS // 1_000_000
+MS = 1_000_000
+
+
+class Wire:
+    """A frame under construction and the tree of its nodes."""
+
+    def __init__(self) -> None:
+        self.frame = bytearray()
+        self.root = Node("", "STRUCT", 0, 0)
+        self._open = [self.root]
+
+    def add(self, name: str, type: str, data: bytes, value: Any, meaning: str = "", **more: Any) -> Node:
+        node = Node(name, type, len(self.frame), len(data), value, meaning, **more)
+        self.frame += data
+        self._open[-1].children.append(node)
+        return node
+
+    def int8(self, name: str, value: int, meaning: str = "", **more: Any) -> Node:
+        return self.add(name, "INT8", struct.pack(">b", value), value, meaning, **more)
+
+    def int16(self, name: str, value: int, meaning: str = "", **more: Any) -> Node:
+        return self.add(name, "INT16", struct.pack(">h", value), value, meaning, **more)
+
+    def int32(self, name: str, value: int, meaning: str = "", **more: Any) -> Node:
+        return self.add(name, "INT32", struct.pack(">i", value), value, meaning, **more)
+
+    def int64(self, name: str, value: int, meaning: str = "", **more: Any) -> Node:
+        return self.add(name, "INT64", struct.pack(">q", value), value, meaning, **more)
+
+    def boolean(self, name: str, value: bool) -> Node:
+        return self.add(name, "BOOLEAN", bytes([value]), value)
+
+    def string(self, name: str, value: str | None, meaning: str = "") -> Node:
+        data = b"\xff\xff" if value is None else struct.pack(">h", len(value.encode())) + value.encode()
+        return self.add(name, "STRING" if value is not None else "NULLABLE_STRING", data, value, meaning)
+
+    def bytes(self, name: str, value: bytes | None, meaning: str = "") -> Node:
+        data = b"\xff\xff\xff\xff" if value is None else struct.pack(">i", len(value)) + value
+        return self.add(name, "BYTES", data, value, meaning)
+
+    @contextmanager
+    def inside(self, name: str, type: str = "STRUCT", head: bytes = b"") -> Iterator[Node]:
+        node = self.add(name, type, head, None)
+        self._open.append(node)
+        yield node
+        self._open.pop()
+        node.length = len(self.frame) - node.offset
+
+    def array(self, name: str, elements: list[Any] | None, write: Callable[[Any], object]) -> Node:
+        count = -1 if elements is None else len(elements)
+        with self.inside(name, "ARRAY", struct.pack(">i", count)) as node:
+            node.null = elements is None
+            for element in elements or ():
+                write(element)
+        return node
+
+    def structs(self, name: str, elements: list[Any], write: Callable[[Any], object]) -> Node:
+        def one(element: Any) -> None:
+            with self.inside(name):
+                write(element)
+
+        return self.array(name, elements, one)
+
+    def int32s(self, name: str, values: list[int]) -> Node:
+        return self.array(name, values, lambda value: self.int32("", value))
+
+
+def plain(node: Node) -> Any:
+    """The value of a node as the decoder gives it."""
+    if node.type == "ARRAY" or node.type == "RECORDS":
+        return None if node.null else [plain(child) for child in node.children]
+    if node.children or node.type == "STRUCT":
+        return {child.name: plain(child) for child in node.children}
+    return node.value
+
+
+def message(wire: Wire, body_offset: int, packet: int, at_ns: int, version: int, header_version: int) -> Message:
+    wire.root.length = len(wire.frame)
+    made = Message(packet, at_ns, packet, at_ns, len(wire.frame), bytes(wire.frame))
+    made.body_offset = body_offset
+    made.version = version
+    made.header_version = header_version
+    made.body = {child.name: plain(child) for child in wire.root.children if child.offset >= body_offset}
+    return made
+
+
+def connection(id: int = 1, client: str = "10.0.0.5:51422", broker: str = "10.0.0.1:9092") -> Connection:
+    return Connection(id, client, broker)
+
+
+Sample = tuple[Exchange, Walk | None, Walk | None]
+
+
+def exchange(
+    api: str,
+    api_key: int,
+    version: int,
+    write_request: Callable[[Wire], object] | None,
+    write_response: Callable[[Wire], object] | None,
+    *,
+    client_id: str | None = "orders-service",
+    correlation_id: int = 7,
+    at_ms: float = 0.0,
+    latency_ms: float = 0.873,
+    outcome: Outcome = "ok",
+    waiting: str = "",
+    errors: list[tuple[str, int, str, bool]] | None = None,
+    problems: list[Problem] | None = None,
+    on: Connection | None = None,
+    packet: int = 4,
+) -> Sample:
+    """An exchange and its two walks; the request starts at ``START_NS`` plus ``at_ms``."""
+    at_ns = START_NS + int(at_ms * MS)
+    request = response = request_walk = response_walk = None
+    if write_request is not None:
+        wire = Wire()
+        wire.int16("request_api_key", api_key, api)
+        wire.int16("request_api_version", version)
+        wire.int32("correlation_id", correlation_id)
+        wire.string("client_id", client_id)
+        body_offset = len(wire.frame)
+        write_request(wire)
+        request = message(wire, body_offset, packet, at_ns, version, 1)
+        request_walk = Walk(wire.root, len(wire.frame))
+    if write_response is not None:
+        wire = Wire()
+        wire.int32("correlation_id", correlation_id)
+        body_offset = len(wire.frame)
+        write_response(wire)
+        response = message(wire, body_offset, packet + 2, at_ns + int(latency_ms * MS), version, 0)
+        response_walk = Walk(wire.root, len(wire.frame))
+    made = Exchange(on or connection(), api_key, version, correlation_id, client_id, request, response)
+    made.api = api
+    made.outcome = outcome
+    made.waiting = waiting
+    made.errors = errors or []
+    made.problems = problems or []
+    return made, request_walk, response_walk
+
+
+def metadata() -> Sample:
+    """Metadata v8: one topic known, one not."""
+
+    def request(wire: Wire) -> None:
+        wire.structs("topics", ["orders", "payments"], lambda name: wire.string("name", name))
+        wire.boolean("allow_auto_topic_creation", True)
+        wire.boolean("include_cluster_authorized_operations", False)
+        wire.boolean("include_topic_authorized_operations", False)
+
+    def broker(wire: Wire, node_id: int) -> None:
+        wire.int32("node_id", node_id)
+        wire.string("host", f"kafka-{node_id}.example.com")
+        wire.int32("port", 9092)
+        wire.string("rack", None if node_id == 2 else f"eu-1{'abc'[node_id % 3]}")
+
+    def partition(wire: Wire, index: int) -> None:
+        wire.int16("error_code", 0, "NONE")
+        wire.int32("partition_index", index)
+        wire.int32("leader_id", 1 + index % 3)
+        wire.int32("leader_epoch", 4)
+        wire.int32s("replica_nodes", [1, 2, 3])
+        wire.int32s("isr_nodes", [1, 2, 3] if index else [1, 2])
+        wire.int32s("offline_replicas", [])
+
+    def topic(wire: Wire, name: str) -> None:
+        if name == "orders":
+            wire.int16("error_code", 0, "NONE")
+        else:
+            wire.int16("error_code", 3, "UNKNOWN_TOPIC_OR_PARTITION")
+        wire.string("name", name)
+        wire.boolean("is_internal", False)
+        wire.structs("partitions", [0, 1, 2] if name == "orders" else [], lambda index: partition(wire, index))
+        wire.int32("topic_authorized_operations", -2147483648, "not asked for")
+
+    def response(wire: Wire) -> None:
+        wire.int32("throttle_time_ms", 0)
+        wire.structs("brokers", [1, 2, 3], lambda node_id: broker(wire, node_id))
+        wire.string("cluster_id", "bGtpbmctdGVzdC0wMQ")
+        wire.int32("controller_id", 2)
+        wire.structs("topics", ["orders", "payments"], lambda name: topic(wire, name))
+        wire.int32("cluster_authorized_operations", -2147483648, "not asked for")
+
+    errors = [("topics[1].error_code", 3, "UNKNOWN_TOPIC_OR_PARTITION", True)]
+    return exchange("Metadata", 3, 8, request, response, outcome="error", errors=errors)
+
+
+RECORDS: list[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]] = [
+    (b"customer-17", b'{"order": 4711, "items": 3, "total": "19.90"}', [("trace", b"4bf92f3577b34da6")]),
+    (b"customer-17", b'{"order": 4712, "items": 1, "total": "5.00"}', [("trace", b"00f067aa0ba902b7")]),
+    (b"customer-4", None, []),
+    (None, b"\x00\x01\xfe\xff\x80\x00schema-less", [("content-type", b"application/octet-stream"), ("retry", None)]),
+]
+
+
+def records(
+    wire: Wire, base_offset: int, count: int = len(RECORDS), *, compression: str = "zstd", transactional: bool = True
+) -> None:
+    """A RECORDS field with one batch; with compression its records are derived nodes."""
+    with wire.inside("records", "RECORDS", struct.pack(">i", 300)), wire.inside("", "RECORD_BATCH") as batch:
+        wire.int64("base_offset", base_offset)
+        wire.int32("batch_length", 288)
+        wire.int32("partition_leader_epoch", 4)
+        wire.int8("magic", 2)
+        wire.add("crc", "UINT32", struct.pack(">I", 0x4E81DEDC), 0x4E81DEDC)
+        wire.int16("attributes", 0x14 if compression != "none" else 0x10)
+        wire.int32("last_offset_delta", count - 1)
+        wire.int64("base_timestamp", START_MS)
+        wire.int64("max_timestamp", START_MS + count)
+        wire.int64("producer_id", 4001 if transactional else -1)
+        wire.int16("producer_epoch", 0 if transactional else -1)
+        wire.int32("base_sequence", 12 if transactional else -1)
+        wire.int32("records_count", count)
+        if compression != "none":
+            wire.frame += bytes(range(180))
+        offset = batch.offset
+        derived: dict[str, Any] = {
+            "compression": compression,
+            "timestamp_type": "create_time",
+            "is_transactional": transactional,
+            "is_control": False,
+            "size_bytes": 300,
+            "uncompressed_size_bytes": 812,
+            "crc_valid": True,
+        }
+        for name, value in derived.items():
+            batch.children.append(Node(name, "DERIVED", offset, 0, value, derived=True))
+        batch.children.append(_record_nodes(base_offset, count, compression != "none"))
+
+
+def _record_nodes(base_offset: int, count: int, derived: bool) -> Node:
+    array = Node("records", "ARRAY", 61, 751, derived=derived)
+    at = 0
+    for index in range(count):
+        key, value, headers = RECORDS[index % len(RECORDS)]
+        record = Node("", "RECORD", at, 60, derived=derived)
+        record.children = [
+            Node("offset", "INT64", at + 3, 1, base_offset + index, derived=derived),
+            Node("timestamp", "INT64", at + 2, 1, START_MS + index, derived=derived),
+            Node("key", "BYTES", at + 4, 12, key, derived=derived),
+            Node("value", "BYTES", at + 16, 44, value, derived=derived),
+        ]
+        header_array = Node("headers", "ARRAY", at + 50, 10, derived=derived)
+        for name, data in headers:
+            header = Node("", "HEADER", at + 51, 9, derived=derived)
+            header.children = [
+                Node("key", "STRING", at + 51, 5, name, derived=derived),
+                Node("value", "BYTES", at + 56, 4, data, derived=derived),
+            ]
+            header_array.children.append(header)
+        record.children.append(header_array)
+        array.children.append(record)
+        at += 60
+    return array
+
+
+def produce() -> Sample:
+    """Produce v8: a transactional batch, one partition refused."""
+
+    def request(wire: Wire) -> None:
+        wire.string("transactional_id", "orders-tx-1")
+        wire.int16("acks", -1, "all in-sync replicas")
+        wire.int32("timeout_ms", 30000, "30 s")
+
+        def partition(index: int) -> None:
+            wire.int32("index", index)
+            records(wire, 0)
+
+        def topic(name: str) -> None:
+            wire.string("name", name)
+            wire.structs("partition_data", [0, 3], partition)
+
+        wire.structs("topic_data", ["orders"], topic)
+
+    def response(wire: Wire) -> None:
+        def partition(index: int) -> None:
+            wire.int32("index", index)
+            wire.int16("error_code", *((6, "NOT_LEADER_OR_FOLLOWER") if index else (0, "NONE")))
+            wire.int64("base_offset", -1 if index else 81_204)
+            wire.int64("log_append_time_ms", -1, "create time is used")
+            wire.int64("log_start_offset", -1 if index else 0)
+            wire.structs("record_errors", [], lambda _: None)
+            wire.string("error_message", None)
+
+        def topic(name: str) -> None:
+            wire.string("name", name)
+            wire.structs("partition_responses", [0, 3], partition)
+
+        wire.structs("responses", ["orders"], topic)
+        wire.int32("throttle_time_ms", 0)
+
+    errors = [("responses[0].partition_responses[1].error_code", 6, "NOT_LEADER_OR_FOLLOWER", True)]
+    return exchange(
+        "Produce",
+        0,
+        8,
+        request,
+        response,
+        correlation_id=12,
+        at_ms=41.2,
+        latency_ms=2.31,
+        outcome="error",
+        errors=errors,
+        packet=18,
+    )
+
+
+def fetch() -> Sample:
+    """Fetch v11: a long poll that came back with records."""
+
+    def request(wire: Wire) -> None:
+        wire.int32("replica_id", -1, "consumer")
+        wire.int32("max_wait_ms", 500, "500 ms")
+        wire.int32("min_bytes", 1)
+        wire.int32("max_bytes", 52_428_800, "50.0 MB")
+        wire.int8("isolation_level", 1, "read_committed")
+        wire.int32("session_id", 0)
+        wire.int32("session_epoch", 0)
+
+        def partition(index: int) -> None:
+            wire.int32("partition", index)
+            wire.int32("current_leader_epoch", 4)
+            wire.int64("fetch_offset", 81_204)
+            wire.int64("log_start_offset", -1)
+            wire.int32("partition_max_bytes", 1_048_576, "1.00 MB")
+
+        def topic(name: str) -> None:
+            wire.string("topic", name)
+            wire.structs("partitions", [0], partition)
+
+        wire.structs("topics", ["orders"], topic)
+        wire.structs("forgotten_topics_data", [], lambda _: None)
+        wire.string("rack_id", "")
+
+    def response(wire: Wire) -> None:
+        wire.int32("throttle_time_ms", 0)
+        wire.int16("error_code", 0, "NONE")
+        wire.int32("session_id", 1_882_031)
+
+        def partition(index: int) -> None:
+            wire.int32("partition_index", index)
+            wire.int16("error_code", 0, "NONE")
+            wire.int64("high_watermark", 81_216)
+            wire.int64("last_stable_offset", 81_216)
+            wire.int64("log_start_offset", 0)
+            wire.array("aborted_transactions", None, lambda _: None)
+            wire.int32("preferred_read_replica", -1)
+            records(wire, 81_204, 12, compression="lz4", transactional=False)
+
+        def topic(name: str) -> None:
+            wire.string("topic", name)
+            wire.structs("partitions", [0], partition)
+
+        wire.structs("responses", ["orders"], topic)
+
+    return exchange(
+        "Fetch",
+        1,
+        11,
+        request,
+        response,
+        client_id="billing-1",
+        correlation_id=31,
+        at_ms=55.4,
+        latency_ms=467.2,
+        waiting="long poll",
+        on=connection(2, "10.0.0.6:40112"),
+        packet=22,
+    )
+
+
+def join_group() -> Sample:
+    """JoinGroup v5: a rebalance, and a member id that must be asked for again."""
+
+    def request(wire: Wire) -> None:
+        wire.string("group_id", "billing")
+        wire.int32("session_timeout_ms", 45000, "45 s")
+        wire.int32("rebalance_timeout_ms", 300_000, "5 min")
+        wire.string("member_id", "")
+        wire.string("group_instance_id", None)
+        wire.string("protocol_type", "consumer")
+
+        def protocol(name: str) -> None:
+            wire.string("name", name)
+            wire.bytes("metadata", b"\0\1\0\0\0\1\0\6orders\xff\xff\xff\xff\0\0\0\0")
+
+        wire.structs("protocols", ["range", "cooperative-sticky"], protocol)
+
+    def response(wire: Wire) -> None:
+        wire.int32("throttle_time_ms", 0)
+        wire.int16("error_code", 79, "MEMBER_ID_REQUIRED")
+        wire.int32("generation_id", -1, "none")
+        wire.string("protocol_name", "")
+        wire.string("leader", "")
+        wire.string("member_id", "billing-1-0d1c9e2c-5a0a-4a2b-9a53-8f3f1f4c9b11")
+        wire.structs("members", [], lambda _: None)
+
+    return exchange(
+        "JoinGroup",
+        11,
+        5,
+        request,
+        response,
+        client_id="billing-1",
+        correlation_id=32,
+        at_ms=604.0,
+        latency_ms=1.2,
+        outcome="error",
+        errors=[("error_code", 79, "MEMBER_ID_REQUIRED", False)],
+        on=connection(3, "[2001:db8::17]:40113", "[2001:db8::1]:9092"),
+        packet=31,
+    )
+
+
+def acks_zero() -> Sample:
+    """Produce v2 with acks 0: no response will ever come."""
+
+    def request(wire: Wire) -> None:
+        wire.int16("acks", 0, "no response")
+        wire.int32("timeout_ms", 1500, "1.5 s")
+
+        def partition(index: int) -> None:
+            wire.int32("index", index)
+            with wire.inside("records", "RECORDS", struct.pack(">i", 40)), wire.inside("", "MESSAGE") as outer:
+                wire.int64("base_offset", 0)
+                wire.int32("message_size", 28)
+                wire.add("crc", "UINT32", b"\0\0\0\1", 1)
+                wire.int8("magic", 1)
+                wire.int8("attributes", 0)
+                wire.int64("timestamp", START_MS)
+                wire.frame += b"\0\0\0\1k\0\0\0\1v"
+                for name, value in {
+                    "compression": "none",
+                    "timestamp_type": "create_time",
+                    "size_bytes": 40,
+                    "crc_valid": False,
+                }.items():
+                    outer.children.append(Node(name, "DERIVED", outer.offset, 0, value, derived=True))
+                outer.children.append(_record_nodes(0, 1, False))
+
+        def topic(name: str) -> None:
+            wire.string("name", name)
+            wire.structs("partition_data", [0], partition)
+
+        wire.structs("topic_data", ["metrics"], topic)
+
+    return exchange(
+        "Produce",
+        0,
+        2,
+        request,
+        None,
+        client_id="",
+        correlation_id=1,
+        at_ms=700,
+        outcome="no_response_expected",
+        problems=[Problem("crc", "CRC does not match", 61, "topic_data[0].partition_data[0].records[0]")],
+        on=connection(4, "10.0.0.7:60001"),
+        packet=40,
+    )
+
+
+def hostile() -> Sample:
+    """A peer that sends terminal escapes in every string it has, and a body that ends in the middle."""
+    evil = "\x1b]8;;http://evil\x07\x1b[31mclick\x1b[0m\u202egpj.exe\u200b\r\n\x9b2J"
+
+    def request(wire: Wire) -> None:
+        wire.structs("topics", [evil], lambda name: wire.string("name", name))
+        wire.boolean("allow_auto_topic_creation", True)
+        wire.add("include_cluster_authorized_operations", "BOOLEAN", b"", None, problem="1 byte needed, 0 left")
+
+    made, walk, _ = exchange(
+        "Metadata",
+        3,
+        8,
+        request,
+        None,
+        client_id=evil,
+        correlation_id=-1,
+        at_ms=800,
+        outcome="undecoded",
+        problems=[Problem("truncated", f"1 byte needed, 0 left {evil}", 77, f"topics[0].{evil}", packet=50)],
+        packet=50,
+    )
+    made.api = evil
+    made.connection.client = evil
+    return made, walk, None
+
+
+def unanswered() -> Sample:
+    """A Heartbeat that nobody answered."""
+
+    def request(wire: Wire) -> None:
+        wire.string("group_id", "billing")
+        wire.int32("generation_id", 5)
+        wire.string("member_id", "billing-1-0d1c9e2c-5a0a-4a2b-9a53-8f3f1f4c9b11")
+
+    return exchange("Heartbeat", 12, 1, request, None, outcome="unanswered", at_ms=900, client_id="billing-1")
+
+
+def request_missing() -> Sample:
+    """A response whose request came before the capture started."""
+    made, _, _ = exchange(
+        "", -1, -1, None, lambda wire: wire.int32("x", 0), outcome="request_missing", at_ms=1, client_id=None
+    )
+    return made, None, None
+
+
+def all_samples() -> list[Sample]:
+    return [
+        metadata(),
+        produce(),
+        fetch(),
+        join_group(),
+        acks_zero(),
+        unanswered(),
+        request_missing(),
+        hostile(),
+    ]

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+
+import pytest
+
+from kwiresniff.render import SummaryWriter
+from kwiresniff.render.lines import cells
+from tests.render import samples
+
+Golden = Callable[[str, str], None]
+
+
+def rendered(width: int | None, color: bool = False, **more: object) -> str:
+    out = io.StringIO()
+    writer = SummaryWriter(out, width, color, **more)  # type: ignore[arg-type]
+    for made, _, _ in samples.all_samples():
+        writer.write(made)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 120, 160, None])
+def test_the_lines_are_exactly_these(golden: Golden, width: int | None) -> None:
+    golden(f"summary-{width or 'pipe'}.txt", rendered(width))
+
+
+def test_relative_times_count_from_the_first_exchange(golden: Golden) -> None:
+    golden("summary-80-relative.txt", rendered(80, time="relative"))
+
+
+def test_the_colours_are_exactly_these(golden: Golden) -> None:
+    golden("summary-80-color.txt", rendered(80, color=True).replace("\x1b", "␛"))
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 120, 132, 160, 200])
+def test_an_exchange_is_one_line_no_wider_than_the_terminal(width: int) -> None:
+    lines = rendered(width).splitlines()
+    assert len(lines) == 1 + len(samples.all_samples())
+    if width >= 80:
+        assert max(map(cells, lines)) <= width
+
+
+def test_in_a_pipe_there_is_no_title_no_colour_and_no_cut() -> None:
+    lines = rendered(None).splitlines()
+    assert len(lines) == len(samples.all_samples())
+    assert not any("…" in re.sub("member …", "", line) for line in lines)
+    assert "\x1b" not in "".join(lines)
+    assert lines[0].startswith("2024-03-05T08:15:02.123456Z ")
+
+
+def test_what_went_wrong_comes_before_what_it_was_about() -> None:
+    line = rendered(None).splitlines()[1]
+    assert line.index("NOT_LEADER_OR_FOLLOWER") < line.index("orders-0,3")
+    assert "8 records 600 B zstd" in line
+
+
+def test_every_outcome_but_ok_is_told_in_words() -> None:
+    text = rendered(None)
+    for words in ("no response expected", "unanswered", "request missing", "undecoded"):
+        assert words in text
+
+
+def test_what_a_hostile_peer_sends_never_reaches_the_terminal() -> None:
+    text = rendered(None)
+    assert text.replace("\n", "").isprintable()
+
+
+def test_topic_ids_get_the_names_the_capture_has_told() -> None:
+    made, _, _ = samples.fetch()
+    assert made.request is not None
+    assert made.response is not None
+    made.request.body = {"topics": [{"topic_id": "bGtpbmctdGVzdC0wMQ", "partitions": [{"partition": 2}]}]}
+    made.response.body = {"responses": []}
+    out = io.StringIO()
+    SummaryWriter(out, None, False, topic_name={"bGtpbmctdGVzdC0wMQ": "orders"}.get).write(made)
+    assert "orders-2 nothing new" in out.getvalue()

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+
+import pytest
+
+from kwiresniff.model import Node, Problem, Walk
+from kwiresniff.render import TreeWriter
+from kwiresniff.render.lines import cells
+from tests.render import samples
+
+Golden = Callable[[str, str], None]
+
+
+def rendered(
+    some: list[samples.Sample], width: int | None = 80, color: bool = False, verbosity: int = 0, **more: object
+) -> str:
+    out = io.StringIO()
+    writer = TreeWriter(out, width, color, verbosity, **more)  # type: ignore[arg-type]
+    for sample in some:
+        writer.write(*sample)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 160, None])
+@pytest.mark.parametrize("verbosity", [0, 1, 2])
+def test_the_trees_are_exactly_these(golden: Golden, width: int | None, verbosity: int) -> None:
+    text = rendered(samples.all_samples(), width, verbosity=verbosity)
+    golden(f"tree-{width or 'pipe'}-v{verbosity}.txt", text)
+
+
+def test_the_colours_are_exactly_these(golden: Golden) -> None:
+    golden("tree-80-color.txt", rendered(samples.all_samples(), 80, color=True).replace("\x1b", "␛"))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("verbosity", [0, 1, 2])
+def test_no_line_is_wider_than_the_terminal(width: int, verbosity: int) -> None:
+    lines = rendered(samples.all_samples(), width, verbosity=verbosity).splitlines()
+    assert max(map(cells, lines)) <= width
+
+
+def test_in_a_pipe_nothing_is_folded_and_there_are_no_colours() -> None:
+    text = rendered([samples.produce()], None)
+    assert "\x1b" not in text
+    assert re.search(r"orders-tx-1\n", text)
+    assert re.search(r"customer-17 → \{.*\}  headers trace=00f067aa0ba902b7\n", text)
+
+
+@pytest.mark.parametrize("color", [False, True])
+def test_what_a_hostile_peer_sends_never_reaches_the_terminal(color: bool) -> None:
+    text = rendered([samples.hostile()], 80, color=color, verbosity=2)
+    ours = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    assert ours.replace("\n", "").isprintable()
+    assert ("\x1b" in text) == color
+    assert "\\x1b]8;;http" in text
+
+
+def test_an_error_code_is_named_and_red() -> None:
+    text = rendered([samples.produce()], None, color=True)
+    assert "\x1b[1;31merror_code 6 NOT_LEADER_OR_FOLLOWER\x1b[0m" in text
+
+
+def test_a_problem_stands_where_it_is_and_only_there() -> None:
+    text = rendered([samples.hostile()], None)
+    assert text.count("! 1 byte needed, 0 left\n") == 1
+
+
+def test_a_problem_without_a_node_is_listed_below_the_message() -> None:
+    made, request, response = samples.join_group()
+    assert request is not None
+    walk = Walk(request.root, request.end, [Problem("trailing_bytes", "4 bytes follow the end", 129)])
+    text = rendered([(made, walk, response)], None)
+    assert "! 4 bytes follow the end (byte 129)\n" in text
+
+
+def test_a_long_array_is_shortened_and_what_is_wrong_in_it_is_still_shown() -> None:
+    def response(wire: samples.Wire) -> None:
+        def partition(index: int) -> None:
+            wire.int32("index", index)
+            wire.int16("error_code", *((6, "NOT_LEADER_OR_FOLLOWER") if index == 77 else (0, "NONE")))
+
+        wire.structs("partitions", list(range(100)), partition)
+
+    sample = samples.exchange("Produce", 0, 8, None, response)
+    text = rendered([sample], None)
+    assert "partitions[11]" in text
+    assert "partitions[12]" not in text
+    assert "partitions[77]  index 77  error_code 6 NOT_LEADER_OR_FOLLOWER" in text
+    assert "partitions … 87 more of 100, all without errors" in text
+    assert "partitions[99]" in rendered([sample], None, verbosity=1)
+
+
+def test_a_long_value_is_cut_with_a_told_count_and_whole_with_v() -> None:
+    def request(wire: samples.Wire) -> None:
+        wire.bytes("metadata", b"x" * 1354)
+
+    sample = samples.exchange("JoinGroup", 11, 5, request, None)
+    assert "x" * 120 + "… 1,234 more bytes" in rendered([sample], None)
+    assert "x" * 1354 + "\n" in rendered([sample], None, verbosity=1)
+
+
+def test_a_tagged_field_that_is_not_on_the_wire_is_shown_only_with_v() -> None:
+    def response(wire: samples.Wire) -> None:
+        wire.add("preferred_leader", "INT32", b"", -1, tag=0)
+
+    sample = samples.exchange("Fetch", 1, 12, None, response)
+    assert "preferred_leader" not in rendered([sample], None)
+    assert "preferred_leader (tag 0)" in rendered([sample], None, verbosity=1)
+
+
+def test_endless_nesting_ends() -> None:
+    made, request, response = samples.unanswered()
+    assert request is not None
+    node = Node("leaf", "INT8", 0, 1, 1)
+    for depth in range(900):
+        node = Node(f"level{depth}", "STRUCT", 40, 1, children=[node])
+    request.root.children.append(node)
+    assert "nested too deeply" in rendered([(made, request, response)], None)
+
+
+def test_files_are_named_when_there_are_several() -> None:
+    made, request, response = samples.unanswered()
+    assert made.request is not None
+    made.request.first_packet = made.request.last_packet = (1 << 40) + 9
+    assert "packet 9 of b\\x1b.pcap" in rendered([(made, request, response)], None, files=["a.pcap", "b\x1b.pcap"])
+
+
+def test_an_ascii_stream_gets_ascii() -> None:
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="ascii")
+    writer = TreeWriter(out, 80, False)
+    for sample in samples.all_samples():
+        writer.write(*sample)
+    out.flush()
+    assert b"|- request" in raw.getvalue()
+    assert b"->" in raw.getvalue()
+
+
+def test_plugins_notes_stand_below_the_exchange() -> None:
+    made, request, response = samples.unanswered()
+    made.notes = [{"plugin": "slow\x1b", "advice": "raise the timeout"}]
+    assert '└─ slow\\x1b  advice "raise the timeout"\n' in rendered([(made, request, response)], None)
