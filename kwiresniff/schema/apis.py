@@ -1,0 +1,63 @@
+"""Which APIs there are, by key and by name, and their versions: answered from the index, no definition is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kwiresniff.errors import SchemaError
+from kwiresniff.schema.index import INDEX_NAME, Api, fold_name, names_of, parse_index
+
+DATA = Path(__file__).parent / "data"
+
+_APIS, DATA_FILES = parse_index((DATA / INDEX_NAME).read_text("utf-8"))
+_BY_NAME = names_of(_APIS.values())
+
+#: The newest official name of every API by its key.
+API_NAMES: dict[int, str] = {key: api.name for key, api in _APIS.items()}
+
+
+def apis() -> tuple[Api, ...]:
+    """Every API that any release has had, in the order of keys."""
+    return tuple(_APIS.values())
+
+
+def api_by_key(key: int) -> Api | None:
+    """The API with this key, or None."""
+    return _APIS.get(key)
+
+
+def known_api(key: int) -> Api:
+    """The API with this key; raises SchemaError when there is none."""
+    api = _APIS.get(key)
+    if api is None:
+        raise SchemaError(f"no API has key {key}; known are {min(_APIS)} to {max(_APIS)}, see: kwiresniff schema list")
+    return api
+
+
+def api_by_name(name: str) -> Api:
+    """The API with this official or older name, whatever its case; raises SchemaError with the nearest names."""
+    api = _BY_NAME.get(fold_name(name))
+    if api is None:
+        raise SchemaError(f"no API is named {name!r}{nearest(name, list(API_NAMES.values()))}")
+    return api
+
+
+def find_api(api: int | str) -> Api:
+    """The API with this key or name; raises SchemaError."""
+    return known_api(api) if isinstance(api, int) else api_by_name(api)
+
+
+def version_range(api_key: int) -> tuple[int, int]:
+    """The lowest and highest version any release has had; raises SchemaError for an unknown key."""
+    return known_api(api_key).versions
+
+
+def nearest(name: str, names: list[str]) -> str:
+    """``; did you mean ...`` with the names most like ``name``, or where to find them all."""
+    import difflib
+
+    folded = {fold_name(known): known for known in names}
+    close = difflib.get_close_matches(fold_name(name), list(folded), n=3, cutoff=0.6)
+    if close:
+        return f"; did you mean {' or '.join(folded[one] for one in close)}?"
+    return "; see: kwiresniff schema list"

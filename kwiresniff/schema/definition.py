@@ -1,0 +1,175 @@
+"""A message definition with all its versions, and the shape it takes at one of them.
+
+``Message`` and ``Field`` hold ranges of versions, as the definition files do. ``Message.at(version)`` leaves nothing
+open: it gives the ``Shape`` of every field at that version in wire order, tagged ones last by tag. Everything else
+in this room is made from shapes: the codec's ``MessageVersion``, the merging of releases, the comparison with
+Kafka's own definitions.
+
+Sources: KIP-482 (flexible versions, tagged fields); the README beside Kafka's message definitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kwiresniff.errors import SchemaError
+
+#: Types of a value as the definitions name them; ``struct`` has fields of its own.
+TYPES = frozenset(
+    {
+        "bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid",
+        "string", "bytes", "records", "struct",
+    }
+)  # fmt: skip
+NUMBERS = frozenset({"int8", "int16", "uint16", "int32", "uint32", "int64"})
+SIZED = frozenset({"string", "bytes", "records"})
+
+#: The kinds of message: the two halves of an API, what precedes them, and what is carried or stored inside.
+KINDS = frozenset({"request", "response", "header", "data"})
+
+
+class Versions(NamedTuple):
+    """An inclusive range of versions; ``low > high`` when it is empty."""
+
+    low: int
+    high: int
+
+    def __contains__(self, version: object) -> bool:
+        return isinstance(version, int) and self.low <= version <= self.high
+
+    def __bool__(self) -> bool:
+        return self.low <= self.high
+
+    def within(self, other: Versions) -> Versions:
+        """The versions both ranges have."""
+        return Versions(max(self.low, other.low), min(self.high, other.high))
+
+
+NO_VERSIONS = Versions(0, -1)
+
+#: Kafka writes ``3+`` for "from version 3 on". A version is an INT16 on the wire, so no range goes further.
+MAX_VERSION = 32767
+
+
+class Shape(NamedTuple):
+    """One field at one version.
+
+    ``default`` is what the field holds when it is absent, in JSON form except that bytes are ``bytes``. ``compact``
+    says whether its length (of a string, bytes, records or array) is an UNSIGNED_VARINT.
+    """
+
+    name: str
+    type: str
+    array: bool
+    nullable: bool
+    tag: int | None
+    default: Any
+    compact: bool
+    entity: str
+    map_key: bool
+    fields: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One line of a definition; a name may stand on several lines of one structure, in different versions.
+
+    ``default`` is None both for a null default and for none given: ``explicit_default`` tells them apart.
+    ``aliases`` are names the field had in older releases.
+    """
+
+    name: str
+    type: str
+    versions: Versions
+    array: bool = False
+    nullable: Versions = NO_VERSIONS
+    tag: int | None = None
+    tagged: Versions = NO_VERSIONS
+    default: Any = None
+    explicit_default: bool = False
+    flexible: Versions | None = None
+    entity: str = ""
+    map_key: bool = False
+    fields: tuple[Field, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    def at(self, version: int, flexible: bool) -> Shape:
+        fields = shapes(self.fields, version, flexible) if self.type == "struct" else ()
+        default = self.default if self.explicit_default else zero(self.type, self.array, fields)
+        return Shape(
+            name=self.name,
+            type=self.type,
+            array=self.array,
+            nullable=version in self.nullable,
+            tag=self.tag if version in self.tagged else None,
+            default=default,
+            compact=flexible if self.flexible is None else version in self.flexible,
+            entity=self.entity,
+            map_key=self.map_key,
+            fields=fields,
+        )
+
+
+def shapes(fields: tuple[Field, ...], version: int, flexible: bool) -> tuple[Shape, ...]:
+    """The fields that a version has, in wire order: regular ones as they stand, then tagged ones by tag."""
+    present = [field.at(version, flexible) for field in fields if version in field.versions]
+    tagged = [shape for shape in present if shape.tag is not None]
+    if not tagged:
+        return tuple(present)
+    tagged.sort(key=lambda shape: shape.tag or 0)
+    return (*(shape for shape in present if shape.tag is None), *tagged)
+
+
+def zero(type_name: str, array: bool, fields: tuple[Shape, ...]) -> Any:
+    """What a field of this type holds when its definition gives no default."""
+    if array:
+        return []
+    if type_name == "struct":
+        return {field.name: field.default for field in fields}
+    return ZEROS[type_name]
+
+
+#: An all-zero UUID in the text form Kafka gives it.
+ZERO_UUID = "A" * 22
+
+ZEROS: dict[str, Any] = {
+    **dict.fromkeys(NUMBERS, 0),
+    "bool": False,
+    "float64": 0.0,
+    "uuid": ZERO_UUID,
+    "string": "",
+    "bytes": b"",
+    "records": b"",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message in all its versions.
+
+    ``name`` is the API's name for a request or response (without that suffix), ``request`` or ``response`` for a
+    header, the message's own name otherwise. ``listeners`` and ``aliases`` (names the API had in older releases)
+    are told by the request only.
+    """
+
+    name: str
+    kind: str
+    versions: Versions
+    flexible: Versions
+    fields: tuple[Field, ...]
+    api_key: int = -1
+    listeners: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The name to use when speaking of the message: ``Fetch request``."""
+        return self.name if self.kind == "data" else f"{self.name} {self.kind}"
+
+    def at(self, version: int) -> tuple[Shape, ...]:
+        """The message's fields at ``version``; raises SchemaError when it does not have that version."""
+        if version not in self.versions:
+            low, high = self.versions
+            raise SchemaError(f"{self.title} has no version {version}, it has {low} to {high}")
+        return shapes(self.fields, version, version in self.flexible)

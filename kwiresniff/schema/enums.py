@@ -1,0 +1,92 @@
+"""What the numbers mean: enumerations, bit fields and special values, and which fields hold them.
+
+``data/enums.txt`` holds both. A block ``enum NAME`` or ``bits NAME`` is followed by indented lines ``VALUE MEANING``
+(for bits, VALUE is the bit's number). A block ``fields`` is followed by lines ``ENUM MESSAGE.FIELD...``, where MESSAGE
+is ``Fetch.request``, ``Fetch.response``, ``Fetch`` for both, a data message's name, or ``*`` for all. Every INT16 whose
+name ends in ``error_code`` belongs to the enumeration ``error_code``, whose values are Kafka's error names.
+
+Values come from Kafka's own classes; the source of each enumeration is said in the file.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from kwiresniff.errors import SchemaError
+from kwiresniff.schema.apis import DATA
+from kwiresniff.schema.errorcodes import error, error_codes
+
+ERROR_CODE = "error_code"
+
+
+class _Tables:
+    """The file as read: meanings by enumeration, the names of bit fields, enumerations by message and field."""
+
+    def __init__(self, text: str) -> None:
+        self.meanings: dict[str, dict[int, str]] = {}
+        self.bits: set[str] = set()
+        self.fields: dict[tuple[str, str], str] = {}
+        block, name = "", ""
+        for line in text.splitlines():
+            words = line.split()
+            if not words or words[0].startswith("#"):
+                continue
+            if not line.startswith(" "):
+                block, name = words[0], words[-1]
+                if block != "fields":
+                    self.meanings[name] = {}
+                if block == "bits":
+                    self.bits.add(name)
+            elif block == "fields":
+                for place in words[1:]:
+                    owner, _, field = place.rpartition(".")
+                    self.fields[owner, field] = words[0]
+            else:
+                self.meanings[name][int(words[0])] = " ".join(words[1:])
+
+
+@lru_cache(maxsize=1)
+def _tables() -> _Tables:
+    return _Tables((DATA / "enums.txt").read_text("utf-8"))
+
+
+def enum_of(owner: str, field: str, type_name: str) -> str:
+    """The enumeration that a field's values belong to, or an empty text.
+
+    ``owner`` is ``Fetch.request``, ``Fetch.response`` or a data message's name; ``type_name`` is the definitions' own.
+    """
+    if type_name == "int16" and field.endswith(ERROR_CODE):
+        return ERROR_CODE
+    fields = _tables().fields
+    return fields.get((owner, field)) or fields.get((owner.partition(".")[0], field)) or fields.get(("*", field)) or ""
+
+
+def enum_value(enum: str, value: int) -> str:
+    """What a value of an enumeration means, or an empty text; of a bit field, all its bits, separated by commas."""
+    if enum == ERROR_CODE:
+        return error(value).name
+    tables = _tables()
+    meanings = tables.meanings.get(enum)
+    if not meanings:
+        return ""
+    if enum in tables.bits and value >= 0:
+        return ", ".join(name for bit, name in meanings.items() if bit >= 0 and value >> bit & 1)
+    return meanings.get(value, "")
+
+
+def enum_names(enum: str) -> dict[int, str]:
+    """The meaning of every value of an enumeration (of every bit, and of special values, in a bit field).
+
+    Raises SchemaError when there is no such enumeration.
+    """
+    if enum == ERROR_CODE:
+        return {known.code: known.name for known in error_codes()}
+    meanings = _tables().meanings.get(enum)
+    if meanings is None:
+        raise SchemaError(f"no enumeration is named {enum!r}; known are {', '.join(enums())}")
+    return dict(meanings)
+
+
+def enums() -> tuple[str, ...]:
+    """The names of all enumerations."""
+    return (ERROR_CODE, *_tables().meanings)

@@ -1,0 +1,48 @@
+"""Which header a message has. The rule is short, the exceptions are why this file exists.
+
+A flexible request (KIP-482) has header version 2 and its response header version 1, which end with tagged fields;
+any other request has header version 1 and its response header version 0.
+
+Kafka decides the same in the generated class ``ApiMessageType``.
+"""
+
+from __future__ import annotations
+
+from kwiresniff.schema.apis import known_api
+
+CONTROLLED_SHUTDOWN = 7
+API_VERSIONS = 18
+
+
+def header_version(kind: str, api_key: int, version: int, flexible: bool) -> int:
+    """The header version of a request or response at ``version``; -1 for what has no header."""
+    if kind == "request":
+        # The brokers of 0.8 sent it to their controller before headers had a client id (KAFKA-1955 kept it readable).
+        if api_key == CONTROLLED_SHUTDOWN and version == 0:
+            return 0
+        return 2 if flexible else 1
+    if kind == "response":
+        # A broker that does not know the version asked for answers with version 0, and the client can tell only from
+        # the body, so the header must read the same in every version (KIP-511).
+        if api_key == API_VERSIONS:
+            return 0
+        return 1 if flexible else 0
+    return -1
+
+
+def request_header_version(api_key: int, version: int) -> int:
+    """The header version of a request; raises SchemaError for an API that is not known.
+
+    It needs no definition file, and a version beyond the newest known one is taken to be flexible as that is.
+    """
+    return header_version("request", api_key, version, _flexible(api_key, version))
+
+
+def response_header_version(api_key: int, version: int) -> int:
+    """The header version of a response, see ``request_header_version``."""
+    return header_version("response", api_key, version, _flexible(api_key, version))
+
+
+def _flexible(api_key: int, version: int) -> bool:
+    since = known_api(api_key).flexible_from
+    return since is not None and version >= since

@@ -1,0 +1,108 @@
+"""A small table of what the definition files hold, so that names, keys and ranges need none of them opened.
+
+``index.txt`` has one line an API, ``KEY NAME REQUEST_VERSIONS RESPONSE_VERSIONS FLEXIBLE_FROM LISTENERS ALIASES``, in
+the order of keys, with ``-`` for what is not there, and one line ``data NAME FILE`` for any other message. The
+importer writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kwiresniff.schema.definition import Message, Versions
+from kwiresniff.schema.language import parse_versions
+
+INDEX_NAME = "index.txt"
+NOTHING = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """An API: its key, newest official name and the versions any release has had.
+
+    ``flexible_from`` is the first flexible version or None. ``aliases`` are older names. ``listeners`` are the
+    kinds of listener (``broker``, ``controller``, ``zkBroker``) that offer it.
+    """
+
+    key: int
+    name: str
+    request_versions: tuple[int, int]
+    response_versions: tuple[int, int]
+    flexible_from: int | None
+    listeners: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def versions(self) -> tuple[int, int]:
+        """The lowest and the highest version, which requests and responses share."""
+        return self.request_versions
+
+
+def print_index(files: dict[str, tuple[Message, ...]]) -> str:
+    """The index of these definition files."""
+    apis: dict[int, str] = {}
+    others: list[str] = []
+    for file, messages in sorted(files.items()):
+        by_kind = {message.kind: message for message in messages}
+        others += [f"data {message.name} {file}" for message in messages if message.kind == "data"]
+        if "request" in by_kind and "response" in by_kind:
+            request, response = by_kind["request"], by_kind["response"]
+            flexible = str(request.flexible.low) if request.flexible else NOTHING
+            words = [
+                str(request.api_key),
+                request.name,
+                *(f"{low}-{high}" for low, high in (request.versions, response.versions)),
+                flexible,
+                ",".join(request.listeners) or NOTHING,
+                ",".join(request.aliases) or NOTHING,
+            ]
+            apis[request.api_key] = " ".join(words)
+    return "\n".join([*(line for _, line in sorted(apis.items())), *others]) + "\n"
+
+
+def parse_index(text: str) -> tuple[dict[int, Api], dict[str, str]]:
+    """The APIs by key in ascending order, and the file that holds each other message."""
+    apis: dict[int, Api] = {}
+    others: dict[str, str] = {}
+    for line in text.splitlines():
+        words = line.split()
+        if words[0] == "data":
+            others[words[1]] = words[2]
+            continue
+        key, name, request, response, flexible, listeners, aliases = words
+        apis[int(key)] = Api(
+            key=int(key),
+            name=name,
+            request_versions=_pair(parse_versions(request)),
+            response_versions=_pair(parse_versions(response)),
+            flexible_from=None if flexible == NOTHING else int(flexible),
+            listeners=_names(listeners),
+            aliases=_names(aliases),
+        )
+    return apis, others
+
+
+def _pair(versions: Versions) -> tuple[int, int]:
+    return versions.low, versions.high
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return () if text == NOTHING else tuple(text.split(","))
+
+
+def names_of(apis: Iterable[Api]) -> dict[str, Api]:
+    """Every accepted name, folded by ``fold_name``; an API's own name goes before an older name of another."""
+    found: dict[str, Api] = {}
+    listed = list(apis)
+    for api in listed:
+        for alias in api.aliases:
+            found[fold_name(alias)] = api
+    for api in listed:
+        found[fold_name(api.name)] = api
+    return found
+
+
+def fold_name(name: str) -> str:
+    """A name without case and separators: ``LIST_OFFSETS``, ``list-offsets`` and ``ListOffsets`` are one."""
+    return name.replace("_", "").replace("-", "").replace(" ", "").lower()

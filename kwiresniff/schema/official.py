@@ -1,0 +1,130 @@
+"""Kafka's own message definitions: JSON with ``//`` comments, one file a message, in the jars and in the source tree.
+
+Only facts are taken: names, order, types, versions. Kafka has its own code generator read these files, and the
+README beside them says how; names become snake_case exactly as the protocol guide prints them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+from kwiresniff.errors import SchemaError
+from kwiresniff.schema.definition import NO_VERSIONS, NUMBERS, SIZED, TYPES, Field, Message, Versions
+from kwiresniff.schema.language import parse_versions
+
+#: Kafka's deepest definition nests 6 levels; structures that refer to each other in a circle would never end.
+MAX_DEPTH = 16
+
+_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*')
+_KINDS = {"request": "Request", "response": "Response", "header": "Header"}
+
+
+def read_definition(text: str, source: str) -> Message:
+    """One message from the text of its JSON definition; raises SchemaError naming ``source``.
+
+    ``versions`` of the result is empty for a message that is kept only so that its key is not used again.
+    """
+    try:
+        # What follows the document is not read, as Kafka does not: one release has a brace too many.
+        document, _ = json.JSONDecoder().raw_decode(_COMMENT.sub(lambda found: found[1] or "", text).lstrip())
+        return _message(document)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise SchemaError(f"{source}: not a Kafka message definition: {reason}") from error
+
+
+def snake_case(name: str) -> str:
+    """A field's name as the protocol guide prints it: ``ThrottleTimeMs`` is ``throttle_time_ms``.
+
+    An underscore goes before every capital that does not follow another one.
+    """
+    return re.sub(r"(?<=[^A-Z])([A-Z])", r"_\1", name).lower()
+
+
+def _message(document: dict[str, Any]) -> Message:
+    kind = document["type"]
+    name = document["name"]
+    if kind in _KINDS:
+        name = name.removesuffix(_KINDS[kind])
+    if kind == "header":
+        name = name.lower()
+    versions = parse_versions(document["validVersions"])
+    flexible = parse_versions(document.get("flexibleVersions", "none")).within(versions) if versions else NO_VERSIONS
+    structs = {struct["name"]: struct for struct in document.get("commonStructs", ())}
+    fields = _fields(document["fields"], versions, structs, 1) if versions else ()
+    api_key = document.get("apiKey", -1) if kind in ("request", "response") else -1
+    return Message(name, kind, versions, flexible or NO_VERSIONS, fields, api_key, tuple(document.get("listeners", ())))
+
+
+def _fields(
+    documents: list[dict[str, Any]], parent: Versions, structs: dict[str, Any], depth: int
+) -> tuple[Field, ...]:
+    if depth > MAX_DEPTH:
+        raise ValueError(f"structures nested more than {MAX_DEPTH} deep")
+    found = []
+    for document in documents:
+        field = _field(document, parent, structs, depth)
+        if field.versions:
+            found.append(field)
+    return tuple(found)
+
+
+def _field(document: dict[str, Any], parent: Versions, structs: dict[str, Any], depth: int) -> Field:
+    type_name: str = document["type"]
+    array = type_name.startswith("[]")
+    if array:
+        type_name = type_name[2:]
+    versions = parse_versions(document.get("versions", "0+")).within(parent)
+    children: tuple[Field, ...] = ()
+    if type_name not in TYPES:
+        inner = document.get("fields")
+        if inner is None:
+            struct = structs[type_name]
+            inner = struct["fields"]
+            parent_of_inner = parse_versions(struct.get("versions", "0+")).within(versions)
+        else:
+            parent_of_inner = versions
+        children = _fields(inner, parent_of_inner, structs, depth + 1)
+        type_name = "struct"
+    field = Field(
+        name=snake_case(document["name"]),
+        type=type_name,
+        versions=versions,
+        array=array,
+        nullable=_within(document.get("nullableVersions"), versions),
+        entity=document.get("entityType", ""),
+        map_key=document.get("mapKey", False),
+        fields=children,
+    )
+    if "tag" in document:
+        field = replace(field, tag=int(document["tag"]), tagged=_within(document["taggedVersions"], versions))
+    if "default" in document:
+        field = replace(field, default=_default(document["default"], field), explicit_default=True)
+    if "flexibleVersions" in document:
+        if array or type_name not in SIZED:
+            raise ValueError(f"flexibleVersions of its own on {document['name']}, which is not a string or bytes")
+        field = replace(field, flexible=_within(document["flexibleVersions"], versions))
+    return field
+
+
+def _within(text: str | None, versions: Versions) -> Versions:
+    found = parse_versions(text).within(versions) if text else NO_VERSIONS
+    return found or NO_VERSIONS
+
+
+def _default(value: Any, field: Field) -> Any:
+    """A default in JSON form: Kafka writes most of them as text, whatever the type."""
+    if value == "null":
+        return None
+    if field.array:
+        return []
+    if field.type in NUMBERS:
+        return int(value, 0) if isinstance(value, str) else int(value)
+    if field.type == "bool":
+        return value if isinstance(value, bool) else value == "true"
+    if field.type == "float64":
+        return float(value)
+    return value

@@ -1,0 +1,57 @@
+"""Messages at a version. Nothing is parsed before it is asked for.
+
+The definitions lie in ``data/``, one file an API. A message costs the parsing of its file (1 to 3 ms, once).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from kwiresniff.errors import SchemaError
+from kwiresniff.model import Direction
+from kwiresniff.schema.apis import DATA, DATA_FILES, find_api, nearest
+from kwiresniff.schema.definition import Message
+from kwiresniff.schema.language import parse
+from kwiresniff.schema.resolve import resolve
+from kwiresniff.schema.types import MessageVersion
+
+
+def data_names() -> tuple[str, ...]:
+    """The names of the messages that are carried inside others or stored in a log."""
+    return tuple(DATA_FILES)
+
+
+@cache
+def definitions(file: str) -> tuple[Message, ...]:
+    """The messages of one definition file, with all their versions."""
+    return parse((DATA / f"{file}.txt").read_text("utf-8"), f"{file}.txt")
+
+
+@cache
+def message(api: int | str, version: int, direction: Direction) -> MessageVersion:
+    """The request or response of an API at a version; raises SchemaError saying which versions there are."""
+    return _resolve(find_api(api).name, direction, version)
+
+
+@cache
+def data_message(name: str, version: int) -> MessageVersion:
+    """A message that is carried inside others or stored in a log; raises SchemaError."""
+    file = DATA_FILES.get(name)
+    if file is None:
+        raise SchemaError(f"no data message is named {name!r}{nearest(name, list(DATA_FILES))}")
+    found = next(message for message in definitions(file) if message.name == name)
+    return resolve(found, version)
+
+
+@cache
+def header(kind: Direction, version: int) -> MessageVersion:
+    """The header of requests or responses at a header version; raises SchemaError."""
+    found = next(message for message in definitions("headers") if message.name == kind)
+    return resolve(found, version)
+
+
+def _resolve(file: str, kind: str, version: int) -> MessageVersion:
+    for found in definitions(file):
+        if found.kind == kind:
+            return resolve(found, version)
+    raise SchemaError(f"{file} has no {kind}; a message is a request or a response")

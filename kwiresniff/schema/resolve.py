@@ -1,0 +1,54 @@
+"""From a definition to what the codec reads and writes: one message at one version, wire types decided."""
+
+from __future__ import annotations
+
+from kwiresniff.schema.definition import Message, Shape
+from kwiresniff.schema.enums import enum_of
+from kwiresniff.schema.headers import header_version
+from kwiresniff.schema.types import MessageVersion, WireField
+
+#: Types whose wire form depends on nullability and on compact lengths; RECORDS have no nullable name of their own.
+_SIZED = {"string": "STRING", "bytes": "BYTES"}
+_NAMES = {"bool": "BOOLEAN", "struct": "STRUCT"}
+
+
+def resolve(message: Message, version: int) -> MessageVersion:
+    """``message`` at ``version``; raises SchemaError when it does not have that version."""
+    shapes = message.at(version)
+    flexible = version in message.flexible
+    owner = f"{message.name}.{message.kind}" if message.kind != "data" else message.name
+    return MessageVersion(
+        name=message.name,
+        api_key=message.api_key,
+        kind=message.kind,
+        version=version,
+        flexible=flexible,
+        header_version=header_version(message.kind, message.api_key, version, flexible),
+        fields=tuple(_wire_field(shape, owner) for shape in shapes),
+    )
+
+
+def _wire_field(shape: Shape, owner: str) -> WireField:
+    return WireField(
+        name=shape.name,
+        type=wire_type(shape),
+        array=shape.array,
+        nullable=shape.nullable,
+        tag=shape.tag,
+        default=shape.default,
+        fields=tuple(_wire_field(field, owner) for field in shape.fields),
+        entity=shape.entity,
+        enum=enum_of(owner, shape.name, shape.type),
+    )
+
+
+def wire_type(shape: Shape) -> str:
+    """The protocol guide's name for the type of the value, or of the elements when it is an array."""
+    if shape.type == "records":
+        return "COMPACT_RECORDS" if shape.compact else "RECORDS"
+    sized = _SIZED.get(shape.type)
+    if sized is None:
+        return _NAMES.get(shape.type) or shape.type.upper()
+    if shape.nullable and not shape.array:
+        sized = f"NULLABLE_{sized}"
+    return f"COMPACT_{sized}" if shape.compact else sized
