@@ -1,0 +1,57 @@
+"""Control records: what transaction coordinators and KRaft write between the users' records.
+
+The key is two INT16, version and type. The value begins with its own INT16 version. A type or a value that is not
+understood keeps its bytes. Sources: protocol guide ("Control Batches"), KIP-98, KIP-595, KIP-630, KIP-853.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from kwiresniff.errors import KwiresniffError
+
+#: Type number to (name, the stored message that the value holds).
+CONTROL_TYPES: dict[int, tuple[str, str]] = {
+    0: ("abort", "EndTxnMarker"),
+    1: ("commit", "EndTxnMarker"),
+    2: ("leader_change", "LeaderChangeMessage"),
+    3: ("snapshot_header", "SnapshotHeaderRecord"),
+    4: ("snapshot_footer", "SnapshotFooterRecord"),
+    5: ("kraft_version", "KRaftVersionRecord"),
+    6: ("kraft_voters", "VotersRecord"),
+}
+
+_KEY = struct.Struct(">hh")
+_MARKER = struct.Struct(">hi")
+
+
+def control_of(key: bytes | None, value: bytes | None) -> dict[str, Any]:
+    """What a control record says: ``type``, ``version`` of the value (of the key without one), and its fields.
+
+    A key that cannot be read gives type ``unknown``, a value that cannot be read stays as ``value``.
+    """
+    if key is None or len(key) < _KEY.size:
+        return {"type": "unknown", "version": None}
+    version, number = _KEY.unpack_from(key)
+    name, message = CONTROL_TYPES.get(number, (f"unknown({number})", ""))
+    if value is None or len(value) < 2:
+        return {"type": name, "version": version}
+    control: dict[str, Any] = {"type": name, "version": int.from_bytes(value[:2], "big", signed=True)}
+    if message == "EndTxnMarker":
+        if len(value) >= _MARKER.size:
+            control["coordinator_epoch"] = _MARKER.unpack_from(value)[1]
+        return control
+    fields = _stored_message(message, control["version"], value) if message else None
+    return {**control, **fields} if fields is not None else {**control, "value": value}
+
+
+def _stored_message(name: str, version: int, value: bytes) -> dict[str, Any] | None:
+    # Imported here: the compiled decoders call the record decoder, which calls this.
+    from kwiresniff import codec
+
+    try:
+        fields, end = codec.data_decoder(name, version)(value, 0, [])  # type: ignore[attr-defined]
+    except (KwiresniffError, AttributeError):
+        return None
+    return fields if end == len(value) else None

@@ -1,0 +1,47 @@
+"""What a set of records may cost, and the names of what can be wrong with it."""
+
+from __future__ import annotations
+
+from kwiresniff.codec.compression import MAX_DECOMPRESSED_BYTES
+from kwiresniff.errors import DecodeError
+from kwiresniff.model import Problem
+
+#: Records decoded from one record set. A consumer takes 1 MiB of a partition at a time by default
+#: (max.partition.fetch.bytes), at most 150,000 of the smallest records; a million of them is some 400 MB of Python.
+MAX_RECORDS = 1_000_000
+
+#: Decompressed bytes of one record set: several batches as large as one may get, and no more.
+MAX_SET_DECOMPRESSED_BYTES = 2 * MAX_DECOMPRESSED_BYTES
+
+#: Compressed message sets inside compressed message sets. Kafka's clients never nest one in another; two levels
+#: more than that cost nothing.
+MAX_NESTING = 3
+
+#: No batch is larger than its log segment, 1 GiB by default (log.segment.bytes): a larger size is noise, not a
+#: batch that was cut short.
+MAX_BATCH_BYTES = 1 << 30
+
+
+class Budget:
+    """What is left of the limits while one record set is decoded."""
+
+    __slots__ = ("decompressed_bytes", "records")
+
+    def __init__(self) -> None:
+        self.records = MAX_RECORDS
+        self.decompressed_bytes = MAX_SET_DECOMPRESSED_BYTES
+
+    def decompress_limit(self) -> int:
+        """Bytes that the next batch may decompress to."""
+        return min(MAX_DECOMPRESSED_BYTES, self.decompressed_bytes)
+
+    def take_records(self, wanted: int) -> int:
+        """How many of the wanted records may be decoded; they are taken off."""
+        granted = max(0, min(wanted, self.records))
+        self.records -= granted
+        return granted
+
+
+def problem(error: DecodeError, offset: int) -> Problem:
+    """The error as a problem of the frame, at its own offset or else the given one."""
+    return Problem(error.code, str(error), error.offset if error.offset is not None else offset)
