@@ -51,7 +51,7 @@ def _stored_message(name: str, version: int, value: bytes) -> dict[str, Any] | N
     from kwiresniff import codec
 
     try:
-        fields, end = codec.data_decoder(name, version)(value, 0, [])  # type: ignore[attr-defined]
+        fields, end = codec.data_decoder(name, version)(value, 0, [])
     except (KwiresniffError, AttributeError):
         return None
     return fields if end == len(value) else None

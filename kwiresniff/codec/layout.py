@@ -1,0 +1,161 @@
+"""How each wire type lies on the wire: its struct code and size, or the prefix that tells its length.
+
+Everything is big-endian. Sources: the protocol guide's "Protocol Primitive Types"; KIP-482 for the compact
+forms and tagged fields; KIP-893 for nullable structures.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kwiresniff.errors import SchemaError
+from kwiresniff.schema.types import MessageVersion, WireField
+
+#: Structures inside structures. Kafka's own messages nest at most 6 deep; CPython refuses source with more than 20
+#: nested loops, and an array costs one and a tagged field another.
+MAX_NESTING = 9
+
+UUID_SIZE = 16
+
+
+class Fixed(NamedTuple):
+    """A type of fixed size: the code it has in a ``struct`` format and its bytes."""
+
+    code: str
+    size: int
+
+
+#: Types of fixed size.
+FIXED: dict[str, Fixed] = {
+    "BOOLEAN": Fixed("?", 1),
+    "INT8": Fixed("b", 1),
+    "INT16": Fixed("h", 2),
+    "UINT16": Fixed("H", 2),
+    "INT32": Fixed("i", 4),
+    "UINT32": Fixed("I", 4),
+    "INT64": Fixed("q", 8),
+    "FLOAT64": Fixed("d", 8),
+    "UUID": Fixed("16s", UUID_SIZE),
+}
+
+#: Values of each whole-number type, both ends included.
+INTEGER_RANGES: dict[str, tuple[int, int]] = {
+    "INT8": (-(2**7), 2**7 - 1),
+    "INT16": (-(2**15), 2**15 - 1),
+    "UINT16": (0, 2**16 - 1),
+    "INT32": (-(2**31), 2**31 - 1),
+    "UINT32": (0, 2**32 - 1),
+    "INT64": (-(2**63), 2**63 - 1),
+}
+
+INT16_LENGTH = Fixed("h", 2)
+INT32_LENGTH = Fixed("i", 4)
+NULLABLE_STRUCT_MARK = Fixed("b", 1)
+
+
+def is_compact(wire_type: str) -> bool:
+    """Whether the length is an UNSIGNED_VARINT of length + 1, 0 for null."""
+    return wire_type.startswith("COMPACT_")
+
+
+def is_string(wire_type: str) -> bool:
+    return wire_type.endswith("STRING")
+
+
+def is_records(wire_type: str) -> bool:
+    return wire_type.endswith("RECORDS")
+
+
+def length_prefix(wire_type: str) -> Fixed | None:
+    """The prefix of a string, byte array or record set; None when it is an UNSIGNED_VARINT."""
+    if is_compact(wire_type):
+        return None
+    return INT16_LENGTH if is_string(wire_type) else INT32_LENGTH
+
+
+def may_be_null(field: WireField) -> bool:
+    """Whether a single value of the field may be null (for an array: whether an element may)."""
+    return "NULLABLE" in field.type or (field.nullable and not field.array)
+
+
+def single(field: WireField) -> WireField:
+    """One entry of an array field, as a field."""
+    return WireField(
+        field.name, field.type, nullable="NULLABLE" in field.type, fields=field.fields, entity=field.entity,
+        enum=field.enum,
+    )  # fmt: skip
+
+
+def regular(fields: tuple[WireField, ...]) -> list[WireField]:
+    return [field for field in fields if field.tag is None]
+
+
+def tagged(fields: tuple[WireField, ...]) -> list[WireField]:
+    return [field for field in fields if field.tag is not None]
+
+
+def smallest_size(field: WireField, flexible: bool) -> int:
+    """The fewest bytes the field can take, for bounding array counts by the bytes that are there."""
+    if field.array:
+        return 1 if flexible else INT32_LENGTH.size
+    if field.type == "STRUCT":
+        return 1 if field.nullable else smallest_struct(field.fields, flexible)
+    if fixed := FIXED.get(field.type):
+        return fixed.size
+    prefix = length_prefix(field.type)
+    return prefix.size if prefix else 1
+
+
+def smallest_struct(fields: tuple[WireField, ...], flexible: bool) -> int:
+    """The fewest bytes a structure with these fields can take, never less than one."""
+    return max(1, flexible + sum(smallest_size(field, flexible) for field in regular(fields)))
+
+
+def fixed_size(fields: tuple[WireField, ...]) -> int | None:
+    """The bytes of a structure's regular fields when nothing in it varies, else None (tag section not counted).
+
+    A structure inside it makes it None as well: in a flexible version that one brings a tag section of its own.
+    """
+    total = 0
+    for field in regular(fields):
+        fixed = FIXED.get(field.type)
+        if field.array or fixed is None:
+            return None
+        total += fixed.size
+    return total
+
+
+def default_value(field: WireField) -> Any:
+    """What a tagged field holds when it is not on the wire, in the decoder's terms."""
+    if field.array:
+        return None if field.default is None and field.nullable else list(field.default or ())
+    if field.type == "STRUCT":
+        if field.default is None and field.nullable:
+            return None
+        given = field.default if isinstance(field.default, dict) else {}
+        return {
+            child.name: given[child.name] if child.name in given else default_value(child) for child in field.fields
+        }
+    if field.type in FIXED:
+        return _fixed_default(field)
+    if field.default is None and may_be_null(field):
+        return None
+    if is_string(field.type):
+        return str(field.default or "")
+    return b"" if not is_records(field.type) else []
+
+
+def _fixed_default(field: WireField) -> Any:
+    if field.default is not None:
+        return field.default
+    return {"BOOLEAN": False, "FLOAT64": 0.0, "UUID": "AAAAAAAAAAAAAAAAAAAAAA"}.get(field.type, 0)
+
+
+def check_nesting(message: MessageVersion) -> None:
+    """Raise SchemaError for a definition that nests deeper than MAX_NESTING."""
+    level = [message.fields]
+    for _ in range(MAX_NESTING + 1):
+        level = [field.fields for fields in level for field in fields if field.fields]
+        if not level:
+            return
+    raise SchemaError(f"{message.name} v{message.version} nests structures more than {MAX_NESTING} deep")

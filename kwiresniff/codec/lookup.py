@@ -1,0 +1,70 @@
+"""Compiled readers and writers by API, version and direction, each made once and kept.
+
+All raise SchemaError for an API, message or version that the definitions do not know.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from kwiresniff import schema
+from kwiresniff.codec.compiler import Decoder, compile_decoder
+from kwiresniff.codec.encoder import Encoder, compile_encoder
+from kwiresniff.codec.error_finder import ErrorFinder, compile_error_finder
+from kwiresniff.codec.scanner import Scanner, compile_scanner
+from kwiresniff.codec.walker import walk_front
+from kwiresniff.model import Direction, RecordsMode, Walk
+
+#: Compiled functions kept of each sort. All of Kafka's messages at all versions are about 700 in each direction, and
+#: nobody meets them all; a function takes some 20 kB.
+KEPT = 1024
+
+
+@lru_cache(KEPT)
+def decoder(api_key: int, version: int, direction: Direction, records: RecordsMode = "full") -> Decoder:
+    """``body, end = decode(frame, body_offset, issues)`` for one message.
+
+    ``frame`` is exactly one frame. ``records``: ``full`` opens record sets, ``headers`` reads batch headers only,
+    ``skip`` gives their size. The decoder raises DecodeError and nothing else; what is wrong inside records is
+    appended to ``issues``.
+    """
+    return compile_decoder(schema.message(api_key, version, direction), records)
+
+
+@lru_cache(KEPT)
+def encoder(api_key: int, version: int, direction: Direction) -> Encoder:
+    """``raw = encode(body)`` for one message; raises EncodeError naming the field that does not fit."""
+    return compile_encoder(schema.message(api_key, version, direction))
+
+
+@lru_cache(KEPT)
+def data_decoder(name: str, version: int) -> Decoder:
+    """The decoder of a message that others carry or a log stores, such as ConsumerProtocolSubscription."""
+    return compile_decoder(schema.data_message(name, version))
+
+
+@lru_cache(KEPT)
+def data_encoder(name: str, version: int) -> Encoder:
+    """The encoder of a message that others carry or a log stores."""
+    return compile_encoder(schema.data_message(name, version))
+
+
+@lru_cache(KEPT)
+def scanner(api_key: int, version: int, direction: Direction, wanted: frozenset[str]) -> Scanner:
+    """``[(field name, value), ...] = scan(frame, body_offset)``: the leaves in ``wanted`` that say something.
+
+    ``wanted`` holds field names, enumerations (``error_code``) and entities (``topicName``). Zero, empty and null
+    leaves are left out, record sets jumped over. The scanner raises DecodeError as far as it reads.
+    """
+    return compile_scanner(schema.message(api_key, version, direction), wanted)
+
+
+@lru_cache(KEPT)
+def error_finder(api_key: int, version: int) -> ErrorFinder:
+    """``[(path, code), ...] = find(body)``: every error code in a response body that is not zero."""
+    return compile_error_finder(schema.message(api_key, version, "response"))
+
+
+def walk_header(kind: Direction, version: int, frame: bytes) -> Walk:
+    """Annotate the header at the front of a frame."""
+    return walk_front(schema.header(kind, version), frame)

@@ -1,0 +1,136 @@
+"""Single values on the wire: varints, UUIDs, floats, tag sections. Big-endian throughout.
+
+Readers take ``(buffer, position)`` and return ``(value, position after it)``; they raise DecodeError and never
+read past the buffer. Sources: the protocol guide's "Protocol Primitive Types" and, for UNSIGNED_VARINT, the
+compact types and tagged fields, KIP-482. VARINT and VARLONG are zigzag-encoded as in Protocol Buffers.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as Base64Error
+from functools import lru_cache
+from math import isfinite
+
+from kwiresniff.codec.failures import bad_count, bad_varint, truncated
+from kwiresniff.codec.layout import UUID_SIZE
+
+#: A 32-bit value needs five groups of seven bits, a 64-bit value ten.
+MAX_VARINT_BYTES = 5
+MAX_VARLONG_BYTES = 10
+
+#: Distinct topic, member and directory ids kept as text; a large cluster has some ten thousand topics.
+UUID_CACHE_SIZE = 16_384
+
+UNKNOWN_TAGS = "_tagged_fields"
+
+
+def _read_groups(buffer: bytes, position: int, most: int, bits: int) -> tuple[int, int]:
+    value = shift = 0
+    for _ in range(most):
+        if position >= len(buffer):
+            raise truncated()
+        byte = buffer[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value >> bits:
+                raise bad_varint()
+            return value, position
+        shift += 7
+    raise bad_varint()
+
+
+def read_uvarint(buffer: bytes, position: int) -> tuple[int, int]:
+    """UNSIGNED_VARINT, at most five bytes and 32 bits, least significant group first."""
+    return _read_groups(buffer, position, MAX_VARINT_BYTES, 32)
+
+
+def read_varint(buffer: bytes, position: int) -> tuple[int, int]:
+    """VARINT: zigzag, 32 bits."""
+    value, position = _read_groups(buffer, position, MAX_VARINT_BYTES, 32)
+    return (value >> 1) ^ -(value & 1), position
+
+
+def read_varlong(buffer: bytes, position: int) -> tuple[int, int]:
+    """VARLONG: zigzag, 64 bits."""
+    value, position = _read_groups(buffer, position, MAX_VARLONG_BYTES, 64)
+    return (value >> 1) ^ -(value & 1), position
+
+
+def write_uvarint(value: int) -> bytes:
+    """UNSIGNED_VARINT in the fewest bytes; ``value`` is 0 to 2**32 - 1, anything else raises ValueError."""
+    if not 0 <= value < 1 << 32:
+        raise ValueError(f"{value} does not fit an UNSIGNED_VARINT")
+    return _write_groups(value)
+
+
+def write_varint(value: int) -> bytes:
+    """VARINT in the fewest bytes; raises ValueError for more than 32 bits."""
+    if not -(1 << 31) <= value < 1 << 31:
+        raise ValueError(f"{value} does not fit a VARINT")
+    return _write_groups((value << 1) ^ (value >> 31))
+
+
+def write_varlong(value: int) -> bytes:
+    """VARLONG in the fewest bytes; raises ValueError for more than 64 bits."""
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"{value} does not fit a VARLONG")
+    return _write_groups((value << 1) ^ (value >> 63))
+
+
+def _write_groups(value: int) -> bytes:
+    groups = bytearray()
+    while value > 0x7F:
+        groups.append(value & 0x7F | 0x80)
+        value >>= 7
+    groups.append(value)
+    return bytes(groups)
+
+
+@lru_cache(UUID_CACHE_SIZE)
+def uuid_text(raw: bytes) -> str:
+    """16 bytes as Kafka prints them: URL-safe base64 without padding."""
+    return urlsafe_b64encode(raw)[:22].decode()
+
+
+def uuid_bytes(text: str) -> bytes:
+    """The 16 bytes of Kafka's text form; raises ValueError for anything else."""
+    try:
+        raw = urlsafe_b64decode(f"{text}==")
+    except (Base64Error, ValueError) as error:
+        raise ValueError(f"{text!r} is not a UUID in Kafka's base64 form") from error
+    if len(raw) != UUID_SIZE or uuid_text(raw) != text:
+        raise ValueError(f"{text!r} is not a UUID in Kafka's base64 form")
+    return raw
+
+
+def float_value(value: float) -> float | str:
+    """A FLOAT64 as JSON can hold it: NaN and the infinities as text."""
+    if isfinite(value):
+        return value
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+def read_tags(buffer: bytes, position: int, first: int) -> tuple[dict[int, bytes], int]:
+    """The rest of a tag section whose count starts with the byte ``first``, just before ``position``.
+
+    Returns the raw fields by tag. A section is a count, then per field its tag, its size and that many bytes.
+    """
+    count, position = read_uvarint(buffer, position - 1) if first > 0x7F else (first, position)
+    if count * 2 > len(buffer) - position:
+        raise bad_count(count, len(buffer) - position, UNKNOWN_TAGS)
+    fields: dict[int, bytes] = {}
+    for _ in range(count):
+        tag, position = read_uvarint(buffer, position)
+        size, position = read_uvarint(buffer, position)
+        if size > len(buffer) - position:
+            raise truncated(UNKNOWN_TAGS, size - (len(buffer) - position))
+        fields[tag] = buffer[position : position + size]
+        position += size
+    return fields, position
+
+
+def skip_tags(buffer: bytes, position: int, first: int) -> int:
+    """Jump over a tag section whose count starts with the byte ``first``, just before ``position``."""
+    return read_tags(buffer, position, first)[1]

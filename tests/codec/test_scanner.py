@@ -1,0 +1,92 @@
+import pytest
+
+from kwiresniff.codec.compiler import compile_decoder
+from kwiresniff.codec.scanner import compile_scanner
+from kwiresniff.errors import DecodeError
+from tests.codec.definitions import (
+    EVERYTHING,
+    EVERYTHING_BYTES,
+    PRODUCE_RESPONSE_V8,
+    PRODUCE_RESPONSE_V8_BYTES,
+    array,
+    field,
+    message,
+)
+
+
+def scan(definition, raw, *wanted):
+    return compile_scanner(definition, frozenset(wanted))(raw, 0)
+
+
+def test_leaves_are_found_by_name_enumeration_and_entity():
+    raw = PRODUCE_RESPONSE_V8_BYTES
+    assert scan(PRODUCE_RESPONSE_V8, raw, "throttle_time_ms") == [("throttle_time_ms", 100)]
+    assert scan(PRODUCE_RESPONSE_V8, raw, "error_code", "topicName") == [("name", "t"), ("error_code", 6)]
+    assert scan(PRODUCE_RESPONSE_V8, raw, "index", "error_message", "batch_index") == [
+        ("index", 3),
+        ("batch_index", 2),
+        ("error_message", "no!"),
+    ]
+
+
+def test_every_type_is_found_and_jumped_over():
+    found = scan(EVERYTHING, EVERYTHING_BYTES, *(child.name for child in EVERYTHING.fields), "partition", "host", "a")
+    assert found == [
+        ("flag", True), ("small", -1), ("port", 65535), ("crc", 2147483649), ("ratio", 1.5),
+        ("topic_id", "ABEiM0RVZneImaq7zN3u_w"), ("name", "ab"), ("blob", b"\x00\xff"), ("replicas", 1),
+        ("replicas", -1), ("partition", 1), ("partition", 2), ("a", 7), ("epoch", 5), ("host", "h"), ("port", 1),
+    ]  # fmt: skip
+    for name, value in found:
+        assert (name, value) in scan(EVERYTHING, EVERYTHING_BYTES, name)
+
+
+def test_what_is_zero_or_empty_is_left_out():
+    definition = message(
+        field("a", "INT32"), field("b", "STRING"), field("c", "NULLABLE_STRING"), array("d", "INT8"), field("e", "UUID")
+    )
+    raw = bytes(4) + bytes(2) + b"\xff\xff" + b"\0\0\0\x02\0\x05" + bytes(16)
+    assert scan(definition, raw, "a", "b", "c", "d", "e") == [("d", 5)]
+
+
+def test_it_stops_after_the_last_field_that_was_asked_for():
+    raw = PRODUCE_RESPONSE_V8_BYTES[:-4]
+    assert scan(PRODUCE_RESPONSE_V8, raw, "error_code") == [("error_code", 6)]
+    assert scan(PRODUCE_RESPONSE_V8, b"", "nothing_of_the_kind") == []
+    with pytest.raises(DecodeError):
+        scan(PRODUCE_RESPONSE_V8, raw, "throttle_time_ms")
+
+
+def test_a_cut_message_never_gives_a_shortened_value():
+    definition = message(field("name", "STRING"), field("x", "INT8"))
+    for cut in range(6):
+        with pytest.raises(DecodeError):
+            scan(definition, b"\0\x04abcd"[:cut], "name")
+
+
+def test_record_sets_are_jumped_over():
+    definition = message(
+        array("partitions", "STRUCT", field("records", "RECORDS", nullable=True), field("index", "INT8")),
+        field("acks", "INT16"),
+    )
+    raw = bytes.fromhex("00000003 00000002 ffff 01 ffffffff 02 00000000 03 ffff")
+    assert scan(definition, raw, "records", "acks") == [("acks", -1)]
+
+
+@pytest.mark.parametrize("wanted", [("x",), ("y",), ("unwanted", "last")])
+def test_fixed_size_entries_with_unknown_tags_are_read_one_by_one(wanted):
+    definition = message(
+        array("a", "STRUCT", field("x", "INT8"), field("y", "INT16")), field("last", "INT8"), flexible=True
+    )
+    raw = bytes.fromhex("03 01 0002 00  03 0004 01 05 01 aa  07 00")
+    body, _ = compile_decoder(definition)(raw, 0, [])
+    expected = [(n, entry[n]) for entry in body["a"] for n in ("x", "y") if n in wanted]
+    assert scan(definition, raw, *wanted) == expected + [("last", 7)] * ("last" in wanted)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["7fffffff 0000", "ffffffff", "00000001 fffe 00000000", "00000001 ffff 00000000", "00000001 0001 74 80000000"],
+)
+def test_hostile_counts_and_lengths_are_refused(raw):
+    with pytest.raises(DecodeError):
+        scan(PRODUCE_RESPONSE_V8, bytes.fromhex(raw), "throttle_time_ms")

@@ -1,0 +1,189 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kwiresniff.codec import walker
+from kwiresniff.codec.compiler import compile_decoder
+from kwiresniff.codec.plain import plain
+from kwiresniff.codec.walker import walk
+from kwiresniff.errors import DecodeError
+from kwiresniff.model import Node
+from tests.codec.definitions import (
+    EVERYTHING,
+    EVERYTHING_BODY,
+    EVERYTHING_BYTES,
+    PRODUCE_RESPONSE_V8,
+    PRODUCE_RESPONSE_V8_BODY,
+    PRODUCE_RESPONSE_V8_BYTES,
+    array,
+    field,
+    message,
+)
+
+CASES = [
+    pytest.param(PRODUCE_RESPONSE_V8, PRODUCE_RESPONSE_V8_BYTES, PRODUCE_RESPONSE_V8_BODY, id="produce"),
+    pytest.param(EVERYTHING, EVERYTHING_BYTES, EVERYTHING_BODY, id="everything"),
+]
+
+
+def at(node: Node, *path: str) -> Node:
+    for name in path:
+        (node,) = [child for child in node.children if child.name == name]
+    return node
+
+
+def leaves(node: Node) -> list[Node]:
+    return [leaf for child in node.children for leaf in leaves(child)] or [node]
+
+
+@pytest.mark.parametrize(("definition", "raw", "body"), CASES)
+def test_plain_gives_the_body_back(definition, raw, body):
+    walked = walk(definition, raw, 0)
+    assert walked.problems == []
+    assert walked.end == len(raw)
+    assert plain(walked.root) == body
+    assert list(plain(walked.root)) == list(body)
+
+
+def test_every_field_lies_where_its_bytes_are():
+    walked = walk(PRODUCE_RESPONSE_V8, b"head" + PRODUCE_RESPONSE_V8_BYTES, 4)
+    partition = ("responses", "[0]", "partition_responses", "[0]")
+    places = {
+        ("responses",): ("ARRAY", 4, len(PRODUCE_RESPONSE_V8_BYTES) - 4),
+        ("responses", "[0]", "name"): ("STRING", 8, 3),
+        partition: ("STRUCT", 15, 45),
+        (*partition, "index"): ("INT32", 15, 4),
+        (*partition, "error_code"): ("INT16", 19, 2),
+        (*partition, "record_errors", "[0]", "batch_index_error_message"): ("NULLABLE_STRING", 53, 2),
+        (*partition, "error_message"): ("NULLABLE_STRING", 55, 5),
+        ("throttle_time_ms",): ("INT32", 60, 4),
+    }
+    for path, (type, offset, length) in places.items():
+        node = at(walked.root, *path)
+        assert (path, node.type, node.offset, node.length) == (path, type, offset, length)
+
+
+def test_tagged_fields_carry_their_tag_and_absent_ones_take_no_bytes():
+    root = walk(EVERYTHING, EVERYTHING_BYTES, 0).root
+    tags = EVERYTHING_BYTES.index(bytes.fromhex("000400000005"))
+    epoch, leader, unknown = at(root, "epoch"), at(root, "leader"), at(root, "_tagged_fields", "7")
+    assert (epoch.tag, epoch.offset, epoch.length, epoch.value) == (0, tags, 6, 5)
+    assert (leader.tag, leader.length, at(leader, "leader_id").value) == (3, 0, -1)
+    assert (unknown.tag, unknown.offset, unknown.length, unknown.value) == (7, tags + 16, 4, b"\xca\xfe")
+
+
+def test_a_null_container_is_told_from_an_empty_one():
+    definition = message(array("a", "INT8", nullable=True), array("b", "INT8", nullable=True))
+    root = walk(definition, b"\xff\xff\xff\xff\0\0\0\0", 0).root
+    assert (at(root, "a").null, at(root, "b").null) == (True, False)
+    assert plain(root) == {"a": None, "b": []}
+
+
+@pytest.mark.parametrize(("definition", "raw", "body"), CASES)
+def test_a_message_cut_at_any_byte_keeps_what_was_read_and_says_where_it_stopped(definition, raw, body):
+    whole = walk(definition, raw, 0)
+    places = {(leaf.name, leaf.offset, leaf.length): leaf.value for leaf in leaves(whole.root)}
+    for cut in range(len(raw)):
+        walked = walk(definition, raw[:cut], 0)
+        (problem,) = walked.problems
+        assert problem.code in ("truncated", "bad_array_count")
+        assert problem.offset <= cut
+        assert problem.path
+        marked = [leaf for leaf in leaves(walked.root) if leaf.problem]
+        assert len(marked) <= 1
+        for leaf in leaves(walked.root):
+            if leaf.value is not None:
+                assert places[leaf.name, leaf.offset, leaf.length] == leaf.value
+        assert len(str(plain(walked.root))) <= len(str(body))
+
+
+@pytest.mark.parametrize(("definition", "raw", "body"), CASES)
+def test_trailing_bytes_are_a_problem_beside_the_body(definition, raw, body):
+    walked = walk(definition, raw + b"xyz", 0)
+    assert [(problem.code, problem.offset) for problem in walked.problems] == [("trailing_bytes", len(raw))]
+    assert plain(walked.root) == body
+
+
+def test_a_failure_names_the_field_by_its_full_path_and_leaves_it_out_of_the_body():
+    raw = PRODUCE_RESPONSE_V8_BYTES[:53]
+    walked = walk(PRODUCE_RESPONSE_V8, raw, 0)
+    (problem,) = walked.problems
+    assert problem.path == "responses[0].partition_responses[0].error_message"
+    assert problem.offset == 51
+    assert problem.code == "truncated"
+    partition = plain(walked.root)["responses"][0]["partition_responses"][0]
+    assert partition["record_errors"] == [{"batch_index": 2, "batch_index_error_message": None}]
+    assert "error_message" not in partition
+
+
+def test_invalid_utf8_is_a_problem_and_the_walk_goes_on():
+    definition = message(field("name", "STRING"), field("x", "INT8"))
+    walked = walk(definition, b"\0\x03a\xc3\x28\x07", 0)
+    assert plain(walked.root) == {"name": b"a\xc3\x28", "x": 7}
+    assert [(problem.code, problem.offset, problem.path) for problem in walked.problems] == [
+        ("invalid_utf8", 3, "name")
+    ]
+    assert at(walked.root, "name").problem
+
+
+@pytest.mark.parametrize(
+    ("definition", "raw", "code", "path"),
+    [
+        (message(array("a", "INT32")), "7fffffff 00", "bad_array_count", "a"),
+        (message(array("a", "INT32")), "fffffffe 00", "bad_array_count", "a"),
+        (message(array("a", "STRING")), "00000002 0001 61 fffe", "bad_length", "a[1]"),
+        (message(field("a", "BYTES")), "7fffffff 00", "truncated", "a"),
+        (message(field("a", "COMPACT_STRING"), flexible=True), "808080808001", "bad_varint", "a"),
+        (message(field("a", "COMPACT_STRING"), flexible=True), "00", "bad_length", "a"),
+        (message(field("a", "STRUCT", field("b", "INT8"), nullable=True)), "0202", "bad_struct_mark", "a"),
+        (message(field("a", "INT32", tag=0), flexible=True), "01 00 03 00000000", "bad_tag_size", "a"),
+        (message(flexible=True), "ff01", "bad_array_count", "_tagged_fields"),
+        (message(field("a", "STRUCT"), flexible=True), "01 05 7f", "truncated", "a._tagged_fields"),
+    ],
+)
+def test_hostile_bytes_are_told_by_code_and_path(definition, raw, code, path):
+    (problem,) = walk(definition, bytes.fromhex(raw), 0).problems
+    assert (problem.code, problem.path) == (code, path)
+
+
+def test_a_message_of_too_many_fields_is_cut_off_counted_and_still_read_to_its_end(monkeypatch):
+    monkeypatch.setattr(walker, "MAX_NODES", 10)
+    definition = message(array("a", "INT8"), field("x", "INT16"))
+    walked = walk(definition, b"\0\0\0\x32" + bytes(50) + b"\0\x05", 0)
+    assert walked.end == 56
+    assert len(leaves(walked.root)) <= 10
+    (problem,) = walked.problems
+    assert problem.code == "too_many_fields"
+    assert "52 fields" in problem.message
+
+
+def test_unopened_record_sets_give_their_size():
+    definition = message(field("records", "RECORDS", nullable=True))
+    assert plain(walk(definition, b"\0\0\0\x03abc", 0, records=False).root) == {"records": {"size_bytes": 3}}
+    assert plain(walk(definition, b"\xff" * 4, 0, records=False).root) == {"records": None}
+
+
+@given(st.sampled_from([EVERYTHING, PRODUCE_RESPONSE_V8]), st.binary(max_size=150))
+def test_walker_and_decoder_agree_on_any_bytes(definition, raw):
+    walked = walk(definition, raw, 0)
+    try:
+        body, end = compile_decoder(definition)(raw, 0, [])
+    except DecodeError:
+        assert walked.problems
+    else:
+        assert (plain(walked.root), walked.end) == (body, end)
+        assert all(problem.code == "trailing_bytes" for problem in walked.problems)
+
+
+@given(st.sampled_from([case.values[:2] for case in CASES]), st.lists(st.tuples(st.integers(0), st.integers(0, 255))))
+def test_walker_and_decoder_agree_on_spoilt_messages(case, changes):
+    definition, raw = case[0], bytearray(case[1])
+    for place, value in changes:
+        raw[place % len(raw)] = value
+    walked = walk(definition, bytes(raw), 0)
+    try:
+        body, end = compile_decoder(definition)(bytes(raw), 0, [])
+    except DecodeError:
+        assert walked.problems
+    else:
+        assert (repr(plain(walked.root)), walked.end) == (repr(body), end)
