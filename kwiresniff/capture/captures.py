@@ -1,0 +1,179 @@
+"""Capture files as one sequence of TCP segments: found, checked, put in order, read one after the other."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import itertools
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO
+
+from kwiresniff.capture.formats import NotACapture, Reader, first_timestamp, open_reader
+from kwiresniff.capture.network import Decoder
+from kwiresniff.capture.paths import STANDARD_INPUT, Input, expand, reason
+from kwiresniff.capture.streams import Stream
+from kwiresniff.errors import CaptureError
+from kwiresniff.model import PACKET_BITS, Problem, Segment
+
+#: How far into a stream that cannot be read twice the first packet is looked for, in growing steps: a packet
+#: comes early, and a slow writer should not have to fill the largest step first.
+_HEAD_BYTES = (4096, 65536, 1024 * 1024)
+
+
+class Captures:
+    """Iterates over the segments of all files, once.
+
+    ``files`` are the names in the order of reading; a packet reference carries the index into them.
+    ``problems`` grows while iterating. ``other_packets`` counts the packets that gave no segment, by reason.
+    ``total_bytes`` is what lies on disk, None when an input is a stream.
+    """
+
+    def __init__(self, inputs: Sequence[Input], streams: dict[str, Stream], problems: list[Problem]) -> None:
+        """``streams`` are the inputs that are open already, by path, because they cannot be opened twice."""
+        self.files = [_name(one.path) for one in inputs]
+        self.problems = problems
+        self.other_packets: dict[str, int] = {}
+        self.total_bytes = sum(os.stat(one.path).st_size for one in inputs) if not streams else None
+        self._inputs = inputs
+        self._streams = streams
+        self._done_bytes = 0
+        self._done_packets = 0
+        self._stream: Stream | None = None
+        self._reader: Reader | None = None
+
+    def __iter__(self) -> Iterator[Segment]:
+        # A chain, because a generator around the readers would cost every segment one more step.
+        return itertools.chain.from_iterable(map(self._segments, range(len(self._inputs))))
+
+    @property
+    def packets(self) -> int:
+        """Packets read so far, of all kinds; exact at the end, up to one buffer behind before."""
+        return self._done_packets + (self._reader.packets if self._reader else 0)
+
+    def position(self) -> int:
+        """Bytes consumed so far, as they lie on disk."""
+        return self._done_bytes + (self._stream.consumed if self._stream else 0)
+
+    def close(self) -> None:
+        """Close what is open; after a complete iteration nothing is."""
+        for stream in (*self._streams.values(), self._stream):
+            if stream is not None:
+                stream.close()
+
+    def _segments(self, index: int) -> Iterator[Segment]:
+        self._finish()
+        one = self._inputs[index]
+        decoder = Decoder(self.other_packets)
+
+        def report(problem: Problem) -> None:
+            details = {"file": one.path} if len(self._inputs) > 1 else None
+            self.problems.append(dataclasses.replace(problem, details=details))
+
+        try:
+            self._stream = self._streams.get(one.path) or _open(one.path)
+            self._reader = open_reader(self._stream, decoder, index << PACKET_BITS, report)
+        except CaptureError as error:  # it was a capture when it was checked
+            report(Problem("capture_unreadable", str(error)))
+            return iter(())
+        return itertools.chain(self._reader.segments(), _then(decoder.close))
+
+    def _finish(self) -> None:
+        if self._stream is not None:
+            self._done_bytes += self._stream.consumed
+            self._stream = None
+        if self._reader is not None:
+            self._done_packets += self._reader.packets
+            self._reader = None
+
+
+def open_captures(paths: Sequence[str], *, stdin: BinaryIO | None = None) -> Captures:
+    """Find and check the captures that ``paths`` name: files, folders, patterns, ``-`` for ``stdin``.
+
+    Several files are put in the order of their first packets. Raises CaptureError, one line, for whatever the
+    user named that cannot be read as a capture; files in a folder that are no captures are passed over.
+    """
+    inputs: list[tuple[float, Input]] = []
+    streams: dict[str, Stream] = {}
+    problems: list[Problem] = []
+    found = expand(paths)
+    for one in found:
+        try:
+            if one.regular:
+                time = _check(one.path, timed=len(found) > 1)
+            else:
+                streams[one.path] = _open(one.path, stdin)
+                time = _check_stream(streams[one.path], timed=len(found) > 1)
+        except NotACapture:
+            if not one.folder:
+                raise
+        except CaptureError as error:
+            if not one.folder:
+                raise
+            problems.append(Problem("capture_unreadable", str(error), details={"file": one.path}))
+        else:
+            inputs.append((time, one))
+    for folder in {one.folder for one in found} - {one.folder for _, one in inputs}:
+        raise CaptureError(f"{folder}: no capture in this folder")
+    if not inputs:
+        raise CaptureError("no capture named: give one or more files or folders, or - for standard input")
+    inputs.sort(key=lambda item: item[0])
+    return Captures([one for _, one in inputs], streams, problems)
+
+
+def _check(path: str, *, timed: bool) -> float:
+    """The time of the first packet of a file, endless when it has none; CaptureError when it is no capture."""
+    stream = _open(path)
+    try:
+        return _time(stream) if timed else _recognise(stream)
+    finally:
+        stream.close()
+
+
+def _check_stream(stream: Stream, *, timed: bool) -> float:
+    """The same for a stream, of which nothing is consumed."""
+    _recognise(stream)
+    time = float("inf")
+    for size in _HEAD_BYTES if timed else ():
+        head = stream.peek(size)
+        time = _time(Stream(stream.name, io.BytesIO(head)))
+        if time != float("inf") or len(head) < size:
+            break
+    return time
+
+
+def _recognise(stream: Stream) -> float:
+    open_reader(stream, Decoder({}), 0, _ignore)
+    return float("inf")
+
+
+def _time(stream: Stream) -> float:
+    first_ns = first_timestamp(stream)
+    return float("inf") if first_ns is None else first_ns
+
+
+def _ignore(problem: Problem) -> None:
+    """What is wrong with a file is said when it is read, not when it is looked at."""
+
+
+def _then(action: Callable[[], None]) -> Iterator[Segment]:
+    """No segments; ``action`` is called when they are asked for."""
+    action()
+    yield from ()
+
+
+def _open(path: str, stdin: BinaryIO | None = None) -> Stream:
+    if path == STANDARD_INPUT:
+        file = stdin or sys.stdin.buffer
+        if file.isatty():
+            raise CaptureError("standard input is a terminal: pipe a capture into it, or name a file")
+        return Stream(_name(path), file, owned=False)
+    try:
+        return Stream(path, open(path, "rb", buffering=0))
+    except OSError as error:
+        raise CaptureError(f"{path}: {reason(error)}") from None
+
+
+def _name(path: str) -> str:
+    return "standard input" if path == STANDARD_INPUT else path

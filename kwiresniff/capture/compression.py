@@ -1,0 +1,166 @@
+"""Compressed captures, undone as a stream: gzip, zstd, xz, bzip2 and lz4 frames, recognised by content.
+
+Input is read, and output is given, in pieces of bounded size, so a compression bomb costs time but no memory.
+Several members or frames in a row (``cat a.gz b.gz``, parallel compressors) are one stream; what follows the
+last one and is not another one is ignored, as gzip does.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable
+from typing import Protocol
+
+#: Compressed bytes read at a time: large enough to make the calls cheap, small enough to stay in the cache.
+INPUT_BYTES = 128 * 1024
+#: The window a zstd or xz file may ask memory for. 128 MiB is where the zstd command stops without being told
+#: otherwise, and twice what ``xz -9`` needs.
+MAX_WINDOW_BYTES = 128 * 1024 * 1024
+
+#: First bytes of the compressed formats, and what people call them.
+MAGICS: dict[bytes, str] = {
+    b"\x1f\x8b\x08": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xfd7zXZ\x00": "xz",
+    b"BZh": "bzip2",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+LONGEST_MAGIC = max(map(len, MAGICS))
+
+
+class Source(Protocol):
+    """Bytes in order: at most ``size`` of them a call, none at the end."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+class DamagedStream(Exception):
+    """The compressed bytes break off or make no sense; the message says which, as the end of a sentence."""
+
+
+class _Decoder(Protocol):
+    """What the decompressors of bz2, lzma and lz4 have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int) -> bytes: ...
+
+
+class _Gzip:
+    """zlib's decompressor with the interface of the others."""
+
+    def __init__(self) -> None:
+        self._inflate = zlib.decompressobj(wbits=31)
+        self._rest = b""
+        self._full = False
+
+    @property
+    def eof(self) -> bool:
+        return self._inflate.eof
+
+    @property
+    def needs_input(self) -> bool:
+        # Output that stopped at its limit may have more behind it even when all input has been taken.
+        return not self._rest and not self._full
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inflate.unused_data
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        output = self._inflate.decompress(self._rest + data, max_length)
+        self._rest = self._inflate.unconsumed_tail
+        self._full = len(output) == max_length
+        return output
+
+
+class _Members:
+    """A row of compressed members, each undone by a fresh decompressor."""
+
+    def __init__(self, name: str, source: Source, new: Callable[[], _Decoder], errors: tuple[type[Exception], ...]):
+        self._name = name
+        self._magic = next(magic for magic, known in MAGICS.items() if known == name)
+        self._source = source
+        self._new = new
+        self._errors = errors
+        self._decoder = new()
+        self._input = b""
+        self._ended = False
+
+    def read(self, size: int, /) -> bytes:
+        """Up to ``size`` decompressed bytes, none at the end; raises DamagedStream."""
+        while not self._ended:
+            decoder = self._decoder
+            if decoder.needs_input and not self._input:
+                self._input = self._source.read(INPUT_BYTES)
+                if not self._input:
+                    self._ended = True
+                    raise DamagedStream(f"the {self._name} data breaks off")
+            data, self._input = self._input, b""
+            try:
+                output = decoder.decompress(data, size)
+            except self._errors as error:
+                self._ended = True
+                raise DamagedStream(f"the {self._name} data is damaged ({error})") from error
+            if decoder.eof:
+                self._next_member(decoder.unused_data or b"")
+            if output:
+                return output
+        return b""
+
+    def _next_member(self, rest: bytes) -> None:
+        rest = rest.lstrip(b"\0")  # xz pads with zeros, tape blocks did too
+        while len(rest) < len(self._magic):
+            more = self._source.read(INPUT_BYTES)
+            if not more:
+                break
+            rest = (rest + more).lstrip(b"\0")
+        if rest.startswith(self._magic):
+            self._decoder = self._new()
+            self._input = rest
+        else:
+            self._ended = True
+
+
+class _Zstd:
+    """zstd frames, through the library's own stream reader, which bounds its output itself."""
+
+    def __init__(self, source: Source) -> None:
+        import zstandard
+
+        self._error = zstandard.ZstdError
+        decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
+        self._reader = decompressor.stream_reader(source, read_size=INPUT_BYTES, read_across_frames=True)  # type: ignore[arg-type]
+
+    def read(self, size: int, /) -> bytes:
+        """Up to ``size`` decompressed bytes, none at the end; raises DamagedStream."""
+        try:
+            return self._reader.read(size)
+        except self._error as error:
+            raise DamagedStream(f"the zstd data is damaged ({error})") from error
+
+
+def compression_of(head: bytes) -> str:
+    """The name of the compression that data starting with ``head`` is under, or an empty text."""
+    return next((name for magic, name in MAGICS.items() if head.startswith(magic)), "")
+
+
+def decompressed(name: str, source: Source) -> Source:
+    """``source`` without its compression ``name``, one of the values of MAGICS."""
+    if name == "zstd":
+        return _Zstd(source)
+    if name == "gzip":
+        return _Members(name, source, _Gzip, (zlib.error,))
+    if name == "bzip2":
+        return _Members(name, source, bz2.BZ2Decompressor, (OSError, ValueError))
+    if name == "xz":
+        return _Members(name, source, lambda: lzma.LZMADecompressor(memlimit=MAX_WINDOW_BYTES), (lzma.LZMAError,))
+    import lz4.frame
+
+    return _Members(name, source, lz4.frame.LZ4FrameDecompressor, (RuntimeError,))

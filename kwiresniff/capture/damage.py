@@ -1,0 +1,40 @@
+"""How a capture that ends badly says so: one problem, after everything before it has been given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kwiresniff.capture.streams import Stream
+from kwiresniff.model import Problem
+
+#: The longest packet a record may hold. The largest super-packets that offloading hands to a capture are 512 KiB;
+#: a length beyond this one is damage, whatever the file header says of the snap length (which writers get wrong
+#: both ways).
+MAX_PACKET_BYTES = 1024 * 1024
+
+
+class Damage:
+    """Words the problems of one stream and hands them to ``report``."""
+
+    def __init__(self, stream: Stream, report: Callable[[Problem], None]) -> None:
+        self._stream = stream
+        self._report = report
+
+    def ended(self, offset: int, packet: int) -> None:
+        """The bytes end at ``offset``, between records; a problem only when the stream knows that it is one."""
+        if self._stream.ending:
+            self.cut(offset, packet)
+
+    def cut(self, offset: int, packet: int) -> None:
+        """The bytes end at ``offset``, inside or before the packet with the number ``packet``."""
+        reason = f" ({self._stream.ending})" if self._stream.ending else ""
+        message = f"{self._stream.name} is cut off at byte {offset}, in packet {packet}{reason}; all before it was read"
+        self._report(Problem("capture_cut", message, offset=offset, packet=packet))
+
+    def damaged(self, offset: int, packet: int, what: str) -> None:
+        """The record at ``offset``, where ``packet`` should be, cannot be what it claims to be."""
+        message = (
+            f"{self._stream.name} is damaged at byte {offset}, at packet {packet}: {what}; "
+            "the file was read up to there"
+        )
+        self._report(Problem("capture_damaged", message, offset=offset, packet=packet))

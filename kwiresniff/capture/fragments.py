@@ -1,0 +1,105 @@
+"""Reassembly of IP fragments (RFC 791 section 3.2, RFC 8200 section 4.5), within limits.
+
+A fragment that lies wholly inside what is already there is a duplicate and ignored. One that overlaps it in
+part discards the whole datagram, as RFC 5722 demands for IPv6 and Linux does for IPv4 too: nobody honest sends
+such a thing, and every rule for choosing between the two versions has been used to deceive an analyzer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Hashable
+
+#: Unfinished datagrams kept at a time. A busy link that fragments has tens of them in flight.
+MAX_DATAGRAMS = 256
+#: Bytes kept in unfinished datagrams, all together. 128 datagrams of the largest size.
+MAX_BYTES = 8 * 1024 * 1024
+#: What one fragment costs beside its bytes, so that a flood of tiny ones is bounded too.
+FRAGMENT_OVERHEAD_BYTES = 128
+#: A datagram not completed within this many packets never will be, and its 16-bit identification will come
+#: round for another one.
+MAX_AGE_PACKETS = 100_000
+#: The largest datagram IP can describe.
+MAX_DATAGRAM_BYTES = 65535
+
+
+class _Datagram:
+    """The fragments of one datagram so far, sorted by offset and free of overlaps."""
+
+    __slots__ = ("born", "cost", "offsets", "pieces", "received", "total")
+
+    def __init__(self, born: int) -> None:
+        self.born = born
+        self.offsets: list[int] = []
+        self.pieces: list[bytes] = []
+        self.received = 0
+        self.total = -1  # unknown until the last fragment is seen
+        self.cost = 0
+
+    def add(self, offset: int, data: bytes, last: bool) -> bool:
+        """Take one fragment; False when it contradicts those before it."""
+        end = offset + len(data)
+        if last:
+            if self.total not in (-1, end) or (self.offsets and self.offsets[-1] + len(self.pieces[-1]) > end):
+                return False
+            self.total = end
+        elif self.total != -1 and end > self.total:
+            return False
+        at = bisect_left(self.offsets, offset)
+        if at < len(self.offsets) and (at_end := self.offsets[at]) < end:
+            # Something starts inside us: fine only if it starts where we do and covers us.
+            return at_end == offset and len(self.pieces[at]) >= len(data)
+        if at and (before_end := self.offsets[at - 1] + len(self.pieces[at - 1])) > offset:
+            return before_end >= end
+        self.offsets.insert(at, offset)
+        self.pieces.insert(at, data)
+        self.received += len(data)
+        self.cost += len(data) + FRAGMENT_OVERHEAD_BYTES
+        return True
+
+
+class Fragments:
+    """Datagrams that are not whole yet, oldest out first; ``given_up`` counts fragments that came to nothing."""
+
+    def __init__(self) -> None:
+        self._datagrams: dict[Hashable, _Datagram] = {}
+        self._cost = 0
+        self.given_up = 0
+
+    def add(self, key: Hashable, packet: int, offset: int, data: bytes, last: bool) -> bytes | None:
+        """Take one fragment; the whole datagram's payload when this completes it, else None.
+
+        ``key`` tells datagrams apart (addresses, protocol, identification), ``packet`` grows with time.
+        """
+        if offset + len(data) > MAX_DATAGRAM_BYTES or not data:
+            self.given_up += 1
+            return None
+        datagram = self._datagrams.get(key)
+        if datagram is not None and packet - datagram.born > MAX_AGE_PACKETS:
+            self._drop(key)
+            datagram = None
+        if datagram is None:
+            datagram = self._datagrams[key] = _Datagram(packet)
+        before = datagram.cost
+        if not datagram.add(offset, data, last):
+            self._drop(key)
+            self.given_up += 1
+            return None
+        self._cost += datagram.cost - before
+        if datagram.received == datagram.total:
+            del self._datagrams[key]
+            self._cost -= datagram.cost
+            return b"".join(datagram.pieces)
+        while self._cost > MAX_BYTES or len(self._datagrams) > MAX_DATAGRAMS:
+            self._drop(next(iter(self._datagrams)))
+        return None
+
+    def close(self) -> None:
+        """Give up what is unfinished, so that it is counted."""
+        while self._datagrams:
+            self._drop(next(iter(self._datagrams)))
+
+    def _drop(self, key: Hashable) -> None:
+        datagram = self._datagrams.pop(key)
+        self._cost -= datagram.cost
+        self.given_up += len(datagram.pieces)

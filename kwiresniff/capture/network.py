@@ -1,0 +1,201 @@
+"""One captured packet to its TCP segment, for every packet that is not the common case.
+
+The readers recognise plain IPv4 and TCP themselves (``fronts``); everything else comes here: tags, tunnels,
+IPv6, options, fragments. What is not TCP in the end is counted by a short name in ``other``.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Protocol, TypeAlias
+
+from kwiresniff.capture.fragments import Fragments
+from kwiresniff.capture.fronts import Front, front
+from kwiresniff.capture.link import ARP, BRIDGED, IPV4, IPV6, LINK_LAYERS, ethernet
+from kwiresniff.capture.tunnels import UDP_TUNNELS, gre
+from kwiresniff.model import Segment
+
+#: Packets inside packets. Clouds nest two or three; a hostile capture could nest a thousand.
+MAX_NESTING = 8
+#: IPv6 extension headers in a row. RFC 8200 names seven kinds, each to occur once or twice.
+MAX_EXTENSION_HEADERS = 12
+
+_TCP = 6
+_UDP = 17
+_IPV4_IN_IP = 4
+_IPV6_IN_IP = 41
+_GRE = 47
+_FRAGMENT = 44
+_AUTHENTICATION = 51
+_EXTENSIONS = frozenset((0, 43, 60, 135, 139, 140))  # length byte in units of 8, the first not counted
+_NO_NEXT_HEADER = 59
+_PROTOCOL_NAMES = {1: "icmp", 2: "igmp", 17: "udp", 50: "esp", 58: "icmpv6", 89: "ospf", 112: "vrrp", 132: "sctp"}
+
+_ipv4 = struct.Struct(">BxHHHxB2x8s").unpack_from
+_ipv6 = struct.Struct(">4xHBx32s").unpack_from
+_tcp = struct.Struct(">4sLLBB").unpack_from
+_u16 = struct.Struct(">H").unpack_from
+
+#: What lies inside an IP datagram: protocol, addresses, buffer, start, end, bytes missing after the end.
+_Datagram: TypeAlias = tuple[int, bytes, bytes, int, int, int]
+
+
+class _NoSegment(Exception):
+    """A packet that gives no TCP segment; the message is the short name it is counted under."""
+
+
+class PacketDecoder(Protocol):
+    """What a file reader needs: how the common case looks, and what to do with the rest."""
+
+    def front(self, link_type: int, order: str, /) -> Front: ...
+    def segment(
+        self, packet: int, timestamp_ns: int, link_type: int, buffer: bytes, start: int, end: int, missing: int, /
+    ) -> Segment | None: ...
+
+
+class Decoder:
+    """Takes packets of one file apart; keeps its unfinished fragments.
+
+    ``other`` counts the packets that gave no TCP segment, by reason.
+    """
+
+    def __init__(self, other: dict[str, int]) -> None:
+        self.other = other
+        self._fragments = Fragments()
+
+    def front(self, link_type: int, order: str) -> Front:
+        """How the common case looks on ``link_type`` in a file of byte order ``order`` (``<`` or ``>``)."""
+        return front(link_type, order)
+
+    def segment(
+        self, packet: int, timestamp_ns: int, link_type: int, buffer: bytes, start: int, end: int, missing: int
+    ) -> Segment | None:
+        """The TCP segment of the packet ``buffer[start:end]``, of which ``missing`` bytes were not captured."""
+        try:
+            return self._segment(packet, timestamp_ns, link_type, buffer, start, end, missing)
+        except _NoSegment as reason:
+            name = str(reason)
+            self.other[name] = self.other.get(name, 0) + 1
+            return None
+
+    def close(self) -> None:
+        """Count what is left of fragments whose datagrams never became whole."""
+        self._fragments.close()
+        if self._fragments.given_up:
+            # They were counted as fragments when they came; now it is known that they are lost.
+            self.other["ip_fragment_lost"] = self.other.get("ip_fragment_lost", 0) + self._fragments.given_up
+            self._fragments.given_up = 0
+
+    def _segment(
+        self, packet: int, timestamp_ns: int, link_type: int, buffer: bytes, start: int, end: int, missing: int
+    ) -> Segment:
+        link = LINK_LAYERS.get(link_type)
+        if link is None:
+            raise _NoSegment(f"link_type_{link_type}")
+        kind, offset = link(buffer, start, end)
+        for _ in range(MAX_NESTING):
+            if kind == BRIDGED:
+                kind, offset = ethernet(buffer, offset, end)
+            if kind == IPV4:
+                datagram = self._ipv4(packet, buffer, offset, end, missing)
+            elif kind == IPV6:
+                datagram = self._ipv6(packet, buffer, offset, end, missing)
+            else:
+                raise _NoSegment("arp" if kind == ARP else "not_ip")
+            protocol, addresses, buffer, offset, end, missing = datagram
+            if protocol == _TCP:
+                if end - offset < 14:
+                    raise _NoSegment("tcp_header_cut")
+                ports, seq, ack, words, flags = _tcp(buffer, offset)
+                words >>= 4
+                payload = offset + words * 4
+                if payload > end:  # cut by the snap length inside the header, or nonsense
+                    missing -= payload - end
+                    payload = end
+                if words < 5 or missing < 0:
+                    raise _NoSegment("tcp_header_bad")
+                return packet, timestamp_ns, addresses + ports, seq, ack, flags, buffer, payload, end, missing
+            if protocol == _UDP:
+                tunnel = UDP_TUNNELS.get(_u16(buffer, offset + 2)[0]) if end - offset > 8 else None
+                if tunnel is None:
+                    raise _NoSegment("udp")
+                kind, offset = tunnel(buffer, offset + 8, end)
+            elif protocol == _IPV4_IN_IP:
+                kind = IPV4
+            elif protocol == _IPV6_IN_IP:
+                kind = IPV6
+            elif protocol == _GRE:
+                kind, offset = gre(buffer, offset, end)
+            else:
+                raise _NoSegment(_PROTOCOL_NAMES.get(protocol, "other_ip_protocol"))
+        raise _NoSegment("nested_too_deep")
+
+    def _ipv4(self, packet: int, buffer: bytes, start: int, end: int, missing: int) -> _Datagram:
+        """RFC 791. A total length of 0 is what a segmentation-offloading sender's capture shows: take all there is."""
+        if end - start < 20:
+            raise _NoSegment("ip_header_cut")
+        version, total, identification, fragment, protocol, addresses = _ipv4(buffer, start)
+        header = (version & 15) * 4
+        if version >> 4 != 4 or header < 20 or 0 < total < header:
+            raise _NoSegment("ip_header_bad")
+        payload = start + header
+        if total:
+            missing = max(0, start + total - end)
+            end = min(end, start + total)
+        if payload > end:
+            raise _NoSegment("ip_header_cut")
+        if fragment & 0x3FFF:  # more fragments follow, or this is not the first
+            if missing:
+                raise _NoSegment("ip_fragment_cut")
+            whole = self._fragments.add(
+                (addresses, protocol, identification),
+                packet,
+                (fragment & 0x1FFF) * 8,
+                buffer[payload:end],
+                not fragment & 0x2000,
+            )
+            if whole is None:
+                raise _NoSegment("ip_fragment")
+            return protocol, addresses, whole, 0, len(whole), 0
+        return protocol, addresses, buffer, payload, end, missing
+
+    def _ipv6(self, packet: int, buffer: bytes, start: int, end: int, missing: int) -> _Datagram:
+        """RFC 8200, with its extension headers. A payload length of 0 (jumbo, offload) takes all there is."""
+        if end - start < 40:
+            raise _NoSegment("ip_header_cut")
+        if buffer[start] >> 4 != 6:
+            raise _NoSegment("ip_header_bad")
+        length, protocol, addresses = _ipv6(buffer, start)
+        offset = start + 40
+        if length:
+            missing = max(0, offset + length - end)
+            end = min(end, offset + length)
+        for _ in range(MAX_EXTENSION_HEADERS):
+            if protocol in _EXTENSIONS:
+                if end - offset < 8:
+                    raise _NoSegment("ip_header_cut")
+                protocol, size = buffer[offset], buffer[offset + 1] * 8 + 8
+            elif protocol == _AUTHENTICATION:
+                if end - offset < 8:
+                    raise _NoSegment("ip_header_cut")
+                protocol, size = buffer[offset], buffer[offset + 1] * 4 + 8
+            elif protocol == _FRAGMENT:
+                if end - offset < 8:
+                    raise _NoSegment("ip_header_cut")
+                protocol, size = buffer[offset], 8
+                fragment = _u16(buffer, offset + 2)[0]
+                if fragment & 0xFFF9:  # neither an offset nor more to come: an "atomic" fragment is whole
+                    if missing:
+                        raise _NoSegment("ip_fragment_cut")
+                    key = (addresses, protocol, buffer[offset + 4 : offset + 8])
+                    data = buffer[offset + 8 : end]
+                    whole = self._fragments.add(key, packet, fragment & 0xFFF8, data, not fragment & 1)
+                    if whole is None:
+                        raise _NoSegment("ip_fragment")
+                    buffer, offset, size, end = whole, 0, 0, len(whole)
+            else:
+                return protocol, addresses, buffer, offset, end, missing
+            offset += size
+            if offset > end:
+                raise _NoSegment("ip_header_cut")
+        raise _NoSegment("ip_header_bad")

@@ -1,0 +1,95 @@
+"""From what the user typed to the list of inputs: folders, globs, ``-``."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kwiresniff.errors import CaptureError
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One file to be read; ``path`` is ``-`` for standard input.
+
+    ``regular`` is False for standard input, FIFOs and devices: those can be read only once. ``folder`` is the
+    folder the user named that the file lies in, empty for a file the user named, which must be a capture.
+    """
+
+    path: str
+    regular: bool
+    folder: str = ""
+
+
+def expand(paths: Sequence[str]) -> list[Input]:
+    """The inputs in the order given, folders by name and recursively, each file once.
+
+    Raises CaptureError for a path that is not there, an empty folder, and a pattern that nothing matches.
+    """
+    inputs: list[Input] = []
+    seen: set[object] = set()
+    for path in paths:
+        for found in _expand(path):
+            identity: object = found.path
+            if found.path != STANDARD_INPUT:
+                status = os.stat(found.path)
+                identity = (status.st_dev, status.st_ino)
+            if identity not in seen:
+                seen.add(identity)
+                inputs.append(found)
+    return inputs
+
+
+def _expand(path: str) -> Iterator[Input]:
+    if path == STANDARD_INPUT:
+        yield Input(path, regular=False)
+        return
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        if not glob.has_magic(path):
+            raise CaptureError(f"{path}: no such file or folder") from None
+        matches = sorted(glob.glob(path, recursive=True))
+        if not matches:
+            raise CaptureError(f"{path}: no file matches this pattern") from None
+        for match in matches:
+            yield from _expand(match)
+    except (OSError, ValueError) as error:
+        raise CaptureError(f"{path}: {reason(error)}") from None
+    else:
+        if stat.S_ISDIR(status.st_mode):
+            files = list(_folder(path))
+            if not files:
+                raise CaptureError(f"{path}: no capture in this folder")
+            yield from files
+        else:
+            yield Input(path, regular=stat.S_ISREG(status.st_mode))
+
+
+def _folder(path: str) -> Iterator[Input]:
+    """Every regular file below ``path``; links to files are followed, links to folders (and their loops) not."""
+
+    def refuse(error: OSError) -> None:
+        if error.filename == path:
+            raise CaptureError(f"{path}: {reason(error)}") from None
+
+    for folder, folders, names in os.walk(path, onerror=refuse):
+        folders.sort()
+        for name in sorted(names):
+            file = os.path.join(folder, name)
+            try:
+                regular = stat.S_ISREG(os.stat(file).st_mode)
+            except OSError:  # a link that leads nowhere
+                continue
+            if regular:
+                yield Input(file, regular=True, folder=path)
+
+
+def reason(error: Exception) -> str:
+    """The operating system's word for what went wrong, fit for the end of a sentence."""
+    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else str(error)

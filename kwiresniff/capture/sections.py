@@ -1,0 +1,147 @@
+"""What a pcapng section knows: its byte order, its interfaces, and how to read the blocks that are not common.
+
+Source: draft-ietf-opsawg-pcapng, sections 4.1 to 4.8. Every block is type, total length, body, total length
+again; options are code, length and value, padded to 4 bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+
+from kwiresniff.capture.fronts import Front
+
+SECTION = 0x0A0D0D0A
+INTERFACE = 1
+OBSOLETE_PACKET = 2
+SIMPLE_PACKET = 3
+ENHANCED_PACKET = 6
+SECRETS = 10
+PACKETS = frozenset((OBSOLETE_PACKET, SIMPLE_PACKET, ENHANCED_PACKET))
+
+ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
+#: An enhanced packet block up to its data; an obsolete one is as long.
+PACKET_HEADER_BYTES = 28
+_SIMPLE_HEADER_BYTES = 12
+
+#: Interfaces of one section: each costs memory, and a file can hold millions of their blocks.
+MAX_INTERFACES = 65536
+#: Key material remembered, all together; a TLS session takes about 200 bytes of it.
+MAX_SECRETS_BYTES = 16 * 1024 * 1024
+
+_OPTION_END = 0
+_OPTION_RESOLUTION = 9
+_OPTION_OFFSET = 14
+
+
+class BadBlock(Exception):
+    """A block that contradicts itself or its section; the message says how in half a sentence."""
+
+
+class Interface:
+    """What an interface description block says, and how the common case looks on it.
+
+    A timestamp of ``t`` units is ``t * multiplier // divisor + offset_ns`` nanoseconds.
+    """
+
+    __slots__ = ("divisor", "front", "link_type", "multiplier", "offset_ns", "snap_length")
+
+    def __init__(self, link_type: int, snap_length: int, front: Front) -> None:
+        self.link_type = link_type
+        self.snap_length = snap_length
+        self.front = front
+        self.multiplier, self.divisor = 1000, 1
+        self.offset_ns = 0
+
+    def set_resolution(self, value: int) -> None:
+        """``value`` is the exponent of a negative power of 10, or of 2 when its high bit is set."""
+        if value & 0x80:
+            self.multiplier, self.divisor = 1_000_000_000, 1 << (value & 0x7F)
+        elif value <= 9:
+            self.multiplier, self.divisor = 10 ** (9 - value), 1
+        else:
+            self.multiplier, self.divisor = 1, 10 ** (value - 9)
+
+
+class Section:
+    """The section being read. ``secrets`` holds the decryption-secrets blocks of all sections, raw."""
+
+    def __init__(self, front: Callable[[int, str], Front]) -> None:
+        self.interfaces: list[Interface] = []
+        self.secrets: list[bytes] = []
+        self._secrets_bytes = 0
+        self._front = front
+        self.begin("<")
+
+    def begin(self, order: str) -> None:
+        """Start a section of byte order ``order`` (``<`` or ``>``); the interfaces of the last one are gone."""
+        self._order = order
+        self.interfaces.clear()
+        #: type, length
+        self.block = struct.Struct(order + "II").unpack_from
+        #: type, length, interface, timestamp high and low, captured length, length on the wire
+        self.enhanced = struct.Struct(order + "7I").unpack_from
+        self._obsolete = struct.Struct(order + "8xHH4I").unpack_from
+        self._simple = struct.Struct(order + "8xI").unpack_from
+        self._description = struct.Struct(order + "8xHHI").unpack_from
+        self._option = struct.Struct(order + "HH").unpack_from
+
+    def take(self, kind: int, buffer: bytes, start: int, end: int) -> None:
+        """Learn from the whole block ``buffer[start:end]`` what packets need; most blocks have nothing for us."""
+        if kind == INTERFACE:
+            self._take_interface(buffer, start, end)
+        elif kind == SECRETS and self._secrets_bytes + end - start <= MAX_SECRETS_BYTES:
+            self._secrets_bytes += end - start
+            self.secrets.append(buffer[start:end])
+
+    def packet(
+        self, kind: int, buffer: bytes, start: int, end: int
+    ) -> tuple[Interface, int, int | None, int, int, int]:
+        """Read a packet block: its interface and the number of it, timestamp in the interface's units or None,
+        start of the data, captured length, length on the wire."""
+        if kind == SIMPLE_PACKET:
+            number, ticks, data = 0, None, start + _SIMPLE_HEADER_BYTES
+            if end - 4 < data:
+                raise BadBlock(f"a packet block of {end - start} bytes")
+            wire = self._simple(buffer, start)[0]
+            captured = min(wire, end - 4 - data)
+        else:
+            data = start + PACKET_HEADER_BYTES
+            if end - 4 < data:
+                raise BadBlock(f"a packet block of {end - start} bytes")
+            if kind == ENHANCED_PACKET:
+                _, _, number, high, low, captured, wire = self.enhanced(buffer, start)
+            else:
+                number, _, high, low, captured, wire = self._obsolete(buffer, start)
+            ticks = high << 32 | low
+            if captured > end - 4 - data:
+                raise BadBlock(f"a captured length of {captured} bytes in a block of {end - start}")
+        if number >= len(self.interfaces):
+            raise BadBlock(f"a packet of interface {number}, which the section does not describe")
+        interface = self.interfaces[number]
+        if kind == SIMPLE_PACKET and interface.snap_length:
+            captured = min(captured, interface.snap_length)
+        return interface, number, ticks, data, captured, wire
+
+    def _take_interface(self, buffer: bytes, start: int, end: int) -> None:
+        if end - start < 20:
+            raise BadBlock(f"an interface description of {end - start} bytes")
+        if len(self.interfaces) >= MAX_INTERFACES:
+            raise BadBlock(f"more than {MAX_INTERFACES} interfaces")
+        link_type, _, snap_length = self._description(buffer, start)
+        interface = Interface(link_type, snap_length, self._front(link_type, self._order))
+        for code, value in self._options(buffer, start + 16, end - 4):
+            if code == _OPTION_RESOLUTION and len(value) == 1:
+                interface.set_resolution(value[0])
+            elif code == _OPTION_OFFSET and len(value) == 8:
+                interface.offset_ns = struct.unpack(self._order + "q", value)[0] * 1_000_000_000
+        self.interfaces.append(interface)
+
+    def _options(self, buffer: bytes, offset: int, end: int) -> Iterator[tuple[int, bytes]]:
+        while end - offset >= 4:
+            code, length = self._option(buffer, offset)
+            offset += 4
+            if code == _OPTION_END or length > end - offset:
+                return
+            yield code, buffer[offset : offset + length]
+            offset += length + (-length & 3)
