@@ -127,12 +127,12 @@ class Exchange:
     ``api_key`` and ``api_version`` are -1 when the request is missing. ``errors`` holds
     ``(path, code, name, retriable)`` for every non-zero error code in the response. ``waiting`` names a
     deliberate wait (``long poll``, ``rebalance``, ``throttled``) or is empty. ``notes`` is what plugins had to say,
-    each a JSON-ready dict with the ``plugin``'s name.
+    each a JSON-ready dict with the ``plugin``'s name. ``topics`` are topic names collected without decoding bodies.
     """
 
     __slots__ = (
         "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "notes",
-        "outcome", "problems", "request", "response", "waiting",
+        "outcome", "problems", "request", "response", "topics", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -157,6 +157,7 @@ class Exchange:
         self.errors: list[tuple[str, int, str, bool]] = []
         self.problems: list[Problem] = []
         self.waiting = ""
+        self.topics: tuple[str, ...] = ()
         self.notes: Sequence[dict[str, Any]] = ()
 
     @property

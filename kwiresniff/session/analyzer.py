@@ -1,0 +1,478 @@
+"""The one loop: segments in, exchanges, connections and problems out.
+
+Everything that reads Kafka traffic goes through :class:`Analyzer`, whether the segments come from a file, a network
+interface or a partition of a cluster job.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from ipaddress import ip_address
+from typing import Literal, TypeAlias
+
+from kwiresniff import codec
+from kwiresniff.errors import DecodeError, SchemaError
+from kwiresniff.model import (
+    ACK,
+    FIN,
+    RST,
+    SYN,
+    Body,
+    Connection,
+    Direction,
+    Event,
+    Exchange,
+    Message,
+    Problem,
+    RecordsMode,
+    Segment,
+)
+from kwiresniff.session.apis import known_versions
+from kwiresniff.session.decode import BodyDecoder, read_version
+from kwiresniff.session.link import Link
+from kwiresniff.session.scan import Scanner
+from kwiresniff.session.topics import Topics
+from kwiresniff.stream.half import MAX_KEPT_BYTES, SEQ_MASK, Half
+
+Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
+
+#: Connections followed at once; beyond it the longest idle ones are ended. A busy broker has some 10,000.
+MAX_CONNECTIONS = 50_000
+#: Ended connections remembered, so that their late retransmissions do not look like new ones.
+MAX_ENDED = 4_096
+#: Flows known not to be Kafka.
+MAX_IGNORED = 65_536
+#: Different client ids, and different (protocol, server) pairs that are not Kafka, remembered by name.
+MAX_NAMES = 10_000
+#: What is kept of a request when its body is not wanted: the header and the front of small bodies, enough for the
+#: client's name and SASL mechanism and ``acks``.
+FRONT_BYTES = 1024
+#: What is kept of a response when its body is not wanted: the correlation id and a leading error code.
+RESPONSE_FRONT_BYTES = 64
+
+
+class Analyzer:
+    """Follows every connection of one stream of segments.
+
+    ``depth`` says how far frames are read: ``headers`` (who asked what, when answered), ``errors`` (and which error
+    codes came back), ``bodies`` (everything but records), ``records`` (everything). ``topics`` has the names of the
+    topics collected at depths that do not decode bodies. ``want`` is asked about each complete exchange before its
+    bodies are decoded; False drops it, True or None keeps it.
+    """
+
+    def __init__(
+        self,
+        depth: Depth = "records",
+        *,
+        topics: bool = False,
+        want: Callable[[Exchange], bool | None] | None = None,
+        show_secrets: bool = False,
+    ) -> None:
+        self.depth: Depth = depth
+        self.topics = Topics()
+        self.versions = known_versions()
+        self.client_ids: dict[bytes, str] = {}
+        self._want = want
+        decoded = depth in ("bodies", "records")
+        self._keep_request = MAX_KEPT_BYTES if decoded or topics else FRONT_BYTES
+        self._keep_response = RESPONSE_FRONT_BYTES if depth == "headers" and not topics else MAX_KEPT_BYTES
+        records: RecordsMode = "full" if depth == "records" else "headers"
+        self._decoder = BodyDecoder(records, self.topics, show_secrets=show_secrets) if decoded else None
+        self._scanner = Scanner(self.topics, errors=depth != "headers", topics=topics)
+        self._decode_nothing = depth == "headers" and not topics
+        self._halves: dict[bytes, Half] = {}
+        self._opening: dict[bytes, Half] = {}
+        self._ignored: dict[bytes, None] = {}
+        self._ended: deque[Link] = deque()
+        self._not_kafka: dict[tuple[str, str], list[int]] = {}
+        self._connections = 0
+        self._out: list[Event] = []
+
+    # -- the loop -----------------------------------------------------------------------------------------------
+
+    def analyze(self, segments: Iterable[Segment]) -> Iterator[Event]:
+        """Yield events in the order in which they are complete; at the end of ``segments`` everything is closed."""
+        halves = self._halves
+        out = self._out
+        for packet, ns, flow, seq, ack, flags, buffer, start, end, missing in segments:
+            half = halves.get(flow)
+            if half is None or flags & 7 or half.closed:
+                self._unusual(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
+            else:
+                half.packets += 1
+                half.last_ns = ns
+                if start == end and not missing:
+                    continue
+                if half.peer.waiting:
+                    half.peer.acknowledged(ack)
+                length = end - start
+                half.bytes += length
+                if seq == half.next_seq and not missing and not half.waiting:
+                    half.next_seq = (seq + length) & SEQ_MASK
+                    need = half.need
+                    if length < need:
+                        if half.room > 0:
+                            half.parts.append(buffer[start:end])
+                            half.room -= length
+                        half.need = need - length
+                        continue
+                    half.deliver(packet, ns, buffer, start, end)
+                elif half.is_jump(seq):
+                    self._unusual(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
+                else:
+                    half.segment(packet, ns, seq, buffer, start, end, missing)
+            if out:
+                yield from out
+                out.clear()
+        self.close()
+        yield from out
+        out.clear()
+
+    def close(self) -> None:
+        """End every connection that is still open, and say what was there besides Kafka."""
+        for half in [*self._halves.values(), *self._opening.values()]:
+            self._link(half).close("end of capture")
+        self._halves.clear()
+        self._opening.clear()
+        for (protocol, server), (connections, size, packet, ns) in self._not_kafka.items():
+            what = "not Kafka" if protocol == "unknown" else protocol
+            many = f"{connections} connections" if connections > 1 else "a connection"
+            self._out.append(
+                Problem(
+                    "not_kafka",
+                    f"{many} to {server} carried {what}, left alone",
+                    packet=packet or None,
+                    timestamp_ns=ns or None,
+                    details={"protocol": protocol, "server": server, "connections": connections, "bytes": size},
+                )
+            )
+        self._not_kafka.clear()
+
+    # -- connections --------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _link(half: Half) -> Link:
+        link = half.owner
+        assert isinstance(link, Link)
+        return link
+
+    def _open(self, flow: bytes, ns: int) -> Half:
+        """A new connection of which ``flow`` is one direction."""
+        if len(self._halves) >= 2 * MAX_CONNECTIONS:
+            self._end_idle()
+        one = Half(flow, self._no_frame, self._no_loss, self._no_footing, self._keep_request)
+        other = Half(reverse(flow), self._no_frame, self._no_loss, self._no_footing, self._keep_request)
+        link = Link(self, one, other, ns)
+        for half in (one, other):
+            half.locate = link.locate
+            half.lost = link.lost
+            self._halves[half.flow] = half
+            self._opening.pop(half.flow, None)
+        return one
+
+    @staticmethod
+    def _no_frame(*_: object) -> None:
+        raise AssertionError("a frame before the roles are known")
+
+    _no_loss = _no_frame
+
+    @staticmethod
+    def _no_footing(_: Half) -> int:
+        return -1
+
+    def _unusual(
+        self,
+        packet: int,
+        ns: int,
+        flow: bytes,
+        seq: int,
+        ack: int,
+        flags: int,
+        buffer: bytes,
+        start: int,
+        end: int,
+        missing: int,
+    ) -> None:
+        """A segment that opens, ends or repeats a connection, or whose connection is not known."""
+        half = self._halves.get(flow) or self._opening.get(flow)
+        data = start < end or missing
+        if flags & SYN:
+            half = self._synchronize(flow, half, ns, seq, ack, flags)
+            seq = (seq + 1) & SEQ_MASK
+        elif half is None:
+            if flow in self._ignored or not data:
+                return
+            half = self._open(flow, ns)
+        elif half.closed or (data and half.is_jump(seq)):
+            if not data or (half.closed and not half.is_jump(seq)):
+                return  # the last acknowledgements and retransmissions of a connection that has ended
+            self._link(half).close("another connection on the same ports")
+            half = self._open(flow, ns)
+        elif flow in self._opening:
+            self._established(flow, half, ns, ack, flags)
+        half.packets += 1
+        half.last_ns = ns
+        if data and not half.closed:
+            if half.peer.waiting:
+                half.peer.acknowledged(ack)
+            half.bytes += end - start
+            half.segment(packet, ns, seq, buffer, start, end, missing)
+        if flags & (FIN | RST):
+            self._finish(half, reset=bool(flags & RST))
+
+    def _synchronize(self, flow: bytes, half: Half | None, ns: int, seq: int, ack: int, flags: int) -> Half:
+        if half is not None and half.syn_seq == seq:
+            half.retransmits += 1
+            return half
+        answered = bool(flags & ACK)
+        if half is None or half.syn_seq >= 0 or half.closed or half.next_seq >= 0:
+            if half is not None:
+                self._link(half).close("another connection on the same ports")
+            self._ignored.pop(flow, None)
+            self._ignored.pop(reverse(flow), None)
+            half = self._open(flow, ns)
+        link = self._link(half)
+        half.syn_seq = seq
+        half.next_seq = (seq + 1) & SEQ_MASK
+        if answered:
+            client = half.peer
+            if not link.opened_by_syn:
+                link.opened(client, -1)
+            if client.syn_seq < 0:
+                client.syn_seq = (ack - 1) & SEQ_MASK
+                client.next_seq = ack
+        else:
+            link.opened(half, ns)
+            # The client's next packet tells the round trip, so it must come this way too.
+            self._opening[flow] = self._halves.pop(flow)
+        return half
+
+    def _established(self, flow: bytes, client: Half, ns: int, ack: int, flags: int) -> None:
+        self._halves[flow] = self._opening.pop(flow)
+        link = self._link(client)
+        if flags & ACK and not flags & RST:
+            broker = client.peer
+            if broker.syn_seq < 0 and broker.next_seq < 0:
+                broker.syn_seq = (ack - 1) & SEQ_MASK
+                broker.next_seq = ack
+            elif link.syn_ns >= 0:
+                link.handshake_rtt_ns = ns - link.syn_ns
+
+    def _finish(self, half: Half, *, reset: bool) -> None:
+        half.fin = True
+        link = self._link(half)
+        if reset or (half.peer.fin and not half.waiting and not half.peer.waiting):
+            link.close("reset" if reset else "closed")
+            self._remember_ended(link)
+
+    def _remember_ended(self, link: Link) -> None:
+        self._ended.append(link)
+        while len(self._ended) > MAX_ENDED:
+            self._forget(self._ended.popleft())
+
+    def _forget(self, link: Link) -> None:
+        for half in (link.client, link.broker):
+            for table in (self._halves, self._opening):
+                if table.get(half.flow) is half:
+                    del table[half.flow]
+
+    def _end_idle(self) -> None:
+        """Make room: end the tenth of the connections that has been idle longest."""
+        links = {id(half.owner): self._link(half) for half in [*self._halves.values(), *self._opening.values()]}
+        by_age = sorted(links.values(), key=lambda link: max(link.client.last_ns, link.broker.last_ns))
+        for link in by_age[: max(len(by_age) // 10, 1)]:
+            link.close("idle, and too many connections")
+            self._forget(link)
+
+    def new_connection(self, link: Link) -> Connection:
+        """A connection has shown that it is Kafka."""
+        self._connections += 1
+        client, broker = endpoints(link.client.flow)
+        link.client.keep = self._keep_request
+        link.broker.keep = self._keep_response
+        connection = Connection(self._connections, client, broker)
+        connection.first_ns = link.first_ns
+        return connection
+
+    def connection_ended(self, link: Link) -> None:
+        """Sum up a Kafka connection and report it."""
+        connection = link.connection
+        assert connection is not None
+        client, broker = link.client, link.broker
+        connection.last_ns = max(client.last_ns, broker.last_ns)
+        connection.bytes = [client.bytes, broker.bytes]
+        connection.packets = [client.packets, broker.packets]
+        connection.retransmits = [client.retransmits, broker.retransmits]
+        connection.handshake_seen = link.opened_by_syn
+        connection.handshake_rtt_ns = link.handshake_rtt_ns
+        self._out.append(connection)
+
+    def ignore(self, link: Link, protocol: str) -> None:
+        """A connection has shown that it is not Kafka: count it and look at it no more."""
+        link.closed = True
+        self._count_not_kafka(link, protocol)
+        for half in (link.client, link.broker):
+            half.closed = True
+            half.drop_run()
+            self._ignored[half.flow] = None
+        self._forget(link)
+        while len(self._ignored) > MAX_IGNORED:
+            del self._ignored[next(iter(self._ignored))]
+
+    def unrecognized(self, link: Link) -> None:
+        """A connection ended before it showed what it was."""
+        if link.client.bytes + link.broker.bytes:
+            self._count_not_kafka(link, link.guess_protocol())
+
+    def _count_not_kafka(self, link: Link, protocol: str) -> None:
+        client, server = endpoints(link.client.flow)
+        where = server if link.opened_by_syn else f"{server} or {client}"
+        key = (protocol, where) if len(self._not_kafka) < MAX_NAMES else (protocol, "further servers")
+        counts = self._not_kafka.setdefault(key, [0, 0, 0, link.first_ns])
+        counts[0] += 1
+        counts[1] += link.client.bytes + link.broker.bytes
+
+    # -- what links report --------------------------------------------------------------------------------------
+
+    def client_id(self, raw: bytes) -> str:
+        """A client id as text, the same object every time; undecodable bytes are shown escaped."""
+        text = raw.decode("utf-8", "backslashreplace")
+        if len(self.client_ids) < MAX_NAMES:
+            self.client_ids[raw] = text
+        return text
+
+    def confirm(self, frame: bytes) -> bool:
+        """Whether a frame reads as a request to its last byte."""
+        if len(frame) < 10:
+            return False
+        api_key, api_version = int.from_bytes(frame[:2], "big"), int.from_bytes(frame[2:4], "big")
+        try:
+            head = codec.decode_request_header(frame)
+            decode = codec.decoder(api_key, api_version, "request", "skip")
+            _, end = decode(frame, head[4], [])
+        except (DecodeError, SchemaError):
+            return False
+        return bool(end == len(frame))
+
+    def peek(self, exchange: Exchange, direction: Direction) -> Body | None:
+        """The body of a message that every depth looks into, or None when it cannot be read."""
+        message = exchange.request if direction == "request" else exchange.response
+        if message is None or message.frame is None:
+            return None
+        version = read_version(exchange, direction)
+        try:
+            body, _ = codec.decoder(exchange.api_key, version, direction, "skip")(
+                message.frame, message.body_offset, []
+            )
+        except (DecodeError, SchemaError):
+            return None
+        return body
+
+    def complete(self, exchange: Exchange) -> None:
+        """An exchange is as complete as it will ever be: decode as far as wanted and report it."""
+        counts = exchange.connection.exchanges
+        wanted = self._want is None or self._want(exchange) is not False
+        if wanted and self._decoder is not None:
+            self._decoder.decode(exchange)
+        elif not self._decode_nothing:
+            self._scanner.scan(exchange)
+        outcome = exchange.outcome
+        counts[outcome] = counts.get(outcome, 0) + 1
+        if self._decoder is None:
+            if exchange.request is not None:
+                exchange.request.frame = None
+            if exchange.response is not None:
+                exchange.response.frame = None
+        if wanted:
+            self._out.append(exchange)
+
+    def problem(self, code: str, message: str, frame: Message, link: Link) -> None:
+        """A frame that belongs to no exchange."""
+        self._out.append(
+            Problem(code, message, packet=frame.first_packet, timestamp_ns=frame.first_ns, details=self._where(link))
+        )
+
+    def incomplete(self, code: str, what: str, link: Link, half: Half, size: int, present: int) -> None:
+        """A frame that had begun when its connection or the capture ended."""
+        of = f"{present} of {size} bytes" if size else f"{present} bytes of its length"
+        self._out.append(
+            Problem(
+                code,
+                f"{what} is cut off by the end: {of} are there",
+                packet=half.first_packet,
+                timestamp_ns=half.first_ns,
+                details={**self._where(link), "size_bytes": size, "present_bytes": present},
+            )
+        )
+
+    def lost(self, link: Link, half: Half, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
+        """Bytes that were not in the capture (``missing``) or could not be read (``skipped``)."""
+        if link.connection is None:
+            link.skipped_before[half is link.broker] += skipped
+            return
+        skipped_bytes = link.connection.skipped_bytes
+        if link.skipped_before != [0, 0]:
+            skipped_bytes[0] += link.skipped_before[0]
+            skipped_bytes[1] += link.skipped_before[1]
+            skipped += sum(link.skipped_before)
+            link.skipped_before = [0, 0]
+        skipped_bytes[half.index] += skipped
+        way = "client to broker" if half is link.client else "broker to client"
+        parts = []
+        if missing:
+            parts.append(f"{missing} bytes are missing from the capture")
+        if skipped:
+            parts.append(f"{skipped} bytes skipped until a message was recognised")
+        self._out.append(
+            Problem(
+                code,
+                f"{way}: {', '.join(parts) or 'lost count of the messages'}",
+                packet=packet or None,
+                timestamp_ns=ns,
+                details={
+                    **self._where(link),
+                    "direction": "request" if half is link.client else "response",
+                    "missing_bytes": missing,
+                    "skipped_bytes": skipped,
+                },
+            )
+        )
+
+    @staticmethod
+    def _where(link: Link) -> dict[str, object]:
+        connection = link.connection
+        assert connection is not None
+        return {"connection": connection.id, "client": connection.client, "broker": connection.broker}
+
+
+def reverse(flow: bytes) -> bytes:
+    """The flow key of the other direction."""
+    address = (len(flow) - 4) // 2
+    ports = 2 * address
+    return flow[address:ports] + flow[:address] + flow[ports + 2 :] + flow[ports : ports + 2]
+
+
+def endpoints(flow: bytes) -> tuple[str, str]:
+    """``ip:port`` of source and destination of a flow, IPv6 in brackets."""
+    address = (len(flow) - 4) // 2
+
+    def text(raw: bytes, port: bytes) -> str:
+        ip = ip_address(raw)
+        number = int.from_bytes(port, "big")
+        return f"[{ip}]:{number}" if ip.version == 6 else f"{ip}:{number}"
+
+    ports = flow[2 * address :]
+    return text(flow[:address], ports[:2]), text(flow[address : 2 * address], ports[2:])
+
+
+def analyze(
+    segments: Iterable[Segment],
+    *,
+    depth: Depth = "records",
+    topics: bool = False,
+    want: Callable[[Exchange], bool | None] | None = None,
+    show_secrets: bool = False,
+) -> Iterator[Event]:
+    """Exchanges, ended connections and problems of a stream of segments; see :class:`Analyzer`."""
+    return Analyzer(depth, topics=topics, want=want, show_secrets=show_secrets).analyze(segments)

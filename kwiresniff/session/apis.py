@@ -1,0 +1,62 @@
+"""What the hot path must know of an (API, version), looked up once and kept.
+
+Everything here comes from the schema; the table only saves asking it for every frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kwiresniff import schema
+
+#: (API, version) pairs remembered. Real traffic has a few dozen; an attacker can invent 2^32.
+MAX_FACTS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class ApiFacts:
+    """One (API, version). ``read_as`` is the version its definition is taken from, -1 when the API is unknown."""
+
+    api_key: int
+    api_version: int
+    name: str
+    known: bool
+    read_as: int
+    request_header_version: int
+    response_header_version: int
+
+
+_facts: dict[int, ApiFacts] = {}
+
+
+def api_facts(api_key: int, api_version: int) -> ApiFacts:
+    """Facts about an API at a version; for an unknown version those of the nearest known one."""
+    key = (api_key << 16) | (api_version & 0xFFFF)
+    facts = _facts.get(key)
+    if facts is None:
+        if len(_facts) >= MAX_FACTS:
+            _facts.clear()
+        facts = _facts[key] = _look_up(api_key, api_version)
+    return facts
+
+
+def _look_up(api_key: int, api_version: int) -> ApiFacts:
+    name = schema.API_NAMES.get(api_key)
+    if name is None:
+        return ApiFacts(api_key, api_version, f"UNKNOWN_API_{api_key}", False, -1, 1, 0)
+    low, high = schema.version_range(api_key)
+    read_as = min(max(api_version, low), high)
+    return ApiFacts(
+        api_key,
+        api_version,
+        name,
+        read_as == api_version,
+        read_as,
+        schema.request_header_version(api_key, read_as),
+        schema.response_header_version(api_key, read_as),
+    )
+
+
+def known_versions() -> dict[int, tuple[int, int]]:
+    """Every known API key and the versions that have existed, first and last."""
+    return {api_key: schema.version_range(api_key) for api_key in schema.API_NAMES}

@@ -1,0 +1,433 @@
+"""One connection: who is the broker, where frames begin, which response answers which request.
+
+Roles come from the handshake when it was seen, else from content: the side that sends request headers that make
+sense is the client. The port is never asked.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from kwiresniff.model import Connection, Exchange, Message, Problem
+from kwiresniff.session.apis import api_facts
+from kwiresniff.session.pairing import Pending
+from kwiresniff.session.recognize import is_gssapi_token, protocol_of
+from kwiresniff.session.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
+from kwiresniff.stream.footing import (
+    REQUEST_FRONT_BYTES,
+    STRONG,
+    WEAK,
+    find_request,
+    find_response,
+    grade_request,
+)
+from kwiresniff.stream.half import LOST_GAP, LOST_UNRECOGNIZED, MAX_FRAME_BYTES, Half
+
+if TYPE_CHECKING:
+    from kwiresniff.session.analyzer import Analyzer
+
+PRODUCE, API_VERSIONS, CONTROLLED_SHUTDOWN = 0, 18, 7
+
+#: A new connection whose first frame cannot be judged by its header alone is judged by this much of it.
+OPENING_BYTES = 2048
+#: A connection found in mid-stream that has shown this much in one direction without a footing is called not Kafka
+#: in the end, if it never shows one; less is too little to say anything.
+JUDGE_BYTES = 256
+
+_request_header = Struct(">hhih").unpack_from
+_request_header_v0 = Struct(">hhi").unpack_from
+_correlation_id = Struct(">i").unpack_from
+_length = Struct(">i").unpack_from
+
+
+class Link:
+    """What is known of one TCP connection, and the callbacks of its two halves."""
+
+    __slots__ = (
+        "analyzer", "broker", "client", "closed", "connection", "first_correlation_id", "first_ns", "handshake_rtt_ns",
+        "opened_by_syn", "pending", "protocol", "sasl", "skipped_before", "syn_ns",
+    )  # fmt: skip
+
+    def __init__(self, analyzer: Analyzer, one: Half, other: Half, ns: int) -> None:
+        self.analyzer = analyzer
+        self.client = one  # a guess until ``connection`` is there
+        self.broker = other
+        self.connection: Connection | None = None
+        self.pending = Pending()
+        self.first_correlation_id: int | None = None
+        self.first_ns = ns
+        self.syn_ns = -1
+        self.handshake_rtt_ns: int | None = None
+        self.opened_by_syn = False
+        self.closed = False
+        self.protocol = ""
+        self.sasl: Sasl | None = None
+        self.skipped_before = [0, 0]  # bytes given up before this was known to be Kafka
+        for half, peer in ((one, other), (other, one)):
+            half.owner = self
+            half.peer = peer
+            half.lose_footing("mid_stream")
+
+    # -- roles --------------------------------------------------------------------------------------------------
+
+    def opened(self, client: Half, ns: int) -> None:
+        """A SYN from ``client``: its next byte is the first of the first frame."""
+        self.client, self.broker = client, client.peer
+        self.opened_by_syn = True
+        self.syn_ns = ns
+
+    def _settle(self, client: Half) -> Connection:
+        """Now it is known to be Kafka, and who the client is."""
+        self.client, self.broker = client, client.peer
+        connection = self.analyzer.new_connection(self)
+        self.connection = connection
+        self.protocol = "kafka"
+        client.index, client.peer.index = 0, 1
+        client.frame, client.peer.frame = self.request, self.response
+        client.min_frame_bytes = 0
+        client.peer.min_frame_bytes = 0
+        return connection
+
+    def locate(self, half: Half) -> int:
+        """Answer a half that asks for a footing in its run."""
+        if self.connection is None:
+            if self.opened_by_syn and half.syn_seq >= 0 and not half.searched > len(half.run):
+                return self._locate_opening(half)
+            return self._locate_unknown(half)
+        if half is self.client:
+            return find_request(half, self.analyzer.versions, None)
+        return find_response(half, self.pending.by_id, self.first_correlation_id)
+
+    def _locate_opening(self, half: Half) -> int:
+        """The very first bytes of a direction whose handshake was seen."""
+        run = half.run
+        if half is not self.client:
+            if len(run) >= 4 and not 4 <= _length(run)[0] <= MAX_FRAME_BYTES:
+                self._not_kafka(half)
+            return -1
+        if len(run) < 4:
+            return -1
+        (size,) = _length(run)
+        if not 4 <= size <= MAX_FRAME_BYTES:
+            self._not_kafka(half)
+            return -1
+        if is_gssapi_token(bytes(run[4:40])):
+            connection = self._settle(half)
+            self.sasl = Sasl(connection)
+            self.sasl.begin("GSSAPI", half.last_ns)
+            self.sasl.raw = True
+            return self._both_in_step()
+        if len(run) < min(REQUEST_FRONT_BYTES, size + 4):
+            return -1
+        grade = grade_request(run, 0, self.analyzer.versions, any_api=True)
+        if grade == WEAK:
+            if protocol_of(bytes(run[:64])) != "unknown":
+                grade = 0
+            elif len(run) >= size + 4:
+                grade = WEAK if self.analyzer.confirm(bytes(run[4 : size + 4])) else 0
+            elif len(run) < OPENING_BYTES:
+                return -1
+        if not grade:
+            self._not_kafka(half)
+            return -1
+        self._settle(half)
+        return self._both_in_step()
+
+    def _both_in_step(self) -> int:
+        # The broker's stream is whole as well when its SYN was seen, so it begins with a response.
+        broker = self.broker
+        if broker.syn_seq >= 0 and not broker.run:
+            broker.resume()
+        return 0
+
+    def _locate_unknown(self, half: Half) -> int:
+        """A connection that was there before the capture: whoever makes sense as a client is the client."""
+        if self.opened_by_syn and half is not self.client:
+            return -1
+        found = find_request(half, self.analyzer.versions, self.analyzer.confirm)
+        if found < 0:
+            return -1
+        self._settle(half)
+        # What the other side has said so far may answer requests from before, but not this one: look again later.
+        return found
+
+    def _not_kafka(self, half: Half) -> None:
+        self.protocol = protocol_of(bytes(half.run[:64]))
+        self.analyzer.ignore(self, self.protocol)
+
+    def guess_protocol(self) -> str:
+        """A name for a connection that never showed what it was."""
+        for half in (self.client, self.broker):
+            if half.run:
+                name = protocol_of(bytes(half.run[:64]))
+                if name != "unknown":
+                    return name
+        return "unknown"
+
+    # -- frames -------------------------------------------------------------------------------------------------
+
+    def request(
+        self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
+    ) -> None:
+        """A frame from the client."""
+        sasl = self.sasl
+        if sasl is not None and sasl.raw:
+            if not self._ends_raw_tokens(size, data):
+                sasl.raw_tokens += 1
+                sasl.raw_bytes += size
+                sasl.awaiting_token += 1
+                sasl.client_token(data)
+                return
+            sasl.end_raw(ns)
+        elif size < 8:
+            half.lose_footing("bad_length")
+            self.lost(half, packet, ns, 0, size + 4, "bad_length")
+            return
+        message = Message(packet, ns, last_packet, last_ns, size, data)
+        try:
+            api_key, api_version, correlation_id, length = _request_header(data)
+        except Exception:
+            self._short_request(message, data)
+            return
+        facts = api_facts(api_key, api_version)
+        header_version = facts.request_header_version
+        client_id: str | None = None
+        offset = 10
+        problem: Problem | None = None
+        if header_version == 0:
+            offset = 8
+        elif length > 0:
+            raw = data[10 : 10 + length]
+            offset += length
+            client_id = self.analyzer.client_ids.get(raw)
+            if client_id is None:
+                client_id = self.analyzer.client_id(raw)
+            if len(raw) < length:
+                problem = Problem("bad_client_id", f"client id of {length} bytes is longer than the frame", 8)
+        elif length == 0:
+            client_id = ""
+        elif length < -1:
+            problem = Problem("bad_client_id", f"client id with a length of {length}", 8)
+        if header_version == 2:
+            if offset < len(data) and data[offset] == 0:
+                offset += 1
+            else:
+                offset = skip_tagged_fields(data, offset)
+        message.header_version = header_version
+        message.body_offset = offset
+        assert self.connection is not None
+        exchange = Exchange(self.connection, api_key, api_version, correlation_id, client_id, message, None)
+        exchange.api = facts.name
+        if problem is not None:
+            exchange.problems.append(problem)
+        if lost:
+            exchange.problems.append(missing_bytes("request", lost, size))
+        if self.first_correlation_id is None:
+            self._first_request(correlation_id)
+        if api_key == PRODUCE:
+            if acks_of_produce(data, offset, api_version) == 0:
+                exchange.outcome = "no_response_expected"
+                self.analyzer.complete(exchange)
+                return
+        elif api_key in (SASL_HANDSHAKE, SASL_AUTHENTICATE, API_VERSIONS):
+            self._peek_request(exchange)
+        given_up = self.pending.add(exchange)
+        if given_up is not None:
+            given_up.outcome = "unanswered"
+            self.analyzer.complete(given_up)
+
+    def _first_request(self, correlation_id: int) -> None:
+        self.first_correlation_id = correlation_id
+
+    def _ends_raw_tokens(self, size: int, data: bytes) -> bool:
+        return grade_request(size.to_bytes(4, "big") + data[:1100], 0, self.analyzer.versions) == STRONG
+
+    def _short_request(self, message: Message, data: bytes) -> None:
+        """A frame too short for a header with a client id: ControlledShutdown v0, or a request mostly lost."""
+        assert self.connection is not None
+        if len(data) < 8:
+            self.analyzer.problem(
+                "lost_request", f"a request of {message.size_bytes} bytes is missing from the capture", message, self
+            )
+            return
+        api_key, api_version, correlation_id = _request_header_v0(data)
+        facts = api_facts(api_key, api_version)
+        exchange = Exchange(self.connection, api_key, api_version, correlation_id, None, message, None)
+        exchange.api = facts.name
+        message.body_offset = 8
+        if facts.request_header_version:
+            exchange.problems.append(Problem("bad_header", "the frame ends inside its header", 8))
+        if self.first_correlation_id is None:
+            self._first_request(correlation_id)
+        self.pending.add(exchange)
+
+    def response(
+        self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
+    ) -> None:
+        """A frame from the broker."""
+        sasl = self.sasl
+        if sasl is not None and sasl.awaiting_token:
+            sasl.awaiting_token -= 1
+            sasl.raw_tokens += 1
+            sasl.raw_bytes += size
+            return
+        if len(data) < 4:
+            if size < 4:
+                half.lose_footing("bad_length")
+                self.lost(half, packet, ns, 0, size + 4, "bad_length")
+            return
+        (correlation_id,) = _correlation_id(data)
+        message = Message(packet, ns, last_packet, last_ns, size, data)
+        exchange = self.pending.take(correlation_id)
+        assert self.connection is not None
+        if exchange is None:
+            message.body_offset = 4
+            exchange = Exchange(self.connection, -1, -1, correlation_id, None, None, message)
+            exchange.outcome = "request_missing"
+            self.analyzer.complete(exchange)
+            return
+        exchange.response = message
+        facts = api_facts(exchange.api_key, exchange.api_version)
+        message.header_version = facts.response_header_version
+        if message.header_version == 0:
+            message.body_offset = 4
+        elif len(data) > 4 and data[4] == 0:
+            message.body_offset = 5
+        else:
+            message.body_offset = skip_tagged_fields(data, 4)
+        if lost:
+            exchange.problems.append(missing_bytes("response", lost, size))
+        if exchange.api_key in (SASL_HANDSHAKE, SASL_AUTHENTICATE):
+            self._peek_sasl_response(exchange, last_ns)
+        self.analyzer.complete(exchange)
+
+    # -- what is read at every depth ----------------------------------------------------------------------------
+
+    def _peek_request(self, exchange: Exchange) -> None:
+        body = self.analyzer.peek(exchange, "request")
+        if body is None or self.connection is None or exchange.request is None:
+            return
+        if exchange.api_key == API_VERSIONS:
+            name = body.get("client_software_name")
+            if name:
+                version = body.get("client_software_version") or ""
+                self.connection.client_software = {"name": name, "version": version}
+            return
+        if self.sasl is None:
+            self.sasl = Sasl(self.connection)
+        if exchange.api_key == SASL_HANDSHAKE:
+            self.sasl.begin(body.get("mechanism"), exchange.request.first_ns)
+        else:
+            self.sasl.client_token(body.get("auth_bytes") or b"")
+
+    def _peek_sasl_response(self, exchange: Exchange, ns: int) -> None:
+        body = self.analyzer.peek(exchange, "response")
+        if body is None or self.sasl is None:
+            return
+        if exchange.api_key == SASL_HANDSHAKE:
+            self.sasl.handshake_answered(exchange.api_version, body.get("error_code", 0))
+        else:
+            self.sasl.authenticate_answered(body, ns)
+
+    # -- losses and the end -------------------------------------------------------------------------------------
+
+    def lost(self, half: Half, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
+        """A half gave up bytes. Before it is known to be Kafka nobody is told yet, but they are counted."""
+        self.analyzer.lost(self, half, packet, ns, missing, skipped, code)
+
+    def close(self, reason: str) -> None:
+        """The connection, or the capture, is over: say what was left unfinished."""
+        if self.closed:
+            return
+        for half in (self.client, self.broker):
+            half.flush()
+        self.closed = True
+        if self.connection is None:
+            for half in (self.client, self.broker):
+                half.closed = True
+            self.analyzer.unrecognized(self)
+            return
+        self._unfinished_request()
+        self._unfinished_response()
+        for half in (self.client, self.broker):
+            if half.searching and half.run:
+                self.analyzer.lost(self, half, 0, half.last_ns, 0, len(half.run), LOST_UNRECOGNIZED)
+                half.drop_run()
+            half.closed = True
+        for exchange in self.pending.drain():
+            exchange.outcome = "unanswered"
+            self.analyzer.complete(exchange)
+        self.analyzer.connection_ended(self)
+
+    def _unfinished_request(self) -> None:
+        half = self.client
+        size, present, data = half.unfinished()
+        if not present:
+            return
+        what = "a request"
+        if len(data) >= 10:
+            api_key, api_version, correlation_id, _ = _request_header(data)
+            what = f"{api_facts(api_key, api_version).name} v{api_version} request {correlation_id}"
+        self.analyzer.incomplete("incomplete_request", what, self, half, size, present)
+
+    def _unfinished_response(self) -> None:
+        half = self.broker
+        size, present, data = half.unfinished()
+        if not present:
+            return
+        what = f"response {_correlation_id(data)[0]}" if size and len(data) >= 4 else "a response"
+        self.analyzer.incomplete("incomplete_response", what, self, half, size, present)
+
+
+def missing_bytes(which: str, lost: int, size: int) -> Problem:
+    """The problem of a frame with a hole in it."""
+    return Problem(LOST_GAP, f"{lost} of the {which}'s {size} bytes are missing from the capture", path=which)
+
+
+def skip_tagged_fields(data: bytes, offset: int) -> int:
+    """The offset behind a tagged-field section (KIP-482), or the end of the data when it does not fit."""
+    end = len(data)
+
+    def varint(at: int) -> tuple[int, int]:
+        value = shift = 0
+        while at < end and shift < 35:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value, at
+            shift += 7
+        return 0, end
+
+    count, offset = varint(offset)
+    while count > 0 and offset < end:
+        _, offset = varint(offset)
+        size, offset = varint(offset)
+        offset += size
+        count -= 1
+    return min(offset, end)
+
+
+def acks_of_produce(data: bytes, offset: int, version: int) -> int:
+    """The ``acks`` field of a Produce request; -1 when it cannot be read.
+
+    It leads the body up to v2; from v3 on a transactional id comes first, compact from v9 on.
+    """
+    end = len(data)
+    if version >= 9:
+        if offset >= end:
+            return -1
+        length, at = data[offset], offset + 1
+        if length >= 0x80:
+            if at >= end:
+                return -1
+            length, at = (length & 0x7F) | (data[at] << 7), at + 1
+        offset = at + max(length - 1, 0)
+    elif version >= 3:
+        if offset + 2 > end:
+            return -1
+        offset += 2 + max(int.from_bytes(data[offset : offset + 2], "big", signed=True), 0)
+    if offset + 2 > end:
+        return -1
+    return int.from_bytes(data[offset : offset + 2], "big", signed=True)

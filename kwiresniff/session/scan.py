@@ -1,0 +1,111 @@
+"""What can be learned of an exchange without decoding its bodies: error codes, topics, deliberate waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from struct import Struct
+from typing import Any
+
+from kwiresniff import codec, schema
+from kwiresniff.errors import DecodeError, SchemaError
+from kwiresniff.model import Direction, Exchange
+from kwiresniff.session.decode import read_version
+from kwiresniff.session.topics import TEACHING_RESPONSES, Topics
+from kwiresniff.session.waits import FETCH, HELD_NS, JOIN_GROUP, LONG_POLL, REBALANCE, SYNC_GROUP, held_fetch
+
+_Scan = Callable[[bytes, int], list[tuple[str, Any]]]
+
+_ERRORS = frozenset({"error_code"})
+_TOPICS = frozenset({"topicName", "topic_id"})
+_int32 = Struct(">i").unpack_from
+
+
+class Scanner:
+    """Fills ``errors``, ``topics``, ``waiting`` and the outcome of exchanges whose bodies nobody wants."""
+
+    def __init__(self, names: Topics, *, errors: bool, topics: bool) -> None:
+        self._names = names
+        self._topics = topics
+        self._request_wanted = _TOPICS if topics else frozenset()
+        self._response_wanted = (_ERRORS if errors else frozenset()) | self._request_wanted
+        self._scans: dict[tuple[int, int, str], _Scan | None] = {}
+
+    def scan(self, exchange: Exchange) -> None:
+        """Look through the frames of a complete exchange."""
+        request, response = exchange.request, exchange.response
+        if request is None or request.frame is None:
+            return
+        found: list[tuple[str, Any]] = []
+        if self._request_wanted:
+            found += self._fields(exchange, "request", request.frame, request.body_offset) or ()
+        if response is not None and response.frame is not None:
+            fields = self._fields(exchange, "response", response.frame, response.body_offset)
+            if fields is None:
+                if exchange.outcome == "ok":
+                    exchange.outcome = "undecoded"
+            elif fields:
+                found += fields
+            latency = response.first_ns - request.last_ns
+            if latency >= HELD_NS:
+                exchange.waiting = self._waiting(exchange, latency)
+        if found:
+            self._sort_out(exchange, found)
+
+    def _fields(
+        self, exchange: Exchange, direction: Direction, frame: bytes, offset: int
+    ) -> list[tuple[str, Any]] | None:
+        key = (exchange.api_key, exchange.api_version, direction)
+        if exchange.api_key == 18:
+            key = (18, read_version(exchange, direction), direction)
+        try:
+            scan = self._scans[key]
+        except KeyError:
+            scan = self._scans[key] = self._make(exchange, direction, key[1])
+        if scan is None:
+            return None
+        if self._topics and direction == "response" and exchange.api_key in TEACHING_RESPONSES:
+            self._learn(exchange, frame, offset)
+        try:
+            return scan(frame, offset)
+        except DecodeError:
+            return None
+
+    def _make(self, exchange: Exchange, direction: Direction, version: int) -> _Scan | None:
+        wanted = self._request_wanted if direction == "request" else self._response_wanted
+        try:
+            return codec.scanner(exchange.api_key, version, direction, wanted)
+        except SchemaError:
+            return None
+
+    def _learn(self, exchange: Exchange, frame: bytes, offset: int) -> None:
+        try:
+            decode = codec.decoder(exchange.api_key, read_version(exchange, "response"), "response", "skip")
+            body, _ = decode(frame, offset, [])
+        except (DecodeError, SchemaError):
+            return
+        self._names.learn(exchange.api_key, "response", body)
+
+    def _sort_out(self, exchange: Exchange, found: list[tuple[str, Any]]) -> None:
+        topics: dict[str, None] = {}
+        for name, value in found:
+            if name == "error_code":
+                error = schema.error(value)
+                exchange.errors.append(("", value, error.name, error.retriable))
+            elif name == "topic_id":
+                topics[self._names.name(value) or value] = None
+            else:
+                topics[value] = None
+        if exchange.errors and exchange.outcome == "ok":
+            exchange.outcome = "error"
+        exchange.topics = tuple(topics)
+
+    @staticmethod
+    def _waiting(exchange: Exchange, latency_ns: int) -> str:
+        api_key = exchange.api_key
+        if api_key == FETCH and exchange.request is not None and exchange.request.frame is not None:
+            # max_wait_ms leads the body from v15 on, before that replica_id does.
+            at = exchange.request.body_offset + (0 if exchange.api_version >= 15 else 4)
+            if at + 4 <= len(exchange.request.frame):
+                (max_wait_ms,) = _int32(exchange.request.frame, at)
+                return LONG_POLL if held_fetch(latency_ns, max_wait_ms) else ""
+        return REBALANCE if api_key in (JOIN_GROUP, SYNC_GROUP) else ""

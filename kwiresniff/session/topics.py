@@ -1,0 +1,45 @@
+"""Topic ids and the names that a capture has told for them (KIP-516)."""
+
+from __future__ import annotations
+
+from kwiresniff.model import Body
+
+#: Names remembered per run; a cluster has at most some 10,000s of topics, an attacker has any number.
+MAX_TOPIC_NAMES = 100_000
+
+#: Where a message carries both: (api_key, direction) -> (array field, field of the name).
+_TEACHERS: dict[tuple[int, str], tuple[str, str]] = {
+    (3, "response"): ("topics", "name"),  # Metadata
+    (4, "request"): ("topic_states", "topic_name"),  # LeaderAndIsr
+    (6, "request"): ("topic_states", "topic_name"),  # UpdateMetadata
+    (19, "response"): ("topics", "name"),  # CreateTopics
+    (20, "response"): ("responses", "name"),  # DeleteTopics
+    (75, "response"): ("topics", "name"),  # DescribeTopicPartitions
+}
+TEACHING_RESPONSES = frozenset(api_key for api_key, direction in _TEACHERS if direction == "response")
+
+ZERO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+class Topics:
+    """A bounded map from topic id (Kafka's base64 text) to topic name."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def name(self, topic_id: str) -> str | None:
+        """The name told for ``topic_id``, or None."""
+        return self._names.get(topic_id)
+
+    def learn(self, api_key: int, direction: str, body: Body) -> None:
+        """Remember what a decoded body says; bodies that teach nothing are ignored."""
+        place = _TEACHERS.get((api_key, direction))
+        if place is None:
+            return
+        array, name_field = place
+        for topic in body.get(array) or ():
+            topic_id, name = topic.get("topic_id"), topic.get(name_field)
+            if topic_id and topic_id != ZERO_ID and isinstance(name, str):
+                self._names[topic_id] = name
+        while len(self._names) > MAX_TOPIC_NAMES:
+            del self._names[next(iter(self._names))]

@@ -1,0 +1,148 @@
+"""Where does a frame begin? Judging bytes when the reader starts, or comes back, in the middle of a stream.
+
+A request announces itself: a length, an API key and a version that exist together, a correlation id, a client id
+that reads as text (protocol guide, "Request Header v1"). A response carries nothing but its correlation id, so it
+is recognised only by one that is outstanding. Either is believed when the frame that follows agrees, or when the
+frame ends where a segment ends, which is where senders that wait for an answer stop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from struct import Struct
+
+from kwiresniff.stream.half import MAX_FRAME_BYTES, Half
+
+REQUEST_FRONT_BYTES = 14
+#: api_key, api_version, correlation_id and the length of a null client id.
+MIN_REQUEST_BYTES = 10
+#: Longer client ids exist only in attacks; Kafka itself stops at the 16-bit length.
+MAX_CLIENT_ID_BYTES = 1024
+#: A client a few releases ahead of the schema still makes sense.
+VERSIONS_AHEAD = 4
+#: Correlation ids looked for at any offset, newest first; more are outstanding only in attacks or one-way captures.
+MAX_SOUGHT_CORRELATION_IDS = 64
+#: Places looked at for them in one run; small ids occur in any binary data by the thousand.
+MAX_PLACES = 2048
+#: A response to a request sent before the capture began has a correlation id this little below the first one seen.
+MAX_MISSED_REQUESTS = 1000
+
+NO, WEAK, STRONG = 0, 1, 2
+
+Versions = Mapping[int, tuple[int, int]]
+
+request_front = Struct(">ihhih").unpack_from
+response_front = Struct(">ii").unpack_from
+
+_TEXT = re.compile(rb"[\x20-\x7e\x80-\xff]*")
+_REQUEST = re.compile(rb"(?=[\x00-\x3f].{3}\x00.\x00[\x00-\x3f].{4}(?:\xff\xff|[\x00-\x04].))", re.DOTALL)
+
+
+def grade_request(data: bytes | bytearray, offset: int, versions: Versions, *, any_api: bool = False) -> int:
+    """How much ``data[offset:]`` looks like a request's length and header: NO, WEAK or STRONG.
+
+    STRONG needs a client id that reads as text; without one (null or empty) a few fixed bytes agree by chance too
+    easily. With ``any_api`` an API key or version that nobody knows is acceptable beside such a client id.
+    """
+    if len(data) - offset < REQUEST_FRONT_BYTES:
+        return NO
+    size, api_key, api_version, _, client_id_length = request_front(data, offset)
+    if not MIN_REQUEST_BYTES <= size <= MAX_FRAME_BYTES:
+        return NO
+    known = versions.get(api_key)
+    if known is None or not known[0] <= api_version <= known[1] + VERSIONS_AHEAD:
+        if not any_api or api_key < 0 or api_version < 0 or client_id_length <= 0:
+            return NO
+    elif api_key == 7 and api_version == 0:
+        # ControlledShutdown v0 has no client id: header v0 and a broker id.
+        return WEAK if size == 12 else NO
+    if client_id_length <= 0:
+        return WEAK if client_id_length >= -1 else NO
+    if client_id_length > min(size - MIN_REQUEST_BYTES, MAX_CLIENT_ID_BYTES):
+        return NO
+    start = offset + REQUEST_FRONT_BYTES
+    client_id = bytes(data[start : start + client_id_length])
+    if not _TEXT.fullmatch(client_id):
+        return NO
+    try:
+        client_id.decode()
+    except UnicodeDecodeError as error:
+        # A client id that the data cuts off may end in the middle of a character.
+        if len(client_id) == client_id_length or error.start < len(client_id) - 3:
+            return NO
+    return STRONG
+
+
+def find_request(half: Half, versions: Versions, confirm: Callable[[bytes], bool] | None) -> int:
+    """Offset in ``half.run`` of a request that makes sense, or -1.
+
+    ``confirm`` is asked about weak candidates (it gets the whole frame without its length) when the role of this
+    half is not known yet; None when it is known to be the client's.
+    """
+    run = half.run
+    length = len(run)
+    starts = {offset for offset, _, _ in half.marks}
+    match = _REQUEST.search(run)
+    while match:
+        offset = match.start()
+        match = _REQUEST.search(run, offset + 1)
+        grade = grade_request(run, offset, versions)
+        if not grade:
+            continue
+        end = offset + 4 + request_front(run, offset)[0]
+        if end > length:
+            if grade == STRONG or (confirm is None and offset in starts):
+                return offset
+            continue
+        agreed = end == length or end in starts or grade_request(run, end, versions)
+        if agreed and (grade == STRONG or confirm is None or confirm(bytes(run[offset + 4 : end]))):
+            return offset
+    return -1
+
+
+def find_response(half: Half, outstanding: Collection[int], first_correlation_id: int | None) -> int:
+    """Offset in ``half.run`` of a response to one of the ``outstanding`` requests, or -1.
+
+    ``first_correlation_id`` is the first one ever seen on the connection; at a segment start a frame that ends with
+    a segment and carries one slightly lower is believed to answer a request from before the capture.
+    """
+    run = half.run
+    length = len(run)
+    starts = {offset for offset, _, _ in half.marks}
+
+    def agrees(offset: int, *, anywhere: bool) -> bool:
+        if length - offset < 8:
+            return False
+        size, correlation_id = response_front(run, offset)
+        if not 4 <= size <= MAX_FRAME_BYTES:
+            return False
+        end = offset + 4 + size
+        if correlation_id not in outstanding:
+            if anywhere or first_correlation_id is None:
+                return False
+            if not 0 < first_correlation_id - correlation_id <= MAX_MISSED_REQUESTS:
+                return False
+            return end in starts or end == length
+        if end > length:
+            return not anywhere
+        if end == length or end in starts:
+            return True
+        return length - end >= 8 and response_front(run, end)[1] in outstanding
+
+    best = -1
+    for offset in sorted(starts):
+        if agrees(offset, anywhere=False):
+            best = offset
+            break
+    places = 0
+    for correlation_id in list(outstanding)[-MAX_SOUGHT_CORRELATION_IDS:]:
+        needle = (correlation_id & 0xFFFFFFFF).to_bytes(4, "big")
+        place = run.find(needle, 4)
+        while place >= 0 and (best < 0 or place - 4 < best) and places < MAX_PLACES:
+            places += 1
+            if agrees(place - 4, anywhere=True):
+                best = place - 4
+                break
+            place = run.find(needle, place + 1)
+    return best

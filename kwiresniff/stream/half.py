@@ -1,0 +1,383 @@
+"""One direction of a TCP connection: segments in, size-delimited frames out.
+
+A :class:`Half` puts segments in order, drops what was sent twice, and cuts the bytes into frames: a signed 32-bit
+big-endian length, then that many bytes (protocol guide, "Common Request and Response Structure"). It holds no
+opinion about what a frame says; its owner does that through two callbacks:
+
+``frame(half, first_packet, first_ns, last_packet, last_ns, size_bytes, data, lost_bytes)``
+    A frame is complete. ``data`` is the frame without its length, or only its first bytes when ``keep`` is smaller
+    than the frame or when ``lost_bytes`` of it are missing from the capture.
+``lost(half, packet, timestamp_ns, missing_bytes, skipped_bytes, code)``
+    Footing was lost or bytes were given up. ``code`` is one of the ``LOST_*`` constants.
+
+and one question, asked while there is no footing:
+
+``locate(half) -> int``
+    The offset in ``half.run`` at which a frame surely begins, or -1.
+
+A hole in the middle of a frame does not cost the footing: the length says where the next frame begins.
+Sequence numbers are 32-bit and wrap (RFC 9293, section 3.4); all comparisons here are by forward distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from struct import Struct
+from typing import TypeAlias
+
+SEQ_MASK = 0xFFFFFFFF
+#: Half the sequence space: a forward distance beyond it means "behind".
+SEQ_HALF = 1 << 31
+
+#: Further than this from what was expected, a segment belongs to another connection on the same ports. No TCP
+#: window in use comes near it, and a capture that lost so much between two segments gains nothing from continuity.
+JUMP_BYTES = 1 << 28
+
+#: A length above this is not a frame. Brokers refuse requests over ``socket.request.max.bytes`` (100 MB unless
+#: raised); fetch responses stay below ``fetch.max.bytes`` but may be raised by operators too.
+MAX_FRAME_BYTES = 1 << 30
+
+#: Of one frame no more than this is held in memory; the rest is counted down.
+MAX_KEPT_BYTES = 1 << 27
+
+#: Out-of-order bytes and segments held per direction before the hole in front of them is given up. 4 MiB is the
+#: usual ceiling of a receive window (``tcp_rmem``), 4,096 segments is that window in the smallest usual segments.
+MAX_WAITING_BYTES = 4 << 20
+MAX_WAITING_SEGMENTS = 4096
+
+#: While a footing is sought this much is kept to look at. A request header is under 300 bytes and a frame that
+#: starts in the run is confirmed by its end or its successor, so a few windows of small frames suffice.
+MAX_RUN_BYTES = 64 << 10
+
+#: After this much without a footing only segment starts are looked at, which costs next to nothing.
+SEARCH_BUDGET_BYTES = 1 << 20
+
+LOST_GAP = "gap"
+LOST_BAD_LENGTH = "bad_length"
+LOST_MID_STREAM = "mid_stream"
+LOST_UNRECOGNIZED = "unrecognized"
+
+FrameSink: TypeAlias = Callable[["Half", int, int, int, int, int, bytes, int], None]
+LostSink: TypeAlias = Callable[["Half", int, int, int, int, str], None]
+Locate: TypeAlias = Callable[["Half"], int]
+
+_length = Struct(">i").unpack_from
+_NONE: list[bytes] = []
+
+
+class Half:
+    """One direction; see the module. The public attributes up to ``room`` are read and written by the hot loop."""
+
+    __slots__ = (
+        "_busy", "_head", "_lost_in_frame", "_position", "_search_code", "bytes", "closed", "fin",
+        "first_ns", "first_packet", "flow", "frame", "index", "keep", "last_ns", "locate", "lost", "marks",
+        "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room", "run",
+        "searched", "searching", "size", "syn_seq", "waiting", "waiting_bytes",
+    )  # fmt: skip
+
+    def __init__(self, flow: bytes, frame: FrameSink, lost: LostSink, locate: Locate, keep: int) -> None:
+        self.flow = flow
+        self.frame = frame
+        self.lost = lost
+        self.locate = locate
+        self.keep = min(keep, MAX_KEPT_BYTES)
+        self.peer: Half = self
+        self.owner: object = None
+        self.index = 0  # 0 client to broker, 1 broker to client, once that is known
+        self.next_seq = -1
+        self.syn_seq = -1
+        self.waiting: list[tuple[int, int, int, bytes, int]] = []
+        self.waiting_bytes = 0
+        self.need = 0  # bytes the current frame still lacks; 0 between frames
+        self.room = 0  # bytes of the current frame that are still to be kept
+        self.parts: list[bytes] = []
+        self.size = 0
+        self.min_frame_bytes = 4
+        self.first_packet = 0
+        self.first_ns = 0
+        self.searching = False
+        self.searched = 0
+        self.run = bytearray()
+        self.marks: list[tuple[int, int, int]] = []  # (offset in run, packet, timestamp_ns) of each segment in it
+        self.packets = 0
+        self.bytes = 0
+        self.retransmits = 0
+        self.last_ns = 0
+        self.fin = False
+        self.closed = False
+        self._busy = False
+        self._head = b""
+        self._lost_in_frame = 0
+        self._position = 0  # place of next_seq on the scale of ``waiting``
+        self._search_code = LOST_MID_STREAM
+
+    # -- sequence -----------------------------------------------------------------------------------------------
+
+    def distance(self, seq: int) -> int:
+        """Signed distance in bytes from the next expected byte to ``seq``; negative is behind."""
+        delta = (seq - self.next_seq) & SEQ_MASK
+        return delta - (1 << 32) if delta >= SEQ_HALF else delta
+
+    def is_jump(self, seq: int) -> bool:
+        """Whether ``seq`` is too far away to belong to what this half has seen."""
+        return self.next_seq >= 0 and abs(self.distance(seq)) > JUMP_BYTES
+
+    def segment(self, packet: int, ns: int, seq: int, buffer: bytes, start: int, end: int, missing: int) -> None:
+        """Take a data segment, in whatever order it comes: the full path beside the hot loop's short one."""
+        if self.next_seq < 0:
+            self.next_seq = seq
+        behind = -self.distance(seq)
+        if behind > 0:
+            length = end - start + missing
+            if length <= 1 and behind == 1:
+                return  # keep-alive probe: one byte before the window, RFC 9293 section 3.8.4
+            self.retransmits += 1
+            if length <= behind:
+                return
+            start += behind
+            if start > end:
+                missing -= start - end
+                start = end
+        elif behind < 0:
+            self._hold(packet, ns, -behind, buffer[start:end], missing)
+            return
+        self._accept(packet, ns, buffer, start, end, missing)
+        if self.waiting:
+            self._drain()
+
+    def _accept(self, packet: int, ns: int, buffer: bytes, start: int, end: int, missing: int) -> None:
+        length = end - start + missing
+        self.next_seq = (self.next_seq + length) & SEQ_MASK
+        self._position += length
+        if start < end:
+            self.deliver(packet, ns, buffer, start, end)
+        if missing:
+            self._gap(packet, ns, missing)
+
+    def _hold(self, packet: int, ns: int, ahead: int, data: bytes, missing: int) -> None:
+        heappush(self.waiting, (self._position + ahead, packet, ns, data, missing))
+        self.waiting_bytes += len(data)
+        while self.waiting_bytes > MAX_WAITING_BYTES or len(self.waiting) > MAX_WAITING_SEGMENTS:
+            self.give_up_hole()
+
+    def _drain(self) -> None:
+        waiting = self.waiting
+        while waiting and waiting[0][0] <= self._position:
+            position, packet, ns, data, missing = heappop(waiting)
+            self.waiting_bytes -= len(data)
+            start, end = self._position - position, len(data)
+            if start >= end + missing:
+                self.retransmits += 1
+                continue
+            if start > end:
+                missing -= start - end
+                start = end
+            self._accept(packet, ns, data, start, end, missing)
+
+    def acknowledged(self, ack: int) -> None:
+        """The other side has confirmed everything before ``ack``: holes before it will not be filled any more."""
+        while self.waiting and self.distance(ack) >= self.waiting[0][0] - self._position:
+            self.give_up_hole()
+
+    def give_up_hole(self) -> None:
+        """Declare the bytes before the first waiting segment lost and go on behind them."""
+        position, packet, ns, _, _ = self.waiting[0]
+        skip = position - self._position
+        self.next_seq = (self.next_seq + skip) & SEQ_MASK
+        self._position = position
+        self._gap(packet, ns, skip)
+        self._drain()
+
+    def flush(self) -> None:
+        """Give up every hole: nothing more will come."""
+        while self.waiting:
+            self.give_up_hole()
+
+    # -- frames -------------------------------------------------------------------------------------------------
+
+    def deliver(self, packet: int, ns: int, buffer: bytes, start: int, end: int) -> None:
+        """Take ``buffer[start:end]``, the next bytes in order."""
+        if self.searching:
+            self._search(packet, ns, buffer, start, end)
+            return
+        need = self.need
+        if need:
+            available = end - start
+            if self.room > 0:
+                kept = min(available, need)
+                self.parts.append(buffer[start : start + kept])
+                self.room -= kept
+            if available < need:
+                self.need = need - available
+                return
+            start += need
+            self._finish(packet, ns)
+            if self.searching:
+                self._search(packet, ns, buffer, start, end)
+                return
+        while start < end:
+            if self._head:
+                taken = min(4 - len(self._head), end - start)
+                head = self._head + buffer[start : start + taken]
+                start += taken
+                if len(head) < 4:
+                    self._head = head
+                    return
+                self._head = b""
+                (size,) = _length(head)
+            else:
+                self.first_packet = packet
+                self.first_ns = ns
+                if end - start < 4:
+                    self._head = buffer[start:end]
+                    return
+                (size,) = _length(buffer, start)
+                start += 4
+            if not self.min_frame_bytes <= size <= MAX_FRAME_BYTES:
+                self._bad_length(packet, ns, buffer, start, end, size)
+                return
+            stop = start + size
+            keep = self.keep
+            if stop <= end:
+                data = buffer[start:stop] if size <= keep else buffer[start : start + keep]
+                start = stop
+                self.frame(self, self.first_packet, self.first_ns, packet, ns, size, data, 0)
+                if self.searching:
+                    if start < end:
+                        self._search(packet, ns, buffer, start, end)
+                    return
+                continue
+            self.size = size
+            self.need = stop - end
+            self.parts = [buffer[start:end]]
+            self.room = min(size, keep) - (end - start)
+            self._lost_in_frame = 0
+            return
+
+    def _finish(self, packet: int, ns: int) -> None:
+        parts = self.parts
+        data = parts[0] if len(parts) == 1 else b"".join(parts)
+        self.parts = _NONE
+        self.need = 0
+        if len(data) > self.keep:
+            data = data[: self.keep]
+        self.frame(self, self.first_packet, self.first_ns, packet, ns, self.size, data, self._lost_in_frame)
+
+    def _bad_length(self, packet: int, ns: int, buffer: bytes, start: int, end: int, size: int) -> None:
+        # The length itself is garbage, so it is bytes given up; what follows it may hold the next frame.
+        self.lose_footing(LOST_BAD_LENGTH)
+        self.lost(self, packet, ns, 0, 4, LOST_BAD_LENGTH)
+        if start < end and not self.closed:
+            self._search(packet, ns, buffer, start, end)
+
+    def _gap(self, packet: int, ns: int, missing: int) -> None:
+        need = self.need
+        if self.searching:
+            skipped = len(self.run)
+            self.drop_run()
+            self.lost(self, packet, ns, missing, skipped, LOST_GAP)
+            return
+        if need:
+            self.room = 0
+            self._lost_in_frame += min(need, missing)
+            if missing < need:
+                self.need = need - missing
+                self.lost(self, packet, ns, missing, 0, LOST_GAP)
+                return
+            self._finish(packet, ns)
+            if missing == need:
+                self.lost(self, packet, ns, missing, 0, LOST_GAP)
+                return
+        skipped = len(self._head)
+        self.lose_footing(LOST_GAP)
+        self.lost(self, packet, ns, missing, skipped, LOST_GAP)
+
+    # -- footing ------------------------------------------------------------------------------------------------
+
+    def lose_footing(self, code: str) -> None:
+        """Forget where frames begin; the next bytes are searched for it."""
+        self.searching = True
+        self.searched = 0
+        self.need = 0
+        self.room = 0
+        self.parts = _NONE
+        self._head = b""
+        self._search_code = code
+        self.drop_run()
+
+    def drop_run(self) -> None:
+        """Forget the bytes under search."""
+        self.run = bytearray()
+        self.marks = []
+
+    def _search(self, packet: int, ns: int, buffer: bytes, start: int, end: int) -> None:
+        if start >= end:
+            return
+        run = self.run
+        length = end - start
+        self.searched += length
+        # Out of budget: every segment is a run of its own, so only what starts in it can be found.
+        over = len(run) if self.searched > SEARCH_BUDGET_BYTES else len(run) + length - MAX_RUN_BYTES
+        if run and over > 0:
+            self._trim_run(over)
+        self.marks.append((len(self.run), packet, ns))
+        self.run += buffer[start:end]
+        self.search()
+
+    def _trim_run(self, over: int) -> None:
+        """Give up whole segments from the front of the run until ``over`` bytes are gone."""
+        cut = len(self.run)
+        for index, (offset, _, _) in enumerate(self.marks):
+            if offset >= over:
+                cut = offset
+                self.marks = [(o - cut, p, t) for o, p, t in self.marks[index:]]
+                break
+        else:
+            self.marks = []
+        _, packet, ns = self.marks[0] if self.marks else (0, 0, self.last_ns)
+        del self.run[:cut]
+        self.lost(self, packet, ns, 0, cut, self._search_code)
+
+    def search(self) -> None:
+        """Look for a footing in the run; when there is one, deliver what follows it.
+
+        Delivering may lose the footing again, which fills a new run: a loop, because hostile bytes can do that
+        thousands of times and a recursion would not survive it.
+        """
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            while self.searching and self.run and not self.closed:
+                found = self.locate(self)
+                if found < 0 or not self.searching:
+                    return
+                self._step_in(found)
+        finally:
+            self._busy = False
+
+    def _step_in(self, found: int) -> None:
+        run, marks, code = bytes(self.run), self.marks, self._search_code
+        self.resume()
+        if found:
+            packet, ns = next((p, t) for o, p, t in reversed(marks) if o <= found)
+            self.lost(self, packet, ns, 0, found, code)
+        ends = [offset for offset, _, _ in marks[1:]] + [len(run)]
+        for (offset, packet, ns), end in zip(marks, ends, strict=True):
+            if end > found and not self.closed:
+                self.deliver(packet, ns, run, max(offset, found), end)
+
+    def resume(self) -> None:
+        """The next byte delivered is the first of a frame."""
+        self.searching = False
+        self.need = 0
+        self._head = b""
+        self.drop_run()
+
+    def unfinished(self) -> tuple[int, int, bytes]:
+        """What an end leaves behind: ``(size_bytes, bytes_present, data)`` of a frame begun, or zeros."""
+        if self.need:
+            data = b"".join(self.parts)
+            return self.size, self.size - self.need - self._lost_in_frame, data
+        return (0, len(self._head), self._head) if self._head else (0, 0, b"")

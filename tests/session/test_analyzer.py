@@ -1,0 +1,344 @@
+"""Who is the broker, which response belongs to which request: on conversations made by hand."""
+
+from __future__ import annotations
+
+from struct import pack
+
+import pytest
+
+from kwiresniff.model import Connection, Exchange
+from kwiresniff.session.pairing import MAX_PENDING
+from tests.session.wire import (
+    HEARTBEAT_BODY,
+    Wire,
+    api_versions_v0,
+    api_versions_v0_response,
+    events,
+    exchanges,
+    heartbeat,
+    heartbeat_response,
+    problems,
+    request,
+    response,
+    string,
+)
+
+
+def facts(exchange: Exchange) -> tuple[object, ...]:
+    return (exchange.api, exchange.api_version, exchange.correlation_id, exchange.outcome)
+
+
+def test_an_exchange_has_its_packets_times_sizes_and_latency() -> None:
+    """Latency is last byte of the request to first byte of the response, over several packets each."""
+    ask, answer = heartbeat(7), heartbeat_response(7)
+    wire = Wire().open().up(ask[:9]).up(ask[9:]).down(answer[:2]).down(answer[2:])
+    (exchange,) = exchanges(events(wire))
+    assert facts(exchange) == ("Heartbeat", 0, 7, "ok")
+    assert exchange.request is not None and exchange.response is not None
+    assert (exchange.request.first_packet, exchange.request.last_packet) == (4, 5)
+    assert (exchange.response.first_packet, exchange.response.last_packet) == (6, 7)
+    assert (exchange.request.size_bytes, exchange.response.size_bytes) == (len(ask) - 4, len(answer) - 4)
+    assert exchange.latency_ns == 1_000_000
+    assert exchange.request.body == {"group_id": "group", "generation_id": 5, "member_id": "member"}
+    assert (exchange.connection.client, exchange.connection.broker) == ("10.0.0.1:40000", "10.0.0.2:9092")
+
+
+def test_pipelined_requests_are_paired_by_correlation_id() -> None:
+    """Three requests in one segment, three responses in another."""
+    wire = Wire().open().up(*map(heartbeat, (1, 2, 3))).down(*map(heartbeat_response, (1, 2, 3)))
+    assert [facts(x)[2:] for x in exchanges(events(wire))] == [(1, "ok"), (2, "ok"), (3, "ok")]
+
+
+def test_a_reused_correlation_id_gets_the_older_answer_first() -> None:
+    """Both outstanding requests with id 0 are answered, in order."""
+    wire = Wire().open().up(heartbeat(0), heartbeat(0)).down(heartbeat_response(0), heartbeat_response(0, 27))
+    first, second = exchanges(events(wire))
+    assert first.errors == []
+    assert second.errors == [("error_code", 27, "REBALANCE_IN_PROGRESS", True)]
+    assert second.outcome == "error"
+    assert first.request is not None and second.request is not None
+    assert first.request.first_packet == second.request.first_packet
+
+
+def test_produce_with_acks_0_expects_no_response_and_does_not_wait_for_one() -> None:
+    """Its correlation id is free for the next request at once, at every position of ``acks``."""
+    v2 = request(0, 2, 1, pack(">hii", 0, 1000, 0))
+    v3 = request(0, 3, 2, string(None) + pack(">hii", 0, 1000, 0))
+    v9 = request(0, 9, 3, b"\x00" + pack(">hi", 0, 1000) + b"\x01\x00", tags=b"\x00")
+    wire = Wire().open().up(v2, v3, v9, heartbeat(3)).down(heartbeat_response(3))
+    found = exchanges(events(wire))
+    assert [facts(x)[1:] for x in found] == [
+        (2, 1, "no_response_expected"),
+        (3, 2, "no_response_expected"),
+        (9, 3, "no_response_expected"),
+        (0, 3, "ok"),
+    ]
+
+
+def test_api_versions_of_an_unknown_version_is_answered_in_version_0() -> None:
+    """KIP-511: the broker answers UNSUPPORTED_VERSION in v0 with the range it has, and the pair stands."""
+    ask = request(18, 3, 1, b"\x05java\x061.2.3\x00", tags=b"\x00")
+    wire = Wire().open().up(ask).down(api_versions_v0_response(1, 35))
+    (exchange,) = exchanges(events(wire))
+    assert exchange.errors == [("error_code", 35, "UNSUPPORTED_VERSION", False)]
+    assert exchange.response is not None and exchange.response.version == 0
+    assert exchange.response.body == {
+        "error_code": 35,
+        "api_keys": [{"api_key": 18, "min_version": 0, "max_version": 3}],
+    }
+    assert exchange.problems == []
+    assert exchange.connection.client_software == {"name": "java", "version": "1.2.3"}
+
+
+def test_trailing_bytes_are_a_warning_and_cost_no_pair() -> None:
+    """Old librdkafka sends four extra bytes after ApiVersions v0."""
+    wire = Wire().open().up(request(18, 0, 1, b"\0\0\0\0")).down(api_versions_v0_response(1))
+    (exchange,) = exchanges(events(wire))
+    assert exchange.outcome == "ok"
+    assert [problem.code for problem in exchange.problems] == ["trailing_bytes"]
+
+
+def test_a_request_whose_body_does_not_decode_is_still_paired_and_timed() -> None:
+    """The header is enough."""
+    wire = Wire().open().up(request(12, 0, 4, b"\x00\xffgarbage")).down(heartbeat_response(4))
+    (exchange,) = exchanges(events(wire))
+    assert facts(exchange) == ("Heartbeat", 0, 4, "undecoded")
+    assert exchange.latency_ns == 1_000_000
+    assert exchange.problems
+
+
+def test_an_unknown_api_is_named_by_its_key_and_paired() -> None:
+    """Nothing is decoded, everything is timed."""
+    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    wire.up(request(9999, 1, 2, b"??")).down(response(2, b"!!"))
+    _, exchange = exchanges(events(wire))
+    assert (exchange.api_key, exchange.outcome) == (9999, "undecoded")
+    assert [problem.code for problem in exchange.problems] == ["unknown_api"]
+    assert exchange.latency_ns == 1_000_000
+
+
+def test_a_version_newer_than_known_is_read_as_the_newest_when_that_fits_exactly() -> None:
+    """ListGroups v6 with the body of v5 is a guess that is marked; with another body it is not made."""
+    fits = request(16, 6, 1, b"\x01\x01\x00", tags=b"\x00")
+    does_not = request(16, 6, 2, b"\x01\x01\x00\x07", tags=b"\x00")
+    found = exchanges(events(Wire().open().up(fits, does_not)))
+    assert [[problem.code for problem in x.problems] for x in found] == [["guessed_version"], ["unknown_version"]]
+    assert found[0].request is not None and found[0].request.body == {"states_filter": [], "types_filter": []}
+
+
+def test_requests_without_response_are_unanswered_and_responses_without_request_are_told() -> None:
+    """Both kinds are exchanges with one side."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(9)).close()
+    orphan, waiting = exchanges(events(wire))
+    assert (orphan.outcome, orphan.correlation_id, orphan.request) == ("request_missing", 9, None)
+    assert (waiting.outcome, waiting.response) == ("unanswered", None)
+
+
+@pytest.mark.parametrize("broker_port", [9092, 1024, 65_000])
+def test_roles_come_from_content_not_from_ports(broker_port: int) -> None:
+    """In mid-stream, with the response of an earlier request first."""
+    wire = Wire(client_port=30_000, broker_port=broker_port)
+    wire.down(heartbeat_response(6)).up(heartbeat(7)).down(heartbeat_response(7))
+    found = exchanges(events(wire))
+    assert [facts(x)[2:] for x in found if x.request] == [(7, "ok")]
+    assert found[-1].connection.broker == f"10.0.0.2:{broker_port}"
+
+
+def test_a_response_that_reads_like_a_request_does_not_swap_the_roles() -> None:
+    """Correlation id 5 looks like Produce v5; a Metadata v0 body behind it like an empty client id."""
+    metadata = response(5, pack(">i", 1) + pack(">i", 0) + string("broker") + pack(">i", 9092) + pack(">i", 0))
+    wire = Wire().down(metadata).up(request(3, 0, 6, pack(">i", 0))).down(response(6, pack(">ii", 0, 0)))
+    found = exchanges(events(wire))
+    assert found[-1].connection.client == "10.0.0.1:40000"
+    assert [facts(x) for x in found if x.request] == [("Metadata", 0, 6, "ok")]
+
+
+def test_a_start_in_mid_message_skips_to_the_first_whole_message_of_each_side() -> None:
+    """The tail of a message leads each direction; the skipped bytes are told."""
+    wire = Wire()
+    wire.up(b"\x07tail of a request", heartbeat(8))
+    wire.down(b"rest of an old response\x00\x00", heartbeat_response(8))
+    wire.up(heartbeat(9)).down(heartbeat_response(9))
+    found = events(wire)
+    assert [facts(x)[2:] for x in exchanges(found)] == [(8, "ok"), (9, "ok")]
+    (connection,) = (event for event in found if isinstance(event, Connection))
+    assert connection.skipped_bytes == [18, 25]
+    assert sum(problem.details["skipped_bytes"] for problem in problems(found) if problem.details) == 18 + 25
+
+
+def test_a_lost_request_costs_only_its_own_exchange() -> None:
+    """Its response has no request; the next exchange is whole."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    wire.up(heartbeat(2), drop=True).down(heartbeat_response(2)).up(heartbeat(3)).down(heartbeat_response(3))
+    found = events(wire)
+    assert [facts(x)[2:] for x in exchanges(found)] == [(1, "ok"), (2, "request_missing"), (3, "ok")]
+    assert [problem.code for problem in problems(found)] == ["gap"]
+
+
+def test_a_lost_response_costs_only_its_own_exchange() -> None:
+    """Its request stays unanswered; the next exchange is whole."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    wire.up(heartbeat(2)).down(heartbeat_response(2), drop=True).up(heartbeat(3)).down(heartbeat_response(3))
+    assert [facts(x)[2:] for x in exchanges(events(wire))] == [(1, "ok"), (3, "ok"), (2, "unanswered")]
+
+
+def test_a_hole_in_a_body_leaves_the_pair_and_the_footing() -> None:
+    """The exchange keeps its time and says what is missing."""
+    body = string("g" * 200) + pack(">i", 5) + string("member")
+    ask = request(12, 0, 5, body)
+    wire = Wire().open().up(heartbeat(4)).down(heartbeat_response(4))
+    wire.up(ask[:60]).up(ask[60:120], drop=True).up(ask[120:]).down(heartbeat_response(5))
+    wire.up(heartbeat(6)).down(heartbeat_response(6))
+    _, damaged, after = exchanges(events(wire))
+    assert (damaged.outcome, damaged.latency_ns) == ("undecoded", 1_000_000)
+    assert "gap" in {problem.code for problem in damaged.problems}
+    assert after.outcome == "ok"
+
+
+def test_port_reuse_is_a_new_connection_at_its_syn_or_at_a_jump() -> None:
+    """Correlation ids start over; outstanding requests of the old one are unanswered."""
+    first = Wire().open().up(heartbeat(1)).down(heartbeat_response(1)).up(heartbeat(2))
+    second = Wire(isn=(1_000_000_000, 2_000_000_000)).open().up(heartbeat(2)).down(heartbeat_response(2))
+    third = Wire(isn=(3_000_000_000, 3_500_000_000)).up(heartbeat(3)).down(heartbeat_response(3))
+    found = events(first, second, third)
+    assert [facts(x)[2:] for x in exchanges(found)] == [(1, "ok"), (2, "unanswered"), (2, "ok"), (3, "ok")]
+    assert [event.id for event in found if isinstance(event, Connection)] == [1, 2, 3]
+
+
+def test_the_same_packets_seen_twice_count_once() -> None:
+    """Two interfaces, every packet doubled, handshake and end included."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1)).close()
+    wire.segments = [segment for segment in wire.segments for _ in range(2)]
+    found = events(wire)
+    assert [facts(x)[2:] for x in exchanges(found)] == [(1, "ok")]
+    assert len([event for event in found if isinstance(event, Connection)]) == 1
+    again = events(wire, wire)
+    assert len(exchanges(again)) == 1
+
+
+def test_the_round_trip_of_the_handshake_is_syn_to_first_acknowledgement() -> None:
+    """Wherever the capture point lies, both ways are in it."""
+    found = events(Wire().open().up(heartbeat(1)).down(heartbeat_response(1)).close())
+    (connection,) = (event for event in found if isinstance(event, Connection))
+    assert connection.handshake_seen
+    assert connection.handshake_rtt_ns == 2_000_000
+    assert connection.exchanges == {"ok": 1}
+
+
+@pytest.mark.parametrize(
+    ("first", "name"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"r" * 40, "tls"),
+        (b"GET /metrics HTTP/1.1\r\nHost: broker:9092\r\n\r\n", "http"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "ssh"),
+        (b"USER guest 0 * :somebody\r\n", "text"),
+        (pack(">iiqiqi", 44, 0, 0, 30_000, 0, 16) + b"\0" * 16, "zookeeper"),
+        (b"\xde\xad\xbe\xef" * 20, "unknown"),
+    ],
+)
+def test_what_is_not_kafka_is_named_and_left_alone(first: bytes, name: str) -> None:
+    """No exchange, no connection, one problem that names it and where."""
+    wire = Wire().open().up(first).down(b"\x15\x03\x01 whatever the answer").up(heartbeat(1)).close()
+    found = events(wire)
+    assert len(found) == 1
+    (problem,) = problems(found)
+    assert problem.code == "not_kafka"
+    assert problem.details is not None
+    assert (problem.details["protocol"], problem.details["server"]) == (name, "10.0.0.2:9092")
+
+
+def test_bare_sasl_tokens_after_handshake_v0_are_not_taken_for_requests() -> None:
+    """SaslHandshake v0, a PLAIN token without header, an empty answer, then requests again."""
+    wire = Wire().open().up(request(17, 0, 1, string("PLAIN"))).down(response(1, pack(">hi", 0, 1) + string("PLAIN")))
+    token = b"\0alice\0wonderland"
+    wire.up(pack(">i", len(token)) + token).down(pack(">i", 0)).up(heartbeat(2)).down(heartbeat_response(2))
+    found = events(wire)
+    assert [facts(x) for x in exchanges(found)] == [("SaslHandshake", 0, 1, "ok"), ("Heartbeat", 0, 2, "ok")]
+    (connection,) = (event for event in found if isinstance(event, Connection))
+    assert connection.sasl is not None
+    assert {name: connection.sasl[name] for name in ("mechanism", "principal", "outcome")} == {
+        "mechanism": "PLAIN",
+        "principal": "alice",
+        "outcome": "ok",
+    }
+    assert not problems(found)
+
+
+def test_gssapi_tokens_as_the_very_first_bytes_are_known_as_such() -> None:
+    """Kerberos before there was a handshake request: tokens both ways, then requests."""
+    token = bytes.fromhex("6082010006092a864886f71201020201006e") + b"k" * 200
+    wire = Wire().open().up(pack(">i", len(token)) + token).down(pack(">i", 30) + b"s" * 30)
+    wire.up(pack(">i", 0)).down(pack(">i", 20) + b"t" * 20).up(pack(">i", 25) + b"u" * 25).down(pack(">i", 0))
+    wire.up(heartbeat(1)).down(heartbeat_response(1))
+    found = events(wire)
+    assert [facts(x)[2:] for x in exchanges(found)] == [(1, "ok")]
+    (connection,) = (event for event in found if isinstance(event, Connection))
+    assert connection.sasl is not None
+    assert connection.sasl["mechanism"] == "GSSAPI"
+
+
+def test_credentials_are_withheld_unless_asked_for() -> None:
+    """The token of SaslAuthenticate never reaches the body; the principal reaches the connection."""
+    token = b"\0alice\0wonderland"
+    wire = Wire().open().up(request(17, 1, 1, string("PLAIN"))).down(response(1, pack(">hi", 0, 1) + string("PLAIN")))
+    wire.up(request(36, 0, 2, pack(">i", len(token)) + token)).down(response(2, pack(">hhi", 0, -1, 0)))
+    hidden = exchanges(events(wire))[1]
+    assert hidden.request is not None and hidden.request.body == {
+        "auth_bytes": {"withheld": True, "size_bytes": len(token)}
+    }
+    assert hidden.connection.sasl is not None and hidden.connection.sasl["principal"] == "alice"
+    shown = exchanges(events(wire, show_secrets=True))[1]
+    assert shown.request is not None and shown.request.body == {"auth_bytes": token}
+
+
+def test_outstanding_requests_are_bounded_oldest_out_first() -> None:
+    """One more than the limit gives up the oldest as unanswered."""
+    wire = Wire().open()
+    for first in range(0, MAX_PENDING + 1, 100):
+        wire.up(*(heartbeat(n) for n in range(first, min(first + 100, MAX_PENDING + 1))))
+    found = exchanges(events(wire, depth="headers"))
+    assert len(found) == MAX_PENDING + 1
+    assert [x.correlation_id for x in found[:3]] == [0, 1, 2]
+
+
+def test_an_incomplete_request_at_the_end_is_a_problem_with_its_name() -> None:
+    """It is no exchange: its size was announced, its end never came."""
+    ask = heartbeat(3)
+    found = events(Wire().open().up(heartbeat(2)).down(heartbeat_response(2)).up(ask[:-4]))
+    assert len(exchanges(found)) == 1
+    (problem,) = problems(found)
+    assert problem.code == "incomplete_request"
+    assert "Heartbeat v0" in problem.message
+
+
+def test_depth_errors_finds_error_codes_without_bodies() -> None:
+    """The outcome is the same as that of a full decode."""
+    wire = Wire().open().up(heartbeat(1), heartbeat(2)).down(heartbeat_response(1, 25), heartbeat_response(2))
+    first, second = exchanges(events(wire, depth="errors"))
+    assert [(code, name) for _, code, name, _ in first.errors] == [(25, "UNKNOWN_MEMBER_ID")]
+    assert (first.outcome, second.outcome) == ("error", "ok")
+    assert first.request is not None and first.request.body is None and first.request.frame is None
+
+
+def test_a_filter_on_headers_keeps_unwanted_bodies_undecoded() -> None:
+    """Dropped exchanges still count on their connection."""
+    wire = Wire().open().up(heartbeat(1), heartbeat(2)).down(heartbeat_response(1), heartbeat_response(2)).close()
+    found = events(wire, want=lambda exchange: exchange.correlation_id == 2)
+    assert [x.correlation_id for x in exchanges(found)] == [2]
+    (connection,) = (event for event in found if isinstance(event, Connection))
+    assert connection.exchanges == {"ok": 2}
+
+
+def test_controlled_shutdown_v0_has_no_client_id() -> None:
+    """Request header v0: the broker id follows the correlation id."""
+    ask = pack(">ihhii", 12, 7, 0, 1, 42)
+    wire = Wire().open().up(heartbeat(0)).down(heartbeat_response(0)).up(ask).down(response(1, pack(">hi", 0, 0)))
+    _, exchange = exchanges(events(wire))
+    assert facts(exchange) == ("ControlledShutdown", 0, 1, "ok")
+    assert exchange.request is not None and exchange.request.body == {"broker_id": 42}
+
+
+def test_a_null_client_id_is_null_and_an_empty_one_is_empty() -> None:
+    """Both are legal and different."""
+    wire = Wire().open().up(request(12, 0, 1, HEARTBEAT_BODY, None), request(12, 0, 2, HEARTBEAT_BODY, ""))
+    assert [x.client_id for x in exchanges(events(wire))] == [None, ""]

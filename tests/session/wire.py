@@ -1,0 +1,114 @@
+"""Hand-made TCP conversations, as segments: the network between a client and a broker, under the test's control."""
+
+from __future__ import annotations
+
+from struct import pack
+
+from kwiresniff.model import ACK, FIN, RST, SYN, Event, Exchange, Problem, Segment
+from kwiresniff.session import Analyzer
+
+
+def string(text: str | None) -> bytes:
+    """NULLABLE_STRING: INT16 length, -1 for null."""
+    return pack(">h", -1) if text is None else pack(">h", len(text.encode())) + text.encode()
+
+
+def request(
+    api_key: int, version: int, correlation_id: int, body: bytes = b"", client: str | None = "c-1", tags: bytes = b""
+) -> bytes:
+    """A request frame with its length; ``tags`` is the tagged-field section of a header v2."""
+    payload = pack(">hhi", api_key, version, correlation_id) + string(client) + tags + body
+    return pack(">i", len(payload)) + payload
+
+
+def response(correlation_id: int, body: bytes = b"", tags: bytes = b"") -> bytes:
+    """A response frame with its length; ``tags`` is the tagged-field section of a header v1."""
+    payload = pack(">i", correlation_id) + tags + body
+    return pack(">i", len(payload)) + payload
+
+
+def api_versions_v0(correlation_id: int) -> bytes:
+    return request(18, 0, correlation_id)
+
+
+def api_versions_v0_response(correlation_id: int, error_code: int = 0) -> bytes:
+    return response(correlation_id, pack(">hi", error_code, 1) + pack(">hhh", 18, 0, 3))
+
+
+HEARTBEAT_BODY = string("group") + pack(">i", 5) + string("member")
+
+
+def heartbeat(correlation_id: int, client: str | None = "c-1") -> bytes:
+    """Heartbeat v0."""
+    return request(12, 0, correlation_id, HEARTBEAT_BODY, client)
+
+
+def heartbeat_response(correlation_id: int, error_code: int = 0) -> bytes:
+    return response(correlation_id, pack(">h", error_code))
+
+
+class Wire:
+    """One TCP connection. ``up`` is client to broker, ``down`` the other way; every segment takes a millisecond."""
+
+    def __init__(
+        self, *, client_port: int = 40_000, broker_port: int = 9092, isn: tuple[int, int] = (100, 5000)
+    ) -> None:
+        addresses = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
+        ports = pack(">H", client_port), pack(">H", broker_port)
+        self.flows = (
+            addresses[0] + addresses[1] + ports[0] + ports[1],
+            addresses[1] + addresses[0] + ports[1] + ports[0],
+        )
+        self.seq = list(isn)
+        self.segments: list[Segment] = []
+        self.packet = 0
+
+    def send(self, way: int, data: bytes = b"", flags: int = ACK, *, drop: bool = False, missing: int = 0) -> None:
+        self.packet += 1
+        kept = data[: len(data) - missing]
+        if not drop:
+            self.segments.append(
+                (
+                    self.packet, self.packet * 1_000_000, self.flows[way], self.seq[way] & 0xFFFFFFFF,
+                    self.seq[1 - way] & 0xFFFFFFFF, flags, b"??" + kept, 2, 2 + len(kept), missing,
+                )
+            )  # fmt: skip
+        self.seq[way] += len(data) + bool(flags & SYN) + bool(flags & FIN)
+
+    def open(self) -> Wire:
+        self.send(0, flags=SYN)
+        self.send(1, flags=SYN | ACK)
+        self.send(0)
+        return self
+
+    def up(self, *frames: bytes, **options: int) -> Wire:
+        self.send(0, b"".join(frames), **options)  # type: ignore[arg-type]
+        return self
+
+    def down(self, *frames: bytes, **options: int) -> Wire:
+        self.send(1, b"".join(frames), **options)  # type: ignore[arg-type]
+        return self
+
+    def close(self) -> Wire:
+        self.send(0, flags=FIN | ACK)
+        self.send(1, flags=FIN | ACK)
+        self.send(0)
+        return self
+
+    def reset(self) -> Wire:
+        self.send(1, flags=RST)
+        return self
+
+
+def events(*wires: Wire, **options: object) -> list[Event]:
+    """What an analyzer makes of the wires, one after the other."""
+    segments = [segment for wire in wires for segment in wire.segments]
+    return list(Analyzer(**options).analyze(segments))  # type: ignore[arg-type]
+
+
+def exchanges(found: list[Event]) -> list[Exchange]:
+    return [event for event in found if isinstance(event, Exchange)]
+
+
+def problems(found: list[Event]) -> list[Problem]:
+    return [event for event in found if isinstance(event, Problem)]

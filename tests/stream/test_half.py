@@ -1,0 +1,213 @@
+"""One direction of a connection: whatever the network does to segments, the frames come out as they were sent."""
+
+from __future__ import annotations
+
+import random
+from struct import pack
+
+import pytest
+
+from kwiresniff.stream import half as half_module
+from kwiresniff.stream.half import Half
+
+Frame = tuple[int, int, int, bytes, int]
+
+
+class Listener:
+    """Collects what a half reports; footing is found wherever ``footing`` says."""
+
+    def __init__(self, *, keep: int = 1 << 20, footing: int = 0) -> None:
+        self.frames: list[Frame] = []
+        self.losses: list[tuple[int, int, str]] = []
+        self.footing = footing
+        self.half = Half(b"flow", self._frame, self._lost, lambda _: self.footing, keep)
+
+    def _frame(self, half: Half, p0: int, t0: int, p1: int, t1: int, size: int, data: bytes, lost: int) -> None:
+        self.frames.append((p0, p1, size, data, lost))
+
+    def _lost(self, half: Half, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
+        self.losses.append((missing, skipped, code))
+
+    @property
+    def data(self) -> list[bytes]:
+        return [frame[3] for frame in self.frames]
+
+
+def framed(*bodies: bytes) -> bytes:
+    return b"".join(pack(">i", len(body)) + body for body in bodies)
+
+
+def feed(half: Half, stream: bytes, cuts: list[int], first_seq: int = 1000) -> None:
+    """Feed ``stream`` in order, cut at ``cuts``."""
+    edges = [0, *cuts, len(stream)]
+    for number, (a, b) in enumerate(zip(edges, edges[1:], strict=False), 1):
+        half.segment(number, number * 1000, (first_seq + a) & 0xFFFFFFFF, stream, a, b, 0)
+
+
+BODIES = (b"abcdefgh", b"i" * 300, b"jklm", b"n" * 17)
+
+
+def test_frames_in_one_segment_are_all_found() -> None:
+    """Pipelined frames in one segment carry that segment's packet number, first and last."""
+    listener = Listener()
+    feed(listener.half, framed(*BODIES), [])
+    assert listener.frames == [(1, 1, len(body), body, 0) for body in BODIES]
+
+
+def test_a_stream_cut_anywhere_gives_the_same_frames() -> None:
+    """Every way to cut the stream in two, through lengths as well as bodies."""
+    stream = framed(*BODIES)
+    for cut in range(1, len(stream)):
+        listener = Listener()
+        feed(listener.half, stream, [cut])
+        assert listener.data == list(BODIES), cut
+
+
+def test_a_stream_of_single_bytes_gives_the_same_frames_and_packets() -> None:
+    """Byte by byte; the first packet of a frame is the one with the first byte of its length."""
+    stream = framed(*BODIES)
+    listener = Listener()
+    feed(listener.half, stream, list(range(1, len(stream))))
+    starts = [0, 12, 316, 324]
+    assert [frame[0] for frame in listener.frames] == [start + 1 for start in starts]
+    assert [frame[1] for frame in listener.frames] == [12, 316, 324, 345]
+    assert listener.data == list(BODIES)
+
+
+@pytest.mark.parametrize("first_seq", [1000, 0xFFFFFFFF - 40, 0x7FFFFFFF - 40])
+def test_shuffled_repeated_and_overlapping_segments_are_put_in_order(first_seq: int) -> None:
+    """Random reordering, duplication and re-segmentation, also across the wrap of the sequence number."""
+    stream = framed(*BODIES)
+    for seed in range(200):
+        rng = random.Random(seed)
+        pieces = []
+        at = 0
+        while at < len(stream):
+            end = min(len(stream), at + rng.randint(1, 40))
+            pieces.append((max(0, at - rng.randint(0, 9)), end))
+            at = end
+        pieces += rng.choices(pieces, k=5)
+        rest = pieces[1:]
+        rng.shuffle(rest)
+        listener = Listener()
+        for number, (a, b) in enumerate([pieces[0], *rest], 1):
+            listener.half.segment(number, number, (first_seq + a) & 0xFFFFFFFF, stream, a, b, 0)
+        assert listener.data == list(BODIES), seed
+        assert not listener.losses
+
+
+def test_a_hole_inside_a_frame_keeps_the_footing() -> None:
+    """The damaged frame is given with its undamaged front and the number of lost bytes; the next one is whole."""
+    stream = framed(b"x" * 100, b"whole")
+    listener = Listener()
+    listener.half.segment(1, 1, 0, stream, 0, 50, 0)
+    listener.half.segment(2, 2, 80, stream, 80, len(stream), 0)
+    listener.half.flush()
+    assert listener.frames == [(1, 2, 100, b"x" * 46, 30), (2, 2, 5, b"whole", 0)]
+    assert listener.losses == [(30, 0, "gap")]
+
+
+def test_a_hole_over_the_end_of_a_frame_loses_the_footing_and_finds_it_again() -> None:
+    """The frame that is cut short is given; the bytes up to the next footing are counted as skipped."""
+    stream = framed(b"x" * 100, b"y" * 100, b"whole")
+    listener = Listener(footing=58)
+    listener.half.searching = False
+    listener.half.segment(1, 1, 0, stream, 0, 50, 0)
+    listener.half.segment(2, 2, 150, stream, 150, len(stream), 0)
+    listener.half.flush()
+    assert listener.frames == [(1, 2, 100, b"x" * 46, 54), (2, 2, 5, b"whole", 0)]
+    assert listener.losses == [(100, 0, "gap"), (0, 58, "gap")]
+
+
+def test_a_snapped_segment_is_a_hole_at_once() -> None:
+    """Bytes that were on the wire but not captured do not wait for a retransmission."""
+    stream = framed(b"x" * 100, b"whole")
+    listener = Listener()
+    listener.half.segment(1, 1, 0, stream, 0, 60, 44)
+    listener.half.segment(2, 2, 104, stream, 104, len(stream), 0)
+    assert listener.frames == [(1, 1, 100, b"x" * 56, 44), (2, 2, 5, b"whole", 0)]
+
+
+def test_an_acknowledgement_past_a_hole_closes_it() -> None:
+    """The receiver had the bytes, so the capture lost them; before that they may still come."""
+    stream = framed(b"a" * 20, b"b" * 20)
+    listener = Listener()
+    listener.half.segment(1, 1, 0, stream, 0, 10, 0)
+    listener.half.segment(2, 2, 24, stream, 24, 48, 0)
+    listener.half.acknowledged(10)
+    assert listener.frames == []
+    listener.half.acknowledged(48)
+    assert [frame[4] for frame in listener.frames] == [14, 0]
+
+
+def test_a_keep_alive_probe_is_neither_data_nor_a_retransmission() -> None:
+    """One garbage byte just before the window."""
+    stream = framed(b"abcd")
+    listener = Listener()
+    feed(listener.half, stream, [])
+    listener.half.segment(2, 2, 1000 + len(stream) - 1, b"\0", 0, 1, 0)
+    assert listener.half.retransmits == 0
+    listener.half.segment(3, 3, 1000 + len(stream), stream, 0, len(stream), 0)
+    assert listener.data == [b"abcd", b"abcd"]
+
+
+def test_no_more_than_keep_bytes_of_a_frame_are_held() -> None:
+    """The size is told in full, the data is its front, however the frame was cut."""
+    stream = framed(b"0123456789" * 10, b"tail")
+    for cut in range(1, len(stream)):
+        listener = Listener(keep=16)
+        feed(listener.half, stream, [cut])
+        assert listener.frames[0][2:4] == (100, b"0123456789012345"), cut
+        assert listener.frames[1][3] == b"tail"
+
+
+@pytest.mark.parametrize("length", [-1, -(2**31), (1 << 30) + 1, 2**31 - 1])
+def test_a_length_that_cannot_be_is_counted_as_skipped_and_searched_behind(length: int) -> None:
+    """Four bytes given up, then the footing is sought in what follows."""
+    stream = framed(b"good") + pack(">i", length) + b"rubbish" + framed(b"again")
+    listener = Listener(footing=7)
+    feed(listener.half, stream, [])
+    assert listener.data == [b"good", b"again"]
+    assert sum(skipped for _, skipped, _ in listener.losses) == 4 + 7
+
+
+def test_waiting_segments_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Out-of-order bytes beyond the limit give up the hole in front of them instead of growing."""
+    monkeypatch.setattr(half_module, "MAX_WAITING_BYTES", 1000)
+    listener = Listener()
+    listener.half.segment(1, 1, 0, framed(b"good"), 0, 8, 0)
+    for number in range(100):
+        listener.half.segment(2 + number, 0, 1000 + 200 * number, b"z" * 100, 0, 100, 0)
+        assert listener.half.waiting_bytes <= 1000
+    assert listener.losses[0] == (992, 0, "gap")
+
+
+def test_false_footings_by_the_thousand_neither_recurse_nor_hang() -> None:
+    """Each believed frame is followed by a bad length; the reader walks through all of them."""
+    stream = (framed(b"fine") + b"\xff" * 4) * 10_000
+    listener = Listener(footing=0)
+    feed(listener.half, stream, list(range(60_000, len(stream), 60_000)))
+    assert len(listener.frames) == 10_000
+
+
+def test_every_byte_is_framed_skipped_or_missing() -> None:
+    """The books balance on damaged streams: lengths and bodies, skipped bytes, and holes add up to the stream."""
+    for seed in range(100):
+        rng = random.Random(seed)
+        stream = framed(*(rng.randbytes(rng.randint(4, 60)) for _ in range(30)))
+        listener = Listener(footing=0)
+        listener.half.next_seq = 0
+        at = captured = 0
+        while at < len(stream):
+            end = min(len(stream), at + rng.randint(1, 50))
+            if rng.random() < 0.9 or end == len(stream):
+                listener.half.segment(at, at, at, stream, at, end, 0)
+                captured += end - at
+            at = end
+        half = listener.half
+        half.flush()
+        framed_bytes = sum(4 + size - lost for _, _, size, _, lost in listener.frames)
+        left = half.unfinished()
+        unfinished = left[1] + (4 if left[0] else 0)
+        skipped = sum(skip for _, skip, _ in listener.losses)
+        assert framed_bytes + skipped + unfinished + len(half.run) == captured, seed
