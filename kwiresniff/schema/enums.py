@@ -3,7 +3,8 @@
 ``data/enums.txt`` holds both. A block ``enum NAME`` or ``bits NAME`` is followed by indented lines ``VALUE MEANING``
 (for bits, VALUE is the bit's number). A block ``fields`` is followed by lines ``ENUM MESSAGE.FIELD...``, where MESSAGE
 is ``Fetch.request``, ``Fetch.response``, ``Fetch`` for both, a data message's name, or ``*`` for all. Every INT16 whose
-name ends in ``error_code`` belongs to the enumeration ``error_code``, whose values are Kafka's error names.
+name ends in ``error_code`` belongs to the enumeration ``error_code``, whose values are Kafka's error names. ``api_key``
+is an enumeration too, of the names of the APIs.
 
 Values come from Kafka's own classes; the source of each enumeration is said in the file.
 """
@@ -13,17 +14,18 @@ from __future__ import annotations
 from functools import lru_cache
 
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.apis import DATA
+from kwiresniff.schema.apis import API_NAMES, DATA
 from kwiresniff.schema.errorcodes import error, error_codes
 
 ERROR_CODE = "error_code"
+API_KEY = "api_key"
 
 
 class _Tables:
     """The file as read: meanings by enumeration, the names of bit fields, enumerations by message and field."""
 
     def __init__(self, text: str) -> None:
-        self.meanings: dict[str, dict[int, str]] = {}
+        self.meanings: dict[str, dict[int, str]] = {API_KEY: API_NAMES}
         self.bits: set[str] = set()
         self.fields: dict[tuple[str, str], str] = {}
         block, name = "", ""
@@ -70,7 +72,7 @@ def enum_value(enum: str, value: int) -> str:
     if not meanings:
         return ""
     if enum in tables.bits and value >= 0:
-        return ", ".join(name for bit, name in meanings.items() if bit >= 0 and value >> bit & 1)
+        return ", ".join(meanings.get(bit, f"bit {bit}") for bit in range(value.bit_length()) if value >> bit & 1)
     return meanings.get(value, "")
 
 
