@@ -30,39 +30,38 @@ HEADER = """\
 BEFORE_AUTHENTICATION = {17: "SASL_HANDSHAKE", 18: "API_VERSIONS", 36: "SASL_AUTHENTICATE"}
 
 
-def update(folder: Path, scenario: Scenario, rows: list[oracle.Row]) -> None:
+def look_at(capture: Path, scenario: Scenario, rows: list[oracle.Row]) -> dict[str, Any]:
+    """What a row says about the inside of a capture, before it is compressed."""
+    form, link, packets = capinfos(capture)
+    requests = Counter(f"{row['api']} v{row['api_version']}" for row in rows)
+    return {
+        "format": form,
+        "link_type": link,
+        "packets": packets,
+        "requests": dict(sorted(requests.items())),
+        "answered": sum(row["response"] is not None for row in rows),
+        "authentication": authentication(capture, scenario, requests),
+    }
+
+
+def update(folder: Path, scenario: Scenario, seen: dict[str, Any]) -> None:
     """Put the row of a capture that was just recorded into the manifest."""
     path = folder / "MANIFEST.toml"
-    known = tomllib.loads(path.read_text())["capture"] if path.exists() else []
-    by_file = {row["file"]: row for row in known}
-    by_file[scenario.file] = describe(folder, scenario, rows)
-    order = [s.file for s in SCENARIOS]
-    ordered = sorted(by_file.values(), key=lambda row: order.index(row["file"]) if row["file"] in order else len(order))
-    path.write_text(HEADER + "".join("\n[[capture]]\n" + table(row) for row in ordered))
-
-
-def describe(folder: Path, scenario: Scenario, rows: list[oracle.Row]) -> dict[str, Any]:
-    """The row of one capture."""
-    capture = folder / scenario.file
-    expected = oracle.path_for(capture)
-    requests = Counter(f"{row['api']} v{row['api_version']}" for row in rows)
-    form, link, packets = capinfos(capture)
-    return {
+    expected = oracle.path_for(folder / scenario.file)
+    row = {
         "file": scenario.file,
         "shows": scenario.shows,
         "broker": f"Apache Kafka {scenario.broker.version} (KRaft), nodes: {scenario.broker.nodes}",
         "client": scenario.clients,
         "recipe": f"recipes/record.py {scenario.name}",
-        "format": form,
-        "link_type": link,
-        "packets": packets,
-        "sha256": hashlib.sha256(capture.read_bytes()).hexdigest(),
+        "sha256": hashlib.sha256((folder / scenario.file).read_bytes()).hexdigest(),
         "expected": str(expected.relative_to(folder)),
         "expected_sha256": hashlib.sha256(expected.read_bytes()).hexdigest(),
-        "requests": dict(sorted(requests.items())),
-        "answered": sum(row["response"] is not None for row in rows),
-        "authentication": authentication(capture, scenario, requests),
     }
+    known = tomllib.loads(path.read_text())["capture"] if path.exists() else []
+    by_file = {r["file"]: r for r in known} | {scenario.file: row | seen}
+    ordered = [by_file[s.file] for s in SCENARIOS if s.file in by_file]
+    path.write_text(HEADER + "".join("\n[[capture]]\n" + table(r) for r in ordered))
 
 
 def authentication(capture: Path, scenario: Scenario, logged: Counter[str]) -> dict[str, int]:

@@ -8,6 +8,7 @@ The recording, what the broker's own request log said about it and its row in th
 from __future__ import annotations
 
 import argparse
+import lzma
 import subprocess
 import sys
 import tempfile
@@ -58,9 +59,9 @@ def run_client(command: list[str], scratch: Path) -> None:
 
 def record(scenario: Scenario, work: Path) -> None:
     """Make one recording with its oracle and its manifest row."""
-    target = CAPTURES / scenario.file
     with tempfile.TemporaryDirectory() as temporary:
         scratch = Path(temporary)
+        target = scratch / scenario.file.removesuffix(".xz")
         with rig.network(), rig.broker(scenario.broker, work, scratch) as running:
             places = {"bootstrap": running.bootstrap, "work": str(scratch)}
             fill = [
@@ -72,9 +73,12 @@ def record(scenario: Scenario, work: Path) -> None:
             with rig.recording(scenario.tap, target):
                 run_client(client_command(fill[-1], work), scratch)
         said = oracle.read_logs(running.request_logs, before)
-    rows = oracle.of_capture(said, target)
-    oracle.write(rows, target)
-    manifest.update(CAPTURES, scenario, rows)
+        rows = oracle.of_capture(said, target)
+        seen = manifest.look_at(target, scenario, rows)
+        content = target.read_bytes()
+    (CAPTURES / scenario.file).write_bytes(lzma.compress(content) if scenario.compressed else content)
+    oracle.write(rows, CAPTURES / scenario.file)
+    manifest.update(CAPTURES, scenario, seen)
 
 
 def main() -> None:

@@ -21,10 +21,11 @@ class Scenario:
     prepare: tuple[tuple[str, ...], ...] = ()
     broker: BrokerSetup = field(default_factory=BrokerSetup)
     tap: Tap = field(default_factory=Tap)
+    compressed: bool = False
 
     @property
     def file(self) -> str:
-        return f"{self.name}.{self.tap.form}"
+        return f"{self.name}.{self.tap.form}" + (".xz" if self.compressed else "")
 
 
 def topics(*names: str) -> tuple[tuple[str, ...], ...]:
@@ -38,5 +39,29 @@ SCENARIOS = (
         ("java:4.4.0:FirstLook", "{bootstrap}"),
         "kafka-clients (Java) 4.4.0",
         topics("orders"),
+    ),
+    Scenario(
+        "seed-batched",
+        "Steady traffic in large uncompressed batches, in versions that older analyzers know; a seed of the benchmark.",
+        ("java:2.3.1:BenchTraffic", "{bootstrap}", "events", "2000", "none", "64000"),
+        "kafka-clients (Java) 2.3.1",
+        topics("events"),
+        compressed=True,
+    ),
+    Scenario(
+        "seed-single",
+        "Steady traffic of one record a request, in versions that older analyzers know; a seed of the benchmark.",
+        ("java:2.3.1:BenchTraffic", "{bootstrap}", "events", "150", "none", "0"),
+        "kafka-clients (Java) 2.3.1",
+        topics("events"),
+        compressed=True,
+    ),
+    Scenario(
+        "seed-zstd",
+        "Steady traffic in zstd batches, in versions that older analyzers know; a seed of the benchmark.",
+        ("java:2.3.1:BenchTraffic", "{bootstrap}", "events", "4000", "zstd", "64000"),
+        "kafka-clients (Java) 2.3.1",
+        topics("events"),
+        compressed=True,
     ),
 )
