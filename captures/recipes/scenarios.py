@@ -28,7 +28,43 @@ class Scenario:
         return f"{self.name}.{self.tap.form}" + (".xz" if self.compressed else "")
 
 
+JAVA = "kafka-clients (Java) 4.4.0"
+IPV6 = BrokerSetup(ipv6=True)
+#: An authorizer that lets everybody do everything until told otherwise, and a key for delegation tokens.
+GUARDED = BrokerSetup(
+    settings={
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "delegation.token.secret.key": "not-a-secret",
+    }
+)
+
+
+def sasl(mechanism: str, login_module: str) -> BrokerSetup:
+    """A broker whose clients must authenticate as alice, with an obviously made-up password."""
+    listener = f"listener.name.client.{mechanism.lower()}.sasl.jaas.config"
+    jaas = f"org.apache.kafka.common.security.{login_module} required"
+    users = ' user_alice="not-a-secret" username="broker" password="not-a-secret" user_broker="not-a-secret"'
+    scram = ' username="broker" password="not-a-secret"'
+    credentials = [f"{mechanism}=[name={name},password=not-a-secret]" for name in ("alice", "broker")]
+    return BrokerSetup(
+        settings={
+            "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "sasl.enabled.mechanisms": mechanism,
+            "sasl.mechanism.inter.broker.protocol": mechanism,
+            listener: jaas + (users if mechanism == "PLAIN" else scram) + ";",
+        },
+        format_arguments=() if mechanism == "PLAIN" else ("--add-scram", credentials[0], "--add-scram", credentials[1]),
+    )
+
+
+def java(program: str, *arguments: str, version: str = "4.4.0") -> tuple[str, ...]:
+    """The command of a Java client program; it gets the broker's address first."""
+    return (f"java:{version}:{program}", "{bootstrap}", *arguments)
+
+
 def topics(*names: str) -> tuple[tuple[str, ...], ...]:
+    """The preparation that creates topics, each NAME[:PARTITIONS[:REPLICAS]]."""
     return (("prepare.py", "{bootstrap}", *names),)
 
 
@@ -36,14 +72,120 @@ SCENARIOS = (
     Scenario(
         "first-look",
         "A deployment script creates a topic that exists, a shop produces five orders, a consumer group reads them.",
-        ("java:4.4.0:FirstLook", "{bootstrap}"),
-        "kafka-clients (Java) 4.4.0",
+        java("FirstLook"),
+        JAVA,
         topics("orders"),
+    ),
+    Scenario(
+        "java-produce",
+        "A batch in each codec, headers, null keys, tombstones, acks 0, 1 and all, and a record too large.",
+        java("Produce", "greenhouse"),
+        JAVA,
+        (*topics("greenhouse"), ("prepare_small_topic.py", "{bootstrap}", "small-greenhouse")),
+        tap=Tap(time="nano"),
+    ),
+    Scenario(
+        "java-fetch",
+        "A consumer without a group lists offsets, reads batches of every codec, long-polls, and seeks out of range.",
+        java("Fetch", "greenhouse", "108"),
+        JAVA,
+        (
+            *topics("greenhouse"),
+            ("prepare_small_topic.py", "{bootstrap}", "small-greenhouse"),
+            java("Produce", "greenhouse"),
+        ),
+        tap=Tap(form="pcapng", time="nano"),
+    ),
+    Scenario(
+        "java-group-classic",
+        "Two members join and leave a group by the classic protocol, all partitions revoked at each rebalance.",
+        java("Group", "shelves"),
+        JAVA,
+        topics("shelves:4"),
+    ),
+    Scenario(
+        "java-group-cooperative",
+        "Two members join and leave a group by the classic protocol with the cooperative assignor.",
+        java(
+            "Group",
+            "shelves",
+            "partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+        ),
+        JAVA,
+        topics("shelves:4"),
+        broker=IPV6,
+        tap=Tap(filter="ip6 and tcp"),
+    ),
+    Scenario(
+        "java-group-consumer",
+        "Two members join and leave a group by the consumer protocol (KIP-848).",
+        java("Group", "shelves", "group.protocol=consumer"),
+        JAVA,
+        topics("shelves:4"),
+        tap=Tap(form="pcapng"),
+    ),
+    Scenario(
+        "java-transactions",
+        "A transaction that commits, with offsets, one that aborts, a fenced producer, a read-committed reader.",
+        java("Transactions", "incoming", "outgoing"),
+        JAVA,
+        topics("incoming", "outgoing"),
+        tap=Tap(interface="any", time="nano"),
+    ),
+    Scenario(
+        "java-share-group",
+        "A share group (KIP-932) accepts, releases and rejects records.",
+        java("ShareGroup", "tasks"),
+        JAVA,
+        topics("tasks"),
+    ),
+    Scenario(
+        "java-admin-topics",
+        "Topics, their settings and partitions, and the cluster, by the admin client, with several refusals.",
+        java("AdminTopics"),
+        JAVA,
+        topics(),
+    ),
+    Scenario(
+        "java-admin-groups",
+        "Groups listed, described and deleted by the admin client, with a static member alive.",
+        java("AdminGroups", "reports"),
+        JAVA,
+        topics("reports"),
+        tap=Tap(interface="any", link_type="LINUX_SLL"),
+    ),
+    Scenario(
+        "java-admin-security",
+        "Access rules, SCRAM users, quotas and delegation tokens by the admin client.",
+        java("AdminSecurity"),
+        JAVA,
+        broker=GUARDED,
+    ),
+    Scenario(
+        "java-sasl-plain",
+        "SASL PLAIN: one client is let in, one is turned away.",
+        java("Sasl", "PLAIN", "plain.PlainLoginModule"),
+        JAVA,
+        broker=sasl("PLAIN", "plain.PlainLoginModule"),
+    ),
+    Scenario(
+        "java-sasl-scram-256",
+        "SASL SCRAM-SHA-256: one client is let in, one is turned away.",
+        java("Sasl", "SCRAM-SHA-256", "scram.ScramLoginModule"),
+        JAVA,
+        broker=sasl("SCRAM-SHA-256", "scram.ScramLoginModule"),
+    ),
+    Scenario(
+        "java-sasl-scram-512",
+        "SASL SCRAM-SHA-512: one client is let in, one is turned away.",
+        java("Sasl", "SCRAM-SHA-512", "scram.ScramLoginModule"),
+        JAVA,
+        broker=sasl("SCRAM-SHA-512", "scram.ScramLoginModule"),
     ),
     Scenario(
         "seed-batched",
         "Steady traffic in large uncompressed batches, in versions that older analyzers know; a seed of the benchmark.",
-        ("java:2.3.1:BenchTraffic", "{bootstrap}", "events", "2000", "none", "64000"),
+        java("BenchTraffic", "events", "2000", "none", "64000", version="2.3.1"),
         "kafka-clients (Java) 2.3.1",
         topics("events"),
         compressed=True,
@@ -51,7 +193,7 @@ SCENARIOS = (
     Scenario(
         "seed-single",
         "Steady traffic of one record a request, in versions that older analyzers know; a seed of the benchmark.",
-        ("java:2.3.1:BenchTraffic", "{bootstrap}", "events", "150", "none", "0"),
+        java("BenchTraffic", "events", "150", "none", "0", version="2.3.1"),
         "kafka-clients (Java) 2.3.1",
         topics("events"),
         compressed=True,
@@ -59,7 +201,7 @@ SCENARIOS = (
     Scenario(
         "seed-zstd",
         "Steady traffic in zstd batches, in versions that older analyzers know; a seed of the benchmark.",
-        ("java:2.3.1:BenchTraffic", "{bootstrap}", "events", "4000", "zstd", "64000"),
+        java("BenchTraffic", "events", "4000", "zstd", "64000", version="2.3.1"),
         "kafka-clients (Java) 2.3.1",
         topics("events"),
         compressed=True,
