@@ -30,12 +30,11 @@ class Scenario:
 
 JAVA = "kafka-clients (Java) 4.4.0"
 IPV6 = BrokerSetup(ipv6=True)
-#: An authorizer that lets everybody do everything until told otherwise, and a key for delegation tokens.
+#: An authorizer, with the client that does not say who it is as the one who may do everything.
 GUARDED = BrokerSetup(
     settings={
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
-        "delegation.token.secret.key": "not-a-secret",
     }
 )
 
@@ -52,6 +51,7 @@ def sasl(mechanism: str, login_module: str) -> BrokerSetup:
             "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
             "sasl.enabled.mechanisms": mechanism,
             "sasl.mechanism.inter.broker.protocol": mechanism,
+            "delegation.token.secret.key": "not-a-secret",
             listener: jaas + (users if mechanism == "PLAIN" else scram) + ";",
         },
         format_arguments=() if mechanism == "PLAIN" else ("--add-scram", credentials[0], "--add-scram", credentials[1]),
@@ -64,7 +64,7 @@ def java(program: str, *arguments: str, version: str = "4.4.0") -> tuple[str, ..
 
 
 def topics(*names: str) -> tuple[tuple[str, ...], ...]:
-    """The preparation that creates topics, each NAME[:PARTITIONS[:REPLICAS]]."""
+    """The preparation that creates topics, each NAME[:PARTITIONS[:REPLICAS[:SETTING=VALUE]]]."""
     return (("prepare.py", "{bootstrap}", *names),)
 
 
@@ -81,7 +81,7 @@ SCENARIOS = (
         "A batch in each codec, headers, null keys, tombstones, acks 0, 1 and all, and a record too large.",
         java("Produce", "greenhouse"),
         JAVA,
-        (*topics("greenhouse"), ("prepare_small_topic.py", "{bootstrap}", "small-greenhouse")),
+        topics("greenhouse", "small-greenhouse:1:1:max.message.bytes=1000"),
         tap=Tap(time="nano"),
     ),
     Scenario(
@@ -89,11 +89,7 @@ SCENARIOS = (
         "A consumer without a group lists offsets, reads batches of every codec, long-polls, and seeks out of range.",
         java("Fetch", "greenhouse", "108"),
         JAVA,
-        (
-            *topics("greenhouse"),
-            ("prepare_small_topic.py", "{bootstrap}", "small-greenhouse"),
-            java("Produce", "greenhouse"),
-        ),
+        (*topics("greenhouse", "small-greenhouse:1:1:max.message.bytes=1000"), java("Produce", "greenhouse")),
         tap=Tap(form="pcapng", time="nano"),
     ),
     Scenario(
@@ -156,7 +152,7 @@ SCENARIOS = (
     ),
     Scenario(
         "java-admin-security",
-        "Access rules, SCRAM users, quotas and delegation tokens by the admin client.",
+        "Access rules, SCRAM users and quotas by the admin client.",
         java("AdminSecurity"),
         JAVA,
         broker=GUARDED,
@@ -181,6 +177,13 @@ SCENARIOS = (
         java("Sasl", "SCRAM-SHA-512", "scram.ScramLoginModule"),
         JAVA,
         broker=sasl("SCRAM-SHA-512", "scram.ScramLoginModule"),
+    ),
+    Scenario(
+        "java-sasl-token",
+        "A delegation token is made, shown, renewed, used to authenticate by SCRAM, and expired.",
+        java("Tokens"),
+        JAVA,
+        broker=sasl("SCRAM-SHA-256", "scram.ScramLoginModule"),
     ),
     Scenario(
         "seed-batched",

@@ -34,7 +34,7 @@ public class Produce {
                 .add("trace-id", "a second one".getBytes(StandardCharsets.UTF_8));
             producer.send(withHeaders);
             producer.send(new ProducerRecord<>(topic, 0, NOON, null, "no key"));
-            producer.send(new ProducerRecord<>(topic, 0, NOON, "tombstone", null));
+            producer.send(new ProducerRecord<>(topic, 0, NOON, "tombstone", (String) null));
             producer.send(new ProducerRecord<>(topic, 0, NOON, "", ""));
             producer.send(new ProducerRecord<>(topic, 0, NOON + 86_400_000L, "unicode \u2603", "\u017eiv\u00ed jo \ud83d\ude80"));
         }

@@ -1,6 +1,6 @@
 """Create topics, and wake the group coordinator, before the recording starts.
 
-Usage: prepare.py BOOTSTRAP TOPIC[:PARTITIONS[:REPLICAS]]...
+Usage: prepare.py BOOTSTRAP NAME[:PARTITIONS[:REPLICAS[:SETTING=VALUE]]]...
 """
 
 import sys
@@ -8,16 +8,19 @@ import sys
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-bootstrap, *wanted = sys.argv[1:]
-topics = []
-for text in wanted:
-    name, *counts = text.split(":")
-    partitions, replicas = (*map(int, counts), *(1, 1)[len(counts) :])
-    topics.append(NewTopic(name, partitions, replicas))
 
+def topic(text: str) -> NewTopic:
+    """The topic that a word of the command line asks for."""
+    name, partitions, replicas, setting = (*text.split(":"), *("1", "1", "")[text.count(":") :])
+    config = dict([setting.split("=")]) if setting else {}
+    return NewTopic(name, int(partitions), int(replicas), config=config)
+
+
+bootstrap, *wanted = sys.argv[1:]
 admin = AdminClient({"bootstrap.servers": bootstrap})
-for future in admin.create_topics(topics).values() if topics else ():
-    future.result(30)
+if wanted:
+    for future in admin.create_topics([topic(text) for text in wanted]).values():
+        future.result(30)
 
 # The first question about a group creates the internal topic of committed offsets.
 consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "prepare"})
