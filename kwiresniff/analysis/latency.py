@@ -15,7 +15,7 @@ from kwiresniff.model import LatencySummary
 #: 7 bits make 64 buckets in each power of two: half a bucket is at most 0.8 % of the value.
 KEPT_BITS = 7
 #: Three days. Nothing waits that long on a TCP connection; what claims to counts as the longest. With it a histogram
-#: has at most 64 buckets in each of 41 powers of two, some 200 kB, and usually a hundredth of that.
+#: has 127 buckets at its low end and 64 in each of 41 powers of two, some 200 kB, and usually a hundredth of that.
 MAX_NS = 3 * 24 * 3_600 * 1_000_000_000
 
 #: Upper bounds of the buckets for drawing: 1 us to 500 s in steps of 1, 2, 5; the last one

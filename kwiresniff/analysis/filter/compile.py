@@ -1,0 +1,198 @@
+"""A parsed filter into closures.
+
+Everything is compiled twice: once over final getters, where every value is known, and once over early ones, where
+logic has three values: true, false and None for "only the body can tell" (Kleene's tables for and, or, not).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kwiresniff.analysis.filter.fields import Depth, Field, Getter, body_field, fields
+from kwiresniff.analysis.filter.literals import Test, is_null, test
+from kwiresniff.analysis.filter.parser import AllOf, Comparison, Not, Tree, parse
+from kwiresniff.model import Exchange, TopicNames
+
+Verdict = Callable[[Exchange], "bool | None"]
+
+DEPTHS: tuple[Depth, ...] = ("headers", "errors", "bodies", "records")
+
+
+class Filter:
+    """A compiled expression.
+
+    ``depth`` is how deep exchanges must be decoded for ``matches`` to be right: ``headers``, ``errors``, ``bodies`` or
+    ``records``. ``needs`` is the same as a set, empty for headers. ``header_only`` says that no body is needed.
+    """
+
+    __slots__ = ("_early", "_final", "depth", "text")
+
+    def __init__(self, text: str, early: Verdict, final: Verdict, depth: Depth) -> None:
+        self.text = text
+        self.depth = depth
+        self._early = early
+        self._final = final
+
+    @property
+    def header_only(self) -> bool:
+        return self.depth == "headers"
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset() if self.header_only else frozenset({self.depth})
+
+    def matches_header(self, exchange: Exchange) -> bool | None:
+        """The verdict without any body, or None when a body is needed. Also right while the response is to come."""
+        return self._early(exchange)
+
+    def matches(self, exchange: Exchange) -> bool:
+        """The verdict on an exchange that is complete and decoded to ``depth``."""
+        return bool(self._final(exchange))
+
+
+def compile_filter(text: str, topic_name: TopicNames | None = None) -> Filter:
+    """A filter from its text.
+
+    ``topic_name`` tells the names of topics that bodies mention by id only. Raises FilterError with the 0-based
+    position of the mistake and what would have been accepted there.
+    """
+    known = fields(topic_name)
+    listed = ", ".join([*known, "request.body.<path>", "response.body.<path>"])
+    tree = parse(text, lambda name: name in known or body_field(name) is not None, listed)
+    compiler = _Compiler(known)
+    early, final = compiler.compile(tree)
+    return Filter(text, early, final, compiler.depth)
+
+
+class _Compiler:
+    def __init__(self, known: dict[str, Field]) -> None:
+        self._known = known
+        self.depth: Depth = "headers"
+
+    def compile(self, tree: Tree) -> tuple[Verdict, Verdict]:
+        """The early and the final form of a tree."""
+        if isinstance(tree, Comparison):
+            return self._comparison(tree)
+        if isinstance(tree, Not):
+            early, final = self.compile(tree.part)
+            return _not(early), _not(final)
+        parts = [self.compile(part) for part in tree.parts]
+        join = _all if isinstance(tree, AllOf) else _any
+        return join([early for early, _ in parts]), join([final for _, final in parts])
+
+    def _comparison(self, comparison: Comparison) -> tuple[Verdict, Verdict]:
+        name = comparison.field.text
+        field = self._known.get(name) or body_field(name)
+        assert field is not None  # the parser has checked it
+        operator, literals = comparison.operator, comparison.values
+        decide: Callable[[Getter], Verdict]
+        if operator.text == "exists":
+            decide = _truth
+            self._need(field.depth)
+        else:
+            null = operator.text in ("==", "!=", "in") and any(is_null(literal) for literal in literals)
+            values = tuple(literal for literal in literals if not (null and is_null(literal)))
+            one = test(name, field.kind, operator, values) if values else _never
+            decide = _some_or_none(one) if null else _some(one)
+            self._need(_outcome_depth(values) if field.kind == "outcome" and operator.text != "~" else field.depth)
+        early, final = decide(field.early), decide(field.final)
+        if field.kind == "outcome":
+            early = _settled(field.early, decide)
+        if operator.text == "!=":
+            return _not(early), _not(final)
+        return early, final
+
+    def _need(self, depth: Depth) -> None:
+        self.depth = max(self.depth, depth, key=DEPTHS.index)
+
+
+def _never(value: Any) -> bool:
+    return False
+
+
+def _some(one: Test) -> Callable[[Getter], Verdict]:
+    """True when any value passes."""
+
+    def decide(get: Getter) -> Verdict:
+        def verdict(exchange: Exchange) -> bool | None:
+            values = get(exchange)
+            if values is None:
+                return None
+            return any(map(one, values))
+
+        return verdict
+
+    return decide
+
+
+def _some_or_none(one: Test) -> Callable[[Getter], Verdict]:
+    """True when any value passes or there is no value."""
+
+    def decide(get: Getter) -> Verdict:
+        def verdict(exchange: Exchange) -> bool | None:
+            values = get(exchange)
+            return None if values is None else not values or any(map(one, values))
+
+        return verdict
+
+    return decide
+
+
+def _truth(get: Getter) -> Verdict:
+    def verdict(exchange: Exchange) -> bool | None:
+        values = get(exchange)
+        return None if values is None else any(values)
+
+    return verdict
+
+
+def _settled(possible: Getter, decide: Callable[[Getter], Verdict]) -> Verdict:
+    """For a field of which only the possible values are known: the verdict they agree on, else None."""
+
+    def verdict(exchange: Exchange) -> bool | None:
+        verdicts = {decide(lambda _, value=value: (value,))(exchange) for value in possible(exchange) or ()}  # type: ignore[misc]
+        return verdicts.pop() if len(verdicts) == 1 else None
+
+    return verdict
+
+
+def _outcome_depth(values: tuple[Any, ...]) -> Depth:
+    """Only telling ok, error and undecoded apart needs a look into the body."""
+    return "errors" if any(value.text in ("ok", "error", "undecoded") for value in values) else "headers"
+
+
+def _not(part: Verdict) -> Verdict:
+    def verdict(exchange: Exchange) -> bool | None:
+        found = part(exchange)
+        return None if found is None else not found
+
+    return verdict
+
+
+def _all(parts: list[Verdict]) -> Verdict:
+    def verdict(exchange: Exchange) -> bool | None:
+        result: bool | None = True
+        for part in parts:
+            found = part(exchange)
+            if found is False:
+                return False
+            if found is None:
+                result = None
+        return result
+
+    return verdict
+
+
+def _any(parts: list[Verdict]) -> Verdict:
+    def verdict(exchange: Exchange) -> bool | None:
+        result: bool | None = False
+        for part in parts:
+            found = part(exchange)
+            if found is True:
+                return True
+            if found is None:
+                result = None
+        return result
+
+    return verdict

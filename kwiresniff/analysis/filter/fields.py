@@ -1,0 +1,195 @@
+"""What a filter can ask about: each field's kind, and how its values are taken from an exchange.
+
+A getter returns a tuple of values, empty when there is none, or None when that cannot be known without decoding the
+bodies. Early getters may be asked while the response is still on its way; final ones always answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from kwiresniff.analysis.names import groups_of, partitions_of, topics_of, transactional_ids_of
+from kwiresniff.model import Body, Exchange, Message, TopicNames
+
+Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
+Values = Sequence[Any]
+Getter = Callable[[Exchange], "Values | None"]
+
+OUTCOMES = ("ok", "error", "no_response_expected", "unanswered", "request_missing", "undecoded")
+#: Outcomes that are final before any body is decoded.
+_OUTCOMES_WITHOUT_RESPONSE = frozenset({"no_response_expected", "unanswered"})
+
+NOT_KNOWN = None
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """``kind`` rules which literals may stand beside it; ``depth`` is how deep bodies must be decoded for it."""
+
+    name: str
+    kind: str
+    depth: Depth
+    early: Getter
+    final: Getter
+
+
+def _present(value: Any) -> Values:
+    return () if value is None else (value,)
+
+
+def _unknown_early(exchange: Exchange) -> None:
+    return NOT_KNOWN
+
+
+def _on_header(name: str, kind: str, get: Callable[[Exchange], Any]) -> Field:
+    """A field that is settled as soon as the request's header is."""
+
+    def values(exchange: Exchange) -> Values:
+        return _present(get(exchange))
+
+    return Field(name, kind, "headers", values, values)
+
+
+def _response_to_come(exchange: Exchange) -> bool:
+    return exchange.response is None and exchange.outcome not in _OUTCOMES_WITHOUT_RESPONSE
+
+
+def _on_response(name: str, kind: str, get: Callable[[Exchange], Any]) -> Field:
+    """A field that is settled when the response has come, or will not come."""
+
+    def final(exchange: Exchange) -> Values:
+        return _present(get(exchange))
+
+    def early(exchange: Exchange) -> Values | None:
+        return NOT_KNOWN if _response_to_come(exchange) else final(exchange)
+
+    return Field(name, kind, "headers", early, final)
+
+
+def _on_bodies(name: str, kind: str, get: Callable[[Body | None], Values]) -> Field:
+    """A field with the values of both bodies."""
+
+    def final(exchange: Exchange) -> Values:
+        request, response = exchange.request, exchange.response
+        return (*get(request.body if request else None), *get(response.body if response else None))
+
+    return Field(name, kind, "bodies", _unknown_early, final)
+
+
+def _size_bytes(exchange: Exchange) -> int:
+    return sum(message.size_bytes for message in (exchange.request, exchange.response) if message is not None)
+
+
+def _time_ns(exchange: Exchange) -> int | None:
+    message = exchange.request or exchange.response
+    return None if message is None else message.first_ns
+
+
+def _message_size(message: Message | None) -> int | None:
+    return None if message is None else message.size_bytes
+
+
+def _acks(exchange: Exchange) -> Values:
+    body = exchange.request.body if exchange.request else None
+    return _present(body.get("acks")) if body else ()
+
+
+def _error_codes(exchange: Exchange) -> Values:
+    """Every error code there is; 0 (NONE) when an answer came and has none."""
+    if exchange.errors:
+        return [error[1] for error in exchange.errors]
+    return (0,) if exchange.outcome == "ok" else ()
+
+
+def _early_error_codes(exchange: Exchange) -> Values | None:
+    return () if exchange.outcome in _OUTCOMES_WITHOUT_RESPONSE else NOT_KNOWN
+
+
+def _principal(exchange: Exchange) -> Any:
+    return (exchange.connection.sasl or {}).get("principal")
+
+
+def outcome_early(exchange: Exchange) -> tuple[str, ...]:
+    """The outcomes that are still possible."""
+    if exchange.outcome != "ok":
+        return (exchange.outcome,)
+    if exchange.response is not None:
+        return ("ok", "error", "undecoded")
+    return OUTCOMES
+
+
+def fields(topic_name: TopicNames | None = None) -> dict[str, Field]:
+    """All fields with a fixed name; ``request.body.<path>`` and ``response.body.<path>`` come from ``body_field``."""
+    found = (
+        _on_header("api", "api", lambda exchange: exchange.api_key),
+        _on_header("api_key", "int", lambda exchange: exchange.api_key),
+        _on_header("api_version", "int", lambda exchange: exchange.api_version),
+        _on_header("client_id", "text", lambda exchange: exchange.client_id),
+        _on_header("correlation_id", "int", lambda exchange: exchange.correlation_id),
+        _on_header("client", "endpoint", lambda exchange: exchange.connection.client),
+        _on_header("broker", "endpoint", lambda exchange: exchange.connection.broker),
+        _on_header("connection", "int", lambda exchange: exchange.connection.id),
+        _on_header("principal", "text", _principal),
+        _on_bodies("topic", "text", lambda body: topics_of(body, topic_name)),
+        _on_bodies("partition", "int", partitions_of),
+        _on_bodies("group", "text", groups_of),
+        _on_bodies("transactional_id", "text", transactional_ids_of),
+        Field("acks", "int", "bodies", _unknown_early, _acks),
+        Field("error", "error", "errors", _early_error_codes, _error_codes),
+        Field("outcome", "outcome", "errors", outcome_early, lambda exchange: (exchange.outcome,)),
+        _on_response("latency", "duration", lambda exchange: exchange.latency_ns),
+        _on_response("size", "size", _size_bytes),
+        _on_header("request.size", "size", lambda exchange: _message_size(exchange.request)),
+        _on_response("response.size", "size", lambda exchange: _message_size(exchange.response)),
+        _on_header("time", "time", _time_ns),
+    )
+    return {field.name: field for field in found}
+
+
+_PATH = re.compile(r"(request|response)\.body((?:\.[A-Za-z_0-9]+(?:\[\d{0,9}\])*)+)")
+_STEP = re.compile(r"\.([A-Za-z_0-9]+)|\[(\d*)\]")
+
+Step = str | int
+
+
+def body_field(name: str) -> Field | None:
+    """The field for ``request.body.<path>``, or None when the name has not that form.
+
+    ``topics.name`` and ``topics[].name`` mean any topic's name, ``topics[0].name`` the first one's.
+    """
+    match = _PATH.fullmatch(name)
+    if match is None:
+        return None
+    side = match[1]
+    steps: list[Step] = [step or int(index) for step, index in _STEP.findall(match[2]) if step or index]
+    # Batches are under ``records``; what is under their own ``records`` is only there when they are decompressed.
+    depth: Depth = "records" if steps.count("records") > 1 else "bodies"
+
+    def final(exchange: Exchange) -> Values:
+        message: Message | None = getattr(exchange, side)
+        return () if message is None or message.body is None else _follow(message.body, steps)
+
+    return Field(name, "any", depth, _unknown_early, final)
+
+
+def _follow(body: Body, steps: Sequence[Step]) -> list[Any]:
+    """All values a path leads to; arrays without an index mean every element, nulls are left out."""
+    found: list[Any] = [body]
+    for step in steps:
+        if isinstance(step, int):
+            found = [value[step] for value in found if isinstance(value, list) and step < len(value)]
+        else:
+            found = [
+                value[step] for value in _elements(found) if isinstance(value, dict) and value.get(step) is not None
+            ]
+    return [value for value in _elements(found) if value is not None]
+
+
+def _elements(values: list[Any]) -> list[Any]:
+    """Lists replaced by what is in them. Arrays of arrays do not exist in the protocol, so once is enough."""
+    if not any(isinstance(value, list) for value in values):
+        return values
+    return [item for value in values for item in (value if isinstance(value, list) else (value,))]

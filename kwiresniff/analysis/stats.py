@@ -1,0 +1,149 @@
+"""Exchanges counted into tables: by API, client, topic, broker or connection, or by several of them together.
+
+Deliberate waits (long polls, rebalances, throttling) have histograms of their own, so that they do not look like a
+slow broker. Tables are bounded: when there are too many different keys, what comes later goes into one row of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from kwiresniff.analysis.latency import Histogram
+from kwiresniff.analysis.names import topics_of
+from kwiresniff.model import Exchange, StatRow, TopicNames
+
+#: Rows of one table. A row with its histogram takes some 5 kB, so a table stays below 50 MB; nobody reads more.
+MAX_ROWS = 10_000
+OTHERS = "(others)"
+NO_TOPIC = "(no topic)"
+
+
+class _Row:
+    """One row while it is being counted."""
+
+    __slots__ = ("count", "errors", "latency", "request_bytes", "response_bytes", "unanswered", "waiting")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.errors = 0
+        self.unanswered = 0
+        self.request_bytes = 0
+        self.response_bytes = 0
+        self.latency = Histogram()
+        self.waiting: dict[str, Histogram] = {}
+
+    def add(self, exchange: Exchange) -> None:
+        self.count += 1
+        request, response = exchange.request, exchange.response
+        if request is not None:
+            self.request_bytes += request.size_bytes
+        if response is not None:
+            self.response_bytes += response.size_bytes
+            if request is not None:
+                if exchange.waiting:
+                    self._waited(exchange.waiting, response.first_ns - request.last_ns)
+                else:
+                    self.latency.add(response.first_ns - request.last_ns)
+        if exchange.outcome != "ok":
+            if exchange.errors:
+                self.errors += 1
+            elif exchange.outcome == "unanswered":
+                self.unanswered += 1
+
+    def _waited(self, reason: str, latency_ns: int) -> None:
+        if reason not in self.waiting:
+            self.waiting[reason] = Histogram()
+        self.waiting[reason].add(latency_ns)
+
+
+Keys = Callable[[Exchange], Iterable[str]]
+
+
+def _by_api(exchange: Exchange) -> Sequence[str]:
+    return (exchange.api or "(request missing)",)
+
+
+def _by_client(exchange: Exchange) -> Sequence[str]:
+    return (f"{exchange.client_id or '(no client id)'} {exchange.connection.client.rpartition(':')[0]}",)
+
+
+def _by_broker(exchange: Exchange) -> Sequence[str]:
+    return (exchange.connection.broker,)
+
+
+def _by_connection(exchange: Exchange) -> Sequence[str]:
+    connection = exchange.connection
+    return (f"{connection.id} {connection.client} {connection.broker}",)
+
+
+def _by_topic(topic_name: TopicNames | None) -> Keys:
+    def topics(exchange: Exchange) -> Iterable[str]:
+        found = exchange.topics
+        if not found:
+            request, response = exchange.request, exchange.response
+            bodies = (request.body if request else None, response.body if response else None)
+            found = tuple(dict.fromkeys(topic for body in bodies for topic in topics_of(body, topic_name)))
+        return found or (NO_TOPIC,)
+
+    return topics
+
+
+DIMENSIONS = ("api", "client", "topic", "broker", "connection")
+
+
+class StatsTable:
+    """One table over one dimension or several together.
+
+    An exchange with several topics counts in the row of each of them, with all its bytes and its whole latency.
+    """
+
+    def __init__(self, by: Sequence[str], topic_name: TopicNames | None = None) -> None:
+        makers: dict[str, Keys] = {
+            "api": _by_api,
+            "client": _by_client,
+            "broker": _by_broker,
+            "connection": _by_connection,
+            "topic": _by_topic(topic_name),
+        }
+        self.by = tuple(by)
+        self._keys = [makers[name] for name in by]
+        self._single = self._keys[0] if len(by) == 1 else None
+        self._rows: dict[str | tuple[str, ...], _Row] = {}
+
+    def add(self, exchange: Exchange) -> None:
+        """Counts one exchange."""
+        for key in self._single(exchange) if self._single is not None else self._combined(exchange):
+            try:
+                self._rows[key].add(exchange)
+            except KeyError:
+                self._new_row(key).add(exchange)
+
+    def _combined(self, exchange: Exchange) -> list[tuple[str, ...]]:
+        keys: list[tuple[str, ...]] = [()]
+        for part in self._keys:
+            keys = [(*key, value) for key in keys for value in part(exchange)]
+        return keys
+
+    def _new_row(self, key: str | tuple[str, ...]) -> _Row:
+        if len(self._rows) >= MAX_ROWS:
+            key = OTHERS if self._single is not None else (OTHERS,) * len(self.by)
+        return self._rows.setdefault(key, _Row())
+
+    def rows(self) -> list[StatRow]:
+        """The rows, busiest first."""
+        found = [self._stat_row((key,) if isinstance(key, str) else key, row) for key, row in self._rows.items()]
+        return sorted(found, key=lambda row: (-row.count, row.key))
+
+    def _stat_row(self, key: tuple[str, ...], row: _Row) -> StatRow:
+        waiting = [(reason, histogram.summary()) for reason, histogram in sorted(row.waiting.items())]
+        return StatRow(
+            self.by,
+            key,
+            row.count,
+            row.errors,
+            row.unanswered,
+            row.request_bytes,
+            row.response_bytes,
+            row.latency.summary(),
+            tuple((reason, summary) for reason, summary in waiting if summary is not None),
+        )

@@ -1,0 +1,58 @@
+"""``kwiresniff export``: decoded sessions into a file."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from kwiresniff.cli.main import FAILED, INTERRUPTED
+from kwiresniff.cli.messages import tell_no_kafka, tell_problem
+from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.reading import Reading
+from kwiresniff.export import WRITERS, Output, format_of
+from kwiresniff.model import Problem
+from kwiresniff.session import Depth
+
+#: CSV has no bodies, and needs them only for the error codes.
+_DEPTHS: dict[str, Depth] = {"csv": "errors"}
+
+
+@click.command("export")
+@click.option(
+    "-O",
+    "--output",
+    metavar="FILE",
+    required=True,
+    help="Name ending in .jsonl, .json, .csv or .parquet, then .gz or .zst to compress.",
+)
+@capture_options
+def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int:
+    """Decoded sessions to a file, in the format its name asks for.
+
+    CSV and Parquet have one row per exchange; JSON Lines and JSON also hold connections and problems. The file
+    appears under its name when it is complete.
+    """
+    form = format_of(output)
+    reading = Reading(captures, options, _DEPTHS.get(form, "records"), screen=False)
+    others: list[Problem] = []
+    interrupted = False
+    with Output(output) as out:
+        writer = WRITERS[form](out.stream, reading.files)
+        try:
+            for event in reading.events():
+                writer.write(event)
+                if isinstance(event, Problem):
+                    if event.code == "not_kafka":
+                        others.append(event)
+                    tell_problem(event, reading)
+        except KeyboardInterrupt:
+            interrupted = True
+        writer.close()
+    if interrupted:
+        return INTERRUPTED
+    if not reading.exchanges:
+        tell_no_kafka(reading, others)
+    elif not options.quiet:
+        print(f"kwiresniff: {output}: {reading.shown} exchanges", file=sys.stderr)
+    return FAILED if options.strict and reading.problems else 0

@@ -1,0 +1,114 @@
+"""The options that every command reading captures has in common, and how their texts are understood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import click
+
+from kwiresniff.analysis.units import duration_ns, time_ns
+from kwiresniff.cli.main import TRACEBACK
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A point in time: nanoseconds since the epoch, or since the first packet when ``relative``."""
+
+    ns: int
+    relative: bool
+
+    def since_epoch(self, first_ns: int) -> int:
+        """The absolute time, for a capture whose first packet is at ``first_ns``."""
+        return first_ns + self.ns if self.relative else self.ns
+
+
+class MomentType(click.ParamType["Moment"]):
+    """``2026-01-02T03:04:05Z`` or, from the first packet on, ``10m``."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Moment:
+        if isinstance(value, Moment):
+            return value
+        relative = duration_ns(value)
+        if relative is not None:
+            return Moment(relative, True)
+        absolute = time_ns(value)
+        if absolute is None:
+            self.fail(f"{value!r} is neither a time like 2026-01-02T03:04:05Z nor a duration like 10m", param, ctx)
+        return Moment(absolute, False)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the user asked of the reading, whatever is done with the result."""
+
+    filter: str | None = None
+    port: tuple[int, ...] = ()
+    since: Moment | None = None
+    until: Moment | None = None
+    limit: int | None = None
+    plugin: tuple[str, ...] = ()
+    redact: bool = False
+    redact_key: str | None = None
+    show_secrets: bool = False
+    strict: bool = False
+    quiet: bool = False
+    verbose: int = 0
+    progress: bool = True
+    color: str = "auto"
+
+
+def _remember_traceback(ctx: click.Context, param: click.Parameter, value: int) -> int:
+    if value:
+        ctx.meta[TRACEBACK] = True
+    return value
+
+
+_OPTIONS = (
+    click.argument("captures", metavar="CAPTURE...", nargs=-1, required=True),
+    click.option("-Y", "--filter", metavar="EXPR", help="Only exchanges like 'api == Fetch and latency > 100ms'."),
+    click.option(
+        "--port",
+        type=click.IntRange(1, 65535),
+        multiple=True,
+        help="A port brokers listen on: a hint, Kafka is found on any port.",
+    ),
+    click.option(
+        "--since", type=MomentType(), help="Exchanges from this time on; a duration counts from the first packet."
+    ),
+    click.option("--until", type=MomentType(), help="Exchanges before this time."),
+    click.option("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
+    click.option("--plugin", metavar="PATH", multiple=True, help="A Python file with plugin hooks; may be repeated."),
+    click.option("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
+    click.option(
+        "--redact-key", metavar="TEXT", envvar="KWIRESNIFF_REDACT_KEY", help="Key of those hashes; random without it."
+    ),
+    click.option("--show-secrets", is_flag=True, help="Print SASL, SCRAM and delegation-token secrets too."),
+    click.option("--strict", is_flag=True, help="Exit with 1 when there was any problem."),
+    click.option("-q", "quiet", is_flag=True, help="No problems on stderr."),
+    click.option(
+        "-v", "verbose", count=True, callback=_remember_traceback, help="More detail; -vv more still. Tracebacks."
+    ),
+    click.option("--no-progress", "progress", flag_value=False, default=True, help="No progress bar on stderr."),
+    click.option(
+        "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours on the terminal."
+    ),
+)
+
+
+def capture_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command the shared options; it receives ``captures`` and one ``options: ReadOptions``."""
+    names = list(ReadOptions.__slots__)
+
+    @wraps(command)
+    def run(**params: Any) -> Any:
+        return command(options=ReadOptions(**{name: params.pop(name) for name in names}), **params)
+
+    decorated: Callable[..., Any] = run
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated

@@ -1,0 +1,36 @@
+"""``kwiresniff plugins``: what is loaded, from where, and what it adds."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from kwiresniff.plugins import ENTRY_POINTS, load_plugins
+
+
+@click.command("plugins")
+@click.option("--plugin", metavar="PATH", multiple=True, help="A Python file with plugin hooks; may be repeated.")
+@click.option("-o", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(plugin: tuple[str, ...], form: str) -> int:
+    """What is loaded, from where, and what it adds."""
+    plugins = load_plugins(plugin)
+    rows = [
+        {"plugin": loaded.name, "origin": loaded.origin, "adds": hook.kind, "name": hook.name, "summary": hook.summary}
+        for loaded in plugins.loaded
+        for hook in loaded.hooks
+    ]
+    for problem in plugins.take_problems():
+        print(f"kwiresniff: {problem.message}", file=sys.stderr)
+    if form == "json":
+        from kwiresniff.export import JsonEncoder
+
+        sys.stdout.buffer.write(JsonEncoder().line(rows))
+    elif rows:
+        from kwiresniff.render import console, plain_table
+
+        screen = console()
+        screen.print(plain_table(list(rows[0]), [list(row.values()) for row in rows]))
+    else:
+        print(f"no plugins; give a file with --plugin, or install a package with entry points in {ENTRY_POINTS!r}")
+    return 0

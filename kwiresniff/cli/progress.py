@@ -1,0 +1,64 @@
+"""The progress bar on stderr."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+    from kwiresniff.capture import Captures
+
+#: Below this a reading is over before a bar could be read.
+MIN_BYTES = 16 << 20
+#: Events between two looks at the position: often enough for the eye, too seldom to cost anything.
+EVENTS_PER_UPDATE = 2048
+
+
+class Progress:
+    """A bar for long work with a known end, when someone is there to see it; otherwise does nothing.
+
+    ``step`` is called once per event. The bar stays away when output goes to the same terminal.
+    """
+
+    def __init__(self, captures: Captures, *, wanted: bool, shares_terminal: bool) -> None:
+        self._captures = captures
+        total = captures.total_bytes
+        seen = sys.stderr.isatty() and not (shares_terminal and sys.stdout.isatty())
+        self._total = total if wanted and seen and total is not None and total >= MIN_BYTES else None
+        self._bar: RichProgress | None = None
+        self._task: TaskID | None = None
+        self._events = 0
+
+    def __enter__(self) -> Self:
+        if self._total is not None:
+            from rich.console import Console
+            from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
+            from rich.progress import Progress as RichProgress
+
+            self._bar = RichProgress(
+                BarColumn(),
+                DownloadColumn(),
+                TransferSpeedColumn(),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._task = self._bar.add_task("", total=self._total)
+            self._bar.start()
+        return self
+
+    def step(self) -> None:
+        """One more event."""
+        self._events += 1
+        if self._bar is not None and self._task is not None and not self._events % EVENTS_PER_UPDATE:
+            self._bar.update(self._task, completed=self._captures.position())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()

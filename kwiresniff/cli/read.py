@@ -1,0 +1,103 @@
+"""``kwiresniff read``: captures in, exchanges out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import click
+
+from kwiresniff.cli.main import FAILED, INTERRUPTED
+from kwiresniff.cli.messages import tell_no_kafka, tell_problem
+from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.reading import Reading
+from kwiresniff.model import Event, Exchange, Problem
+from kwiresniff.session import Depth
+
+#: What each form of output needs decoded.
+_DEPTHS: dict[str, Depth] = {"tree": "records", "summary": "bodies", "jsonl": "records", "json": "records"}
+
+
+@click.command("read")
+@click.option(
+    "-o",
+    "form",
+    type=click.Choice(list(_DEPTHS)),
+    default="tree",
+    show_default=True,
+    help="Annotated trees, one line per exchange, or JSON.",
+)
+@capture_options
+def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
+    """Decode captures: one annotated tree per exchange, or `-o summary`, `-o jsonl`, `-o json`.
+
+    CAPTURE is a file, a folder or a glob of pcap or pcapng files, compressed or not, or "-" for standard input.
+    """
+    reading = Reading(captures, options, _DEPTHS[form])
+    others: list[Problem] = []
+    interrupted = False
+    with ExitStack() as stack:
+        write, flush, close = _writer(form, reading, stack)
+        try:
+            for event in reading.events():
+                if isinstance(event, Problem) and event.code == "not_kafka":
+                    others.append(event)
+                write(event)
+                if flush is not None:
+                    flush()
+        except KeyboardInterrupt:
+            interrupted = True
+        close()
+    if interrupted:
+        return INTERRUPTED
+    if not reading.exchanges:
+        tell_no_kafka(reading, others)
+    return FAILED if options.strict and reading.problems else 0
+
+
+_Writer = tuple[Callable[[Event], None], Callable[[], None] | None, Callable[[], None]]
+
+
+def _writer(form: str, reading: Reading, stack: ExitStack) -> _Writer:
+    """What writes an event, what makes it appear at once (None when nobody watches), and what ends the output."""
+    watched = reading.live or sys.stdout.isatty()
+    if form in ("jsonl", "json"):
+        from kwiresniff.export import WRITERS, Output
+
+        out = stack.enter_context(Output("-")).stream
+        writer = WRITERS[form](out, reading.files)
+        return writer.write, (out.flush if watched else None), writer.close
+    return _text_writer(form, reading), (sys.stdout.flush if watched else None), sys.stdout.flush
+
+
+def _text_writer(form: str, reading: Reading) -> Callable[[Event], None]:
+    from kwiresniff.render import SummaryWriter, TreeWriter, use_color, width_of
+    from kwiresniff.session import annotate
+
+    options, topics, redactor = reading.options, reading.analyzer.topics, reading.redactor
+    out, color, width = sys.stdout, use_color(sys.stdout, options.color), width_of(sys.stdout)
+    if form == "summary":
+        summary = SummaryWriter(out, width, color, files=reading.files, topic_name=topics.name)
+
+        def line(event: Event) -> None:
+            if isinstance(event, Exchange):
+                summary.write(event)
+            elif isinstance(event, Problem):
+                tell_problem(event, reading)
+
+        return line
+    tree = TreeWriter(out, width, color, options.verbose, files=reading.files)
+
+    def draw(event: Event) -> None:
+        if isinstance(event, Exchange):
+            request = annotate(event, "request", topics, show_secrets=options.show_secrets)
+            response = annotate(event, "response", topics, show_secrets=options.show_secrets)
+            for walk in (request, response):
+                if redactor is not None and walk is not None:
+                    redactor.walk(walk)
+            tree.write(event, request, response)
+        elif isinstance(event, Problem):
+            tell_problem(event, reading)
+
+    return draw

@@ -1,0 +1,169 @@
+"""From capture names to the events a command works on: filtered, cut to a time, limited, redacted, counted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from kwiresniff.analysis.filter import compile_filter
+from kwiresniff.analysis.names import record_sets
+from kwiresniff.analysis.redact import Redactor
+from kwiresniff.capture import open_captures
+from kwiresniff.cli.options import ReadOptions
+from kwiresniff.cli.progress import Progress
+from kwiresniff.model import Connection, Event, Exchange, Problem, Segment, file_index
+from kwiresniff.plugins import load_plugins
+from kwiresniff.session import Analyzer, Depth
+
+#: From cheap to dear; a deeper reading has everything a shallower one has.
+DEPTHS: tuple[Depth, ...] = ("headers", "errors", "bodies", "records")
+
+
+class Reading:
+    """One pass over the captures.
+
+    Everything that can be wrong with the command line or the files is raised here, before anything is printed.
+    Iterate ``events`` once; the counts are final when it ends. ``exchanges`` counts what was found, ``shown`` what
+    came through the filter and the limits, ``problems`` everything that was wrong, inside exchanges too.
+    ``topics`` has the topic of each exchange collected even when bodies are not decoded. ``screen`` says that the
+    command prints exchange by exchange, so that a progress bar on the same terminal would be in the way.
+    """
+
+    def __init__(
+        self,
+        captures: Sequence[str],
+        options: ReadOptions,
+        depth: Depth,
+        *,
+        topics: bool = False,
+        screen: bool = True,
+    ) -> None:
+        self.options = options
+        self._filter = None if options.filter is None else compile_filter(options.filter, self.topic_name)
+        self.plugins = load_plugins(options.plugin)
+        redact = options.redact or options.redact_key is not None
+        self.redactor = Redactor(options.redact_key) if redact else None
+        needed: list[Depth] = [depth]
+        if self._filter is not None:
+            needed.append(self._filter.depth)
+        self.depth = max(needed, key=DEPTHS.index)
+        self._captures = open_captures(captures, stdin=sys.stdin.buffer)
+        self._since_ns: int | None = None
+        self._until_ns: int | None = None
+        self._analyzer = Analyzer(
+            self.depth,
+            topics=topics and self.depth in ("headers", "errors"),
+            want=self._want,
+            show_secrets=options.show_secrets,
+        )
+        self._screen = screen
+        self.live = "-" in captures
+        self.exchanges = 0
+        self.shown = 0
+        self.problems = 0
+
+    @property
+    def files(self) -> list[str]:
+        """The capture files in reading order."""
+        return self._captures.files
+
+    @property
+    def other_packets(self) -> dict[str, int]:
+        """Packets that carry no TCP, by what they are."""
+        return self._captures.other_packets
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """What the events come from; knows the topics' names."""
+        return self._analyzer
+
+    def topic_name(self, topic_id: str) -> str | None:
+        """What the captures have told about a topic id so far."""
+        return self._analyzer.topics.name(topic_id)
+
+    def events(self) -> Iterator[Event]:
+        """Exchanges that are wanted, ended connections, problems. With a filter, only connections it let through."""
+        limit = self.options.limit
+        narrowed = self._filter is not None or self.options.since is not None or self.options.until is not None
+        connections: set[int] = set()
+        problems_told = 0
+        # A filter that needs no body has been decided by _want.
+        final = self._filter.matches if self._filter is not None and not self._filter.header_only else None
+        segments = self._bounded(iter(self._captures))
+        with Progress(self._captures, wanted=self.options.progress, shares_terminal=self._screen) as progress:
+            for event in self._analyzer.analyze(segments):
+                progress.step()
+                if event.__class__ is Exchange:
+                    if final is not None and not final(event):
+                        continue
+                    self._finish(event)
+                    if narrowed:
+                        connections.add(event.connection.id)
+                    yield event
+                    self.shown += 1
+                    if self.shown == limit:
+                        break
+                elif isinstance(event, Problem):
+                    self.problems += 1
+                    yield self._placed(event)
+                elif not (narrowed and isinstance(event, Connection) and event.id not in connections):
+                    yield event
+                if len(self._captures.problems) > problems_told:
+                    problems_told = yield from self._tell(self._captures.problems, problems_told)
+            yield from self._tell(self._captures.problems, problems_told)
+            yield from self._tell(self.plugins.take_problems(), 0)
+
+    def _placed(self, problem: Problem) -> Problem:
+        """Says the file a problem is in, when there are several."""
+        if len(self.files) < 2 or problem.packet is None or "file" in (problem.details or {}):
+            return problem
+        file = self.files[file_index(problem.packet)]
+        return replace(problem, details={**(problem.details or {}), "file": file})
+
+    def _tell(self, problems: Sequence[Problem], told: int) -> Generator[Problem, None, int]:
+        for problem in problems[told:]:
+            self.problems += 1
+            yield problem
+        return len(problems)
+
+    def _bounded(self, segments: Iterator[Segment]) -> Iterable[Segment]:
+        """Works out ``--since`` and ``--until``, which may count from the first packet, by looking at that packet."""
+        since, until = self.options.since, self.options.until
+        if since is None and until is None:
+            return segments
+        first = next(segments, None)
+        if first is None:
+            return ()
+        self._since_ns = since.since_epoch(first[1]) if since else None
+        self._until_ns = until.since_epoch(first[1]) if until else None
+        return chain((first,), segments)
+
+    def _want(self, exchange: Exchange) -> bool | None:
+        """Asked before bodies are decoded; None is a maybe."""
+        self.exchanges += 1
+        if self._since_ns is not None or self._until_ns is not None:
+            message = exchange.request or exchange.response
+            time_ns = message.first_ns if message is not None else 0
+            if self._since_ns is not None and time_ns < self._since_ns:
+                return False
+            if self._until_ns is not None and time_ns >= self._until_ns:
+                return False
+        return True if self._filter is None else self._filter.matches_header(exchange)
+
+    def _finish(self, exchange: Exchange) -> None:
+        """Plugins and redaction, on what will be shown."""
+        plugins, redactor = self.plugins, self.redactor
+        if plugins.annotators:
+            plugins.annotate(exchange)
+        if plugins.decoders or redactor is not None:
+            for message in (exchange.request, exchange.response):
+                if message is not None and message.body is not None:
+                    if redactor is not None:
+                        redactor.body(message.body)
+                    else:
+                        for topic, _, batches in record_sets(message.body, self.topic_name):
+                            plugins.decode_records(topic, batches)
+        if exchange.problems:
+            self.problems += len(exchange.problems)

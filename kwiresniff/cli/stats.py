@@ -1,0 +1,103 @@
+"""``kwiresniff stats``: latency and traffic tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from kwiresniff.analysis.stats import DIMENSIONS, StatsTable
+from kwiresniff.cli.main import FAILED, INTERRUPTED
+from kwiresniff.cli.messages import tell_no_kafka, tell_problem
+from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.reading import Reading
+from kwiresniff.model import Exchange, Problem
+
+
+class ByType(click.ParamType["tuple[tuple[str, ...], ...]"]):
+    """``api,client`` is two tables, ``api+client`` one with a row for each pair."""
+
+    name = "dimensions"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[tuple[str, ...], ...]:
+        tables = tuple(tuple(part.strip() for part in table.split("+")) for table in value.split(","))
+        for name in (name for table in tables for name in table):
+            if name not in DIMENSIONS:
+                self.fail(f"{name!r} is not one of {', '.join(DIMENSIONS)}", param, ctx)
+        return tables
+
+
+@click.command("stats")
+@click.option(
+    "--by",
+    type=ByType(),
+    default="api",
+    show_default=True,
+    metavar="NAMES",
+    help=f"Tables by {', '.join(DIMENSIONS)}; 'api,topic' is two tables, 'api+topic' one of pairs.",
+)
+@click.option("-o", "form", type=click.Choice(["table", "json", "jsonl"]), default="table", show_default=True)
+@capture_options
+def command(captures: tuple[str, ...], options: ReadOptions, by: tuple[tuple[str, ...], ...], form: str) -> int:
+    """Latency and traffic by API, client, topic, broker or connection.
+
+    Latency is last byte of the request to first byte of the response, at the capture point. Exchanges in which the
+    broker held the answer back on purpose (long polls, rebalances, throttling) are counted apart.
+    """
+    reading = Reading(captures, options, "errors", topics=any("topic" in names for names in by), screen=False)
+    tables = [StatsTable(names, reading.topic_name) for names in by]
+    others: list[Problem] = []
+    interrupted = False
+    try:
+        for event in reading.events():
+            if isinstance(event, Exchange):
+                for table in tables:
+                    table.add(event)
+            elif isinstance(event, Problem):
+                if event.code == "not_kafka":
+                    others.append(event)
+                tell_problem(event, reading)
+    except KeyboardInterrupt:
+        interrupted = True
+    if reading.shown or form != "table":
+        _print(tables, form, options)
+    if interrupted:
+        return INTERRUPTED
+    if not reading.exchanges:
+        tell_no_kafka(reading, others)
+    return FAILED if options.strict and reading.problems else 0
+
+
+def _print(tables: Sequence[StatsTable], form: str, options: ReadOptions) -> None:
+    if form == "table":
+        _print_tables(tables, options)
+        return
+    from kwiresniff.export import JsonEncoder, Output, stat_json
+
+    line = JsonEncoder().line
+    objects = [stat_json(row) for table in tables for row in table.rows()]
+    with Output("-") as out:
+        if form == "jsonl":
+            out.stream.writelines(map(line, objects))
+        else:
+            out.stream.write(line(objects))
+
+
+def _print_tables(tables: Sequence[StatsTable], options: ReadOptions) -> None:
+    from kwiresniff.render import console, is_unicode, stats_table, use_color
+
+    screen = console(options.color)
+    for table in tables:
+        screen.print(
+            stats_table(
+                table.rows(),
+                by=table.by,
+                width=screen.width,
+                color=use_color(sys.stdout, options.color),
+                unicode=is_unicode(sys.stdout),
+            )
+        )

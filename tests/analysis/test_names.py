@@ -1,0 +1,59 @@
+"""Topics, groups and the like, found in bodies by Kafka's own field names."""
+
+from __future__ import annotations
+
+from kwiresniff.analysis.names import groups_of, partitions_of, record_sets, topics_of, transactional_ids_of
+
+
+def test_a_topic_id_stands_beside_no_name_only_when_there_is_none() -> None:
+    body = {"topics": [{"topic_id": "id1", "name": "a"}, {"topic_id": "id2", "name": None}, {"topic_id": "id3"}]}
+    assert topics_of(body) == ["a", "id2", "id3"]
+    assert topics_of(body, {"id2": "b"}.get) == ["a", "b", "id3"]
+
+
+def test_the_zero_topic_id_is_no_topic() -> None:
+    assert topics_of({"topics": [{"topic_id": "AAAAAAAAAAAAAAAAAAAAAA", "partitions": []}]}) == []
+
+
+def test_names_of_configs_and_resources_are_not_topics_unless_they_are() -> None:
+    body = {
+        "resources": [
+            {"resource_type": 2, "resource_name": "orders", "configs": [{"name": "retention.ms"}]},
+            {"resource_type": 4, "resource_name": "1", "configs": []},
+        ]
+    }
+    assert topics_of(body) == ["orders"]
+
+
+def test_each_name_comes_once_in_order_of_appearance() -> None:
+    body = {"topic_data": [{"name": "b"}, {"name": "a"}, {"name": "b"}], "subscribed_topic_names": ["a", "c"]}
+    assert topics_of(body) == ["a", "c", "b"]
+
+
+def test_a_quota_key_is_no_group() -> None:
+    assert groups_of({"entries": [{"ops": [{"key": "consumer_byte_rate", "value": 1.0}]}]}) == []
+
+
+def test_coordinator_keys_are_groups_or_transactions_by_their_type() -> None:
+    assert groups_of({"key_type": 0, "coordinator_keys": ["g1", "g2"]}) == ["g1", "g2"]
+    assert transactional_ids_of({"key_type": 1, "coordinator_keys": ["t1"]}) == ["t1"]
+    assert groups_of({"key": "g0"}) == ["g0"]
+
+
+def test_partitions_come_as_numbers_in_lists_and_in_structures() -> None:
+    body = {"topics": [{"partitions": [{"partition_index": 4}]}, {"partitions": [1, 2]}], "partition": 4}
+    assert sorted(partitions_of(body)) == [1, 2, 4]
+
+
+def test_nothing_is_found_where_nothing_is() -> None:
+    assert topics_of(None) == groups_of(None) == partitions_of({}) == transactional_ids_of({}) == []
+
+
+def test_record_sets_come_with_their_topic() -> None:
+    batches = [{"records": []}]
+    partition = {"partition_index": 0, "records": batches}
+    body = {"responses": [{"topic": "a", "partitions": [partition]}, {"topic_id": "x", "partitions": [partition]}]}
+    assert sorted((topic or "", found) for topic, _, found in record_sets(body, {"x": "b"}.get)) == [
+        ("a", batches),
+        ("b", batches),
+    ]

@@ -1,0 +1,111 @@
+"""Exchanges counted into tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwiresniff.analysis import stats
+from kwiresniff.analysis.stats import StatsTable
+from kwiresniff.model import Exchange, StatRow
+from tests.exchanges import connection, exchange
+
+FAILED = [("error_code", 6, "NOT_LEADER_OR_FOLLOWER", True)]
+
+
+def table(*by: str, given: list[Exchange]) -> StatsTable:
+    made = StatsTable(by)
+    for one in given:
+        made.add(one)
+    return made
+
+
+def rows(*by: str, given: list[Exchange]) -> dict[tuple[str, ...], StatRow]:
+    return {row.key: row for row in table(*by, given=given).rows()}
+
+
+def test_a_row_counts_exchanges_errors_unanswered_and_bytes_each_way() -> None:
+    row = rows(
+        "api",
+        given=[
+            exchange(request_bytes=10, response_bytes=100),
+            exchange(request_bytes=20, response_bytes=200, outcome="error", errors=FAILED),
+            exchange(request_bytes=30, latency_ns=None, outcome="unanswered"),
+        ],
+    )[("Fetch",)]
+    assert (row.count, row.errors, row.unanswered, row.request_bytes, row.response_bytes) == (3, 1, 1, 60, 300)
+    assert row.latency is not None
+    assert row.latency.count == 2
+
+
+def test_deliberate_waits_are_kept_apart_by_reason() -> None:
+    row = rows(
+        "api",
+        given=[
+            exchange(latency_ns=1_000),
+            exchange(latency_ns=500_000_000, waiting="long poll"),
+            exchange(latency_ns=9_000_000, waiting="throttled"),
+        ],
+    )[("Fetch",)]
+    assert row.latency is not None
+    assert row.latency.max_ns == 1_000
+    assert [(reason, summary.max_ns) for reason, summary in row.waiting] == [
+        ("long poll", 500_000_000),
+        ("throttled", 9_000_000),
+    ]
+
+
+def test_a_client_is_its_id_and_its_address_but_not_its_port() -> None:
+    given = [
+        exchange(client_id="app", on=connection(1, "10.0.0.5:1111")),
+        exchange(client_id="app", on=connection(2, "10.0.0.5:2222")),
+        exchange(client_id="app", on=connection(3, "[::1]:3333")),
+        exchange(client_id=None, on=connection(4, "10.0.0.5:4444")),
+    ]
+    assert {key: row.count for key, row in rows("client", given=given).items()} == {
+        ("app 10.0.0.5",): 2,
+        ("app [::1]",): 1,
+        ("(no client id) 10.0.0.5",): 1,
+    }
+
+
+def test_brokers_and_connections_have_their_own_rows() -> None:
+    given = [exchange(on=connection(1, broker="b1:1")), exchange(on=connection(2, broker="b1:1"))]
+    assert [row.count for row in rows("broker", given=given).values()] == [2]
+    assert [row.count for row in rows("connection", given=given).values()] == [1, 1]
+
+
+def test_an_exchange_with_two_topics_counts_for_both() -> None:
+    both = exchange(request={"topics": [{"topic": "a"}, {"topic": "b"}]})
+    made = table("topic", given=[both, exchange(topics=("a",)), exchange("Heartbeat", 12)])
+    assert {row.key[0]: row.count for row in made.rows()} == {"a": 2, "b": 1, "(no topic)": 1}
+
+
+def test_dimensions_combine() -> None:
+    given = [exchange(topics=("a", "b")), exchange("Produce", 0, topics=("a",))]
+    assert {key: row.count for key, row in rows("api", "topic", given=given).items()} == {
+        ("Fetch", "a"): 1,
+        ("Fetch", "b"): 1,
+        ("Produce", "a"): 1,
+    }
+
+
+def test_the_busiest_row_comes_first() -> None:
+    given = [exchange("Produce", 0), exchange(), exchange()]
+    assert [row.key for row in table("api", given=given).rows()] == [("Fetch",), ("Produce",)]
+
+
+def test_a_response_without_its_request_is_counted_without_latency() -> None:
+    alone = exchange(api="", api_key=-1, outcome="request_missing")
+    alone.request = None
+    row = rows("api", given=[alone])[("(request missing)",)]
+    assert (row.count, row.response_bytes, row.latency) == (1, 2_000, None)
+
+
+def test_too_many_keys_share_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stats, "MAX_ROWS", 2)
+    given = [exchange(topics=(str(number),)) for number in range(5)]
+    assert {key: row.count for key, row in rows("topic", given=given).items()} == {
+        ("0",): 1,
+        ("1",): 1,
+        ("(others)",): 3,
+    }
