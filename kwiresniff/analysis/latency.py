@@ -80,7 +80,7 @@ class Histogram:
                 bucket, count = next(steps)
                 below += count
                 value_ns = min(max(_middle(bucket), self.min_ns), self.max_ns)
-            result.append(value_ns)
+            result.append(value_ns if rank < self.count else self.max_ns)
         return result
 
     def summary(self) -> LatencySummary | None:

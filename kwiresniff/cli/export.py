@@ -7,7 +7,7 @@ import sys
 import click
 
 from kwiresniff.cli.main import FAILED, INTERRUPTED
-from kwiresniff.cli.messages import tell_no_kafka, tell_problem
+from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, capture_options
 from kwiresniff.cli.reading import Reading
 from kwiresniff.export import WRITERS, Output, format_of
@@ -35,7 +35,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
     """
     form = format_of(output)
     reading = Reading(captures, options, _DEPTHS.get(form, "records"), screen=False)
-    others: list[Problem] = []
+    messages = Messages(reading)
     interrupted = False
     with Output(output) as out:
         writer = WRITERS[form](out.stream, reading.files)
@@ -43,16 +43,13 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
             for event in reading.events():
                 writer.write(event)
                 if isinstance(event, Problem):
-                    if event.code == "not_kafka":
-                        others.append(event)
-                    tell_problem(event, reading)
+                    messages.problem(event)
         except KeyboardInterrupt:
             interrupted = True
         writer.close()
     if interrupted:
         return INTERRUPTED
-    if not reading.exchanges:
-        tell_no_kafka(reading, others)
-    elif not options.quiet:
+    messages.end()
+    if reading.exchanges and not options.quiet:
         print(f"kwiresniff: {output}: {reading.shown} exchanges", file=sys.stderr)
     return FAILED if options.strict and reading.problems else 0

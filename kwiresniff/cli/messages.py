@@ -3,30 +3,60 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 from kwiresniff.cli.reading import Reading
 from kwiresniff.model import Problem
-from kwiresniff.render import problem_line
+from kwiresniff.render import escape, problem_line
+
+#: A folder may hold thousands; the line should still be read.
+MAX_FILES_NAMED = 3
 
 
-def tell_problem(problem: Problem, reading: Reading) -> None:
-    """One problem, one line, unless the user wants none."""
-    if not reading.options.quiet:
-        sys.stdout.flush()
-        print(f"kwiresniff: {problem_line(problem)}", file=sys.stderr)
+class Messages:
+    """Tells problems as they come, one line each, and keeps what is not Kafka for the end: when there was no Kafka at
+    all, that becomes one line saying what there was instead.
+
+    ``elsewhere`` says that the output itself tells problems, so that only this last line is left to say.
+    """
+
+    def __init__(self, reading: Reading, *, elsewhere: bool = False) -> None:
+        self._reading = reading
+        self._elsewhere = elsewhere
+        self._others: list[Problem] = []
+
+    def problem(self, problem: Problem) -> None:
+        """One problem of the capture."""
+        if problem.code == "not_kafka":
+            self._others.append(problem)
+        elif not self._elsewhere:
+            self._say(problem_line(problem))
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        if not self._reading.exchanges:
+            self._say(self._no_kafka())
+        elif not self._elsewhere:
+            for problem in self._others:
+                self._say(problem_line(problem))
+
+    def _say(self, line: str) -> None:
+        if not self._reading.options.quiet:
+            sys.stdout.flush()
+            print(f"kwiresniff: {line}", file=sys.stderr)
+
+    def _no_kafka(self) -> str:
+        counts: dict[str, int] = {}
+        for problem in self._others:
+            details = problem.details or {}
+            protocol = str(details.get("protocol", "unknown"))
+            name = "an unknown protocol" if protocol == "unknown" else protocol
+            counts[name] = counts.get(name, 0) + int(details.get("connections", 1))
+        found = [f"{_many(count, 'TCP connection')} with {name}" for name, count in counts.items()]
+        found += [f"{_many(count, 'packet')} {what}" for what, count in self._reading.other_packets.items()]
+        files = self._reading.files
+        where = ", ".join(files[:MAX_FILES_NAMED]) + (", ..." if len(files) > MAX_FILES_NAMED else "")
+        return escape(f"{where}: no Kafka in it; there were {', '.join(found) or 'no packets'}")
 
 
-def tell_no_kafka(reading: Reading, others: Sequence[Problem]) -> None:
-    """The one line for a capture without Kafka: what was there instead."""
-    if reading.options.quiet:
-        return
-    counts: dict[str, int] = {}
-    for problem in others:
-        details = problem.details or {}
-        name = "an unknown protocol" if details.get("protocol") == "unknown" else str(details.get("protocol"))
-        counts[name] = counts.get(name, 0) + int(details.get("connections", 1))
-    found = [f"{count} TCP connection{'s' if count > 1 else ''} with {name}" for name, count in counts.items()]
-    found += [f"{count} packet{'s' if count > 1 else ''} {what}" for what, count in reading.other_packets.items()]
-    where = ", ".join(reading.files[:3]) + (", ..." if len(reading.files) > 3 else "")
-    print(f"kwiresniff: {where}: no Kafka in it; there were {', '.join(found) or 'no packets'}", file=sys.stderr)
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

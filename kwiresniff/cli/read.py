@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import click
 
 from kwiresniff.cli.main import FAILED, INTERRUPTED
-from kwiresniff.cli.messages import tell_no_kafka, tell_problem
+from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, capture_options
 from kwiresniff.cli.reading import Reading
 from kwiresniff.model import Event, Exchange, Problem
@@ -35,14 +35,14 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     CAPTURE is a file, a folder or a glob of pcap or pcapng files, compressed or not, or "-" for standard input.
     """
     reading = Reading(captures, options, _DEPTHS[form])
-    others: list[Problem] = []
+    messages = Messages(reading, elsewhere=form in ("jsonl", "json"))
     interrupted = False
     with ExitStack() as stack:
         write, flush, close = _writer(form, reading, stack)
         try:
             for event in reading.events():
-                if isinstance(event, Problem) and event.code == "not_kafka":
-                    others.append(event)
+                if isinstance(event, Problem):
+                    messages.problem(event)
                 write(event)
                 if flush is not None:
                     flush()
@@ -51,8 +51,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
         close()
     if interrupted:
         return INTERRUPTED
-    if not reading.exchanges:
-        tell_no_kafka(reading, others)
+    messages.end()
     return FAILED if options.strict and reading.problems else 0
 
 
@@ -83,8 +82,6 @@ def _text_writer(form: str, reading: Reading) -> Callable[[Event], None]:
         def line(event: Event) -> None:
             if isinstance(event, Exchange):
                 summary.write(event)
-            elif isinstance(event, Problem):
-                tell_problem(event, reading)
 
         return line
     tree = TreeWriter(out, width, color, options.verbose, files=reading.files)
@@ -97,7 +94,5 @@ def _text_writer(form: str, reading: Reading) -> Callable[[Event], None]:
                 if redactor is not None and walk is not None:
                     redactor.walk(walk)
             tree.write(event, request, response)
-        elif isinstance(event, Problem):
-            tell_problem(event, reading)
 
     return draw

@@ -10,7 +10,7 @@ import click
 
 from kwiresniff.analysis.stats import DIMENSIONS, StatsTable
 from kwiresniff.cli.main import FAILED, INTERRUPTED
-from kwiresniff.cli.messages import tell_no_kafka, tell_problem
+from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, capture_options
 from kwiresniff.cli.reading import Reading
 from kwiresniff.model import Exchange, Problem
@@ -50,7 +50,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, by: tuple[tuple[str
     """
     reading = Reading(captures, options, "errors", topics=any("topic" in names for names in by), screen=False)
     tables = [StatsTable(names, reading.topic_name) for names in by]
-    others: list[Problem] = []
+    messages = Messages(reading)
     interrupted = False
     try:
         for event in reading.events():
@@ -58,17 +58,14 @@ def command(captures: tuple[str, ...], options: ReadOptions, by: tuple[tuple[str
                 for table in tables:
                     table.add(event)
             elif isinstance(event, Problem):
-                if event.code == "not_kafka":
-                    others.append(event)
-                tell_problem(event, reading)
+                messages.problem(event)
     except KeyboardInterrupt:
         interrupted = True
     if reading.shown or form != "table":
         _print(tables, form, options)
     if interrupted:
         return INTERRUPTED
-    if not reading.exchanges:
-        tell_no_kafka(reading, others)
+    messages.end()
     return FAILED if options.strict and reading.problems else 0
 
 
