@@ -114,19 +114,21 @@ def _record_facts(topics: Sequence[Fields], nothing: str) -> Facts:
 
 
 def _find_coordinator(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
-    keys = request.get("coordinator_keys") or [request.get("key", request.get("group_id"))]
+    keys = _first_list(request, ["coordinator_keys"]) or [request.get("key", request.get("group_id"))]
     yield f"{'transaction' if request.get('key_type') == 1 else 'group'} {_some([str(key) for key in keys])}"
-    found = response.get("coordinators") or [response]
+    found = _first_list(response, ["coordinators"]) or [response]
     if isinstance(found[0], dict) and found[0].get("host"):
         yield f"at {found[0]['host']}:{found[0].get('port')}"
 
 
 def _metadata(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
-    asked = request.get("topics")
+    asked = _topics(request)
     if request:
-        yield topics_text(asked, topic_name) if asked else "all topics" if asked is None else "no topics"
-    if response.get("brokers") is not None:
-        yield units.count(len(response["brokers"]), "broker")
+        yield (
+            topics_text(asked, topic_name) if asked else "all topics" if request.get("topics") is None else "no topics"
+        )
+    if brokers := _first_list(response, ["brokers"]):
+        yield units.count(len(brokers), "broker")
 
 
 def _init_producer_id(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
@@ -139,8 +141,8 @@ def _init_producer_id(request: Fields, response: Fields, topic_name: TopicNames 
 def _api_versions(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
     if request.get("client_software_name"):
         yield f"{request['client_software_name']} {request.get('client_software_version', '')}"
-    if response.get("api_keys"):
-        yield units.count(len(response["api_keys"]), "API")
+    if api_keys := _first_list(response, ["api_keys"]):
+        yield units.count(len(api_keys), "API")
 
 
 _SPECIAL: Final[dict[str, Callable[[Fields, Fields, TopicNames | None], Facts]]] = {

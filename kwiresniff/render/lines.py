@@ -108,15 +108,15 @@ def _break(chunk: Chunk, width: int, room: int) -> Iterator[Chunk]:
     """A chunk over several lines, of which the first has only ``room`` columns."""
     line: Chunk = []
     # In pieces, so that a value of megabytes is not copied once per line.
-    pieces = [(kind, text[at : at + _PIECE]) for kind, text in chunk for at in range(0, len(text), _PIECE)]
-    for kind, text in pieces:
+    pieces = [(kind, text[at : at + _PIECE], at) for kind, text in chunk for at in range(0, len(text), _PIECE)]
+    for kind, text, at in pieces:
         while cells(text) > room:
             front, rest = split(text, room)
             cut = len(front) if rest[:1] == " " else front.rfind(" ") + 1
             # Break after a word, unless that would leave most of the line empty.
             if cut and (width - room + cut) * 3 > width:
                 front, rest = text[:cut], text[cut:]
-            elif not cut and (width - room) * 3 > width:
+            elif not cut and not at and (width - room) * 3 > width:
                 front, rest = "", text
             line.append((kind, front))
             yield _stripped(line)

@@ -1,8 +1,9 @@
 """From the nodes of an annotated message to the rows of a tree.
 
-What is dense and what gets a row of its own is decided here; how a row is drawn is not. At verbosity 0 an element of an
-array of structures is one row that holds all its plain fields, labelled by its path (``partitions[2]``), and only what
-has children of its own goes below. From ``-v`` on every field has its own row, because it has its own offset.
+What is dense and what gets a row of its own is decided here; how a row is drawn is not. At verbosity 0 an element of
+an array of structures is one row that holds all its plain fields, labelled by its path (``partitions[2]``), first what
+identifies it and what is wrong with it; only what has children of its own goes below. From ``-v`` on every field has
+its own row, in wire order, because it has its own offset.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from . import units
 from .lines import Chunk
 from .records import record_rows
 from .row import Row, name_column
-from .values import Style, is_absent, is_container, is_plain, label, leaf, problem_spans, scalars, selection
+from .values import Style, is_absent, is_container, is_error, is_plain, label, leaf, problem_spans, scalars, selection
 
 #: Elements of an array of structures shown at verbosity 0: what fits on a screen beside the rest.
 ELEMENTS_SHOWN = 12
@@ -86,18 +87,22 @@ def _struct_row(element: Node, name: str, style: Style, depth: int) -> Row:
     if style.verbosity:
         ident = [leaf(child, style, ident=True) for child in element.children if _identifies(child)][:2]
         return Row([head, *ident], struct_rows(element.children, style, depth + 1), element)
-    chunks = [head]
     children: list[Row] = []
+    names: list[Chunk] = []
+    errors: list[Chunk] = []
+    rest: list[Chunk] = []
     for child in element.children:
         if is_absent(child):
             continue
         if not is_plain(child):
             children += field_rows(child, style, depth + 1)
         elif is_container(child):
-            chunks.append(scalars(child, style))
+            rest.append(scalars(child, style))
+        elif _identifies(child):
+            names.append(leaf(child, style, ident=True))
         else:
-            chunks.append(leaf(child, style, ident=child.name in IDENTIFYING))
-    return Row(chunks, children, element)
+            (errors if is_error(child) else rest).append(leaf(child, style))
+    return Row([head, *names, *errors, *rest], children, element)
 
 
 def _identifies(node: Node) -> bool:

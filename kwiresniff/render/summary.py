@@ -47,9 +47,9 @@ def columns(width: int | None, time: TimeStyle = "absolute") -> list[tuple[str, 
     clock = 12 if time == "relative" or (width is not None and width < 100) else 15
     if width is None:
         clock = 27 if time == "absolute" else 12
-    out = [("time", clock), ("mark", 1), ("api", 23 if width is not None and width < 120 else 26), ("latency", 8)]
+    out = [("time", clock), ("mark", 1), ("api", 23 if width is not None and width < 180 else 28), ("latency", 8)]
     if width is None or width >= 100:
-        out += [("request", 8), ("response", 8)]
+        out += [("request", 7), ("response", 8)]
     if width is None or width >= 150:
         out += [("address", 31), ("client", 14)]
     else:
@@ -110,7 +110,7 @@ class SummaryWriter:
             pad_left(fit(titles[name], width), width) if name in _RIGHT else pad(fit(titles[name], width), width)
             for name, width in self._columns
         ]
-        return self._paint.text("title", " ".join(words).rstrip())
+        return self._paint.text("heading", " ".join(words).rstrip())
 
     def _line(self, exchange: Exchange, started_ns: int) -> str:
         glyphs = self._paint.glyphs

@@ -7,6 +7,7 @@ rich ``Text`` made of escaped characters, never markup.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kwiresniff.model import LatencySummary, StatRow
@@ -20,31 +21,46 @@ from .paint import ASCII, STYLES, UNICODE, Glyphs
 if TYPE_CHECKING:
     from rich.table import Table
 
-#: Columns beside the keys: title, width, and rank; the highest rank is left out first, 0 never.
-_COLUMNS: Final = (
-    ("count", 9, 0),
-    ("errors", 6, 1),
-    ("lost", 5, 3),
-    ("request", 8, 7),
-    ("response", 8, 8),
-    ("p50", 8, 0),
-    ("p90", 8, 9),
-    ("p95", 8, 5),
-    ("p99", 8, 2),
-    ("max", 8, 1),
-    ("histogram", 14, 4),
-)
+#: Columns beside the keys and how dear they are: the highest rank is left out first, 0 never.
+_RANKS: Final = {
+    "count": 0,
+    "errors": 1,
+    "unanswered": 4,
+    "request": 7,
+    "response": 8,
+    "p50": 0,
+    "p90": 9,
+    "p95": 5,
+    "p99": 2,
+    "max": 1,
+    "histogram": 3,
+}
 _LATENCIES: Final = ("p50", "p90", "p95", "p99", "max")
+
+#: Styles of cells that differ from their row's.
+_KINDS: Final = {"errors": "bad", "unanswered": "warn", "request": "dim", "response": "dim"}
 
 #: Spaces between two columns.
 _GAP: Final = 2
 
-#: A key is not squeezed below this before columns are left out, and never below the second.
+#: Bars of a histogram.
+_BARS: Final = 12
+
+#: Columns are left out rather than squeezing a key below the first, and keys are cut no shorter than the second.
 _KEY_WANTED: Final = 22
 _KEY_LEAST: Final = 8
 
 #: What stands before the reason of a wait, under the row it belongs to.
 _WAIT_MARK: Final = "  ~ "
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line of the table in words: what each key column and each other column holds, and its style."""
+
+    keys: tuple[str, ...]
+    cells: dict[str, str]
+    kind: str = "value"
 
 
 def stats_table(
@@ -55,32 +71,24 @@ def stats_table(
 
     glyphs = UNICODE if unicode else ASCII
     style = STYLES if color else dict.fromkeys(STYLES, "")
-    keys = [[escape(part) or '""' for part in row.key] for row in rows]
-    key_widths, shown = _layout(by, keys, rows, width)
-    summaries = [summary for row in rows for summary in _summaries(row)]
-    scale = latency_range([summary.buckets for summary in summaries])
+    scale = latency_range([summary.buckets for row in rows for summary in _summaries(row)])
+    lines = [line for row in rows for line in _row_lines(row, glyphs, scale)]
+    if len(rows) > 1 and "topic" not in by:
+        # An exchange about two topics is in two rows: the sum would be wrong.
+        lines.append(_Line(("total", *[""] * (len(by) - 1)), _totals(rows), "ident"))
+    shown, key_widths = _layout(by, lines, width)
     table = _table()
     for title, room in zip(by, key_widths, strict=True):
         table.add_column(title, width=room, no_wrap=True)
     for title in shown:
         table.add_column(title, justify="left" if title == "histogram" else "right", no_wrap=True)
-
-    def add(names: list[Text], counts: dict[str, str], latency: LatencySummary | None, kind: str) -> None:
-        cell = {**counts, **_latency_cells(latency, glyphs, scale)}
-        kinds = {"errors": "bad", "lost": "warn", "request": "dim", "response": "dim"}
-        texts = [Text(cell.get(title, ""), style[kinds.get(title, kind)]) for title in shown]
-        table.add_row(*names, *texts)
-
-    for row, key in zip(rows, keys, strict=True):
-        names = [Text(fit(part, room, glyphs.ellipsis)) for part, room in zip(key, key_widths, strict=True)]
-        add(names, _count_cells(row), row.latency, "value")
-        for reason, summary in row.waiting:
-            mark = Text(fit(f"{_WAIT_MARK}{escape(reason)}", key_widths[0], glyphs.ellipsis), style["wait"])
-            blank = [Text("") for _ in key_widths[1:]]
-            add([mark, *blank], {"count": f"{summary.count:,}"}, summary, "wait")
-    if len(rows) > 1:
-        table.add_section()
-        add([Text("total", style["ident"]), *[Text("") for _ in key_widths[1:]]], _totals(rows), None, "ident")
+    for line in lines:
+        if line.kind == "ident":
+            table.add_section()
+        fitting = [fit(key, room, glyphs.ellipsis) for key, room in zip(line.keys, key_widths, strict=True)]
+        keys = [Text(key, style[line.kind]) for key in fitting]
+        others = [Text(line.cells.get(title, ""), style[_KINDS.get(title, line.kind)]) for title in shown]
+        table.add_row(*keys, *others)
     table.caption = Text(_caption(rows, shown, glyphs, scale), style["dim"])
     return table
 
@@ -89,25 +97,35 @@ def _summaries(row: StatRow) -> list[LatencySummary]:
     return [*([row.latency] if row.latency else []), *[summary for _, summary in row.waiting]]
 
 
+def _row_lines(row: StatRow, glyphs: Glyphs, scale: tuple[int, ...]) -> list[_Line]:
+    """The row itself, then one line for every reason the broker had to wait."""
+    keys = tuple([escape(part) or '""' for part in row.key])
+    lines = [_Line(keys, {**_count_cells(row), **_latency_cells(row.latency, glyphs, scale)})]
+    for reason, summary in row.waiting:
+        waits = (f"{_WAIT_MARK}{escape(reason)}", *[""] * (len(keys) - 1))
+        found = {"count": f"{summary.count:,}", **_latency_cells(summary, glyphs, scale)}
+        lines.append(_Line(waits, found, "wait"))
+    return lines
+
+
 def _count_cells(row: StatRow) -> dict[str, str]:
     return {
         "count": f"{row.count:,}",
         "errors": f"{row.errors:,}" if row.errors else "",
-        "lost": f"{row.unanswered:,}" if row.unanswered else "",
+        "unanswered": f"{row.unanswered:,}" if row.unanswered else "",
         "request": units.size(row.request_bytes),
         "response": units.size(row.response_bytes),
     }
 
 
 def _totals(rows: Sequence[StatRow]) -> dict[str, str]:
-    count, errors, lost, request, response = (
-        sum(column)
-        for column in zip(
-            *[(row.count, row.errors, row.unanswered, row.request_bytes, row.response_bytes) for row in rows],
-            strict=True,
-        )
-    )
-    return _count_cells(StatRow((), (), count, errors, lost, request, response, None))
+    """Everything that can be added up; percentiles cannot."""
+    count = sum([row.count for row in rows])
+    errors = sum([row.errors for row in rows])
+    unanswered = sum([row.unanswered for row in rows])
+    request = sum([row.request_bytes for row in rows])
+    response = sum([row.response_bytes for row in rows])
+    return _count_cells(StatRow((), (), count, errors, unanswered, request, response, None))
 
 
 def _latency_cells(latency: LatencySummary | None, glyphs: Glyphs, scale: tuple[int, ...]) -> dict[str, str]:
@@ -115,43 +133,39 @@ def _latency_cells(latency: LatencySummary | None, glyphs: Glyphs, scale: tuple[
         return {}
     values = (latency.p50_ns, latency.p90_ns, latency.p95_ns, latency.p99_ns, latency.max_ns)
     cell = {title: units.duration(value, micro=glyphs.micro) for title, value in zip(_LATENCIES, values, strict=True)}
-    cell["histogram"] = sparkline(latency.buckets, scale, 14, glyphs.bars)
+    cell["histogram"] = sparkline(latency.buckets, scale, _BARS, glyphs.bars)
     return cell
 
 
-def _layout(
-    by: Sequence[str], keys: Sequence[Sequence[str]], rows: Sequence[StatRow], width: int
-) -> tuple[list[int], list[str]]:
-    """The width of every key column, and the titles of the other columns that fit."""
-    widths = [max([len(title), 5, *[cells(key[at]) for key in keys]]) for at, title in enumerate(by)]
-    waits = [cells(reason) + len(_WAIT_MARK) for row in rows for reason, _ in row.waiting]
-    widths[0] = max([widths[0], *waits])
-    # A column in which no row has anything to say is not worth its place.
-    empty = {"errors"} if not any(row.errors for row in rows) else set()
-    empty |= {"lost"} if not any(row.unanswered for row in rows) else set()
-    columns = [column for column in _COLUMNS if column[0] not in empty]
+def _layout(by: Sequence[str], lines: Sequence[_Line], width: int) -> tuple[list[str], list[int]]:
+    """The titles of the columns that fit, and the widths of the key columns."""
+    keys = [max([len(title), *[cells(line.keys[at]) for line in lines]]) for at, title in enumerate(by)]
+    # A column in which no line has anything to say is not worth its place.
+    said = {title for line in lines for title, text in line.cells.items() if text}
+    columns = {
+        title: max([len(title), *[len(line.cells.get(title, "")) for line in lines]])
+        for title, rank in _RANKS.items()
+        if rank == 0 or title in said
+    }
     while True:
-        room = width - sum([size + _GAP for _, size, _ in columns]) - _GAP * (len(by) - 1)
-        rank = max([rank for _, _, rank in columns])
-        if rank == 0 or room >= sum([min(size, _KEY_WANTED) for size in widths]):
+        room = width - sum(columns.values()) - _GAP * (len(columns) + len(by) - 1)
+        last = max(columns, key=lambda title: _RANKS[title])
+        if _RANKS[last] == 0 or room >= sum([min(key, _KEY_WANTED) for key in keys]):
             break
-        columns.remove(next(column for column in columns if column[2] == rank))
-    while sum(widths) > room and max(widths) > _KEY_LEAST:
+        del columns[last]
+    while sum(keys) > room and max(keys) > _KEY_LEAST:
         # The widest key gives way first, so that short ones stay whole.
-        widths[widths.index(max(widths))] -= 1
-    return widths, [title for title, _, _ in columns]
+        keys[keys.index(max(keys))] -= 1
+    return list(columns), keys
 
 
 def _caption(rows: Sequence[StatRow], shown: Sequence[str], glyphs: Glyphs, scale: tuple[int, ...]) -> str:
-    lines = ["Latency: last byte of the request to first byte of the response, at the capture point."]
+    lines = ["Latency at the capture point: request's last byte to response's first byte."]
     if any(row.waiting for row in rows):
-        lines.append("~ The broker held the answer back on purpose; counted in the row above, timed apart.")
-    if "lost" in shown:
-        lines.append("Lost: requests that should have been answered and were not.")
+        lines.append("~ held back by the broker on purpose: counted above, timed apart.")
     if scale and "histogram" in shown:
-        low = units.duration(scale[0] // 2, micro=glyphs.micro)
-        high = units.duration(scale[-1], micro=glyphs.micro)
-        lines.append(f"Histogram: {low} to {high}, logarithmic, one scale for all rows.")
+        top = units.duration(scale[-1], micro=glyphs.micro)
+        lines.append(f"histogram: up to {top}, logarithmic, one scale for all rows.")
     return "\n".join(lines)
 
 
@@ -197,10 +211,11 @@ def _table() -> Table:
     return Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
-        padding=(0, _GAP, 0, 0),
+        # The box puts one space between columns itself.
+        padding=(0, _GAP - 1, 0, 0),
         show_edge=False,
-        collapse_padding=True,
         header_style="bold",
+        border_style="dim",
         caption_justify="left",
         caption_style="",
     )

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwiresniff.model import Connection, Exchange, Message
+from kwiresniff.render.facts import facts
+
+BATCH = {"records_count": 12, "size_bytes": 3_482, "compression": "zstd"}
+
+
+def about(api: str, request: dict[str, Any] | None, response: dict[str, Any] | None = None) -> str:
+    def message(body: dict[str, Any] | None) -> Message:
+        made = Message(1, 0, 1, 0, 10, None)
+        made.body = body
+        return made
+
+    exchange = Exchange(Connection(1, "a:1", "b:2"), 0, 0, 0, None, message(request), message(response))
+    exchange.api = api
+    return " ".join(facts(exchange))
+
+
+@pytest.mark.parametrize(
+    ("api", "request_body", "response_body", "text"),
+    [
+        (
+            "Produce",
+            {"acks": -1, "topic_data": [{"name": "orders", "partition_data": [{"index": 0, "records": [BATCH]}]}]},
+            None,
+            "orders-0 12 records 3.40 KB zstd",
+        ),
+        (
+            "Produce",
+            {"acks": 0, "topic_data": [{"name": "a", "partition_data": [{"index": 1, "records": {"size_bytes": 99}}]}]},
+            None,
+            "a-1 1 record 99 B acks 0",
+        ),
+        ("Fetch", {"topics": []}, {"responses": [], "session_id": 9}, "session 9 nothing new"),
+        ("Metadata", {"topics": None}, {"brokers": [{}, {}, {}]}, "all topics 3 brokers"),
+        ("Metadata", {"topics": []}, {}, "no topics"),
+        ("Metadata", {"topics": ["a", "b"]}, {}, "a b"),
+        (
+            "FindCoordinator",
+            {"key": "g1", "key_type": 0},
+            {"host": "kafka-1", "port": 9092},
+            "group g1 at kafka-1:9092",
+        ),
+        ("FindCoordinator", {"coordinator_keys": ["t1"], "key_type": 1}, {"coordinators": []}, "transaction t1"),
+        (
+            "InitProducerId",
+            {"transactional_id": "t"},
+            {"producer_id": 5, "producer_epoch": 1},
+            "transaction t producer 5 epoch 1",
+        ),
+        (
+            "ApiVersions",
+            {"client_software_name": "java", "client_software_version": "4.0"},
+            {"api_keys": [1]},
+            "java 4.0 1 API",
+        ),
+        ("SaslHandshake", {"mechanism": "PLAIN"}, {}, "mechanism PLAIN"),
+        (
+            "JoinGroup",
+            {"group_id": "g", "member_id": ""},
+            {"member_id": "client-0d1c9e2c-5a0a-4a2b-9a53-8f3f1f4c9b11", "generation_id": 5},
+            "group g member …8f3f1f4c9b11 generation 5",
+        ),
+        (
+            "OffsetCommit",
+            {"group_id": "g", "topics": [{"name": "a", "partitions": [{"partition_index": at} for at in range(9)]}]},
+            {},
+            "group g a-0,1,2,+6",
+        ),
+        ("OffsetFetch", {"group_id": "g", "topics": [{"name": "a", "partition_indexes": [0, 1]}]}, {}, "group g a-0,1"),
+        ("CreateTopics", {"topics": [{"name": name} for name in "abcdef"]}, {}, "a b c +3 topics"),
+        ("Heartbeat", {}, {}, ""),
+    ],
+)
+def test_an_exchange_is_told_in_a_few_words(
+    api: str, request_body: dict[str, Any], response_body: dict[str, Any] | None, text: str
+) -> None:
+    assert about(api, request_body, response_body) == text
+
+
+def test_without_bodies_there_is_nothing_to_tell() -> None:
+    assert about("Produce", None, None) == ""
+
+
+@pytest.mark.parametrize("odd", [None, 7, "x", b"x", [], {}, [None], [[]], [{}], [7]])
+@pytest.mark.parametrize("api", ["Produce", "Fetch", "Metadata", "FindCoordinator", "ApiVersions", "OffsetCommit"])
+def test_a_body_of_another_shape_is_no_reason_to_fail(api: str, odd: object) -> None:
+    names = ("topics", "topic_data", "responses", "coordinator_keys", "coordinators", "group_id", "member_id")
+    assert isinstance(about(api, dict.fromkeys(names, odd), dict.fromkeys(names, odd)), str)
