@@ -45,7 +45,10 @@ def bad_mark(mark: int, path: str) -> DecodeError:
     return DecodeError(f"{path} starts with {mark} instead of 1 or -1", code="bad_struct_mark", path=path)
 
 
-def bad_tag_size(path: str, size: int, used: int) -> DecodeError:
+def bad_tag_size(path: str, size: int, used: int, remaining: int) -> DecodeError:
+    """A tagged field that does not take the bytes it says; when the frame ends first, that is what is wrong."""
+    if remaining < 0:
+        return truncated(path, -remaining)
     return DecodeError(f"the tagged field {path} says {size} bytes but takes {used}", code="bad_tag_size", path=path)
 
 

@@ -158,7 +158,7 @@ class ReaderSource(Source):
                 for field in tagged(fields):
                     with self.block(f"{word} {tag} == {int(field.tag or 0)}:"):
                         known(field, joined(path, field))
-                        line = f"bad_tag_size({joined(path, field)!r}, {size}, p - {stop} + {size})"
+                        line = f"bad_tag_size({joined(path, field)!r}, {size}, p - {stop} + {size}, end - p)"
                         self.line(f"if p != {stop}: raise {line}")
                     word = "elif"
                 with self.block("else:"):

@@ -271,7 +271,7 @@ class _Walker:
         child = self.field(node, field, field.name, inner)
         child.tag, child.offset, child.length = field.tag, at, self.position - at
         if self.position - start != size:
-            error = failures.bad_tag_size(inner, size, self.position - start)
+            error = failures.bad_tag_size(inner, size, self.position - start, self.end - self.position)
             error.offset, child.problem = at, str(error)
             raise error
         return child
