@@ -54,7 +54,7 @@ def test_a_reused_correlation_id_gets_the_older_answer_first() -> None:
     wire = Wire().open().up(heartbeat(0), heartbeat(0)).down(heartbeat_response(0), heartbeat_response(0, 27))
     first, second = exchanges(events(wire))
     assert first.errors == []
-    assert second.errors == [("error_code", 27, "REBALANCE_IN_PROGRESS", True)]
+    assert second.errors == [("error_code", 27, "REBALANCE_IN_PROGRESS", False)]
     assert second.outcome == "error"
     assert first.request is not None and second.request is not None
     assert first.request.first_packet == second.request.first_packet
