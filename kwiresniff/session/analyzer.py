@@ -161,25 +161,11 @@ class Analyzer:
         """A new connection of which ``flow`` is one direction."""
         if len(self._halves) >= 2 * MAX_CONNECTIONS:
             self._end_idle()
-        one = Half(flow, self._no_frame, self._no_loss, self._no_footing, self._keep_request)
-        other = Half(reverse(flow), self._no_frame, self._no_loss, self._no_footing, self._keep_request)
-        link = Link(self, one, other, ns)
-        for half in (one, other):
-            half.locate = link.locate
-            half.lost = link.lost
+        link = Link(self, flow, reverse(flow), self._keep_request, ns)
+        for half in (link.client, link.broker):
             self._halves[half.flow] = half
             self._opening.pop(half.flow, None)
-        return one
-
-    @staticmethod
-    def _no_frame(*_: object) -> None:
-        raise AssertionError("a frame before the roles are known")
-
-    _no_loss = _no_frame
-
-    @staticmethod
-    def _no_footing(_: Half) -> int:
-        return -1
+        return link.client
 
     def _unusual(
         self,

@@ -49,10 +49,11 @@ class Link:
         "opened_by_syn", "pending", "protocol", "sasl", "skipped_before", "syn_ns",
     )  # fmt: skip
 
-    def __init__(self, analyzer: Analyzer, one: Half, other: Half, ns: int) -> None:
+    def __init__(self, analyzer: Analyzer, flow: bytes, other_flow: bytes, keep: int, ns: int) -> None:
         self.analyzer = analyzer
-        self.client = one  # a guess until ``connection`` is there
-        self.broker = other
+        # Which of them is the client is a guess until ``connection`` is there; so are their frame callbacks.
+        self.client = one = Half(flow, self.request, self.lost, self.locate, keep)
+        self.broker = other = Half(other_flow, self.response, self.lost, self.locate, keep)
         self.connection: Connection | None = None
         self.pending = Pending()
         self.first_correlation_id: int | None = None
