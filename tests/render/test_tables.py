@@ -102,7 +102,7 @@ def test_the_table_fits_the_width(width: int) -> None:
 
 def test_a_narrow_table_keeps_count_and_the_tail() -> None:
     head = shown(stats_table(ROWS, by=["api"], width=80), 80).splitlines()[0]
-    assert head.split() == ["api", "count", "errors", "p50", "p99", "max"]
+    assert head.split() == ["api", "count", "errors", "p50", "p99", "max", "histogram"]
 
 
 def test_the_total_sums_what_can_be_summed() -> None:
