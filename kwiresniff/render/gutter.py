@@ -59,15 +59,11 @@ class Gutter:
     def _own_bytes(self, node: Node) -> bytes:
         if node.derived or self._frame is None:
             return b""
-        end = node.offset + node.length
-        if is_plain(node):
-            return self._frame[node.offset : end]
-        for child in node.children:
-            if not child.derived and node.offset <= child.offset < end:
-                end = child.offset
-                break
-        else:
-            if node.children and node.children[0].derived:
-                # The compressed records themselves: their hex would tell nobody anything.
-                return b""
-        return self._frame[node.offset : end]
+        stop = node.offset + node.length
+        if any(child.derived for child in node.children) and (is_plain(node) or node.children[0].derived):
+            # Compressed records, whose hex would tell nobody anything; or what was withheld, whose hex would tell all.
+            return b""
+        if not is_plain(node):
+            own = [child.offset for child in node.children if not child.derived and child.offset >= node.offset]
+            stop = min(own, default=node.offset)
+        return self._frame[node.offset : stop]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
-from kwiresniff.model import Exchange, Message, Problem, Walk, file_index, packet_number
+from kwiresniff.model import Exchange, Message, Node, Problem, Walk, file_index, packet_number
 
 from . import units
 from .escape import escape
@@ -21,7 +21,7 @@ from .problems import problem_chunk
 from .row import Row
 from .rows import struct_rows
 from .terminal import glyphs_for, printable
-from .values import VALUE_LIMIT, Style, scalar
+from .values import VALUE_LIMIT, Style, is_wrong, scalar
 
 #: Problems of one message listed below it at verbosity 0; the first ones explain the rest.
 PROBLEMS_SHOWN = 8
@@ -85,13 +85,12 @@ class TreeWriter:
         row = Row(head)
         if walk is None:
             return row
-        nodes = walk.root.children
+        header, body = _parts(walk)
         if self._verbosity:
             row.chunks.insert(2, [("dim", f"header version {message.header_version}")])
-            header = [node for node in nodes if node.offset < message.body_offset]
-            if header:
-                row.children.append(Row([[("key", "header")]], struct_rows(header, self._style)))
-        row.children += struct_rows([node for node in nodes if node.offset >= message.body_offset], self._style)
+        if header is not None and (self._verbosity or is_wrong(header)):
+            row.children.append(Row([[("key", "header")]], struct_rows(header.children, self._style)))
+        row.children += struct_rows(body.children, self._style)
         if walk.problems:
             told = _problem_texts(walk)
             row.children += self._problems([problem for problem in walk.problems if problem.message not in told])
@@ -152,6 +151,15 @@ class TreeWriter:
             lines.append(paint.text("dim", margin + lead) + paint.spans(text))
             lead = hang
         lines += [paint.text("dim", (margin + hang).rstrip()) for margin in margins]
+
+
+def _parts(walk: Walk) -> tuple[Node | None, Node]:
+    """The header and the body of a message; a walk of a body alone has no header."""
+    parts = {child.name: child for child in walk.root.children if child.type == "STRUCT"}
+    if "header" not in parts:
+        return None, walk.root
+    # Without a body nobody knew how to read what follows the header.
+    return parts["header"], parts.get("body", Node("body", "STRUCT", walk.end, 0))
 
 
 def _why_missing(exchange: Exchange, which: str) -> str:

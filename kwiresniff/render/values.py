@@ -91,8 +91,9 @@ def scalar(value: Any, style: Style, *, quote: bool = True) -> Span:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return "value", bytes_value(bytes(value), style, quote=quote)
     if isinstance(value, dict):
-        # A record set that nobody looked into, or what a plugin made of a value.
-        return "value", text_value(", ".join([f"{name} {item}" for name, item in value.items()]), style, quote=False)
+        # What stands in the place of a value that is not shown: withheld, redacted, not looked into.
+        words = [name if item is True else f"{name} {item}" for name, item in value.items()]
+        return "dim", f"({text_value(', '.join(words), style, quote=False)})"
     return ("dim" if value == 0 else "value"), str(value)
 
 

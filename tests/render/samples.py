@@ -97,7 +97,7 @@ def message(wire: Wire, body_offset: int, packet: int, at_ns: int, version: int,
     made.body_offset = body_offset
     made.version = version
     made.header_version = header_version
-    made.body = {child.name: plain(child) for child in wire.root.children if child.offset >= body_offset}
+    made.body = plain(wire.root.children[1])
     return made
 
 
@@ -131,19 +131,23 @@ def exchange(
     request = response = request_walk = response_walk = None
     if write_request is not None:
         wire = Wire()
-        wire.int16("request_api_key", api_key, api)
-        wire.int16("request_api_version", version)
-        wire.int32("correlation_id", correlation_id)
-        wire.string("client_id", client_id)
+        with wire.inside("header"):
+            wire.int16("request_api_key", api_key, api)
+            wire.int16("request_api_version", version)
+            wire.int32("correlation_id", correlation_id)
+            wire.string("client_id", client_id)
         body_offset = len(wire.frame)
-        write_request(wire)
+        with wire.inside("body"):
+            write_request(wire)
         request = message(wire, body_offset, packet, at_ns, version, 1)
         request_walk = Walk(wire.root, len(wire.frame))
     if write_response is not None:
         wire = Wire()
-        wire.int32("correlation_id", correlation_id)
+        with wire.inside("header"):
+            wire.int32("correlation_id", correlation_id)
         body_offset = len(wire.frame)
-        write_response(wire)
+        with wire.inside("body"):
+            write_response(wire)
         response = message(wire, body_offset, packet + 2, at_ns + int(latency_ms * MS), version, 0)
         response_walk = Walk(wire.root, len(wire.frame))
     made = Exchange(on or connection(), api_key, version, correlation_id, client_id, request, response)

@@ -25,6 +25,16 @@ def test_decompressed_data_has_an_offset_of_its_own_and_no_bytes() -> None:
     assert next(Gutter(2, FRAME, 8).lines(Node("x", "INT8", 3, 1, 1, derived=True))).split() == ["+3"]
 
 
+def test_what_was_withheld_is_not_shown_by_the_structure_around_it() -> None:
+    secret = Node("auth_bytes", "BYTES", 8, 12, {"withheld": True}, derived=True)
+    whole = Node("body", "STRUCT", 4, 16, children=[secret])
+    array = Node("secrets", "ARRAY", 4, 16, children=[secret])
+    record = Node("[0]", "RECORD", 4, 16, children=[Node("offset", "VARINT", 6, 1, 0), secret])
+    gutter = Gutter(2, FRAME, 8)
+    assert [next(gutter.lines(node)).split() for node in (secret, whole, array)] == [["+8"], ["4"], ["4"]]
+    assert next(gutter.lines(record)).split() == ["4", "04", "05"]
+
+
 def test_a_field_of_a_megabyte_is_cut_with_a_told_count() -> None:
     lines = list(Gutter(2, bytes(1_000_000), 16).lines(Node("x", "BYTES", 0, 1_000_000, b"")))
     assert len(lines) == HEX_LIMIT // 16 + 1

@@ -117,7 +117,7 @@ def test_endless_nesting_ends() -> None:
     node = Node("leaf", "INT8", 0, 1, 1)
     for depth in range(900):
         node = Node(f"level{depth}", "STRUCT", 40, 1, children=[node])
-    request.root.children.append(node)
+    request.root.children[1].children.append(node)
     assert "nested too deeply" in rendered([(made, request, response)], None)
 
 

@@ -32,7 +32,7 @@ def plain(chunk: list[tuple[str, str]]) -> str:
         (b"\0\0\0\0\x07abcdef", "\\x00\\x00\\x00\\x00\\x07abcdef"),
         ("a\x1bb", "a\\x1bb"),
         (b"a\x1b[2Jbcdefgh", "a\\x1b[2Jbcdefgh"),
-        ({"size_bytes": 12}, "size_bytes 12"),
+        ({"withheld": True, "size_bytes": 12}, "(withheld, size_bytes 12)"),
         ("NaN", "NaN"),
         (1.5, "1.5"),
     ],
