@@ -20,10 +20,12 @@ from kwiresniff.schema.definition import (
 )
 
 Shapes = tuple[Shape, ...]
-#: Where a field stands, by names from the outside in, and its newer name.
-Renames = dict[tuple[str, ...], str]
-#: Where a field stands and its older names.
-Aliases = dict[tuple[str, ...], set[str]]
+#: Where a field stands, by names from the outside in.
+Path = tuple[str, ...]
+#: The newer name of a field that stands, in older names, there.
+Renames = dict[Path, str]
+#: The older names of a field that stands, in newer names, there.
+Aliases = dict[Path, set[str]]
 
 
 def merge(releases: Sequence[Message]) -> Message:
@@ -42,12 +44,10 @@ def merge(releases: Sequence[Message]) -> Message:
         renames: Renames = {}
         for version, (_, shapes) in of_release.items():
             if version in found:
-                _find_renames(shapes, found[version][1], (), renames)
+                _find_renames(shapes, found[version][1], (), (), renames, aliases)
         for version, (is_flexible, shapes) in of_release.items():
             if version not in found:
                 found[version] = is_flexible, _rename(shapes, (), renames)
-        for path, name in renames.items():
-            aliases.setdefault((*path[:-1], name), set()).add(path[-1])
     versions = _range(found, newest.title)
     flexible = _range([version for version, (is_flexible, _) in found.items() if is_flexible], newest.title)
     listeners = next((release.listeners for release in reversed(releases) if release.listeners), ())
@@ -71,15 +71,19 @@ def _range(versions: Iterable[int], title: str) -> Versions:
     return Versions(ordered[0], ordered[-1])
 
 
-def _find_renames(old: Shapes, new: Shapes, path: tuple[str, ...], renames: Renames) -> None:
-    """Add the fields that are the same on the wire but have another name now."""
+def _find_renames(old: Shapes, new: Shapes, before: Path, after: Path, renames: Renames, aliases: Aliases) -> None:
+    """Add the fields that are the same on the wire but have another name now.
+
+    ``before`` and ``after`` say where the structure stands, in the old and in the new names.
+    """
     if [_wire(shape) for shape in old] != [_wire(shape) for shape in new]:
         return
-    for before, after in zip(old, new, strict=True):
-        here = (*path, before.name)
-        if before.name != after.name:
-            renames[here] = after.name
-        _find_renames(before.fields, after.fields, here, renames)
+    for was, now in zip(old, new, strict=True):
+        old_place, new_place = (*before, was.name), (*after, now.name)
+        if was.name != now.name:
+            renames[old_place] = now.name
+            aliases.setdefault(new_place, set()).add(was.name)
+        _find_renames(was.fields, now.fields, old_place, new_place, renames, aliases)
 
 
 def _same_wire(some: Shapes, others: Shapes) -> bool:
@@ -91,10 +95,11 @@ def _same_wire(some: Shapes, others: Shapes) -> bool:
 
 
 def _wire(shape: Shape) -> tuple[object, ...]:
-    return shape.type, shape.array, shape.tag
+    # RECORDS were BYTES in the definitions of 2.2 to 2.7; on the wire they are the same.
+    return "bytes" if shape.type == "records" else shape.type, shape.array, shape.tag
 
 
-def _rename(shapes: Shapes, path: tuple[str, ...], renames: Renames) -> Shapes:
+def _rename(shapes: Shapes, path: Path, renames: Renames) -> Shapes:
     if not renames:
         return shapes
     renamed = []
@@ -117,7 +122,7 @@ def _fold(
     by_version: Mapping[int, Shapes],
     flexible: Versions,
     aliases: Aliases,
-    path: tuple[str, ...],
+    path: Path,
     top: int,
 ) -> tuple[Field, ...]:
     rows: list[tuple[tuple[object, ...], dict[int, Shape]]] = []
@@ -162,7 +167,7 @@ def _field(
     row: dict[int, Shape],
     flexible: Versions,
     aliases: Aliases,
-    path: tuple[str, ...],
+    path: Path,
     top: int,
 ) -> Field:
     shape = row[max(row)]

@@ -1,0 +1,115 @@
+"""Our definitions against a release of Kafka: every message, version by version, field by field.
+
+Only what the release has is compared, so versions it dropped and APIs it does not know yet are no difference. Names
+that a field or an API had in that release and that our definitions list as older names are none either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kwiresniff.errors import SchemaError
+from kwiresniff.schema.apis import DATA_FILES, api_by_key, api_by_name
+from kwiresniff.schema.definition import Field, Message, Shape
+from kwiresniff.schema.index import fold_name
+from kwiresniff.schema.registry import definitions
+
+#: Versions that a later release changed without giving them a new number, while they were offered for trial only.
+#: Our definitions have the later shape.
+CHANGED_IN_PLACE: dict[tuple[str, str, int], str] = {
+    ("ConsumerGroupHeartbeat", "request", 0): "3.7 dropped the client assignors of the first trial (KIP-848)",
+    ("ConsumerGroupHeartbeat", "response", 0): "3.7 dropped the client assignors of the first trial (KIP-848)",
+    ("ConsumerGroupDescribe", "response", 0): "3.8 dropped the client assignors of the first trial (KIP-848)",
+    ("ReadShareGroupStateSummary", "response", 0): "4.1 added leader_epoch, while share groups were on trial (KIP-932)",
+}
+
+#: Where a field stands, by names from the outside in.
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What is different, in one line; ``reason`` says why that is as it should be, or is empty."""
+
+    text: str
+    reason: str = ""
+
+
+def differences(messages: Iterable[Message]) -> Iterator[Difference]:
+    """Everything that is different in a release's ``messages``; nothing when all is equal."""
+    for theirs in messages:
+        if not theirs.versions:
+            continue
+        ours = _ours(theirs)
+        if ours is None:
+            yield Difference(f"{theirs.title}: not in our definitions")
+            continue
+        aliases = dict(_aliases(ours.fields, ()))
+        for version in range(theirs.versions.low, theirs.versions.high + 1):
+            reason = CHANGED_IN_PLACE.get((ours.name, ours.kind, version), "")
+            for text in _at_version(ours, theirs, version, aliases):
+                yield Difference(f"{theirs.title} version {version}{text}", reason)
+
+
+def _at_version(ours: Message, theirs: Message, version: int, aliases: dict[Path, tuple[str, ...]]) -> Iterator[str]:
+    if version not in ours.versions:
+        yield ": not in our definitions"
+        return
+    if (version in ours.flexible) != (version in theirs.flexible):
+        yield f": flexible is {version in ours.flexible}, in the release {version in theirs.flexible}"
+    yield from _compare(ours.at(version), theirs.at(version), (), aliases)
+
+
+def _ours(theirs: Message) -> Message | None:
+    if theirs.kind == "header":
+        file = "headers"
+    elif theirs.kind == "data":
+        file = DATA_FILES.get(theirs.name, "")
+    else:
+        api = api_by_key(theirs.api_key)
+        file = api.name if api is not None and _is_named(theirs.name, api.name) else ""
+    if not file:
+        return None
+    name = theirs.name if theirs.kind in ("header", "data") else file
+    return next((ours for ours in definitions(file) if (ours.kind, ours.name) == (theirs.kind, name)), None)
+
+
+def _is_named(name: str, ours: str) -> bool:
+    try:
+        return fold_name(api_by_name(name).name) == fold_name(ours)
+    except SchemaError:
+        return False
+
+
+def _aliases(fields: tuple[Field, ...], path: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    for field in fields:
+        here = (*path, field.name)
+        if field.aliases:
+            yield here, field.aliases
+        yield from _aliases(field.fields, here)
+
+
+def _compare(
+    ours: tuple[Shape, ...], theirs: tuple[Shape, ...], path: Path, aliases: dict[Path, tuple[str, ...]]
+) -> Iterator[str]:
+    """What is different between two structures at the place ``path``, each text to stand behind the message's name."""
+    if len(ours) != len(theirs) or any(
+        one.name != other.name and other.name not in aliases.get((*path, one.name), ())
+        for one, other in zip(ours, theirs, strict=True)
+    ):
+        place = f", {'.'.join(path)}" if path else ""
+        yield f"{place}: fields are {_names(ours)}, in the release {_names(theirs)}"
+        return
+    for one, other in zip(ours, theirs, strict=True):
+        here = (*path, one.name)
+        for attribute in ("type", "array", "nullable", "tag", "default", "compact"):
+            mine, its = getattr(one, attribute), getattr(other, attribute)
+            # The default of a structure is made of its fields' defaults, which are compared below.
+            if mine != its and not (attribute == "default" and isinstance(mine, dict) and isinstance(its, dict)):
+                yield f", {'.'.join(here)}: {attribute} is {mine!r}, in the release {its!r}"
+        yield from _compare(one.fields, other.fields, here, aliases)
+
+
+def _names(shapes: tuple[Shape, ...]) -> str:
+    return " ".join(shape.name for shape in shapes) or "none"
