@@ -31,7 +31,13 @@ def run(command: str, cwd: Path, **extra: str) -> subprocess.CompletedProcess[st
     keep = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "REQUESTS_", "CI"))}
     environment = {**keep, "PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", str(cwd)), "LANG": "C.UTF-8"}
     return subprocess.run(
-        ["bash", "-c", command], cwd=cwd, env={**environment, **extra}, text=True, capture_output=True, timeout=900
+        ["bash", "-c", command],
+        check=False,
+        cwd=cwd,
+        env={**environment, **extra},
+        text=True,
+        capture_output=True,
+        timeout=900,
     )
 
 

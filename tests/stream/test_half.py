@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from struct import pack
 
 import pytest
@@ -40,7 +41,7 @@ def framed(*bodies: bytes) -> bytes:
 def feed(half: Half, stream: bytes, cuts: list[int], first_seq: int = 1000) -> None:
     """Feed ``stream`` in order, cut at ``cuts``."""
     edges = [0, *cuts, len(stream)]
-    for number, (a, b) in enumerate(zip(edges, edges[1:], strict=False), 1):
+    for number, (a, b) in enumerate(pairwise(edges), 1):
         half.segment(number, number * 1000, (first_seq + a) & 0xFFFFFFFF, stream, a, b, 0)
 
 
