@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import io
 import itertools
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
@@ -35,7 +34,8 @@ class Captures:
         self.files = [_name(one.path) for one in inputs]
         self.problems = problems
         self.other_packets: dict[str, int] = {}
-        self.total_bytes = sum(os.stat(one.path).st_size for one in inputs) if not streams else None
+        sizes = [one.size_bytes for one in inputs if one.size_bytes is not None]
+        self.total_bytes = sum(sizes) if len(sizes) == len(inputs) else None
         self._inputs = inputs
         self._streams = streams
         self._done_bytes = 0
@@ -100,7 +100,7 @@ def open_captures(paths: Sequence[str], *, stdin: BinaryIO | None = None) -> Cap
     found = expand(paths)
     for one in found:
         try:
-            if one.regular:
+            if one.size_bytes is not None:
                 time = _check(one.path, timed=len(found) > 1)
             else:
                 streams[one.path] = _open(one.path, stdin)
@@ -164,15 +164,15 @@ def _then(action: Callable[[], None]) -> Iterator[Segment]:
 
 
 def _open(path: str, stdin: BinaryIO | None = None) -> Stream:
-    if path == STANDARD_INPUT:
+    try:
+        if path != STANDARD_INPUT:
+            return Stream(path, open(path, "rb", buffering=0))
         file = stdin or sys.stdin.buffer
         if file.isatty():
             raise CaptureError("standard input is a terminal: pipe a capture into it, or name a file")
         return Stream(_name(path), file, owned=False)
-    try:
-        return Stream(path, open(path, "rb", buffering=0))
-    except OSError as error:
-        raise CaptureError(f"{path}: {reason(error)}") from None
+    except (OSError, ValueError) as error:  # ValueError: standard input is closed
+        raise CaptureError(f"{_name(path)}: {reason(error)}") from None
 
 
 def _name(path: str) -> str:

@@ -18,11 +18,15 @@ INPUT_BYTES = 128 * 1024
 #: The window a zstd or xz file may ask memory for. 128 MiB is where the zstd command stops without being told
 #: otherwise, and twice what ``xz -9`` needs.
 MAX_WINDOW_BYTES = 128 * 1024 * 1024
+#: Compressed bytes given to zstd at a time. A block of 4 bytes can stand for 128 KiB, so this many stand for
+#: 32 MiB at the worst.
+ZSTD_STEP_BYTES = 1024
 
 #: First bytes of the compressed formats, and what people call them.
 MAGICS: dict[bytes, str] = {
     b"\x1f\x8b\x08": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x50\x2a\x4d\x18": "zstd",  # a skippable frame, which pzstd puts before each other one
     b"\xfd7zXZ\x00": "xz",
     b"BZh": "bzip2",
     b"\x04\x22\x4d\x18": "lz4",
@@ -80,12 +84,54 @@ class _Gzip:
         return output
 
 
+class _Zstd:
+    """zstandard's decompressor with the interface of the others.
+
+    The library bounds neither the output of a call nor tells, where it does (its stream reader), a cut frame
+    from a whole one; so it is fed in small steps here.
+    """
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self._decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES).decompressobj()
+        self._input = b""
+        self._offset = 0
+        self._output = b""
+
+    @property
+    def eof(self) -> bool:
+        return self._decompressor.eof and not self._output
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._output and self._offset == len(self._input)
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._decompressor.unused_data + self._input[self._offset :]
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        if data:
+            self._input, self._offset = self._input[self._offset :] + data, 0
+        pieces, size = [self._output], len(self._output)
+        while size < max_length and self._offset < len(self._input) and not self._decompressor.eof:
+            step = self._input[self._offset : self._offset + ZSTD_STEP_BYTES]
+            self._offset += len(step)
+            piece = self._decompressor.decompress(step)
+            pieces.append(piece)
+            size += len(piece)
+        output = b"".join(pieces)
+        self._output = output[max_length:]
+        return output[:max_length]
+
+
 class _Members:
     """A row of compressed members, each undone by a fresh decompressor."""
 
     def __init__(self, name: str, source: Source, new: Callable[[], _Decoder], errors: tuple[type[Exception], ...]):
         self._name = name
-        self._magic = next(magic for magic, known in MAGICS.items() if known == name)
+        self._magics = tuple(magic for magic, known in MAGICS.items() if known == name)
         self._source = source
         self._new = new
         self._errors = errors
@@ -115,35 +161,17 @@ class _Members:
         return b""
 
     def _next_member(self, rest: bytes) -> None:
-        rest = rest.lstrip(b"\0")  # xz pads with zeros, tape blocks did too
-        while len(rest) < len(self._magic):
+        rest = rest.lstrip(b"\0")  # xz pads with zeros, as tapes did
+        while len(rest) < LONGEST_MAGIC:
             more = self._source.read(INPUT_BYTES)
             if not more:
                 break
             rest = (rest + more).lstrip(b"\0")
-        if rest.startswith(self._magic):
+        if rest.startswith(self._magics):
             self._decoder = self._new()
             self._input = rest
         else:
             self._ended = True
-
-
-class _Zstd:
-    """zstd frames, through the library's own stream reader, which bounds its output itself."""
-
-    def __init__(self, source: Source) -> None:
-        import zstandard
-
-        self._error = zstandard.ZstdError
-        decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
-        self._reader = decompressor.stream_reader(source, read_size=INPUT_BYTES, read_across_frames=True)  # type: ignore[arg-type]
-
-    def read(self, size: int, /) -> bytes:
-        """Up to ``size`` decompressed bytes, none at the end; raises DamagedStream."""
-        try:
-            return self._reader.read(size)
-        except self._error as error:
-            raise DamagedStream(f"the zstd data is damaged ({error})") from error
 
 
 def compression_of(head: bytes) -> str:
@@ -154,7 +182,9 @@ def compression_of(head: bytes) -> str:
 def decompressed(name: str, source: Source) -> Source:
     """``source`` without its compression ``name``, one of the values of MAGICS."""
     if name == "zstd":
-        return _Zstd(source)
+        import zstandard
+
+        return _Members(name, source, _Zstd, (zstandard.ZstdError,))
     if name == "gzip":
         return _Members(name, source, _Gzip, (zlib.error,))
     if name == "bzip2":

@@ -46,11 +46,11 @@ class _Datagram:
         elif self.total != -1 and end > self.total:
             return False
         at = bisect_left(self.offsets, offset)
-        if at < len(self.offsets) and (at_end := self.offsets[at]) < end:
-            # Something starts inside us: fine only if it starts where we do and covers us.
-            return at_end == offset and len(self.pieces[at]) >= len(data)
-        if at and (before_end := self.offsets[at - 1] + len(self.pieces[at - 1])) > offset:
-            return before_end >= end
+        if at < len(self.offsets) and self.offsets[at] < end:
+            # Another one starts inside this: fine only if it starts where this does, and covers it.
+            return self.offsets[at] == offset and len(self.pieces[at]) >= len(data)
+        if at and (covered := self.offsets[at - 1] + len(self.pieces[at - 1])) > offset:
+            return covered >= end
         self.offsets.insert(at, offset)
         self.pieces.insert(at, data)
         self.received += len(data)

@@ -36,6 +36,9 @@ def ethernet(buffer: bytes, start: int, end: int) -> tuple[int, int]:
     """IEEE 802.3: two addresses and the ethertype."""
     if end - start < 14:
         return NOTHING, end
+    kind = buffer[start + 12] << 8 | buffer[start + 13]
+    if kind in (IPV4, IPV6):
+        return kind, start + 14
     return _ethertype(buffer, start + 12, end)
 
 

@@ -34,6 +34,8 @@ _PROTOCOL_NAMES = {1: "icmp", 2: "igmp", 17: "udp", 50: "esp", 58: "icmpv6", 89:
 _ipv4 = struct.Struct(">BxHHHxB2x8s").unpack_from
 _ipv6 = struct.Struct(">4xHBx32s").unpack_from
 _tcp = struct.Struct(">4sLLBB").unpack_from
+_ipv4_tcp = struct.Struct(">BxH2xHxB2x12sLLBB").unpack_from
+_ipv6_tcp = struct.Struct(">B3xHBx36sLLBB").unpack_from
 _u16 = struct.Struct(">H").unpack_from
 
 #: What lies inside an IP datagram: protocol, addresses, buffer, start, end, bytes missing after the end.
@@ -72,63 +74,53 @@ class Decoder:
     ) -> Segment | None:
         """The TCP segment of the packet ``buffer[start:end]``, of which ``missing`` bytes were not captured."""
         try:
-            return self._segment(packet, timestamp_ns, link_type, buffer, start, end, missing)
+            link = LINK_LAYERS.get(link_type)
+            if link is None:
+                raise _NoSegment(f"link_type_{link_type}")
+            kind, offset = link(buffer, start, end)
+            for _ in range(MAX_NESTING):
+                if kind == BRIDGED:
+                    kind, offset = ethernet(buffer, offset, end)
+                # IP and TCP headers of the usual form in one step: worth a factor of two on tagged and tunnelled
+                # packets and on IPv6. Whatever is unusual about them is left to the general way below.
+                if kind == IPV4 and end - offset >= 40:
+                    version, length, fragment, protocol, flow, seq, ack, words, flags = _ipv4_tcp(buffer, offset)
+                    if version == 0x45 and protocol == _TCP and not fragment & 0x3FFF and words >= 0x50:
+                        payload = offset + 20 + (words >> 4) * 4
+                        stop = offset + length
+                        if payload <= end and payload <= stop:
+                            cut = stop - end if stop > end else 0
+                            return packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop - cut, cut
+                elif kind == IPV6 and end - offset >= 60:
+                    version, length, protocol, flow, seq, ack, words, flags = _ipv6_tcp(buffer, offset)
+                    if version >> 4 == 6 and protocol == _TCP and words >= 0x50:
+                        payload = offset + 40 + (words >> 4) * 4
+                        stop = offset + 40 + length
+                        if payload <= end and payload <= stop:
+                            cut = stop - end if stop > end else 0
+                            return packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop - cut, cut
+                if kind == IPV4:
+                    protocol, addresses, buffer, offset, end, missing = self._ipv4(packet, buffer, offset, end, missing)
+                elif kind == IPV6:
+                    protocol, addresses, buffer, offset, end, missing = self._ipv6(packet, buffer, offset, end, missing)
+                else:
+                    raise _NoSegment("arp" if kind == ARP else "not_ip")
+                if protocol == _TCP:
+                    return packet, timestamp_ns, *_tcp_segment(addresses, buffer, offset, end, missing)
+                kind, offset = _tunnel(protocol, buffer, offset, end)
+            raise _NoSegment("nested_too_deep")
         except _NoSegment as reason:
             name = str(reason)
             self.other[name] = self.other.get(name, 0) + 1
             return None
 
     def close(self) -> None:
-        """Count what is left of fragments whose datagrams never became whole."""
+        """Count the fragments whose datagrams never became whole."""
         self._fragments.close()
         if self._fragments.given_up:
             # They were counted as fragments when they came; now it is known that they are lost.
             self.other["ip_fragment_lost"] = self.other.get("ip_fragment_lost", 0) + self._fragments.given_up
             self._fragments.given_up = 0
-
-    def _segment(
-        self, packet: int, timestamp_ns: int, link_type: int, buffer: bytes, start: int, end: int, missing: int
-    ) -> Segment:
-        link = LINK_LAYERS.get(link_type)
-        if link is None:
-            raise _NoSegment(f"link_type_{link_type}")
-        kind, offset = link(buffer, start, end)
-        for _ in range(MAX_NESTING):
-            if kind == BRIDGED:
-                kind, offset = ethernet(buffer, offset, end)
-            if kind == IPV4:
-                datagram = self._ipv4(packet, buffer, offset, end, missing)
-            elif kind == IPV6:
-                datagram = self._ipv6(packet, buffer, offset, end, missing)
-            else:
-                raise _NoSegment("arp" if kind == ARP else "not_ip")
-            protocol, addresses, buffer, offset, end, missing = datagram
-            if protocol == _TCP:
-                if end - offset < 14:
-                    raise _NoSegment("tcp_header_cut")
-                ports, seq, ack, words, flags = _tcp(buffer, offset)
-                words >>= 4
-                payload = offset + words * 4
-                if payload > end:  # cut by the snap length inside the header, or nonsense
-                    missing -= payload - end
-                    payload = end
-                if words < 5 or missing < 0:
-                    raise _NoSegment("tcp_header_bad")
-                return packet, timestamp_ns, addresses + ports, seq, ack, flags, buffer, payload, end, missing
-            if protocol == _UDP:
-                tunnel = UDP_TUNNELS.get(_u16(buffer, offset + 2)[0]) if end - offset > 8 else None
-                if tunnel is None:
-                    raise _NoSegment("udp")
-                kind, offset = tunnel(buffer, offset + 8, end)
-            elif protocol == _IPV4_IN_IP:
-                kind = IPV4
-            elif protocol == _IPV6_IN_IP:
-                kind = IPV6
-            elif protocol == _GRE:
-                kind, offset = gre(buffer, offset, end)
-            else:
-                raise _NoSegment(_PROTOCOL_NAMES.get(protocol, "other_ip_protocol"))
-        raise _NoSegment("nested_too_deep")
 
     def _ipv4(self, packet: int, buffer: bytes, start: int, end: int, missing: int) -> _Datagram:
         """RFC 791. A total length of 0 is what a segmentation-offloading sender's capture shows: take all there is."""
@@ -199,3 +191,35 @@ class Decoder:
             if offset > end:
                 raise _NoSegment("ip_header_cut")
         raise _NoSegment("ip_header_bad")
+
+
+def _tcp_segment(
+    addresses: bytes, buffer: bytes, start: int, end: int, missing: int
+) -> tuple[bytes, int, int, int, bytes, int, int, int]:
+    """A segment from its flow on, out of the TCP header at ``start`` (RFC 9293), which the snap length may cut."""
+    if end - start < 14:
+        raise _NoSegment("tcp_header_cut")
+    ports, seq, ack, words, flags = _tcp(buffer, start)
+    words >>= 4
+    payload = start + words * 4
+    if payload > end:
+        missing -= payload - end
+        payload = end
+    if words < 5 or missing < 0:
+        raise _NoSegment("tcp_header_bad")
+    return addresses + ports, seq, ack, flags, buffer, payload, end, missing
+
+
+def _tunnel(protocol: int, buffer: bytes, start: int, end: int) -> tuple[int, int]:
+    """What lies inside an IP payload that is no TCP, as link layers tell it."""
+    if protocol == _UDP:
+        tunnel = UDP_TUNNELS.get(_u16(buffer, start + 2)[0]) if end - start > 8 else None
+        if tunnel is not None:
+            return tunnel(buffer, start + 8, end)
+    elif protocol == _IPV4_IN_IP:
+        return IPV4, start
+    elif protocol == _IPV6_IN_IP:
+        return IPV6, start
+    elif protocol == _GRE:
+        return gre(buffer, start, end)
+    raise _NoSegment(_PROTOCOL_NAMES.get(protocol, "other_ip_protocol"))

@@ -17,12 +17,14 @@ STANDARD_INPUT = "-"
 class Input:
     """One file to be read; ``path`` is ``-`` for standard input.
 
-    ``regular`` is False for standard input, FIFOs and devices: those can be read only once. ``folder`` is the
-    folder the user named that the file lies in, empty for a file the user named, which must be a capture.
+    ``size_bytes`` is None for standard input, FIFOs and devices: those can be read only once. ``identity`` is
+    the same for two names of one file. ``folder`` is the folder the user named that the file lies in, empty for
+    a file the user named, which must be a capture.
     """
 
     path: str
-    regular: bool
+    size_bytes: int | None = None
+    identity: tuple[int, int] = (-1, -1)
     folder: str = ""
 
 
@@ -31,23 +33,16 @@ def expand(paths: Sequence[str]) -> list[Input]:
 
     Raises CaptureError for a path that is not there, an empty folder, and a pattern that nothing matches.
     """
-    inputs: list[Input] = []
-    seen: set[object] = set()
+    inputs: dict[tuple[int, int], Input] = {}
     for path in paths:
         for found in _expand(path):
-            identity: object = found.path
-            if found.path != STANDARD_INPUT:
-                status = os.stat(found.path)
-                identity = (status.st_dev, status.st_ino)
-            if identity not in seen:
-                seen.add(identity)
-                inputs.append(found)
-    return inputs
+            inputs.setdefault(found.identity, found)
+    return list(inputs.values())
 
 
 def _expand(path: str) -> Iterator[Input]:
     if path == STANDARD_INPUT:
-        yield Input(path, regular=False)
+        yield Input(path)
         return
     try:
         status = os.stat(path)
@@ -68,7 +63,7 @@ def _expand(path: str) -> Iterator[Input]:
                 raise CaptureError(f"{path}: no capture in this folder")
             yield from files
         else:
-            yield Input(path, regular=stat.S_ISREG(status.st_mode))
+            yield _input(path, status, "")
 
 
 def _folder(path: str) -> Iterator[Input]:
@@ -83,11 +78,16 @@ def _folder(path: str) -> Iterator[Input]:
         for name in sorted(names):
             file = os.path.join(folder, name)
             try:
-                regular = stat.S_ISREG(os.stat(file).st_mode)
+                status = os.stat(file)
             except OSError:  # a link that leads nowhere
                 continue
-            if regular:
-                yield Input(file, regular=True, folder=path)
+            if stat.S_ISREG(status.st_mode):
+                yield _input(file, status, path)
+
+
+def _input(path: str, status: os.stat_result, folder: str) -> Input:
+    size_bytes = status.st_size if stat.S_ISREG(status.st_mode) else None
+    return Input(path, size_bytes, (status.st_dev, status.st_ino), folder)
 
 
 def reason(error: Exception) -> str:

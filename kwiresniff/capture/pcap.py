@@ -47,22 +47,21 @@ class PcapReader:
 
     def segments(self) -> Iterator[Segment]:
         """Every TCP segment; problems with the file are reported where they end it."""
-        stream = self._stream
-        header = stream.exactly(FILE_HEADER_BYTES)
-        damage = Damage(stream, self._report)
-        if len(header) < FILE_HEADER_BYTES:
-            return damage.cut(len(header), 1)
-        order, unit_ns, record_bytes, extra = MAGICS[header[:4]]
-        stream.exactly(extra)
-        link_type = struct.unpack(order + "I", header[20:])[0] & 0xFFFF  # the high bits tell of a trailing FCS
-        record = struct.Struct(f"{order}IIII").unpack_from
-        front, front_bytes, marker, ip = self._decoder.front(link_type, order)
+        stream, damage = self._stream, Damage(self._stream, self._report)
         decode = self._decoder.segment
         first = packet = self._reference
-
-        base = FILE_HEADER_BYTES + extra  # offset of the buffer in the stream
-        buffer, offset, needed = b"", 0, 0
         try:
+            header = stream.exactly(FILE_HEADER_BYTES)
+            if len(header) < FILE_HEADER_BYTES:
+                return damage.cut(len(header), 1)
+            order, unit_ns, record_bytes, extra = MAGICS[header[:4]]
+            stream.exactly(extra)
+            link_type = struct.unpack(order + "I", header[20:])[0] & 0xFFFF  # the high bits tell of a trailing FCS
+            record = struct.Struct(f"{order}IIII").unpack_from
+            front, front_bytes, marker, ip = self._decoder.front(link_type, order)
+
+            base = FILE_HEADER_BYTES + extra  # offset of the buffer in the stream
+            buffer, offset, needed = b"", 0, 0
             while True:
                 # The record that straddles two reads is completed on its own: joining it with a whole new read
                 # would copy every byte of the file once more.
