@@ -114,7 +114,7 @@ def _decode_records(
         raise DecodeError(f"records_count is {said}", code="bad_records_count", offset=pos - 4)
     base_offset, base_timestamp = batch["base_offset"], batch["base_timestamp"]
     count = budget.take_records(said)
-    # Sums of a sane base and short deltas cannot leave INT64, so the fast loop need not look.
+    # Sums of a sane base and deltas of 32 bits cannot leave INT64, so the fast loop need not look.
     sane = -_HALF_INT64 < base_offset < _HALF_INT64 and -_HALF_INT64 < base_timestamp < _HALF_INT64
     while len(records) < count:
         if sane:
@@ -172,8 +172,8 @@ def _decode_fast(
                 byte = byte & 127 | high << 7
                 timestamp = base_timestamp + ((byte >> 1) ^ -(byte & 1))
             else:
-                delta, pos = read_varint(data, pos, 5)
-                timestamp = base_timestamp + delta
+                delta, pos = read_varint(data, pos, 10)
+                timestamp = wrapped(base_timestamp + delta)
             byte = data[pos]
             if byte < 128:
                 pos += 1
