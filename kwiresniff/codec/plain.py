@@ -22,7 +22,9 @@ def plain(node: Node) -> Any:
     if node.type == ARRAY:
         return [plain(child) for child in node.children if not _failed(child)]
     if node.type in ("RECORDS", "COMPACT_RECORDS") and node.value is None:
-        return [plain(child) for child in node.children]
+        from kwiresniff.codec.record_plain import plain_batches  # brings the compression codecs
+
+        return plain_batches(node.children)
     return node.value
 
 

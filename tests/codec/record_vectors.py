@@ -38,7 +38,9 @@ def _bytes(text: str | None) -> bytes | None:
     return None if text is None else b64decode(text)
 
 
-def _record(offset: int, timestamp: int | None, key: str | None, value: str | None, headers: list[Any]) -> dict[str, Any]:
+def _record(
+    offset: int, timestamp: int | None, key: str | None, value: str | None, headers: list[Any]
+) -> dict[str, Any]:
     record = {"offset": offset, "timestamp": timestamp, "key": _bytes(key), "value": _bytes(value)}
     record["headers"] = [{"key": b64decode(k).decode(), "value": _bytes(v)} for k, v in headers]
     return record

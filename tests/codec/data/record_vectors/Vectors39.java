@@ -114,7 +114,7 @@ public class Vectors39 {
             "{\"type\":\"snapshot_footer\",\"version\":0}");
         emit("3.9.1 control kraft_version", MemoryRecords.withKRaftVersionRecord(1L, NOW, 6, ByteBuffer.allocate(512),
             new KRaftVersionRecord().setVersion((short) 0).setKRaftVersion((short) 1)),
-            "{\"type\":\"kraft_version\",\"version\":0,\"k_raft_version\":1}");
+            "{\"type\":\"kraft_version\",\"version\":0,\"kraft_version\":1}");
         VotersRecord.EndpointCollection endpoints = new VotersRecord.EndpointCollection();
         endpoints.add(new VotersRecord.Endpoint().setName("CONTROLLER").setHost("node-1").setPort(9093));
         emit("3.9.1 control kraft_voters", MemoryRecords.withVotersRecord(2L, NOW, 6, ByteBuffer.allocate(512),
@@ -124,7 +124,7 @@ public class Vectors39 {
                     .setMaxSupportedVersion((short) 1))))),
             "{\"type\":\"kraft_voters\",\"version\":0,\"voters\":[{\"voter_id\":1,\"voter_directory_id\":\"Fhq1MSvsTTKzNIZ3xVmZ_A\","
             + "\"endpoints\":[{\"name\":\"CONTROLLER\",\"host\":\"node-1\",\"port\":9093}],"
-            + "\"k_raft_version_feature\":{\"min_supported_version\":0,\"max_supported_version\":1}}]}");
+            + "\"kraft_version_feature\":{\"min_supported_version\":0,\"max_supported_version\":1}}]}");
     }
 
     static byte[] repeated(int size) {
