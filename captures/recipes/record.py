@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import venv
+from contextlib import ExitStack
 from pathlib import Path
 
 import manifest
@@ -26,12 +27,12 @@ DEFAULT_WORK = Path.home() / ".cache" / "kwiresniff-recipes"
 CLIENT_TIMEOUT_S = 300  # no recipe takes longer than half a minute
 
 
-def python_environment(work: Path) -> Path:
-    """The interpreter of an environment with the pinned Python clients in it."""
-    home = work / "python"
+def python_environment(work: Path, requirements: str) -> Path:
+    """The interpreter of an environment with pinned Python clients in it."""
+    home = work / requirements.replace("requirements", "python").removesuffix(".txt")
     if not home.exists():
         venv.create(home, with_pip=True)
-        rig.run(str(home / "bin" / "pip"), "install", "-q", "-r", str(HERE / "requirements.txt"))
+        rig.run(str(home / "bin" / "pip"), "install", "-q", "-r", str(HERE / requirements))
     return home / "bin" / "python"
 
 
@@ -39,7 +40,7 @@ def client_command(command: tuple[str, ...], work: Path) -> list[str]:
     """Turn a scenario's ``(program, arguments...)`` into a command line.
 
     ``java:4.4.0:Name`` is a single-file program run with that version of the Java client; a name ending in ``.py`` is
-    a program for the Python environment.
+    a program for the Python environment, the one with the old clients when its name says so.
     """
     program, *arguments = command
     if program.startswith("java:"):
@@ -47,7 +48,8 @@ def client_command(command: tuple[str, ...], work: Path) -> list[str]:
         jars = rig.maven(HERE / "kafka" / "client-pom.xml", work / f"client-{version}", version)
         source = HERE / "clients" / "java" / f"{name}.java"
         return ["java", "-Xmx256m", "-cp", f"{jars}/*", str(source), *arguments]
-    return [str(python_environment(work)), str(HERE / "clients" / "python" / program), *arguments]
+    requirements = "requirements-old.txt" if program.startswith("old_") else "requirements.txt"
+    return [str(python_environment(work, requirements)), str(HERE / "clients" / "python" / program), *arguments]
 
 
 def run_client(command: list[str], scratch: Path) -> None:
@@ -62,17 +64,21 @@ def record(scenario: Scenario, work: Path) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         scratch = Path(temporary)
         target = scratch / scenario.file.removesuffix(".xz")
-        with rig.network(), rig.broker(scenario.broker, work, scratch) as running:
-            places = {"bootstrap": running.bootstrap, "work": str(scratch)}
-            fill = [
-                tuple(part.format(**places) for part in command) for command in (*scenario.prepare, scenario.client)
-            ]
-            for command in fill[:-1]:
+        with rig.network(), ExitStack() as stack:
+            if scenario.from_the_start:
+                stack.enter_context(rig.recording(scenario.tap, target))
+            running = stack.enter_context(rig.broker(scenario.broker, work, scratch))
+            *prepare, client = (
+                tuple(word.format(bootstrap=running.bootstrap) for word in command)
+                for command in (*scenario.prepare, scenario.client)
+            )
+            for command in prepare:
                 run_client(client_command(command, work), scratch)
-            before = [log.stat().st_size for log in running.request_logs]
-            with rig.recording(scenario.tap, target):
-                run_client(client_command(fill[-1], work), scratch)
-        said = oracle.read_logs(running.request_logs, before)
+            starts = [0 if scenario.from_the_start else log.stat().st_size for log in running.request_logs]
+            if not scenario.from_the_start:
+                stack.enter_context(rig.recording(scenario.tap, target))
+            run_client(client_command(client, work), scratch)
+        said = oracle.read_logs(running.request_logs, starts)
         rows = oracle.of_capture(said, target)
         seen = manifest.look_at(target, scenario, rows)
         content = target.read_bytes()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rig import BrokerSetup, Tap
+from rig import BROKER_SPACE, BrokerSetup, Tap
 
 
 @dataclass(frozen=True)
 class Scenario:
     """One recording. ``{bootstrap}`` in a command becomes the broker's address.
 
-    ``prepare`` runs before tcpdump listens, ``client`` while it does. ``shows`` is the manifest's sentence.
+    ``prepare`` runs before tcpdump listens, ``client`` while it does; with ``from_the_start`` it listens from before the
+    brokers start until after they have stopped. ``shows`` is the manifest's sentence, ``clients`` says who talks.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Scenario:
     prepare: tuple[tuple[str, ...], ...] = ()
     broker: BrokerSetup = field(default_factory=BrokerSetup)
     tap: Tap = field(default_factory=Tap)
+    from_the_start: bool = False
     compressed: bool = False
 
     @property
@@ -29,6 +31,10 @@ class Scenario:
 
 
 JAVA = "kafka-clients (Java) 4.4.0"
+LIBRDKAFKA = "librdkafka 2.16.0 (confluent-kafka 2.16.1)"
+KAFKA_PYTHON = "kafka-python 3.0.12"
+AIOKAFKA = "aiokafka 0.14.0"
+OLD_BROKER = BrokerSetup(version="3.9.1")  # the last that knows what 4.0 took away
 IPV6 = BrokerSetup(ipv6=True)
 #: An authorizer, with the client that does not say who it is as the one who may do everything.
 GUARDED = BrokerSetup(
@@ -183,6 +189,130 @@ SCENARIOS = (
         "A delegation token is made, shown, renewed, used to authenticate by SCRAM, and expired.",
         java("Tokens"),
         JAVA,
+        broker=sasl("SCRAM-SHA-256", "scram.ScramLoginModule"),
+    ),
+    Scenario(
+        "librdkafka",
+        "librdkafka: a producer per codec, an idempotent one, acks=0, a classic group, and a topic that is not there.",
+        ("librdkafka.py", "{bootstrap}", "visits"),
+        LIBRDKAFKA,
+        topics("visits"),
+    ),
+    Scenario(
+        "librdkafka-group-consumer",
+        "librdkafka: the same, read by a group of the consumer protocol (KIP-848).",
+        ("librdkafka.py", "{bootstrap}", "visits", "group.protocol=consumer"),
+        LIBRDKAFKA,
+        topics("visits"),
+        tap=Tap(interface="any", form="pcapng"),
+    ),
+    Scenario(
+        "librdkafka-transactions",
+        "librdkafka: a transaction that commits and one that aborts.",
+        ("librdkafka_transactions.py", "{bootstrap}", "ledger"),
+        LIBRDKAFKA,
+        topics("ledger"),
+    ),
+    Scenario(
+        "librdkafka-sasl-plain",
+        "librdkafka: SASL PLAIN, let in and turned away.",
+        ("librdkafka_sasl.py", "{bootstrap}", "PLAIN"),
+        LIBRDKAFKA,
+        broker=sasl("PLAIN", "plain.PlainLoginModule"),
+    ),
+    Scenario(
+        "librdkafka-sasl-scram-256",
+        "librdkafka: SASL SCRAM-SHA-256, let in and turned away.",
+        ("librdkafka_sasl.py", "{bootstrap}", "SCRAM-SHA-256"),
+        LIBRDKAFKA,
+        broker=sasl("SCRAM-SHA-256", "scram.ScramLoginModule"),
+    ),
+    Scenario(
+        "kafka-python",
+        "kafka-python: a producer per codec, a group, topics created, one of them for the second time.",
+        ("kafka_python.py", "{bootstrap}", "lamps"),
+        KAFKA_PYTHON,
+        topics("lamps"),
+    ),
+    Scenario(
+        "aiokafka",
+        "aiokafka: a producer per codec, a transaction, a group that reads what was committed.",
+        ("aio.py", "{bootstrap}", "trams"),
+        AIOKAFKA,
+        topics("trams"),
+        broker=IPV6,
+        tap=Tap(filter="ip6 and tcp", time="nano"),
+    ),
+    Scenario(
+        "aiokafka-sasl-scram-512",
+        "aiokafka: SASL SCRAM-SHA-512.",
+        ("aio_sasl.py", "{bootstrap}", "SCRAM-SHA-512"),
+        AIOKAFKA,
+        broker=sasl("SCRAM-SHA-512", "scram.ScramLoginModule"),
+    ),
+    Scenario(
+        "java-moved-leader",
+        "A partition moves to the other broker: Produce and Fetch get NOT_LEADER_OR_FOLLOWER and find their way.",
+        java("MovedLeader"),
+        JAVA,
+        topics(),
+        broker=BrokerSetup(nodes=2),
+    ),
+    Scenario(
+        "cluster-inside",
+        "Two brokers and their controller among themselves, from start to stop: registration, raft, replication.",
+        ("librdkafka_transactions.py", "{bootstrap}", "ledger"),
+        "Apache Kafka 4.4.0 (the brokers' own clients)",
+        topics("ledger:2:2"),
+        broker=BrokerSetup(nodes=2),
+        tap=Tap(space=BROKER_SPACE, interface="lo"),
+        from_the_start=True,
+        compressed=True,
+    ),
+    Scenario(
+        "old-java-0.8-produce",
+        "The first Java producer: Produce v0 and message sets of magic 0 in every codec of the time.",
+        java("OldProduce", "gauges", version="0.8.2.2"),
+        "kafka-clients (Java) 0.8.2.2",
+        topics("gauges"),
+        broker=OLD_BROKER,
+    ),
+    Scenario(
+        "old-java-0.10-produce",
+        "A Java producer of 2017: Produce v2 and message sets of magic 1 in every codec of the time.",
+        java("OldProduce", "gauges", version="0.10.2.2"),
+        "kafka-clients (Java) 0.10.2.2",
+        topics("gauges"),
+        broker=OLD_BROKER,
+    ),
+    Scenario(
+        "old-java-0.10-group",
+        "A Java consumer group of 2017 reads what the broker converts back to message sets of magic 1.",
+        java("OldConsume", "gauges", "32", version="0.10.2.2"),
+        "kafka-clients (Java) 0.10.2.2",
+        (*topics("gauges"), java("OldProduce", "gauges", version="0.10.2.2")),
+        broker=OLD_BROKER,
+    ),
+    Scenario(
+        "old-kafka-python-0.9",
+        "kafka-python as to a 0.9 broker: Produce v1, Fetch v1, magic 0, lz4 with the early header checksum.",
+        ("old_kafka_python.py", "{bootstrap}", "gauges", "0.9"),
+        "kafka-python 1.4.7",
+        topics("gauges"),
+        broker=OLD_BROKER,
+    ),
+    Scenario(
+        "old-sasl-plain",
+        "SASL PLAIN by a client of 2017: SaslHandshake v0, then tokens without a request header.",
+        java("OldSasl", "PLAIN", "plain.PlainLoginModule", version="0.10.2.2"),
+        "kafka-clients (Java) 0.10.2.2",
+        broker=sasl("PLAIN", "plain.PlainLoginModule"),
+    ),
+    Scenario(
+        "old-sasl-scram-256",
+        "SASL SCRAM-SHA-256 by a client of 2017: SaslHandshake v0, then tokens without a request header.",
+        java("OldSasl", "SCRAM-SHA-256", "scram.ScramLoginModule", version="0.10.2.2"),
+        "kafka-clients (Java) 0.10.2.2",
         broker=sasl("SCRAM-SHA-256", "scram.ScramLoginModule"),
     ),
     Scenario(
