@@ -92,7 +92,7 @@ def error_meaning(code: int) -> str:
 
 def time_meaning(milliseconds: int) -> str:
     """Milliseconds since 1970 as a time in UTC; empty for what is before it or no calendar holds."""
-    if not 0 < milliseconds <= _LAST_TIMESTAMP_MS:
+    if not 0 <= milliseconds <= _LAST_TIMESTAMP_MS:
         return ""
     time = _EPOCH + timedelta(milliseconds=milliseconds)
     return f"{time:%Y-%m-%d %H:%M:%S}.{milliseconds % 1000:03d} UTC"

@@ -201,11 +201,11 @@ class _Walker:
         from kwiresniff.codec import records
 
         walk_record_set: Any = getattr(records, "walk_record_set", None)
-        if not self.records or walk_record_set is None:
+        if not self.records or walk_record_set is None or self.nodes > MAX_NODES:
             node.value = {"size_bytes": self.position - start}
             return
         children, problems = walk_record_set(self.frame, start, self.position)
-        self.nodes += len(children)
+        self.nodes += sum(map(count_nodes, children))
         node.children = children
         for problem in problems:
             inner = f"{path}{'' if problem.path.startswith('[') or not problem.path else '.'}{problem.path}"
@@ -279,6 +279,11 @@ class _Walker:
     def unknown_tag(self, node: Node, unknown: Node, tag: int, at: int, size: int) -> None:
         raw = self.take(size, UNKNOWN_TAGS)
         self.keep(unknown, Node(str(tag), "BYTES", at, self.position - at, raw, tag=tag))
+
+
+def count_nodes(node: Node) -> int:
+    """The nodes of a tree, itself included."""
+    return 1 + sum(map(count_nodes, node.children))
 
 
 def default_node(field: WireField, at: int, topic_name: TopicNames | None) -> Node:
