@@ -1,9 +1,9 @@
 """Decoders compiled from definitions: Python source for one message at one version, made once and executed.
 
 The result is a plain dict in wire order, tagged fields after the regular ones by tag, those not on the wire with
-their defaults. Measured against walking the definition for every message this is 5 to 15 times faster: runs of
-fixed-size fields are one ``unpack_from``, lengths end such a run, one- and two-byte varints are inline, and
-arrays of plain structures are read by one ``iter_unpack``.
+their defaults. It is 5 to 6 times faster than a bare interpreter of the definitions that checks nothing, and 25
+times faster than the walker: runs of fixed-size fields are one ``unpack_from``, lengths end such a run, one- and
+two-byte varints are inline, and arrays of plain structures are read by one ``iter_unpack``.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ A known tagged field that is not on the wire is a node of length 0 that holds th
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import Any
 
 from kwiresniff.codec import failures
@@ -198,18 +199,16 @@ class _Walker:
         self.problems.append(Problem(error.code, str(error), offset, path))
 
     def record_set(self, node: Node, start: int, path: str) -> None:
-        from kwiresniff.codec import records
-
-        walk_record_set: Any = getattr(records, "walk_record_set", None)
-        if not self.records or walk_record_set is None or self.nodes > MAX_NODES:
+        if not self.records or self.nodes > MAX_NODES:
             node.value = {"size_bytes": self.position - start}
             return
+        from kwiresniff.codec.records import walk_record_set  # brings the compression codecs
+
         children, problems = walk_record_set(self.frame, start, self.position)
         self.nodes += sum(map(count_nodes, children))
         node.children = children
         for problem in problems:
-            inner = f"{path}{'' if problem.path.startswith('[') or not problem.path else '.'}{problem.path}"
-            self.problems.append(Problem(problem.code, problem.message, problem.offset, inner))
+            self.problems.append(replace(problem, path=f"{path}{problem.path}"))
 
     def present(self, node: Node, path: str) -> bool:
         """Read the mark before a nullable structure: 1 present, -1 null."""

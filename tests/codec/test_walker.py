@@ -187,3 +187,25 @@ def test_walker_and_decoder_agree_on_spoilt_messages(case, changes):
         assert walked.problems
     else:
         assert (repr(plain(walked.root)), walked.end) == (repr(body), end)
+
+
+#: A batch v2 of one record, key "k", value "v", written by Kafka's rules; its CRC is spoilt in the second.
+BATCH = bytes.fromhex(
+    "0000000000000005 0000003a 00000000 02 {crc} 0000 00000000 0000018bcfe56800 0000018bcfe56800"
+    "ffffffffffffffff ffff ffffffff 00000001 10 00 00 00 02 6b 02 76 00".format(crc="00000000")
+)
+
+
+def test_record_sets_are_opened_and_their_problems_carry_the_whole_path():
+    definition = message(array("partitions", "STRUCT", field("records", "RECORDS", nullable=True)))
+    raw = b"\0\0\0\x02" + b"\xff" * 4 + len(BATCH).to_bytes(4, "big") + BATCH
+    walked = walk(definition, raw, 0)
+    (problem,) = walked.problems
+    assert problem.path.startswith("partitions[1].records[0]")
+    assert problem.code == "bad_crc"
+    assert problem.offset == 12 + 17
+    issues = []
+    body, _ = compile_decoder(definition)(raw, 0, issues)
+    assert plain(walked.root) == body
+    assert body["partitions"][1]["records"][0]["records"][0]["key"] == b"k"
+    assert [issue.code for issue in issues] == ["bad_crc"]
