@@ -23,6 +23,7 @@ COMMANDS = {
     "read": "Decode captures: one annotated tree per exchange, or JSON.",
     "stats": "Latency and traffic tables.",
     "export": "Decoded sessions to JSON Lines, JSON, CSV or Parquet.",
+    "schema": "The protocol as data: browse it, extend it, verify it.",
     "plugins": "What is loaded, from where, and what it adds.",
 }
 

@@ -10,6 +10,7 @@ from kwiresniff.schema.errorcodes import KafkaError, error, error_by_name
 from kwiresniff.schema.headers import request_header_version, response_header_version
 from kwiresniff.schema.index import Api
 from kwiresniff.schema.registry import data_message, data_names, header, message
+from kwiresniff.schema.releases import find_release, release_history, releases, versions_in
 from kwiresniff.schema.types import MessageVersion, WireField
 
 __all__ = [
@@ -28,9 +29,13 @@ __all__ = [
     "error",
     "error_by_name",
     "find_api",
+    "find_release",
     "header",
     "message",
+    "release_history",
+    "releases",
     "request_header_version",
     "response_header_version",
     "version_range",
+    "versions_in",
 ]

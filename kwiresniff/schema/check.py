@@ -15,9 +15,14 @@ from kwiresniff.schema.definition import Field, Message, Shape
 from kwiresniff.schema.index import fold_name
 from kwiresniff.schema.registry import definitions
 
-#: Versions that a later release changed without giving them a new number, while they were offered for trial only.
-#: Our definitions have the later shape.
+#: Versions that a later release changed without giving them a new number: tagged fields, which may come at any time,
+#: and APIs on trial. Our definitions have the later shape.
 CHANGED_IN_PLACE: dict[tuple[str, str, int], str] = {
+    ("ApiVersions", "response", 3): "3.4 added the tagged field zk_migration_ready",
+    ("Fetch", "response", 12): "2.8 added the tagged field snapshot_id",
+    ("UpdateMetadata", "request", 8): "3.6 added the tagged field type",
+    ("EndQuorumEpoch", "request", 0): "2.8 dropped replica_id, while KRaft was on trial (KIP-595)",
+    ("LeaderChangeMessage", "data", 0): "2.8 added granting_voters and 3.0 version, while KRaft was on trial (KIP-595)",
     ("ConsumerGroupHeartbeat", "request", 0): "3.7 dropped the client assignors of the first trial (KIP-848)",
     ("ConsumerGroupHeartbeat", "response", 0): "3.7 dropped the client assignors of the first trial (KIP-848)",
     ("ConsumerGroupDescribe", "response", 0): "3.8 dropped the client assignors of the first trial (KIP-848)",

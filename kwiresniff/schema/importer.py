@@ -14,8 +14,8 @@ from pathlib import Path
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.definition import Message
-from kwiresniff.schema.index import INDEX_NAME, print_index
-from kwiresniff.schema.language import print_messages
+from kwiresniff.schema.index import INDEX_NAME, parse_index, print_index
+from kwiresniff.schema.language import parse, print_messages
 from kwiresniff.schema.merge import merge
 from kwiresniff.schema.official import read_definition
 
@@ -35,6 +35,9 @@ EARLIER_NAMES: dict[str, tuple[str, ...]] = {
     "DescribeGroups": ("DescribeGroup",),
     "Metadata": ("TopicMetadata",),
 }
+
+#: The file that holds the headers.
+HEADERS = "headers"
 
 _RELEASE = re.compile(r"-(\d+(?:\.\d+)+)[^/]*\.jar$")
 _DEFINITION = re.compile(r'"validVersions"\s*:')
@@ -106,8 +109,18 @@ def merge_sources(sources: Sequence[Sequence[Message]]) -> dict[str, tuple[Messa
             merged = replace(merged, aliases=tuple(sorted(aliases)))
         elif kind == "response":
             merged = replace(merged, name=names.get(key, merged.name), aliases=())
-        files.setdefault("headers" if kind == "header" else merged.name, []).append(merged)
+        files.setdefault(HEADERS if kind == "header" else merged.name, []).append(merged)
     return {name: tuple(messages) for name, messages in sorted(files.items())}
+
+
+def read_files(folder: Path) -> list[Message]:
+    """The messages of the definition files in ``folder``, none when it holds no index."""
+    if not (folder / INDEX_NAME).is_file():
+        return []
+    apis, others = parse_index((folder / INDEX_NAME).read_text("utf-8"))
+    names = {*(api.name for api in apis.values()), *others.values(), HEADERS}
+    files = [folder / f"{name}.txt" for name in sorted(names)]
+    return [message for file in files if file.is_file() for message in parse(file.read_text("utf-8"), str(file))]
 
 
 def write_files(files: dict[str, tuple[Message, ...]], folder: Path) -> None:

@@ -48,6 +48,7 @@ def merge(releases: Sequence[Message]) -> Message:
         for version, (is_flexible, shapes) in of_release.items():
             if version not in found:
                 found[version] = is_flexible, _rename(shapes, (), renames)
+        _keep_aliases(release.fields, (), (), renames, aliases)
     versions = _range(found, newest.title)
     flexible = _range([version for version, (is_flexible, _) in found.items() if is_flexible], newest.title)
     listeners = next((release.listeners for release in reversed(releases) if release.listeners), ())
@@ -84,6 +85,16 @@ def _find_renames(old: Shapes, new: Shapes, before: Path, after: Path, renames: 
             renames[old_place] = now.name
             aliases.setdefault(new_place, set()).add(was.name)
         _find_renames(was.fields, now.fields, old_place, new_place, renames, aliases)
+
+
+def _keep_aliases(fields: tuple[Field, ...], before: Path, after: Path, renames: Renames, aliases: Aliases) -> None:
+    """Add the older names that a release's definition knew already."""
+    for field in fields:
+        old_place = (*before, field.name)
+        new_place = (*after, renames.get(old_place, field.name))
+        if field.aliases:
+            aliases.setdefault(new_place, set()).update(field.aliases)
+        _keep_aliases(field.fields, old_place, new_place, renames, aliases)
 
 
 def _same_wire(some: Shapes, others: Shapes) -> bool:

@@ -77,7 +77,7 @@ def _field(document: dict[str, Any], parent: Versions, structs: dict[str, Any], 
     array = type_name.startswith("[]")
     if array:
         type_name = type_name[2:]
-    versions = parse_versions(document.get("versions", "0+")).within(parent)
+    versions = parse_versions(document.get("versions") or document.get("taggedVersions", "0+")).within(parent)
     children: tuple[Field, ...] = ()
     if type_name not in TYPES:
         inner = document.get("fields")
