@@ -30,10 +30,10 @@ from kwiresniff.model import (
 )
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.decode import BodyDecoder, read_version
-from kwiresniff.session.link import Link
+from kwiresniff.session.link import UNSETTLED, Link
 from kwiresniff.session.scan import Scanner
 from kwiresniff.session.topics import Topics
-from kwiresniff.stream.half import MAX_KEPT_BYTES, SEQ_MASK, Half
+from kwiresniff.stream.half import MAX_KEPT_BYTES, SEQ_MASK, Half, frame_length
 
 Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
 
@@ -79,8 +79,8 @@ class Analyzer:
         self._keep_response = RESPONSE_FRONT_BYTES if depth == "headers" and not topics else MAX_KEPT_BYTES
         records: RecordsMode = "full" if depth == "records" else "headers"
         self._decoder = BodyDecoder(records, self.topics, show_secrets=show_secrets) if decoded else None
-        self._scanner = Scanner(self.topics, errors=depth != "headers", topics=topics)
-        self._decode_nothing = depth == "headers" and not topics
+        scanned = topics or depth != "headers"
+        self._scanner = Scanner(self.topics, errors=depth != "headers", topics=topics) if scanned else None
         self._halves: dict[bytes, Half] = {}
         self._opening: dict[bytes, Half] = {}
         self._ignored: dict[bytes, None] = {}
@@ -117,7 +117,10 @@ class Analyzer:
                             half.room -= length
                         half.need = need - length
                         continue
-                    half.deliver(packet, ns, buffer, start, end)
+                    if half.at_edge and length > 4 and frame_length(buffer, start)[0] == length - 4 <= half.keep:
+                        half.frame(half, packet, ns, packet, ns, length - 4, buffer[start + 4 : end], 0)
+                    else:
+                        half.deliver(packet, ns, buffer, start, end)
                 elif half.is_jump(seq):
                     self._unusual(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
                 else:
@@ -284,7 +287,6 @@ class Analyzer:
     def connection_ended(self, link: Link) -> None:
         """Sum up a Kafka connection and report it."""
         connection = link.connection
-        assert connection is not None
         client, broker = link.client, link.broker
         connection.last_ns = max(client.last_ns, broker.last_ns)
         connection.bytes = [client.bytes, broker.bytes]
@@ -357,21 +359,18 @@ class Analyzer:
 
     def complete(self, exchange: Exchange) -> None:
         """An exchange is as complete as it will ever be: decode as far as wanted and report it."""
+        if self._want is not None and self._want(exchange) is False:
+            if self._scanner is not None:
+                self._scanner.scan(exchange)
+        else:
+            if self._decoder is not None:
+                self._decoder.decode(exchange)
+            elif self._scanner is not None:
+                self._scanner.scan(exchange)
+            self._out.append(exchange)
         counts = exchange.connection.exchanges
-        wanted = self._want is None or self._want(exchange) is not False
-        if wanted and self._decoder is not None:
-            self._decoder.decode(exchange)
-        elif not self._decode_nothing:
-            self._scanner.scan(exchange)
         outcome = exchange.outcome
         counts[outcome] = counts.get(outcome, 0) + 1
-        if self._decoder is None:
-            if exchange.request is not None:
-                exchange.request.frame = None
-            if exchange.response is not None:
-                exchange.response.frame = None
-        if wanted:
-            self._out.append(exchange)
 
     def problem(self, code: str, message: str, frame: Message, link: Link) -> None:
         """A frame that belongs to no exchange."""
@@ -394,7 +393,7 @@ class Analyzer:
 
     def lost(self, link: Link, half: Half, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
         """Bytes that were not in the capture (``missing``) or could not be read (``skipped``)."""
-        if link.connection is None:
+        if link.connection is UNSETTLED:
             link.skipped_before[half is link.broker] += skipped
             return
         skipped_bytes = link.connection.skipped_bytes
@@ -428,7 +427,6 @@ class Analyzer:
     @staticmethod
     def _where(link: Link) -> dict[str, object]:
         connection = link.connection
-        assert connection is not None
         return {"connection": connection.id, "client": connection.client, "broker": connection.broker}
 
 

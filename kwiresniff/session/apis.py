@@ -26,17 +26,18 @@ class ApiFacts:
     response_header_version: int
 
 
-_facts: dict[int, ApiFacts] = {}
+#: Looked up so far, by ``(api_key << 16) + api_version``; the hot path asks here before it asks ``api_facts``.
+FACTS: dict[int, ApiFacts] = {}
 
 
 def api_facts(api_key: int, api_version: int) -> ApiFacts:
     """Facts about an API at a version; for an unknown version those of the nearest known one."""
-    key = (api_key << 16) | (api_version & 0xFFFF)
-    facts = _facts.get(key)
+    key = (api_key << 16) + api_version
+    facts = FACTS.get(key)
     if facts is None:
-        if len(_facts) >= MAX_FACTS:
-            _facts.clear()
-        facts = _facts[key] = _look_up(api_key, api_version)
+        if len(FACTS) >= MAX_FACTS:
+            FACTS.clear()
+        facts = FACTS[key] = _look_up(api_key, api_version)
     return facts
 
 

@@ -10,11 +10,12 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from kwiresniff.model import Connection, Exchange, Message, Problem
-from kwiresniff.session.apis import api_facts
+from kwiresniff.session.apis import FACTS, api_facts
 from kwiresniff.session.pairing import Pending
 from kwiresniff.session.recognize import is_gssapi_token, protocol_of
 from kwiresniff.session.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
 from kwiresniff.stream.footing import (
+    MIN_REQUEST_BYTES,
     REQUEST_FRONT_BYTES,
     STRONG,
     WEAK,
@@ -22,12 +23,14 @@ from kwiresniff.stream.footing import (
     find_response,
     grade_request,
 )
-from kwiresniff.stream.half import LOST_GAP, LOST_UNRECOGNIZED, MAX_FRAME_BYTES, Half
+from kwiresniff.stream.half import LOST_BAD_LENGTH, LOST_GAP, LOST_UNRECOGNIZED, MAX_FRAME_BYTES, Half
 
 if TYPE_CHECKING:
     from kwiresniff.session.analyzer import Analyzer
 
-PRODUCE, API_VERSIONS, CONTROLLED_SHUTDOWN = 0, 18, 7
+PRODUCE, API_VERSIONS = 0, 18
+#: APIs that every depth looks into, for the software and the principal of a connection.
+_PEEKED = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
 
 #: A new connection whose first frame cannot be judged by its header alone is judged by this much of it.
 OPENING_BYTES = 2048
@@ -41,21 +44,26 @@ _correlation_id = Struct(">i").unpack_from
 _length = Struct(">i").unpack_from
 
 
+#: Stands for the connection until it is known to be Kafka.
+UNSETTLED = Connection(0, "", "")
+
+
 class Link:
     """What is known of one TCP connection, and the callbacks of its two halves."""
 
     __slots__ = (
-        "analyzer", "broker", "client", "closed", "connection", "first_correlation_id", "first_ns", "handshake_rtt_ns",
-        "opened_by_syn", "pending", "protocol", "sasl", "skipped_before", "syn_ns",
+        "analyzer", "broker", "client", "client_ids", "closed", "connection", "first_correlation_id", "first_ns",
+        "handshake_rtt_ns", "opened_by_syn", "pending", "protocol", "sasl", "skipped_before", "syn_ns",
     )  # fmt: skip
 
     def __init__(self, analyzer: Analyzer, flow: bytes, other_flow: bytes, keep: int, ns: int) -> None:
         self.analyzer = analyzer
-        # Which of them is the client is a guess until ``connection`` is there; so are their frame callbacks.
+        # Which of them is the client is a guess until the connection is settled; so are their frame callbacks.
         self.client = one = Half(flow, self.request, self.lost, self.locate, keep)
         self.broker = other = Half(other_flow, self.response, self.lost, self.locate, keep)
-        self.connection: Connection | None = None
+        self.connection = UNSETTLED
         self.pending = Pending()
+        self.client_ids = analyzer.client_ids
         self.first_correlation_id: int | None = None
         self.first_ns = ns
         self.syn_ns = -1
@@ -92,7 +100,7 @@ class Link:
 
     def locate(self, half: Half) -> int:
         """Answer a half that asks for a footing in its run."""
-        if self.connection is None:
+        if self.connection is UNSETTLED:
             if self.opened_by_syn and half.syn_seq >= 0 and not half.searched > len(half.run):
                 return self._locate_opening(half)
             return self._locate_unknown(half)
@@ -118,6 +126,7 @@ class Link:
             self.sasl = Sasl(connection)
             self.sasl.begin("GSSAPI", half.last_ns)
             self.sasl.raw = True
+            self._expect_raw_tokens()
             return self._both_in_step()
         if len(run) < min(REQUEST_FRONT_BYTES, size + 4):
             return -1
@@ -172,84 +181,107 @@ class Link:
         self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
     ) -> None:
         """A frame from the client."""
-        sasl = self.sasl
-        if sasl is not None and sasl.raw:
-            if not self._ends_raw_tokens(size, data):
-                sasl.raw_tokens += 1
-                sasl.raw_bytes += size
-                sasl.awaiting_token += 1
-                sasl.client_token(data)
-                return
-            sasl.end_raw(ns)
-        elif size < 8:
-            half.lose_footing("bad_length")
-            self.lost(half, packet, ns, 0, size + 4, "bad_length")
-            return
         message = Message(packet, ns, last_packet, last_ns, size, data)
-        try:
-            api_key, api_version, correlation_id, length = _request_header(data)
-        except Exception:
-            self._short_request(message, data)
+        if len(data) < MIN_REQUEST_BYTES:
+            self._short_request(half, message, data)
             return
-        facts = api_facts(api_key, api_version)
-        header_version = facts.request_header_version
+        api_key, api_version, correlation_id, length = _request_header(data)
+        facts = FACTS.get((api_key << 16) + api_version) or api_facts(api_key, api_version)
         client_id: str | None = None
-        offset = 10
         problem: Problem | None = None
-        if header_version == 0:
-            offset = 8
-        elif length > 0:
-            raw = data[10 : 10 + length]
+        offset = 10
+        if length > 0 and facts.request_header_version:
             offset += length
-            client_id = self.analyzer.client_ids.get(raw)
-            if client_id is None:
-                client_id = self.analyzer.client_id(raw)
-            if len(raw) < length:
+            raw = data[10:offset]
+            client_id = self.client_ids.get(raw) or self.analyzer.client_id(raw)
+            if offset > len(data):
                 problem = Problem("bad_client_id", f"client id of {length} bytes is longer than the frame", 8)
+        elif facts.request_header_version == 0:
+            offset = 8
         elif length == 0:
             client_id = ""
         elif length < -1:
             problem = Problem("bad_client_id", f"client id with a length of {length}", 8)
-        if header_version == 2:
+        if facts.request_header_version == 2:
             if offset < len(data) and data[offset] == 0:
                 offset += 1
             else:
                 offset = skip_tagged_fields(data, offset)
-        message.header_version = header_version
+        message.header_version = facts.request_header_version
         message.body_offset = offset
-        assert self.connection is not None
         exchange = Exchange(self.connection, api_key, api_version, correlation_id, client_id, message, None)
         exchange.api = facts.name
         if problem is not None:
             exchange.problems.append(problem)
         if lost:
             exchange.problems.append(missing_bytes("request", lost, size))
-        if self.first_correlation_id is None:
-            self._first_request(correlation_id)
         if api_key == PRODUCE:
             if acks_of_produce(data, offset, api_version) == 0:
                 exchange.outcome = "no_response_expected"
                 self.analyzer.complete(exchange)
                 return
-        elif api_key in (SASL_HANDSHAKE, SASL_AUTHENTICATE, API_VERSIONS):
+        elif api_key in _PEEKED:
             self._peek_request(exchange)
-        given_up = self.pending.add(exchange)
-        if given_up is not None:
+        self._await(exchange)
+
+    def _await(self, exchange: Exchange) -> None:
+        correlation_id = exchange.correlation_id
+        if self.first_correlation_id is None:
+            self.first_correlation_id = correlation_id
+        pending = self.pending
+        if correlation_id in pending.by_id:
+            pending.add_reused(exchange)
+        else:
+            pending.by_id[correlation_id] = exchange
+        if pending.too_many():
+            given_up = pending.take_oldest()
             given_up.outcome = "unanswered"
             self.analyzer.complete(given_up)
 
-    def _first_request(self, correlation_id: int) -> None:
-        self.first_correlation_id = correlation_id
+    def raw_request(
+        self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
+    ) -> None:
+        """A frame from the client while bare SASL tokens are exchanged, or the request that ends that."""
+        sasl = self.sasl
+        assert sasl is not None
+        if grade_request(size.to_bytes(4, "big") + data[:1100], 0, self.analyzer.versions) == STRONG:
+            sasl.end_raw(ns)
+            half.frame = self.request
+            self.request(half, packet, ns, last_packet, last_ns, size, data, lost)
+            return
+        sasl.raw_tokens += 1
+        sasl.raw_bytes += size
+        sasl.awaiting_token += 1
+        sasl.client_token(data)
 
-    def _ends_raw_tokens(self, size: int, data: bytes) -> bool:
-        return grade_request(size.to_bytes(4, "big") + data[:1100], 0, self.analyzer.versions) == STRONG
+    def raw_response(
+        self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
+    ) -> None:
+        """A frame from the broker that answers a bare SASL token, or the first response after them."""
+        sasl = self.sasl
+        assert sasl is not None
+        if sasl.awaiting_token:
+            sasl.awaiting_token -= 1
+            sasl.raw_tokens += 1
+            sasl.raw_bytes += size
+            return
+        if not sasl.raw:
+            half.frame = self.response
+        self.response(half, packet, ns, last_packet, last_ns, size, data, lost)
 
-    def _short_request(self, message: Message, data: bytes) -> None:
-        """A frame too short for a header with a client id: ControlledShutdown v0, or a request mostly lost."""
-        assert self.connection is not None
+    def _expect_raw_tokens(self) -> None:
+        self.client.frame, self.broker.frame = self.raw_request, self.raw_response
+
+    def _short_request(self, half: Half, message: Message, data: bytes) -> None:
+        """A frame too short for a header with a client id: ControlledShutdown v0, a request mostly lost, or none."""
+        size = message.size_bytes
+        if size < 8:
+            half.lose_footing(LOST_BAD_LENGTH)
+            self.lost(half, message.first_packet, message.first_ns, 0, size + 4, LOST_BAD_LENGTH)
+            return
         if len(data) < 8:
             self.analyzer.problem(
-                "lost_request", f"a request of {message.size_bytes} bytes is missing from the capture", message, self
+                "lost_request", f"a request of {size} bytes is missing from the capture", message, self
             )
             return
         api_key, api_version, correlation_id = _request_header_v0(data)
@@ -259,47 +291,36 @@ class Link:
         message.body_offset = 8
         if facts.request_header_version:
             exchange.problems.append(Problem("bad_header", "the frame ends inside its header", 8))
-        if self.first_correlation_id is None:
-            self._first_request(correlation_id)
-        self.pending.add(exchange)
+        self._await(exchange)
 
     def response(
         self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
     ) -> None:
         """A frame from the broker."""
-        sasl = self.sasl
-        if sasl is not None and sasl.awaiting_token:
-            sasl.awaiting_token -= 1
-            sasl.raw_tokens += 1
-            sasl.raw_bytes += size
-            return
         if len(data) < 4:
             if size < 4:
-                half.lose_footing("bad_length")
-                self.lost(half, packet, ns, 0, size + 4, "bad_length")
+                half.lose_footing(LOST_BAD_LENGTH)
+                self.lost(half, packet, ns, 0, size + 4, LOST_BAD_LENGTH)
             return
         (correlation_id,) = _correlation_id(data)
         message = Message(packet, ns, last_packet, last_ns, size, data)
-        exchange = self.pending.take(correlation_id)
-        assert self.connection is not None
-        if exchange is None:
-            message.body_offset = 4
+        message.body_offset = 4
+        found = self.pending.by_id.pop(correlation_id, None)
+        if found is None:
             exchange = Exchange(self.connection, -1, -1, correlation_id, None, None, message)
             exchange.outcome = "request_missing"
             self.analyzer.complete(exchange)
             return
+        exchange = found if found.__class__ is Exchange else self.pending.first_of(correlation_id, found)
         exchange.response = message
-        facts = api_facts(exchange.api_key, exchange.api_version)
-        message.header_version = facts.response_header_version
-        if message.header_version == 0:
-            message.body_offset = 4
-        elif len(data) > 4 and data[4] == 0:
-            message.body_offset = 5
-        else:
-            message.body_offset = skip_tagged_fields(data, 4)
+        api_key = exchange.api_key
+        facts = FACTS.get((api_key << 16) + exchange.api_version) or api_facts(api_key, exchange.api_version)
+        if facts.response_header_version:
+            message.header_version = facts.response_header_version
+            message.body_offset = 5 if len(data) > 4 and data[4] == 0 else skip_tagged_fields(data, 4)
         if lost:
             exchange.problems.append(missing_bytes("response", lost, size))
-        if exchange.api_key in (SASL_HANDSHAKE, SASL_AUTHENTICATE):
+        if api_key in _PEEKED and api_key != API_VERSIONS:
             self._peek_sasl_response(exchange, last_ns)
         self.analyzer.complete(exchange)
 
@@ -307,7 +328,7 @@ class Link:
 
     def _peek_request(self, exchange: Exchange) -> None:
         body = self.analyzer.peek(exchange, "request")
-        if body is None or self.connection is None or exchange.request is None:
+        if body is None or exchange.request is None:
             return
         if exchange.api_key == API_VERSIONS:
             name = body.get("client_software_name")
@@ -328,6 +349,8 @@ class Link:
             return
         if exchange.api_key == SASL_HANDSHAKE:
             self.sasl.handshake_answered(exchange.api_version, body.get("error_code", 0))
+            if self.sasl.raw:
+                self._expect_raw_tokens()
         else:
             self.sasl.authenticate_answered(body, ns)
 
@@ -344,7 +367,7 @@ class Link:
         for half in (self.client, self.broker):
             half.flush()
         self.closed = True
-        if self.connection is None:
+        if self.connection is UNSETTLED:
             for half in (self.client, self.broker):
                 half.closed = True
             self.analyzer.unrecognized(self)

@@ -16,44 +16,46 @@ MAX_PENDING = 10_000
 
 
 class Pending:
-    """Outstanding requests of one connection by correlation id; ``by_id`` is read by the response search."""
+    """Outstanding requests of one connection.
 
-    __slots__ = ("by_id", "count")
+    ``by_id`` maps a correlation id to its request, or to several in order while it is reused. The usual case, an id
+    of its own, is stored and taken by the connection itself without a call.
+    """
+
+    __slots__ = ("by_id", "reused")
 
     def __init__(self) -> None:
         self.by_id: dict[int, Exchange | deque[Exchange]] = {}
-        self.count = 0
+        self.reused = 0  # requests beyond the first of each id
 
-    def add(self, exchange: Exchange) -> Exchange | None:
-        """Remember a request; returns the oldest one when there are too many, which is then forgotten."""
-        by_id = self.by_id
-        older = by_id.get(exchange.correlation_id)
-        if older is None:
-            by_id[exchange.correlation_id] = exchange
-        elif isinstance(older, deque):
+    def add_reused(self, exchange: Exchange) -> None:
+        """Remember a request whose correlation id is outstanding already."""
+        older = self.by_id[exchange.correlation_id]
+        if isinstance(older, deque):
             older.append(exchange)
         else:
-            by_id[exchange.correlation_id] = deque((older, exchange))
-        self.count += 1
-        if self.count > MAX_PENDING:
-            return self.take(next(iter(by_id)))
-        return None
+            self.by_id[exchange.correlation_id] = deque((older, exchange))
+        self.reused += 1
 
-    def take(self, correlation_id: int) -> Exchange | None:
-        """The oldest outstanding request with that correlation id, removed; None when there is none."""
-        found = self.by_id.pop(correlation_id, None)
-        if found is None:
-            return None
-        self.count -= 1
-        if isinstance(found, deque):
-            first = found.popleft()
-            self.by_id[correlation_id] = found if len(found) > 1 else found[0]
-            return first
-        return found
+    def too_many(self) -> bool:
+        """Whether the oldest must go."""
+        return len(self.by_id) + self.reused > MAX_PENDING
+
+    def take_oldest(self) -> Exchange:
+        """Remove and return the oldest request, as far as ids were not reused."""
+        correlation_id = next(iter(self.by_id))
+        return self.first_of(correlation_id, self.by_id.pop(correlation_id))
+
+    def first_of(self, correlation_id: int, found: Exchange | deque[Exchange]) -> Exchange:
+        """The oldest of what was found (and removed) under an id; the others stay outstanding."""
+        if not isinstance(found, deque):
+            return found
+        first = found.popleft()
+        self.reused -= 1
+        self.by_id[correlation_id] = found if len(found) > 1 else found[0]
+        return first
 
     def drain(self) -> Iterator[Exchange]:
-        """Every outstanding request, oldest first as far as ids were not reused; the table is empty afterwards."""
+        """Every outstanding request; the table is empty afterwards."""
         while self.by_id:
-            exchange = self.take(next(iter(self.by_id)))
-            if exchange is not None:
-                yield exchange
+            yield self.take_oldest()

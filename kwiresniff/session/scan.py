@@ -9,7 +9,8 @@ from typing import Any
 from kwiresniff import codec, schema
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange
-from kwiresniff.session.decode import read_version
+from kwiresniff.session.apis import MAX_FACTS
+from kwiresniff.session.decode import API_VERSIONS, read_version
 from kwiresniff.session.topics import TEACHING_RESPONSES, Topics
 from kwiresniff.session.waits import FETCH, HELD_NS, JOIN_GROUP, LONG_POLL, REBALANCE, SYNC_GROUP, held_fetch
 
@@ -28,23 +29,24 @@ class Scanner:
         self._topics = topics
         self._request_wanted = _TOPICS if topics else frozenset()
         self._response_wanted = (_ERRORS if errors else frozenset()) | self._request_wanted
-        self._scans: dict[tuple[int, int, str], _Scan | None] = {}
+        # By (api_key << 16) + version; None where there is no definition.
+        self._request_scans: dict[int, _Scan | None] = {}
+        self._response_scans: dict[int, _Scan | None] = {}
 
     def scan(self, exchange: Exchange) -> None:
         """Look through the frames of a complete exchange."""
         request, response = exchange.request, exchange.response
-        if request is None or request.frame is None:
+        if request is None:
             return
         found: list[tuple[str, Any]] = []
-        if self._request_wanted:
+        if self._topics and request.frame is not None:
             found += self._fields(exchange, "request", request.frame, request.body_offset) or ()
         if response is not None and response.frame is not None:
             fields = self._fields(exchange, "response", response.frame, response.body_offset)
-            if fields is None:
-                if exchange.outcome == "ok":
-                    exchange.outcome = "undecoded"
-            elif fields:
+            if fields:
                 found += fields
+            elif fields is None and exchange.outcome == "ok":
+                exchange.outcome = "undecoded"
             latency = response.first_ns - request.last_ns
             if latency >= HELD_NS:
                 exchange.waiting = self._waiting(exchange, latency)
@@ -54,26 +56,30 @@ class Scanner:
     def _fields(
         self, exchange: Exchange, direction: Direction, frame: bytes, offset: int
     ) -> list[tuple[str, Any]] | None:
-        key = (exchange.api_key, exchange.api_version, direction)
-        if exchange.api_key == 18:
-            key = (18, read_version(exchange, direction), direction)
-        try:
-            scan = self._scans[key]
-        except KeyError:
-            scan = self._scans[key] = self._make(exchange, direction, key[1])
+        api_key = exchange.api_key
+        version = exchange.api_version if api_key != API_VERSIONS else read_version(exchange, direction)
+        scans = self._response_scans if direction == "response" else self._request_scans
+        key = (api_key << 16) + version
+        scan = scans.get(key)
         if scan is None:
-            return None
-        if self._topics and direction == "response" and exchange.api_key in TEACHING_RESPONSES:
+            if key not in scans:
+                scan = scans[key] = self._make(api_key, version, direction)
+            if scan is None:
+                return None
+        if self._topics and direction == "response" and api_key in TEACHING_RESPONSES:
             self._learn(exchange, frame, offset)
         try:
             return scan(frame, offset)
         except DecodeError:
             return None
 
-    def _make(self, exchange: Exchange, direction: Direction, version: int) -> _Scan | None:
+    def _make(self, api_key: int, version: int, direction: Direction) -> _Scan | None:
+        if len(self._request_scans) + len(self._response_scans) >= MAX_FACTS:
+            self._request_scans.clear()
+            self._response_scans.clear()
         wanted = self._request_wanted if direction == "request" else self._response_wanted
         try:
-            return codec.scanner(exchange.api_key, version, direction, wanted)
+            return codec.scanner(api_key, version, direction, wanted)
         except SchemaError:
             return None
 

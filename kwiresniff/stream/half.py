@@ -62,7 +62,8 @@ FrameSink: TypeAlias = Callable[["Half", int, int, int, int, int, bytes, int], N
 LostSink: TypeAlias = Callable[["Half", int, int, int, int, str], None]
 Locate: TypeAlias = Callable[["Half"], int]
 
-_length = Struct(">i").unpack_from
+#: ``frame_length(buffer, offset) -> (size_bytes,)``
+frame_length = Struct(">i").unpack_from
 _NONE: list[bytes] = []
 
 
@@ -70,7 +71,7 @@ class Half:
     """One direction; see the module. The public attributes up to ``room`` are read and written by the hot loop."""
 
     __slots__ = (
-        "_busy", "_head", "_lost_in_frame", "_position", "_search_code", "bytes", "closed", "fin",
+        "_busy", "_head", "_lost_in_frame", "_position", "_search_code", "at_edge", "bytes", "closed", "fin",
         "first_ns", "first_packet", "flow", "frame", "index", "keep", "last_ns", "locate", "lost", "marks",
         "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room", "run",
         "searched", "searching", "size", "syn_seq", "waiting", "waiting_bytes",
@@ -89,6 +90,7 @@ class Half:
         self.syn_seq = -1
         self.waiting: list[tuple[int, int, int, bytes, int]] = []
         self.waiting_bytes = 0
+        self.at_edge = True  # with a footing, and the next byte is the first of a frame
         self.need = 0  # bytes the current frame still lacks; 0 between frames
         self.room = 0  # bytes of the current frame that are still to be kept
         self.parts: list[bytes] = []
@@ -202,6 +204,7 @@ class Half:
             self._search(packet, ns, buffer, start, end)
             return
         need = self.need
+        self.at_edge = False
         if need:
             available = end - start
             if self.room > 0:
@@ -225,14 +228,14 @@ class Half:
                     self._head = head
                     return
                 self._head = b""
-                (size,) = _length(head)
+                (size,) = frame_length(head)
             else:
                 self.first_packet = packet
                 self.first_ns = ns
                 if end - start < 4:
                     self._head = buffer[start:end]
                     return
-                (size,) = _length(buffer, start)
+                (size,) = frame_length(buffer, start)
                 start += 4
             if not self.min_frame_bytes <= size <= MAX_FRAME_BYTES:
                 self._bad_length(packet, ns, buffer, start, end, size)
@@ -254,6 +257,7 @@ class Half:
             self.room = min(size, keep) - (end - start)
             self._lost_in_frame = 0
             return
+        self.at_edge = True
 
     def _finish(self, packet: int, ns: int) -> None:
         parts = self.parts
@@ -298,6 +302,7 @@ class Half:
     def lose_footing(self, code: str) -> None:
         """Forget where frames begin; the next bytes are searched for it."""
         self.searching = True
+        self.at_edge = False
         self.searched = 0
         self.need = 0
         self.room = 0
@@ -371,6 +376,7 @@ class Half:
     def resume(self) -> None:
         """The next byte delivered is the first of a frame."""
         self.searching = False
+        self.at_edge = True
         self.need = 0
         self._head = b""
         self.drop_run()
