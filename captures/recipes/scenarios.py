@@ -11,8 +11,8 @@ from rig import BROKER_SPACE, BrokerSetup, Tap
 class Scenario:
     """One recording. ``{bootstrap}`` in a command becomes the broker's address.
 
-    ``prepare`` runs before tcpdump listens, ``client`` while it does; with ``from_the_start`` it listens from before the
-    brokers start until after they have stopped. ``shows`` is the manifest's sentence, ``clients`` says who talks.
+    ``prepare`` runs before tcpdump listens, ``client`` while it does; with ``from_the_start`` it listens from before
+    the brokers start until after they have stopped. ``shows`` is the manifest's sentence, ``clients`` says who talks.
     """
 
     name: str
@@ -295,8 +295,8 @@ SCENARIOS = (
     ),
     Scenario(
         "old-kafka-python-0.9",
-        "kafka-python as to a 0.9 broker: Produce v1, Fetch v1, magic 0, lz4 with the early header checksum.",
-        ("old_kafka_python.py", "{bootstrap}", "gauges", "0.9"),
+        "kafka-python as to a 0.9 broker: Produce v0, Fetch v0, magic 0, lz4 with the early header checksum.",
+        ("old_kafka_python.py", "{bootstrap}", "gauges", "0.9.0"),
         "kafka-python 1.4.7",
         topics("gauges"),
         broker=OLD_BROKER,

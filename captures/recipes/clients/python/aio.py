@@ -20,11 +20,13 @@ async def main() -> None:
                 for number in range(EACH)
             ]
             await asyncio.gather(*waiting)
-    async with AIOKafkaProducer(
-        bootstrap_servers=bootstrap, client_id="dispatcher", transactional_id="dispatcher-1"
-    ) as producer:
-        async with producer.transaction():
-            await producer.send_and_wait(topic, b"out of service", b"tram-1")
+    async with (
+        AIOKafkaProducer(
+            bootstrap_servers=bootstrap, client_id="dispatcher", transactional_id="dispatcher-1"
+        ) as producer,
+        producer.transaction(),
+    ):
+        await producer.send_and_wait(topic, b"out of service", b"tram-1")
     async with AIOKafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,

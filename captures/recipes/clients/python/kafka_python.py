@@ -1,4 +1,4 @@
-"""kafka-python: produce in each codec, read in a group, ask for what is not there. Usage: kafka_python.py BOOTSTRAP TOPIC"""
+"""kafka-python: produce in each codec, read in a group, create a topic twice. Usage: kafka_python.py BOOTSTRAP TOPIC"""
 
 import sys
 

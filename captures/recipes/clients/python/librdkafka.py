@@ -17,7 +17,7 @@ for codec in CODECS:
         {"bootstrap.servers": bootstrap, "client.id": codec, "compression.type": codec, "linger.ms": 100}
     )
     for number in range(EACH):
-        value = f'{{"page": "/article/{number}", "status": 200, "codec": "{codec}", "cached": {str(number % 2 == 0).lower()}}}'
+        value = f'{{"page": "/article/{number}", "status": 200, "codec": "{codec}"}}'
         producer.produce(topic, value, f"visit-{number}", headers={"agent": "probe"}, timestamp=1767265200000 + number)
     producer.flush(30)
 

@@ -1,4 +1,4 @@
-"""kafka-python 1.4.7 speaking as to a broker of the given version. Usage: old_kafka_python.py BOOTSTRAP TOPIC VERSION"""
+"""kafka-python 1.4.7 as to a broker of some version. Usage: old_kafka_python.py BOOTSTRAP TOPIC VERSION"""
 
 import sys
 
