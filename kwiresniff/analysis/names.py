@@ -12,11 +12,13 @@ from typing import Any
 from kwiresniff.model import Body, TopicNames
 
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-_TOPIC_FIELDS = frozenset({"topic", "topic_name"})
-_TOPIC_LISTS = frozenset({"topic_names", "subscribed_topic_names"})
+_TOPIC_FIELDS = frozenset({"topic", "topic_name", "sink_topic"})
+#: Arrays whose elements' ``name`` is a topic's: those with ``topic`` in their own name, and these.
+_TOPIC_PARENTS = frozenset({"responses", "results"})
+_TOPIC_LISTS = frozenset({"topic_names", "subscribed_topic_names", "source_topics", "repartition_sink_topics"})
 _GROUP_FIELDS = frozenset({"group_id"})
 _GROUP_LISTS = frozenset({"group_ids", "groups_names", "groups"})
-_TRANSACTION_FIELDS = frozenset({"transactional_id"})
+_TRANSACTION_FIELDS = frozenset({"transactional_id", "v3_and_below_transactional_id"})
 _TRANSACTION_LISTS = frozenset({"transactional_ids"})
 _PARTITION_FIELDS = frozenset({"partition", "partition_index", "partition_id"})
 _PARTITION_LISTS = frozenset({"partitions", "partition_indexes", "partition_ids"})
@@ -80,7 +82,7 @@ def _topics(parent: str, member: Body, topic_name: TopicNames | None) -> Iterato
     named = False
     for name, value in member.items():
         if isinstance(value, str):
-            if value and (name in _TOPIC_FIELDS or (name == "name" and "topic" in parent)):
+            if value and (name in _TOPIC_FIELDS or (name == "name" and _holds_topics(parent))):
                 named = True
                 yield value
             elif name == "topic_id" and not named and value != _NO_ID and not _has_name(parent, member):
@@ -93,7 +95,11 @@ def _topics(parent: str, member: Body, topic_name: TopicNames | None) -> Iterato
 
 def _has_name(parent: str, member: Body) -> bool:
     """Whether the structure names its topic beside the id, so that the id adds nothing."""
-    return any(member.get(field) for field in _TOPIC_FIELDS) or ("topic" in parent and bool(member.get("name")))
+    return any(member.get(field) for field in _TOPIC_FIELDS) or (_holds_topics(parent) and bool(member.get("name")))
+
+
+def _holds_topics(parent: str) -> bool:
+    return "topic" in parent or parent in _TOPIC_PARENTS
 
 
 def _entities(parent: str, member: Body, fields: frozenset[str], lists: frozenset[str], key_type: int) -> Iterator[str]:

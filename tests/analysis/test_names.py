@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from kwiresniff import schema
 from kwiresniff.analysis.names import groups_of, partitions_of, record_sets, topics_of, transactional_ids_of
+from kwiresniff.errors import SchemaError
+from kwiresniff.schema import WireField
 
 
 def test_a_topic_id_stands_beside_no_name_only_when_there_is_none() -> None:
@@ -57,3 +65,50 @@ def test_record_sets_come_with_their_topic() -> None:
         ("a", batches),
         ("b", batches),
     ]
+
+
+def sample(fields: Sequence[WireField], entity: str) -> dict[str, Any]:
+    """A body of that form in which ``found`` stands in every text that names such an entity."""
+    body: dict[str, Any] = {}
+    for field in fields:
+        value: Any = 0
+        if field.type == "STRUCT":
+            value = sample(field.fields, entity)
+        elif "STRING" in field.type:
+            value = "found" if field.entity == entity else "something else"
+        elif field.type == "UUID":
+            value = "AAAAAAAAAAAAAAAAAAAAAA"
+        body[field.name] = [value] if field.array else value
+    return body
+
+
+def names(fields: Sequence[WireField], entity: str) -> bool:
+    return any((one.entity == entity and "STRING" in one.type) or names(one.fields, entity) for one in fields)
+
+
+#: FindCoordinator asks by a key whose type another field tells, and Kafka's definitions do not mark these groups.
+UNMARKED = {
+    "FindCoordinator", "DeleteShareGroupState", "InitializeShareGroupState", "ReadShareGroupState",
+    "ReadShareGroupStateSummary", "WriteShareGroupState",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("api", schema.apis(), ids=lambda api: api.name)
+@pytest.mark.parametrize(
+    ("entity", "of"), [("topicName", topics_of), ("groupId", groups_of), ("transactionalId", transactional_ids_of)]
+)
+def test_everything_kafka_marks_as_a_name_is_found_and_nothing_else(
+    api: schema.Api, entity: str, of: Callable[[Any], list[str]]
+) -> None:
+    low, high = api.versions
+    for version in range(low, high + 1):
+        for direction in ("request", "response"):
+            try:
+                fields = schema.message(api.key, version, direction).fields
+            except SchemaError:
+                continue  # some requests have more versions than their responses
+            found = of(sample(fields, entity))
+            if names(fields, entity):
+                assert "found" in found
+            if api.name not in UNMARKED:
+                assert set(found) <= {"found"}
