@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +182,8 @@ def load_plugins(paths: Sequence[str] = ()) -> Plugins:
     A file that cannot be loaded raises PluginError, because it was asked for; an entry point that cannot be loaded
     becomes a problem, because it only happens to be installed.
     """
+    from importlib import metadata  # 15 ms that --help need not wait for
+
     loaded: list[Plugin] = []
     problems: list[Problem] = []
     for entry in metadata.entry_points(group=ENTRY_POINTS):
@@ -195,6 +196,8 @@ def load_plugins(paths: Sequence[str] = ()) -> Plugins:
 
 
 def _load_file(path: str) -> Plugin:
+    from importlib import util
+
     file = Path(path)
     if not file.is_file():
         raise PluginError(f"plugin {path}: no such file; give the path of a Python file")

@@ -18,8 +18,8 @@ HASH_BYTES = 8
 #: What BLAKE2b takes as a key at most (RFC 7693); a longer passphrase is hashed down to it.
 MAX_KEY_BYTES = 64
 
-#: Wire types of the annotated tree that hold what a user wrote.
-_RECORD_PARTS = frozenset({"RECORD", "HEADER"})
+_RECORD_TYPES = frozenset({"RECORDS", "COMPACT_RECORDS"})
+#: Fields of records and of their headers that hold what a user wrote.
 _USER_FIELDS = frozenset({"key", "value"})
 
 
@@ -65,13 +65,15 @@ class Redactor:
 
     def walk(self, walk: Walk) -> None:
         """The same for an annotated message; redacted leaves are no longer tied to bytes of the frame."""
-        todo: list[Node] = [walk.root]
+        todo: list[tuple[Node, bool]] = [(walk.root, False)]
         while todo:
-            node = todo.pop()
-            if node.type in _RECORD_PARTS:
-                for child in node.children:
-                    if child.name in _USER_FIELDS and isinstance(child.value, bytes | str):
-                        child.value = self.value(child.value)
-                        child.meaning = ""
-                        child.derived = True
-            todo += node.children
+            node, in_records = todo.pop()
+            if node.type in _RECORD_TYPES:
+                in_records = True
+                node.derived |= not node.children  # batches nobody looked into: their bytes are all there is
+            elif in_records and (isinstance(node.value, bytes) or node.name in _USER_FIELDS):
+                if isinstance(node.value, bytes | str):
+                    node.value = self.value(node.value)
+                node.meaning = ""
+                node.derived = True
+            todo += [(child, in_records) for child in node.children]

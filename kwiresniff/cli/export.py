@@ -6,12 +6,13 @@ import sys
 
 import click
 
+from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import FAILED, INTERRUPTED
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, capture_options
 from kwiresniff.cli.reading import Reading
 from kwiresniff.export import WRITERS, Output, format_of
-from kwiresniff.model import Problem
+from kwiresniff.model import Event, Problem
 from kwiresniff.session import Depth
 
 #: CSV has no bodies, and needs them only for the error codes.
@@ -36,18 +37,17 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
     form = format_of(output)
     reading = Reading(captures, options, _DEPTHS.get(form, "records"), screen=False)
     messages = Messages(reading)
-    interrupted = False
     with Output(output) as out:
         writer = WRITERS[form](out.stream, reading.files)
-        try:
-            for event in reading.events():
-                writer.write(event)
-                if isinstance(event, Problem):
-                    messages.problem(event)
-        except KeyboardInterrupt:
-            interrupted = True
+
+        def use(event: Event) -> None:
+            writer.write(event)
+            if isinstance(event, Problem):
+                messages.problem(event)
+
+        finished = for_each(reading.events(), use)
         writer.close()
-    if interrupted:
+    if not finished:
         return INTERRUPTED
     messages.end()
     if reading.exchanges and not options.quiet:

@@ -62,21 +62,31 @@ class CommandGroup(click.Group):
             sys.exit(_usage(error))
         except (click.Abort, KeyboardInterrupt):
             sys.exit(INTERRUPTED)
+        except SystemExit as error:
+            if not isinstance(error.__context__, BrokenPipeError):
+                raise
+            sys.exit(_reader_left())  # click found it first, while printing help
         except BrokenPipeError:
             sys.exit(_reader_left())
+        except OSError as error:
+            _give_up_stdout()
+            click.echo(f"kwiresniff: standard output: {error.strerror}", err=True)
+            sys.exit(FAILED)
         sys.exit(result if isinstance(result, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt, BrokenPipeError):
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except BrokenPipeError:
+            return _reader_left()
         except FilterError as error:
             return _complain(ctx, f"filter: at column {error.position + 1}: {error}", USAGE)
         except KwiresniffError as error:
             return _complain(ctx, str(error), FAILED)
         except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
+            where = f"{error.filename}: " if error.filename else "standard output: "
             return _complain(ctx, f"{where}{error.strerror or error}", FAILED)
         except Exception as error:
             what = f"internal error, {type(error).__name__}: {error}; run again with -v and report what it prints"
@@ -106,9 +116,14 @@ def _usage(error: click.UsageError) -> int:
 
 
 def _reader_left() -> int:
-    """Whoever read our output has seen enough. Python would complain once more when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Whoever read our output has seen enough; that is no error."""
+    _give_up_stdout()
     return 0
+
+
+def _give_up_stdout() -> None:
+    """What is still buffered goes nowhere, instead of failing again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(

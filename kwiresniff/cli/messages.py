@@ -6,7 +6,6 @@ import sys
 
 from kwiresniff.cli.reading import Reading
 from kwiresniff.model import Problem
-from kwiresniff.render import escape, problem_line
 
 #: A folder may hold thousands; the line should still be read.
 MAX_FILES_NAMED = 3
@@ -29,7 +28,7 @@ class Messages:
         if problem.code == "not_kafka":
             self._others.append(problem)
         elif not self._elsewhere:
-            self._say(problem_line(problem))
+            self._say_problem(problem)
 
     def end(self) -> None:
         """Nothing more will come."""
@@ -37,7 +36,12 @@ class Messages:
             self._say(self._no_kafka())
         elif not self._elsewhere:
             for problem in self._others:
-                self._say(problem_line(problem))
+                self._say_problem(problem)
+
+    def _say_problem(self, problem: Problem) -> None:
+        from kwiresniff.render import problem_line
+
+        self._say(problem_line(problem))
 
     def _say(self, line: str) -> None:
         if not self._reading.options.quiet:
@@ -45,6 +49,8 @@ class Messages:
             print(f"kwiresniff: {line}", file=sys.stderr)
 
     def _no_kafka(self) -> str:
+        from kwiresniff.render import escape
+
         counts: dict[str, int] = {}
         for problem in self._others:
             details = problem.details or {}

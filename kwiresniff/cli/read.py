@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 import click
 
+from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import FAILED, INTERRUPTED
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, capture_options
@@ -36,20 +37,19 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     """
     reading = Reading(captures, options, _DEPTHS[form])
     messages = Messages(reading, elsewhere=form in ("jsonl", "json"))
-    interrupted = False
     with ExitStack() as stack:
         write, flush, close = _writer(form, reading, stack)
-        try:
-            for event in reading.events():
-                if isinstance(event, Problem):
-                    messages.problem(event)
-                write(event)
-                if flush is not None:
-                    flush()
-        except KeyboardInterrupt:
-            interrupted = True
+
+        def use(event: Event) -> None:
+            if isinstance(event, Problem):
+                messages.problem(event)
+            write(event)
+            if flush is not None:
+                flush()
+
+        finished = for_each(reading.events(), use)
         close()
-    if interrupted:
+    if not finished:
         return INTERRUPTED
     messages.end()
     return FAILED if options.strict and reading.problems else 0

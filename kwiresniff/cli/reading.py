@@ -6,19 +6,39 @@ import sys
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
-from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.names import record_sets
-from kwiresniff.analysis.redact import Redactor
 from kwiresniff.capture import open_captures
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.progress import Progress
-from kwiresniff.model import Connection, Event, Exchange, Problem, Segment, file_index
+from kwiresniff.model import Connection, Event, Exchange, Problem, Segment, TopicNames, file_index
 from kwiresniff.plugins import load_plugins
 from kwiresniff.session import Analyzer, Depth
 
+if TYPE_CHECKING:
+    from kwiresniff.analysis.filter import Filter
+    from kwiresniff.analysis.redact import Redactor
+
 #: From cheap to dear; a deeper reading has everything a shallower one has.
 DEPTHS: tuple[Depth, ...] = ("headers", "errors", "bodies", "records")
+
+
+# Both are imported when they are asked for: together they are a tenth of the start-up.
+def _filter(options: ReadOptions, topic_name: TopicNames) -> Filter | None:
+    if options.filter is None:
+        return None
+    from kwiresniff.analysis.filter import compile_filter
+
+    return compile_filter(options.filter, topic_name)
+
+
+def _redactor(options: ReadOptions) -> Redactor | None:
+    if not options.redact and options.redact_key is None:
+        return None
+    from kwiresniff.analysis.redact import Redactor
+
+    return Redactor(options.redact_key)
 
 
 class Reading:
@@ -41,10 +61,9 @@ class Reading:
         screen: bool = True,
     ) -> None:
         self.options = options
-        self._filter = None if options.filter is None else compile_filter(options.filter, self.topic_name)
+        self._filter = _filter(options, self.topic_name)
+        self.redactor = _redactor(options)
         self.plugins = load_plugins(options.plugin)
-        redact = options.redact or options.redact_key is not None
-        self.redactor = Redactor(options.redact_key) if redact else None
         needed: list[Depth] = [depth]
         if self._filter is not None:
             needed.append(self._filter.depth)

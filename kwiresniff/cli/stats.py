@@ -9,11 +9,12 @@ from typing import Any
 import click
 
 from kwiresniff.analysis.stats import DIMENSIONS, StatsTable
+from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import FAILED, INTERRUPTED
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, capture_options
 from kwiresniff.cli.reading import Reading
-from kwiresniff.model import Exchange, Problem
+from kwiresniff.model import Event, Exchange, Problem
 
 
 class ByType(click.ParamType["tuple[tuple[str, ...], ...]"]):
@@ -51,19 +52,18 @@ def command(captures: tuple[str, ...], options: ReadOptions, by: tuple[tuple[str
     reading = Reading(captures, options, "errors", topics=any("topic" in names for names in by), screen=False)
     tables = [StatsTable(names, reading.topic_name) for names in by]
     messages = Messages(reading)
-    interrupted = False
-    try:
-        for event in reading.events():
-            if isinstance(event, Exchange):
-                for table in tables:
-                    table.add(event)
-            elif isinstance(event, Problem):
-                messages.problem(event)
-    except KeyboardInterrupt:
-        interrupted = True
+
+    def use(event: Event) -> None:
+        if isinstance(event, Exchange):
+            for table in tables:
+                table.add(event)
+        elif isinstance(event, Problem):
+            messages.problem(event)
+
+    finished = for_each(reading.events(), use)
     if reading.shown or form != "table":
         _print(tables, form, options)
-    if interrupted:
+    if not finished:
         return INTERRUPTED
     messages.end()
     return FAILED if options.strict and reading.problems else 0

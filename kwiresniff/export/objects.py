@@ -134,7 +134,7 @@ def problem_json(problem: Problem, files: Sequence[str] = ()) -> Json:
         "path": problem.path,
     }
     if problem.packet is not None:
-        if len(files) > 1:
+        if len(files) > 1 and "file" not in (problem.details or {}):
             result["file"] = file_name(problem.packet, files)
         result["packet"] = packet_number(problem.packet)
     if problem.timestamp_ns is not None:

@@ -73,10 +73,13 @@ def test_records_that_were_only_measured_stay_as_they_are() -> None:
 
 def test_a_tree_loses_the_same_values_and_their_bytes() -> None:
     key = Node("key", "BYTES", 10, 5, b"alice", "text")
-    header = Node("header", "HEADER", 20, 9, children=[Node("key", "STRING", 20, 3, "abc")])
-    name = Node("name", "STRING", 2, 3, "key")
-    record = Node("record", "RECORD", 8, 30, children=[key, header])
-    Redactor("k").walk(Walk(Node("body", "STRUCT", 0, 40, children=[name, record]), 40))
+    header_key = Node("key", "STRING", 20, 3, "abc")
+    record = Node("record", "RECORD", 8, 30, children=[key, Node("header", "HEADER", 20, 9, children=[header_key])])
+    records = Node("records", "COMPACT_RECORDS", 4, 40, children=[record])
+    unread = Node("records", "RECORDS", 44, 9, {"size_bytes": 9})
+    name = Node("key", "STRING", 2, 3, "a group, not a record")
+    Redactor("k").walk(Walk(Node("body", "STRUCT", 0, 60, children=[name, records, unread]), 60))
     assert (key.value, key.meaning, key.derived) == (stands_for(b"alice", b"k"), "", True)
-    assert header.children[0].value == stands_for(b"abc", b"k")
-    assert name.value == "key"
+    assert (header_key.value, header_key.derived) == (stands_for(b"abc", b"k"), True)
+    assert (name.value, name.derived) == ("a group, not a record", False)
+    assert (records.derived, unread.derived) == (False, True)

@@ -1,0 +1,112 @@
+"""One line for everything that can go wrong, the right exit code, and no traceback."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Done
+from tests.cli.pcap import heartbeats, save
+
+Run = Callable[..., Done]
+
+
+def one_line(done: Done, code: int) -> str:
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith("kwiresniff: ")
+    assert done.err.count("\n") == 1
+    assert "Traceback" not in done.err
+    return done.err
+
+
+@pytest.mark.parametrize("command", [["read"], ["stats"], ["export", "-O", "/dev/null.jsonl"]])
+def test_a_file_that_is_not_there_is_named(kwiresniff: Run, command: list[str]) -> None:
+    assert "/no/such.pcap" in one_line(kwiresniff(*command, "/no/such.pcap"), 1)
+
+
+def test_what_is_not_a_capture_is_named(kwiresniff: Run, tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("dear diary")
+    assert "notes.txt" in one_line(kwiresniff("read", str(text)), 1)
+
+
+def test_an_empty_file_is_named(kwiresniff: Run, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.pcap"
+    empty.touch()
+    assert "empty.pcap" in one_line(kwiresniff("read", str(empty)), 1)
+
+
+def test_a_folder_without_captures_is_named(kwiresniff: Run, tmp_path: Path) -> None:
+    assert str(tmp_path) in one_line(kwiresniff("read", str(tmp_path)), 1)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_named(kwiresniff: Run, tmp_path: Path) -> None:
+    capture = Path(save(tmp_path / "a.pcap", heartbeats(1)))
+    capture.chmod(0)
+    assert "ermission" in one_line(kwiresniff("read", str(capture)), 1)
+
+
+def test_a_name_cannot_move_the_cursor(kwiresniff: Run) -> None:
+    assert "\x1b" not in one_line(kwiresniff("read", "/no/\x1b[2Jsuch.pcap"), 1)
+
+
+def test_verbose_shows_where_it_went_wrong(kwiresniff: Run) -> None:
+    err = kwiresniff("read", "-v", "/no/such.pcap").err
+    assert err.startswith("Traceback")
+    assert err.splitlines()[-1].startswith("kwiresniff: ")
+
+
+def test_a_mistake_in_a_filter_is_usage_and_says_where(kwiresniff: Run) -> None:
+    err = one_line(kwiresniff("read", "-Y", "api = Fetch", "/no/such.pcap"), 2)
+    assert err.startswith("kwiresniff: filter: at column 5: expected one of ==")
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ([], "kwiresniff: missing command; see 'kwiresniff --help'"),
+        (["reed"], "kwiresniff: no such command 'reed'"),
+        (["read"], "kwiresniff: read: missing argument 'CAPTURE...'; see 'kwiresniff read --help'"),
+        (["read", "--colour"], "kwiresniff: read: no such option"),
+        (["read", "-o", "yaml", "x"], "kwiresniff: read: invalid value for '-o'"),
+        (["read", "--limit", "0", "x"], "kwiresniff: read: invalid value for '--limit'"),
+        (
+            ["read", "--since", "yesterday", "x"],
+            "kwiresniff: read: invalid value for '--since': 'yesterday' is neither",
+        ),
+        (["stats", "--by", "api,colour", "x"], "kwiresniff: stats: invalid value for '--by': 'colour' is not one of"),
+        (["export", "x"], "kwiresniff: export: missing option '-O'"),
+    ],
+)
+def test_wrong_usage_exits_with_2(kwiresniff: Run, args: list[str], says: str) -> None:
+    assert one_line(kwiresniff(*args), 2).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("out.xml", "unknown format"), ("no/such/folder/out.jsonl", "cannot write here"), ("out.parquet.gz", "Parquet")],
+)
+def test_an_output_that_cannot_be_written_is_named(kwiresniff: Run, tmp_path: Path, name: str, says: str) -> None:
+    capture = save(tmp_path / "a.pcap", heartbeats(1))
+    err = one_line(kwiresniff("export", capture, "-O", str(tmp_path / name)), 1)
+    assert name in err
+    assert says in err
+
+
+def test_a_plugin_that_is_not_there_is_named(kwiresniff: Run, tmp_path: Path) -> None:
+    capture = save(tmp_path / "a.pcap", heartbeats(1))
+    assert "none.py" in one_line(kwiresniff("read", "--plugin", str(tmp_path / "none.py"), capture), 1)
+
+
+def test_a_bug_of_ours_is_one_line_too(kwiresniff: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import kwiresniff.cli.reading as reading
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(reading, "open_captures", broken)
+    assert "internal error, ZeroDivisionError: oops" in one_line(kwiresniff("read", "x"), 1)

@@ -1,0 +1,139 @@
+"""Help, version, and how the command behaves as a process."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter, sleep
+
+import pytest
+
+from kwiresniff import __version__
+from kwiresniff.cli.main import COMMANDS
+from tests.cli.conftest import Done
+from tests.cli.pcap import heartbeats, pcap, save
+
+Run = Callable[..., Done]
+KWIRESNIFF = [sys.executable, "-m", "kwiresniff"]
+
+
+def test_help_lists_every_command_with_what_it_does(kwiresniff: Run) -> None:
+    done = kwiresniff("--help")
+    assert done.code == 0
+    for name, what in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(what)}$", done.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_every_command_has_help(kwiresniff: Run, name: str) -> None:
+    done = kwiresniff(name, "-h")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"Usage: kwiresniff {name}")
+
+
+def test_the_version_is_the_package_s(kwiresniff: Run) -> None:
+    assert kwiresniff("--version") == (0, f"kwiresniff {__version__}\n", "")
+
+
+def test_all_reading_commands_share_their_options(kwiresniff: Run) -> None:
+    for name in ("read", "stats", "export"):
+        text = kwiresniff(name, "--help").out
+        for option in (
+            "-Y, --filter", "--port", "--since", "--until", "--limit", "--plugin", "--redact", "--show-secrets",
+            "--strict", "-q", "-v", "--no-progress", "--color",
+        ):  # fmt: skip
+            assert option in text
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> str:
+    """More output than any pipe buffers."""
+    return save(tmp_path / "large.pcap", heartbeats(3_000))
+
+
+@pytest.mark.parametrize("form", ["tree", "summary", "jsonl", "json"])
+def test_a_reader_that_leaves_early_is_no_error(large: str, form: str) -> None:
+    process = subprocess.Popen([*KWIRESNIFF, "read", "-o", form, large], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr is not None
+    assert (process.stderr.read(), process.wait(timeout=60)) == (b"", 0)
+    process.stderr.close()
+
+
+def test_exchanges_from_a_pipe_appear_at_once() -> None:
+    capture = pcap(heartbeats(2).segments)
+    process = subprocess.Popen(
+        [*KWIRESNIFF, "read", "-o", "jsonl", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(capture)
+    process.stdin.flush()
+    # The pipe stays open: what is complete must come out all the same.
+    assert json.loads(process.stdout.readline())["correlation_id"] == 1
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, b"")
+    assert [json.loads(line)["kind"] for line in out.splitlines()] == ["exchange", "connection"]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "summary"])
+def test_an_interrupt_keeps_what_was_decoded_and_exits_with_130(form: str) -> None:
+    process = subprocess.Popen(
+        [*KWIRESNIFF, "read", "-o", form, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    process.stdin.write(pcap(heartbeats(3).segments))
+    process.stdin.flush()
+    first = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    rest, err = process.stdout.read(), process.stderr.read()
+    assert (process.wait(timeout=60), err) == (130, b"")
+    process.stdin.close()
+    process.stdout.close()
+    process.stderr.close()
+    if form == "json":
+        assert json.loads(first + rest)[0]["correlation_id"] == 1
+    else:
+        assert b"Heartbeat" in first
+
+
+def test_an_interrupted_export_is_complete_as_far_as_it_goes(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl.gz"
+    process = subprocess.Popen(
+        [*KWIRESNIFF, "export", "-", "-O", str(out)], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None and process.stderr is not None
+    process.stdin.write(pcap(heartbeats(3).segments))
+    process.stdin.flush()
+    while not list(tmp_path.glob(".*.part")):
+        assert process.poll() is None
+    sleep(0.3)  # the file is there a moment before the reading begins
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    process.stdin.close()
+    process.stderr.close()
+    gzip.decompress(out.read_bytes())
+
+
+def test_a_full_disk_is_one_line() -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([*KWIRESNIFF, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "kwiresniff: standard output: No space left on device\n")
+
+
+def test_help_is_quick() -> None:
+    """120 ms on a machine that has nothing else to do; four times that, and the best of three, on one that has."""
+
+    def seconds() -> float:
+        start = perf_counter()
+        subprocess.run([*KWIRESNIFF, "--help"], stdout=subprocess.DEVNULL, check=True)
+        return perf_counter() - start
+
+    assert min(seconds() for _ in range(3)) < 0.48

@@ -1,0 +1,174 @@
+"""``kwiresniff read`` and the options all reading commands share."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Done
+from tests.cli.pcap import heartbeats, irc, metadata_v0, save
+from tests.session.wire import Wire, heartbeat
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> str:
+    """Five heartbeats on one connection, the last one refused, and a Metadata on another."""
+    return save(tmp_path / "a.pcap", heartbeats(5, failing=True, client_port=41_000), metadata_v0("orders"))
+
+
+def objects(done: Done) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+def shown(done: Done) -> list[int]:
+    """The correlation ids of the exchanges that were printed, heartbeats first."""
+    return [one["correlation_id"] for one in objects(done) if one["kind"] == "exchange"]
+
+
+def test_json_lines_hold_exchanges_and_connections(kwiresniff: Run, capture: str) -> None:
+    done = kwiresniff("read", "-o", "jsonl", capture)
+    assert (done.code, done.err) == (0, "")
+    kinds = [one["kind"] for one in objects(done)]
+    assert kinds.count("exchange") == 6
+    assert kinds.count("connection") == 2
+    first = objects(done)[0]
+    assert (first["api"], first["latency_ns"], first["client"]) == ("Heartbeat", 1_000_000, "10.0.0.1:41000")
+    assert first["request"]["body"] == {"group_id": "group", "generation_id": 5, "member_id": "member"}
+
+
+def test_json_is_the_same_in_an_array(kwiresniff: Run, capture: str) -> None:
+    lines = kwiresniff("read", "-o", "jsonl", capture)
+    assert json.loads(kwiresniff("read", "-o", "json", capture).out) == objects(lines)
+
+
+def test_the_tree_is_what_comes_without_asking(kwiresniff: Run, capture: str) -> None:
+    done = kwiresniff("read", capture)
+    assert done.code == 0
+    assert done.out == kwiresniff("read", "-o", "tree", capture).out
+    assert "REBALANCE_IN_PROGRESS" in done.out
+    assert done.out.count("correlation_id") == 6
+    assert "\x1b" not in done.out
+
+
+def test_the_summary_has_one_line_an_exchange(kwiresniff: Run, capture: str) -> None:
+    lines = kwiresniff("read", "-o", "summary", capture).out.splitlines()
+    assert len(lines) == 6
+    assert all("Heartbeat" in line for line in lines[:5])
+    assert "Metadata" in lines[5]
+
+
+@pytest.mark.parametrize("form", ["tree", "summary"])
+def test_colours_come_only_when_asked_for(kwiresniff: Run, capture: str, form: str) -> None:
+    assert "\x1b[" in kwiresniff("read", "-o", form, "--color", "always", capture).out
+    assert "\x1b[" not in kwiresniff("read", "-o", form, capture).out
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["-Y", "api == Metadata"], [1]),
+        (["--filter", "correlation_id >= 4"], [4, 5]),
+        (["-Y", "error == REBALANCE_IN_PROGRESS"], [5]),
+        (["-Y", "topic == orders"], [1]),
+        (["-Y", "group == group and request.body.generation_id == 5 and outcome == ok"], [1, 2, 3, 4]),
+        (["--limit", "2"], [1, 2]),
+        (["--limit", "1", "-Y", "correlation_id == 3"], [3]),
+        (["--since", "1970-01-01T00:00:00.008Z", "-Y", "api == Heartbeat"], [3, 4, 5]),
+        (["--since", "7ms", "--until", "10ms", "-Y", "api == Heartbeat"], [3, 4]),
+    ],
+)
+def test_only_what_is_wanted_is_shown(kwiresniff: Run, capture: str, options: list[str], expected: list[int]) -> None:
+    done = kwiresniff("read", "-o", "jsonl", *options, capture)
+    assert done.code == 0
+    assert shown(done) == expected
+
+
+def test_a_filter_leaves_out_connections_of_which_nothing_is_shown(kwiresniff: Run, capture: str) -> None:
+    done = kwiresniff("read", "-o", "jsonl", "-Y", "api == Metadata", capture)
+    assert [one["client"] for one in objects(done) if one["kind"] == "connection"] == ["10.0.0.1:40000"]
+
+
+def test_several_captures_are_named_beside_packets_and_problems(kwiresniff: Run, tmp_path: Path) -> None:
+    one = save(tmp_path / "1.pcap", heartbeats(1, client_port=41_000))
+    cut = Path(save(tmp_path / "2.pcap", heartbeats(2, client_port=42_000)))
+    cut.write_bytes(cut.read_bytes()[:-10])
+    found = objects(kwiresniff("read", "-o", "jsonl", one, str(cut)))
+    assert {item["request"]["file"] for item in found if item["kind"] == "exchange"} == {one, str(cut)}
+    assert [item["file"] for item in found if item["kind"] == "problem"] == [str(cut)]
+
+
+def test_nothing_kafka_prints_nothing_and_says_what_was_there(kwiresniff: Run, tmp_path: Path) -> None:
+    capture = save(tmp_path / "irc.pcap", irc())
+    for form in ("tree", "summary"):
+        done = kwiresniff("read", "-o", form, capture)
+        assert (done.code, done.out) == (0, "")
+        assert done.err.count("\n") == 1
+        assert done.err.startswith(f"kwiresniff: {capture}: no Kafka in it; there were 1 TCP connection with ")
+    done = kwiresniff("read", "-o", "jsonl", capture)
+    assert [one["code"] for one in objects(done)] == ["not_kafka"]
+    assert done.err.count("\n") == 1
+    assert kwiresniff("read", "-q", capture) == (0, "", "")
+
+
+def test_a_capture_without_packets_says_so(kwiresniff: Run, tmp_path: Path) -> None:
+    done = kwiresniff("read", save(tmp_path / "empty.pcap"))
+    assert (done.code, done.out) == (0, "")
+    assert done.err.endswith("no Kafka in it; there were no packets\n")
+
+
+def test_a_cut_capture_gives_what_is_before_the_cut_and_says_so(kwiresniff: Run, capture: str) -> None:
+    whole = Path(capture).read_bytes()
+    Path(capture).write_bytes(whole[: len(whole) // 2])
+    done = kwiresniff("read", "-o", "summary", capture)
+    assert done.code == 0
+    assert 0 < len(done.out.splitlines()) < 6
+    assert any(line.startswith("kwiresniff: ") and "cut" in line for line in done.err.splitlines())
+    assert kwiresniff("read", "--strict", "-q", capture).code == 1
+
+
+def test_strict_looks_at_problems_inside_exchanges_too(kwiresniff: Run, tmp_path: Path) -> None:
+    trailing = Wire().open().up(heartbeat(1)).down(b"\0\0\0\x0a\0\0\0\x01\0\0left")
+    capture = save(tmp_path / "a.pcap", trailing.up(heartbeat(2)).down(b"\0\0\0\x06\0\0\0\x02\0\0").close())
+    assert kwiresniff("read", capture).code == 0
+    assert kwiresniff("read", "--strict", capture).code == 1
+
+
+def test_strict_without_problems_is_fine(kwiresniff: Run, capture: str) -> None:
+    assert kwiresniff("read", "--strict", capture).code == 0
+
+
+REAL = Path(__file__).parents[2] / "captures" / "first-look.pcap"
+
+
+@pytest.mark.parametrize("form", ["tree", "summary", "jsonl"])
+def test_redacted_output_has_no_record_in_it(kwiresniff: Run, form: str) -> None:
+    plain = kwiresniff("read", "-o", "jsonl", "-Y", "api == Produce", str(REAL))
+    batch = objects(plain)[0]["request"]["body"]["topic_data"][0]["partition_data"][0]["records"][0]
+    words = [record[part] for record in batch["records"] for part in ("key", "value") if record[part]]
+    assert words
+    redacted = kwiresniff("read", "-v", "-v", "-o", form, "--redact", str(REAL)).out
+    assert not [word for word in words if re.search(rf"\b{re.escape(word)}\b", redacted)]
+    assert not [word for word in words if len(word) > 3 and word.encode().hex(" ") in redacted]
+
+
+def test_redaction_with_a_key_is_the_same_every_time(kwiresniff: Run) -> None:
+    first = kwiresniff("read", "-o", "jsonl", "--redact", "--redact-key", "k", str(REAL)).out
+    assert '"redacted":true' in first
+    assert kwiresniff("read", "-o", "jsonl", "--redact-key", "k", str(REAL)).out == first
+
+
+def test_secrets_are_withheld_unless_asked_for(kwiresniff: Run) -> None:
+    capture = str(REAL.with_name("java-sasl-plain.pcap"))
+    plain = kwiresniff("read", "-o", "jsonl", "-Y", "api == SaslAuthenticate", "--show-secrets", capture)
+    password = objects(plain)[0]["request"]["body"]["auth_bytes"].split("\0")[2]
+    assert password
+    for form in ("tree", "jsonl", "summary"):
+        assert password not in kwiresniff("read", "-o", form, "-vv", capture).out
+    assert password in kwiresniff("read", "--show-secrets", capture).out

@@ -1,0 +1,63 @@
+"""``kwiresniff stats``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Done
+from tests.cli.pcap import heartbeats, irc, metadata_v0, save
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> str:
+    return save(tmp_path / "a.pcap", heartbeats(5, failing=True, client_port=41_000), metadata_v0("orders"))
+
+
+def test_a_row_has_counts_bytes_and_latency(kwiresniff: Run, capture: str) -> None:
+    rows = {row["api"]: row for row in json.loads(kwiresniff("stats", "-o", "json", capture).out)}
+    beat = rows["Heartbeat"]
+    assert (beat["count"], beat["errors"], beat["unanswered"]) == (5, 1, 0)
+    # Header v1 with client id "c-1" is 13 bytes, the body 5 + 2, 4, 6 + 2; the answer 4 and 2.
+    assert (beat["request_bytes"], beat["response_bytes"]) == (5 * (13 + 7 + 4 + 8), 5 * 6)
+    assert (beat["latency"]["count"], beat["latency"]["min_ns"], beat["latency"]["max_ns"]) == (5, 10**6, 10**6)
+    assert rows["Metadata"]["errors"] == 1
+
+
+def test_json_lines_have_a_row_each_for_every_table(kwiresniff: Run, capture: str) -> None:
+    done = kwiresniff("stats", "-o", "jsonl", "--by", "topic,api+client,broker,connection", capture)
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    assert [(row["by"], row["count"]) for row in rows] == [
+        (["topic"], 5), (["topic"], 1), (["api", "client"], 5), (["api", "client"], 1), (["broker"], 6),
+        (["connection"], 5), (["connection"], 1),
+    ]  # fmt: skip
+    assert [row["topic"] for row in rows[:2]] == ["(no topic)", "orders"]
+    assert rows[2]["client"] == "c-1 10.0.0.1"
+
+
+def test_the_table_names_what_it_counts(kwiresniff: Run, capture: str) -> None:
+    done = kwiresniff("stats", capture)
+    assert (done.code, done.err) == (0, "")
+    assert "Heartbeat" in done.out
+    assert "1.00 ms" in done.out
+
+
+def test_a_filter_applies_before_counting(kwiresniff: Run, capture: str) -> None:
+    rows = json.loads(kwiresniff("stats", "-o", "json", "-Y", "topic == orders", capture).out)
+    assert [(row["api"], row["count"]) for row in rows] == [("Metadata", 1)]
+
+
+def test_topics_are_counted_by_name_with_a_filter_that_needs_bodies_too(kwiresniff: Run, capture: str) -> None:
+    rows = json.loads(kwiresniff("stats", "-o", "json", "--by", "topic", "-Y", "topic == orders", capture).out)
+    assert [(row["topic"], row["count"]) for row in rows] == [("orders", 1)]
+
+
+def test_nothing_kafka_has_no_table(kwiresniff: Run, tmp_path: Path) -> None:
+    done = kwiresniff("stats", save(tmp_path / "irc.pcap", irc()))
+    assert (done.code, done.out) == (0, "")
+    assert "no Kafka in it" in done.err
