@@ -15,6 +15,7 @@ from kwiresniff.cli.progress import Progress
 from kwiresniff.model import Connection, Event, Exchange, Problem, Segment, TopicNames, file_index
 from kwiresniff.plugins import load_plugins
 from kwiresniff.session import Analyzer, Depth
+from kwiresniff.session.topics import TEACHING_RESPONSES
 
 if TYPE_CHECKING:
     from kwiresniff.analysis.filter import Filter
@@ -108,14 +109,12 @@ class Reading:
         narrowed = self._filter is not None or self.options.since is not None or self.options.until is not None
         connections: set[int] = set()
         problems_told = 0
-        # A filter that needs no body has been decided by _want.
-        final = self._filter.matches if self._filter is not None and not self._filter.header_only else None
         segments = self._bounded(iter(self._captures))
         with Progress(self._captures, wanted=self.options.progress, shares_terminal=self._screen) as progress:
             for event in self._analyzer.analyze(segments):
                 progress.step()
                 if event.__class__ is Exchange:
-                    if final is not None and not final(event):
+                    if narrowed and not (self._in_time(event) and self._matches(event)):
                         continue
                     self._finish(event)
                     if narrowed:
@@ -160,16 +159,26 @@ class Reading:
         return chain((first,), segments)
 
     def _want(self, exchange: Exchange) -> bool | None:
-        """Asked before bodies are decoded; None is a maybe."""
+        """Asked before bodies are decoded; None is a maybe.
+
+        What tells the names of topics is decoded in any case, or those that are shown would go by their ids.
+        """
         self.exchanges += 1
-        if self._since_ns is not None or self._until_ns is not None:
-            message = exchange.request or exchange.response
-            time_ns = message.first_ns if message is not None else 0
-            if self._since_ns is not None and time_ns < self._since_ns:
-                return False
-            if self._until_ns is not None and time_ns >= self._until_ns:
-                return False
-        return True if self._filter is None else self._filter.matches_header(exchange)
+        wanted: bool | None = self._in_time(exchange)
+        if wanted and self._filter is not None:
+            wanted = self._filter.matches_header(exchange)
+        return None if wanted is False and exchange.api_key in TEACHING_RESPONSES else wanted
+
+    def _in_time(self, exchange: Exchange) -> bool:
+        since_ns, until_ns = self._since_ns, self._until_ns
+        if since_ns is None and until_ns is None:
+            return True
+        message = exchange.request or exchange.response
+        time_ns = message.first_ns if message is not None else 0
+        return (since_ns is None or time_ns >= since_ns) and (until_ns is None or time_ns < until_ns)
+
+    def _matches(self, exchange: Exchange) -> bool:
+        return self._filter is None or self._filter.matches(exchange)
 
     def _finish(self, exchange: Exchange) -> None:
         """Plugins and redaction, on what will be shown."""

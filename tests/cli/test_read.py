@@ -172,3 +172,9 @@ def test_secrets_are_withheld_unless_asked_for(kwiresniff: Run) -> None:
     for form in ("tree", "jsonl", "summary"):
         assert password not in kwiresniff("read", "-o", form, "-vv", capture).out
     assert password in kwiresniff("read", "--show-secrets", capture).out
+
+
+def test_topic_names_are_learned_from_exchanges_the_filter_leaves_out(kwiresniff: Run) -> None:
+    by_name = kwiresniff("read", "-o", "jsonl", "-Y", "api == Produce and topic == orders", str(REAL))
+    assert [one["api_version"] for one in objects(by_name) if one["kind"] == "exchange"] == [13]
+    assert "orders" in kwiresniff("read", "-Y", "api == Produce", str(REAL)).out
