@@ -11,9 +11,11 @@ The threat is the one of Trojan Source (CVE-2021-42574) and of terminal escape i
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
+_WORDS: Final = re.compile(rb"[ -~]{4,}")
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 #: Printable by Unicode's categories, yet blank or invisible: they could hide text or make two names look the same.
@@ -77,9 +79,8 @@ def text_of(data: bytes) -> str | None:
 def mixed(data: bytes) -> str | None:
     """Binary data with words in it (Avro, Protobuf, Kafka's own formats), the other bytes as escapes.
 
-    None when less than a third of the bytes is printable ASCII: fewer are chance.
+    None when runs of four or more printable characters make up less than a sixth: fewer are chance.
     """
-    words = sum([32 <= byte < 127 for byte in data])
-    if words * 3 < len(data):
+    if sum([len(word) for word in _WORDS.findall(data)]) * 6 < len(data):
         return None
     return "".join([chr(byte) if 32 <= byte < 127 else f"\\x{byte:02x}" for byte in data])

@@ -38,6 +38,8 @@ MEMBER_ID_SHOWN = 12
 
 _TOPIC_ARRAYS: Final = ("topics", "topic_data", "topic_partitions", "responses")
 _TOPIC_NAMES: Final = ("name", "topic", "topic_name")
+_TOPIC_KEYS: Final = (*_TOPIC_NAMES, "topic_id")
+_ELEMENT_NAMES: Final = ("group_id", "resource_name", "name", "user", "principal_name", "transactional_id", "feature")
 _PARTITION_ARRAYS: Final = ("partitions", "partition_data", "partition_indexes", "partition_responses")
 _PARTITION_NAMES: Final = ("index", "partition", "partition_index")
 
@@ -66,6 +68,22 @@ def _common(request: Fields, response: Fields, topic_name: TopicNames | None) ->
     topics = _topics(request) or _topics(response)
     if topics:
         yield topics_text(topics, topic_name)
+        yield from _record_facts(_topics(response), "")
+    else:
+        yield from _named(request)
+
+
+def _named(body: Fields) -> Facts:
+    """Names inside the arrays of a body: ``resources orders,payments``, ``groups billing``."""
+    for field, value in body.items():
+        names = []
+        for element in value if isinstance(value, list) else ():
+            if isinstance(element, dict):
+                element = next((element[key] for key in _ELEMENT_NAMES if element.get(key)), None)
+            if isinstance(element, str):
+                names.append(element)
+        if names:
+            yield f"{field} {_some(names)}"
 
 
 def _produce(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
@@ -105,7 +123,8 @@ def _record_facts(topics: Sequence[Fields], nothing: str) -> Facts:
                 if (codec := batch.get("compression", "none")) != "none":
                     codecs[codec] = None
     if not size:
-        yield nothing
+        if nothing:
+            yield nothing
         return
     yield units.count(records, "record")
     yield units.size(size)
@@ -187,7 +206,12 @@ def _some(words: Sequence[str]) -> str:
 
 
 def _topics(body: Fields) -> list[Any]:
-    return _first_list(body, _TOPIC_ARRAYS)
+    """The topics of a body; other APIs use the same array names for other things."""
+    return [topic for topic in _first_list(body, _TOPIC_ARRAYS) if _is_topic(topic)]
+
+
+def _is_topic(topic: Any) -> bool:
+    return isinstance(topic, str) or (isinstance(topic, dict) and any(key in topic for key in _TOPIC_KEYS))
 
 
 def _partitions(topic: Any) -> list[Any]:

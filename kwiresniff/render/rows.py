@@ -15,6 +15,7 @@ from kwiresniff.model import Node
 
 from . import units
 from .lines import Chunk
+from .ranges import is_range_array, range_row
 from .records import record_rows
 from .row import Row, name_column
 from .values import Style, is_absent, is_container, is_error, is_plain, label, leaf, problem_spans, scalars, selection
@@ -33,6 +34,10 @@ IDENTIFYING: Final = frozenset(
         "topic_id", "topic_name", "transactional_id", "user",
     ]
 )  # fmt: skip
+
+
+#: Kafka's "no id".
+ZERO_UUID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 def struct_rows(nodes: Sequence[Node], style: Style, depth: int = 0) -> list[Row]:
@@ -64,6 +69,8 @@ def field_rows(node: Node, style: Style, depth: int, name_width: int = 0) -> lis
 
 def _array_rows(array: Node, style: Style, depth: int) -> list[Row]:
     name = label(array, style)
+    if not style.verbosity and is_range_array(array):
+        return [range_row(array, name, style)]
     shown, calm = selection(array.children, ELEMENTS_SHOWN, style)
     rows = [_struct_row(array.children[index], f"{name}[{index}]", style, depth) for index in shown]
     if hidden := len(array.children) - len(shown):
@@ -106,4 +113,4 @@ def _struct_row(element: Node, name: str, style: Style, depth: int) -> Row:
 
 
 def _identifies(node: Node) -> bool:
-    return node.name in IDENTIFYING and not node.children and node.value not in (None, "")
+    return node.name in IDENTIFYING and not node.children and node.value not in (None, "", ZERO_UUID)

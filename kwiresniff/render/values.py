@@ -115,9 +115,10 @@ def leaf(node: Node, style: Style, *, name_width: int = 0, ident: bool = False) 
         name = escape(node.meaning) or "?"
         return [("bad", f"{escape(node.name):<{name_width}} {node.value} {name}"), *problem_spans(node)]
     kind, text = scalar(node.value, style)
-    if ident:
-        kind = "ident"
     meaning_kind = "dim" if kind == "dim" else "meaning"
+    if ident:
+        # A topic id is recognised by the topic's name.
+        kind, meaning_kind = ("value", "ident") if node.type == "UUID" and node.meaning else ("ident", "meaning")
     return [("name", f"{label(node, style):<{name_width}} "), (kind, text), *meaning_spans(node, meaning_kind)]
 
 

@@ -74,6 +74,16 @@ def about(api: str, request: dict[str, Any] | None, response: dict[str, Any] | N
         ),
         ("OffsetFetch", {"group_id": "g", "topics": [{"name": "a", "partition_indexes": [0, 1]}]}, {}, "group g a-0,1"),
         ("CreateTopics", {"topics": [{"name": name} for name in "abcdef"]}, {}, "a b c +3 topics"),
+        ("DescribeConfigs", {"resources": [{"resource_name": "a"}, {"resource_name": "b"}]}, {}, "resources a,b"),
+        ("DescribeGroups", {"groups": ["g1", "g2", "g3", "g4"]}, {}, "groups g1,g2,g3,+1"),
+        ("IncrementalAlterConfigs", {"resources": []}, {"responses": [{"error_code": 0}]}, ""),
+        ("OffsetFetch", {"groups": [{"group_id": "g", "topics": []}]}, {}, "groups g"),
+        (
+            "ShareFetch",
+            {"group_id": "g", "topics": []},
+            {"responses": [{"topic_id": "x", "partitions": [{"partition_index": 0, "records": [BATCH]}]}]},
+            "group g x-0 12 records 3.40 KB zstd",
+        ),
         ("Heartbeat", {}, {}, ""),
     ],
 )

@@ -111,6 +111,21 @@ def test_a_tagged_field_that_is_not_on_the_wire_is_shown_only_with_v() -> None:
     assert "preferred_leader (tag 0)" in rendered([sample], None, verbosity=1)
 
 
+def test_the_versions_of_all_apis_stand_on_one_row() -> None:
+    def response(wire: samples.Wire) -> None:
+        def api(key: int) -> None:
+            wire.int16("api_key", key, f"Api{key}")
+            wire.int16("min_version", 0)
+            wire.int16("max_version", key)
+
+        wire.structs("api_keys", list(range(1, 78)), api)
+
+    sample = samples.exchange("ApiVersions", 18, 0, None, response)
+    assert "api_keys 77  Api1 0-1  Api2 0-2  " in rendered([sample], None)
+    assert "Api77 0-77\n" in rendered([sample], None)
+    assert "api_keys[76]  api_key 77 (Api77)" in rendered([sample], None, verbosity=1)
+
+
 def test_endless_nesting_ends() -> None:
     made, request, response = samples.unanswered()
     assert request is not None
