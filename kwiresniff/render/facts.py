@@ -22,14 +22,12 @@ NAMED = 3
 #: Every API's fields that are worth a word, in the order of their worth, with the word in front.
 _WORDS: Final = {
     "group_id": "group",
-    "member_id": "member",
-    "transactional_id": "transaction",
-    "key": "key",
-    "mechanism": "mechanism",
-    "client_software_name": "",
-    "client_software_version": "",
     "generation_id": "generation",
+    "generation_id_or_member_epoch": "generation",
     "member_epoch": "epoch",
+    "transactional_id": "transaction",
+    "producer_id": "producer",
+    "mechanism": "mechanism",
     "broker_id": "broker",
 }
 
@@ -57,20 +55,25 @@ def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]
 
 def _common(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
     for name, word in _WORDS.items():
-        value = request.get(name)
-        if value is None or value == "" or value == -1 or isinstance(value, (list, dict)):
-            value = response.get(name)
-        if isinstance(value, (str, int)) and value not in ("", -1):
-            text = str(value)
-            if name == "member_id" and len(text) > MEMBER_ID_SHOWN:
-                text = f"…{text[-MEMBER_ID_SHOWN:]}"
-            yield f"{word} {text}" if word else text
+        if (value := _scalar(name, request, response)) is not None:
+            yield f"{word} {value}"
     topics = _topics(request) or _topics(response)
     if topics:
         yield topics_text(topics, topic_name)
         yield from _record_facts(_topics(response), "")
     else:
         yield from _named(request)
+    if member := _scalar("member_id", request, response):
+        yield f"member {member if len(member) <= MEMBER_ID_SHOWN else '…' + member[-MEMBER_ID_SHOWN:]}"
+
+
+def _scalar(name: str, request: Fields, response: Fields) -> str | None:
+    """The field as text from the request, else from the response; None when it says nothing."""
+    for body in (request, response):
+        value = body.get(name)
+        if isinstance(value, (str, int)) and value not in ("", -1):
+            return str(value)
+    return None
 
 
 def _named(body: Fields) -> Facts:

@@ -16,6 +16,9 @@ Chunk: TypeAlias = list[Span]
 #: What stands between two chunks of a line. Two spaces, because values can contain one.
 GAP = "  "
 
+#: A line gets at least this many columns, however deep its branch: two wide characters.
+MIN_ROOM = 4
+
 #: Characters broken into lines at a time: some dozens of lines.
 _PIECE = 4096
 
@@ -78,13 +81,14 @@ def wrap(chunks: list[Chunk], width: int | None) -> Iterator[Chunk]:
     if width is None:
         yield join(chunks)
         return
-    width = max(width, 8)
+    width = max(width, MIN_ROOM)
     line: Chunk = []
     used = 0
     for chunk in chunks:
         need = sum([cells(text) for _, text in chunk])
         room = width - used - (len(GAP) if line else 0)
-        flows = need > room and need * 4 > width * 3 and room * 3 > width
+        # What is long because of one long text may be broken inside it; short pieces are better kept together.
+        flows = need > room and room * 3 > width and max([len(text) for _, text in chunk]) * 2 > width
         if line and need > room and not flows:
             yield line
             line, used, room = [], 0, width
@@ -98,7 +102,7 @@ def wrap(chunks: list[Chunk], width: int | None) -> Iterator[Chunk]:
         first, *others = _break(chunk, width, room)
         line += first
         for other in others:
-            yield line
+            yield _stripped(line)
             line = other
         used = sum([cells(text) for _, text in line])
     yield line

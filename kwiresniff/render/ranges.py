@@ -35,5 +35,6 @@ def range_row(array: Node, name: str, style: Style) -> Row:
         called, *ends = element.children[:3]
         low, high = sorted(ends, key=lambda end: not end.name.startswith("min"))
         what = escape(called.meaning or str(called.value))
-        chunks.append([("value", f"{what} "), ("name", f"{low.value}-{high.value}")])
+        versions = f"{low.value}" if low.value == high.value else f"{low.value}-{high.value}"
+        chunks.append([("value", f"{what} "), ("name", versions)])
     return Row(chunks, node=array)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kwiresniff.model import Node
 
 from .lines import Chunk
-from .values import Style, leaf, scalars
+from .values import Style, is_container, leaf, scalars
 
 #: Names are padded so that values stand in a column, but a very long name only pushes its own value aside.
 NAME_COLUMN = 26
@@ -31,4 +31,8 @@ def name_column(nodes: Sequence[Node]) -> int:
 def plain_rows(nodes: Sequence[Node], style: Style) -> list[Row]:
     """Fields that hold plain values or arrays of them, one row each, the values in a column."""
     width = name_column(nodes)
-    return [Row([(scalars if node.children else leaf)(node, style, name_width=width)], node=node) for node in nodes]
+    rows = []
+    for node in nodes:
+        draw = scalars if node.children or is_container(node) else leaf
+        rows.append(Row([draw(node, style, name_width=width)], node=node))
+    return rows

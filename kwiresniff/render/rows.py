@@ -14,9 +14,9 @@ from typing import Final
 from kwiresniff.model import Node
 
 from . import units
+from .batches import record_set_rows
 from .lines import Chunk
 from .ranges import is_range_array, range_row
-from .records import record_rows
 from .row import Row, name_column
 from .values import Style, is_absent, is_container, is_error, is_plain, label, leaf, problem_spans, scalars, selection
 
@@ -59,7 +59,7 @@ def field_rows(node: Node, style: Style, depth: int, name_width: int = 0) -> lis
     if depth >= MAX_DEPTH:
         return [Row([[("name", node.name), ("dim", f" {style.glyphs.ellipsis} nested too deeply to show")]], node=node)]
     if node.type.endswith("RECORDS"):
-        return record_rows(node, style)
+        return record_set_rows(node, style)
     if node.type.endswith("ARRAY"):
         if is_plain(node):
             return [Row([scalars(node, style, name_width=name_width)], node=node)]

@@ -83,15 +83,19 @@ class Wire:
 
 
 def plain(node: Node) -> Any:
-    """The value of a node as the decoder gives it."""
-    if node.type == "ARRAY" or node.type == "RECORDS":
+    """The value of a node as the decoder gives it, record batches with their header fields only."""
+    if node.type in ("RECORD_BATCH", "MESSAGE"):
+        fields = {child.name: child.value for child in node.children if not child.children}
+        codec = ("none", "gzip", "snappy", "lz4", "zstd")[fields["attributes"] & 7]
+        return {**fields, "compression": codec, "size_bytes": node.length}
+    if node.type in ("ARRAY", "RECORDS"):
         return None if node.null else [plain(child) for child in node.children]
     if node.children or node.type == "STRUCT":
         return {child.name: plain(child) for child in node.children}
     return node.value
 
 
-def message(wire: Wire, body_offset: int, packet: int, at_ns: int, version: int, header_version: int) -> Message:
+def frame_of(wire: Wire, body_offset: int, packet: int, at_ns: int, version: int, header_version: int) -> Message:
     wire.root.length = len(wire.frame)
     made = Message(packet, at_ns, packet, at_ns, len(wire.frame), bytes(wire.frame))
     made.body_offset = body_offset
@@ -139,7 +143,7 @@ def exchange(
         body_offset = len(wire.frame)
         with wire.inside("body"):
             write_request(wire)
-        request = message(wire, body_offset, packet, at_ns, version, 1)
+        request = frame_of(wire, body_offset, packet, at_ns, version, 1)
         request_walk = Walk(wire.root, len(wire.frame))
     if write_response is not None:
         wire = Wire()
@@ -148,7 +152,7 @@ def exchange(
         body_offset = len(wire.frame)
         with wire.inside("body"):
             write_response(wire)
-        response = message(wire, body_offset, packet + 2, at_ns + int(latency_ms * MS), version, 0)
+        response = frame_of(wire, body_offset, packet + 2, at_ns + int(latency_ms * MS), version, 0)
         response_walk = Walk(wire.root, len(wire.frame))
     made = Exchange(on or connection(), api_key, version, correlation_id, client_id, request, response)
     made.api = api
@@ -214,55 +218,48 @@ RECORDS: list[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]]
 
 
 def records(
-    wire: Wire, base_offset: int, count: int = len(RECORDS), *, compression: str = "zstd", transactional: bool = True
+    wire: Wire, base_offset: int, count: int = len(RECORDS), *, codec: int = 4, transactional: bool = True
 ) -> None:
-    """A RECORDS field with one batch; with compression its records are derived nodes."""
-    with wire.inside("records", "RECORDS", struct.pack(">i", 300)), wire.inside("", "RECORD_BATCH") as batch:
+    """A RECORDS field with one batch; with a codec its records are derived nodes."""
+    with wire.inside("records", "RECORDS", struct.pack(">i", 300)), wire.inside("[0]", "RECORD_BATCH") as batch:
+        words = [("none", "gzip", "snappy", "lz4", "zstd")[codec], "create time"]
         wire.int64("base_offset", base_offset)
         wire.int32("batch_length", 288)
         wire.int32("partition_leader_epoch", 4)
         wire.int8("magic", 2)
-        wire.add("crc", "UINT32", struct.pack(">I", 0x4E81DEDC), 0x4E81DEDC)
-        wire.int16("attributes", 0x14 if compression != "none" else 0x10)
-        wire.int32("last_offset_delta", count - 1)
-        wire.int64("base_timestamp", START_MS)
-        wire.int64("max_timestamp", START_MS + count)
-        wire.int64("producer_id", 4001 if transactional else -1)
-        wire.int16("producer_epoch", 0 if transactional else -1)
-        wire.int32("base_sequence", 12 if transactional else -1)
+        wire.add("crc", "UINT32", struct.pack(">I", 0x4E81DEDC), 0x4E81DEDC, "ok")
+        wire.int16("attributes", codec | transactional << 4, ", ".join(words + ["transactional"] * transactional))
+        wire.int32("last_offset_delta", count - 1, f"to offset {base_offset + count - 1}")
+        wire.int64("base_timestamp", START_MS, "2024-03-05 08:15:02.123 UTC")
+        wire.int64("max_timestamp", START_MS + count, "2024-03-05 08:15:02.127 UTC")
+        wire.int64("producer_id", 4001 if transactional else -1, "" if transactional else "none")
+        wire.int16("producer_epoch", 0 if transactional else -1, "" if transactional else "none")
+        wire.int32("base_sequence", 12 if transactional else -1, "" if transactional else "none")
         wire.int32("records_count", count)
-        if compression != "none":
-            wire.frame += bytes(range(180))
-        offset = batch.offset
-        derived: dict[str, Any] = {
-            "compression": compression,
-            "timestamp_type": "create_time",
-            "is_transactional": transactional,
-            "is_control": False,
-            "size_bytes": 300,
-            "uncompressed_size_bytes": 812,
-            "crc_valid": True,
-        }
-        for name, value in derived.items():
-            batch.children.append(Node(name, "DERIVED", offset, 0, value, derived=True))
-        batch.children.append(_record_nodes(base_offset, count, compression != "none"))
+        start = len(wire.frame)
+        wire.frame += bytes(range(239))
+        if codec:
+            batch.children.append(Node("uncompressed_size_bytes", "INT32", start, 0, 812, derived=True))
+        batch.children.append(_record_nodes(start, base_offset, count, bool(codec)))
 
 
-def _record_nodes(base_offset: int, count: int, derived: bool) -> Node:
-    array = Node("records", "ARRAY", 61, 751, derived=derived)
-    at = 0
+def _record_nodes(start: int, base_offset: int, count: int, derived: bool) -> Node:
+    array = Node("records", "ARRAY", start, 239)
+    at = 0 if derived else start
     for index in range(count):
         key, value, headers = RECORDS[index % len(RECORDS)]
-        record = Node("", "RECORD", at, 60, derived=derived)
+        record = Node(f"[{index}]", "RECORD", at, 60, derived=derived)
         record.children = [
-            Node("offset", "INT64", at + 3, 1, base_offset + index, derived=derived),
-            Node("timestamp", "INT64", at + 2, 1, START_MS + index, derived=derived),
-            Node("key", "BYTES", at + 4, 12, key, derived=derived),
-            Node("value", "BYTES", at + 16, 44, value, derived=derived),
+            Node("length", "VARINT", at, 1, 59, derived=derived),
+            Node("attributes", "INT8", at + 1, 1, 0, derived=derived),
+            Node("timestamp", "VARLONG", at + 2, 1, START_MS + index, f"+{index} ms", derived=derived),
+            Node("offset", "VARINT", at + 3, 1, base_offset + index, f"+{index}", derived=derived),
+            Node("key", "BYTES", at + 4, 12, key, "none" if key is None else "", derived=derived),
+            Node("value", "BYTES", at + 16, 34, value, "tombstone" if value is None else "", derived=derived),
         ]
         header_array = Node("headers", "ARRAY", at + 50, 10, derived=derived)
         for name, data in headers:
-            header = Node("", "HEADER", at + 51, 9, derived=derived)
+            header = Node("[0]", "HEADER", at + 51, 9, derived=derived)
             header.children = [
                 Node("key", "STRING", at + 51, 5, name, derived=derived),
                 Node("value", "BYTES", at + 56, 4, data, derived=derived),
@@ -272,6 +269,20 @@ def _record_nodes(base_offset: int, count: int, derived: bool) -> Node:
         array.children.append(record)
         at += 60
     return array
+
+
+def message(wire: Wire, index: int, magic: int, key: bytes | None, value: bytes, problem: str = "") -> None:
+    """An uncompressed message of a message set."""
+    with wire.inside(f"[{index}]", "MESSAGE"):
+        wire.int64("base_offset", index)
+        wire.int32("message_size", 28)
+        wire.add("crc", "UINT32", b"\0\0\0\1", 1, "mismatch" if problem else "ok", problem=problem)
+        wire.int8("magic", magic)
+        wire.int8("attributes", 0, "none")
+        if magic:
+            wire.int64("timestamp", START_MS + index, "2024-03-05 08:15:02.123 UTC")
+        wire.bytes("key", key)
+        wire.bytes("value", value)
 
 
 def produce() -> Sample:
@@ -365,7 +376,7 @@ def fetch() -> Sample:
             wire.int64("log_start_offset", 0)
             wire.array("aborted_transactions", None, lambda _: None)
             wire.int32("preferred_read_replica", -1)
-            records(wire, 81_204, 12, compression="lz4", transactional=False)
+            records(wire, 81_204, 12, codec=3, transactional=False)
 
         def topic(name: str) -> None:
             wire.string("topic", name)
@@ -441,22 +452,9 @@ def acks_zero() -> Sample:
 
         def partition(index: int) -> None:
             wire.int32("index", index)
-            with wire.inside("records", "RECORDS", struct.pack(">i", 40)), wire.inside("", "MESSAGE") as outer:
-                wire.int64("base_offset", 0)
-                wire.int32("message_size", 28)
-                wire.add("crc", "UINT32", b"\0\0\0\1", 1)
-                wire.int8("magic", 1)
-                wire.int8("attributes", 0)
-                wire.int64("timestamp", START_MS)
-                wire.frame += b"\0\0\0\1k\0\0\0\1v"
-                for name, value in {
-                    "compression": "none",
-                    "timestamp_type": "create_time",
-                    "size_bytes": 40,
-                    "crc_valid": False,
-                }.items():
-                    outer.children.append(Node(name, "DERIVED", outer.offset, 0, value, derived=True))
-                outer.children.append(_record_nodes(0, 1, False))
+            with wire.inside("records", "RECORDS", struct.pack(">i", 120)):
+                message(wire, 0, 1, b"cpu", b"0.71")
+                message(wire, 1, 1, None, b"0.02", "the CRC is 1, the data has 2980627813")
 
         def topic(name: str) -> None:
             wire.string("name", name)
@@ -474,7 +472,7 @@ def acks_zero() -> Sample:
         correlation_id=1,
         at_ms=700,
         outcome="no_response_expected",
-        problems=[Problem("crc", "CRC does not match", 61, "topic_data[0].partition_data[0].records[0]")],
+        problems=[Problem("bad_crc", "the CRC is 1, the data has 2980627813", 61, "topic_data[0].partition_data[0]")],
         on=connection(4, "10.0.0.7:60001"),
         packet=40,
     )

@@ -64,7 +64,7 @@ def about(api: str, request: dict[str, Any] | None, response: dict[str, Any] | N
             "JoinGroup",
             {"group_id": "g", "member_id": ""},
             {"member_id": "client-0d1c9e2c-5a0a-4a2b-9a53-8f3f1f4c9b11", "generation_id": 5},
-            "group g member …8f3f1f4c9b11 generation 5",
+            "group g generation 5 member …8f3f1f4c9b11",
         ),
         (
             "OffsetCommit",

@@ -1,0 +1,135 @@
+"""Record sets as rows: a batch on one row, its records below it, one row each.
+
+Field names are those of the protocol guide (record batch; message sets of magic 0 and 1). In a message set every
+message is a batch of its own: an uncompressed one is shown as the record it is, a compressed one with the messages
+that were inside it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kwiresniff.model import Node
+
+from . import units
+from .escape import escape
+from .lines import Chunk
+from .records import record_row, timestamp_text
+from .row import Row, plain_rows
+from .values import Style, leaf, meaning_spans, problem_spans, selection
+
+#: Batches of one record set and records of one batch shown at verbosity 0.
+BATCHES_SHOWN: Final = 8
+RECORDS_SHOWN: Final = 10
+
+#: Attributes of a batch (KIP-98) and of a message (KIP-32).
+_CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+_CODEC_MASK: Final = 0x07
+_LOG_APPEND_TIME: Final = 0x08
+_TRANSACTIONAL: Final = 0x10
+_CONTROL: Final = 0x20
+
+
+def record_set_rows(node: Node, style: Style) -> list[Row]:
+    """The record set of one partition."""
+    batches = node.children
+    messages = batches[0].type == "MESSAGE"
+    shown, calm = selection(batches, RECORDS_SHOWN if messages else BATCHES_SHOWN, style)
+    rows = [_batch_row(batches[index], f"{'message' if messages else 'batch'}[{index}]", style) for index in shown]
+    if hidden := len(batches) - len(shown):
+        size = sum([batch.length for batch in batches]) - sum([batches[index].length for index in shown])
+        what = units.count(hidden, "more message") if messages else units.count(hidden, "more batch", "more batches")
+        rest = f"{style.glyphs.ellipsis} {what}, {units.size(size)}"
+        rows.append(Row([[("dim", f"{rest}, all without problems" if calm else rest)]]))
+    if len(batches) == 1 and not style.verbosity and not node.problem:
+        return rows
+    head: Chunk = [("name", f"{escape(node.name)} "), ("value", units.size(node.length)), *meaning_spans(node)]
+    return [Row([head], rows, node)]
+
+
+def _batch_row(batch: Node, name: str, style: Style) -> Row:
+    parts = {child.name: child for child in batch.children}
+    records = parts.get("records")
+    head: Chunk = [("key", name), *problem_spans(batch)]
+    fields: list[Row] = []
+    if style.verbosity:
+        # The bytes of a key and a value are shown with -vv only; as text they stand on the row of the message.
+        told = ("records", "key", "value") if style.verbosity == 1 else ("records",)
+        fields = plain_rows([child for child in batch.children if child.name not in told], style)
+    if "attributes" not in parts or batch.meaning == "cut short":
+        if batch.meaning:
+            head.insert(1, ("dim", f" {units.size(batch.length)}, {escape(batch.meaning)}"))
+        return Row([head], fields, batch)
+    if records is None:
+        row = record_row(batch, parts, style, label=head)
+        row.children = [*fields, *row.children]
+        return row
+    chunks = [head, *_facts(batch, parts, records, style)]
+    if not style.verbosity:
+        # What is wrong with a field that has no row of its own.
+        chunks += [leaf(child, style) for child in batch.children if child.problem and child is not records]
+    return Row(chunks, [*fields, *_record_rows(records, style)], batch)
+
+
+def _facts(batch: Node, parts: dict[str, Node], records: Node, style: Style) -> list[Chunk]:
+    """What a batch is, apart from its records: the things somebody looks for first."""
+
+    def value(name: str) -> Any:
+        return parts[name].value if name in parts else None
+
+    attributes = value("attributes")
+    chunks: list[Chunk] = [
+        [("value", units.count(value("records_count") or len(records.children), "record"))],
+        _compression(batch, attributes, value("uncompressed_size_bytes"), style),
+        [("name", "base_offset "), ("ident", str(value("base_offset")))],
+    ]
+    time = value("base_timestamp") if "base_timestamp" in parts else value("timestamp")
+    if time is not None:
+        kind = "log_append_time" if attributes & _LOG_APPEND_TIME else "create_time"
+        chunks.append([("name", f"{kind} "), ("value", timestamp_text(time))])
+    if value("producer_id") not in (None, -1):
+        numbers = [("producer_id", "producer_id"), ("epoch", "producer_epoch"), ("sequence", "base_sequence")]
+        spans: Chunk = []
+        for word, name in numbers:
+            spans += [("name", f"{' ' if spans else ''}{word} "), ("value", str(value(name)))]
+        chunks.append(spans)
+    if attributes & _TRANSACTIONAL:
+        chunks.append([("meaning", "transactional")])
+    if attributes & _CONTROL:
+        chunks.append([("meaning", "control")])
+    if value("magic") != 2:
+        chunks.append([("name", "magic "), ("value", str(value("magic")))])
+    return chunks
+
+
+def _compression(batch: Node, attributes: int, uncompressed_bytes: Any, style: Style) -> Chunk:
+    """``zstd 3.40 KB -> 12.1 KB (3.6x)``: the batch on the wire, and what came out of it."""
+    number = attributes & _CODEC_MASK
+    size = units.size(batch.length)
+    if number == 0:
+        return [("dim", "uncompressed "), ("value", size)]
+    codec = _CODECS[number] if number < len(_CODECS) else f"codec {number}"
+    chunk: Chunk = [("value", f"{codec} {size}")]
+    if isinstance(uncompressed_bytes, int) and batch.length:
+        ratio = f"({uncompressed_bytes / batch.length:.1f}{style.glyphs.times})"
+        chunk.append(("meaning", f" {style.glyphs.arrow} {units.size(uncompressed_bytes)} {ratio}"))
+    return chunk
+
+
+def _record_rows(records: Node, style: Style) -> list[Row]:
+    children = records.children
+    shown, calm = selection(children, RECORDS_SHOWN, style)
+    parts = [{child.name: child for child in children[index].children} for index in shown]
+    width = max([len(str(part["offset"].value)) for part in parts if "offset" in part], default=0)
+    rows = []
+    for index, part in zip(shown, parts, strict=True):
+        if "records" in part:
+            rows.append(_batch_row(children[index], f"message[{index}]", style))
+        else:
+            rows.append(record_row(children[index], part, style, offset_width=width))
+    if hidden := len(children) - len(shown):
+        rest = f"{style.glyphs.ellipsis} {units.count(hidden, 'more record')}"
+        rows.append(Row([[("dim", rest if calm else f"{rest}, some with problems")]]))
+    if records.problem and all(child.problem != records.problem for child in children):
+        rows.append(Row([problem_spans(records)[1:]], node=records))
+    return rows
