@@ -80,7 +80,7 @@ def _facts(batch: Node, parts: dict[str, Node], records: Node, style: Style) -> 
     attributes = value("attributes")
     chunks: list[Chunk] = [
         [("value", units.count(value("records_count") or len(records.children), "record"))],
-        _compression(batch, attributes, value("uncompressed_size_bytes"), style),
+        _compression(batch, records, attributes, value("uncompressed_size_bytes"), style),
         [("name", "base_offset "), ("ident", str(value("base_offset")))],
     ]
     time = value("base_timestamp") if "base_timestamp" in parts else value("timestamp")
@@ -102,16 +102,18 @@ def _facts(batch: Node, parts: dict[str, Node], records: Node, style: Style) -> 
     return chunks
 
 
-def _compression(batch: Node, attributes: int, uncompressed_bytes: Any, style: Style) -> Chunk:
-    """``zstd 3.40 KB -> 12.1 KB (3.6x)``: the batch on the wire, and what came out of it."""
+def _compression(batch: Node, records: Node, attributes: int, uncompressed_bytes: Any, style: Style) -> Chunk:
+    """``zstd 3.40 KB -> 12.1 KB (3.6x)``: the records as they were sent, and what came out of them.
+
+    Without compression it is the size of the batch, header and all.
+    """
     number = attributes & _CODEC_MASK
-    size = units.size(batch.length)
     if number == 0:
-        return [("dim", "uncompressed "), ("value", size)]
+        return [("dim", "uncompressed "), ("value", units.size(batch.length))]
     codec = _CODECS[number] if number < len(_CODECS) else f"codec {number}"
-    chunk: Chunk = [("value", f"{codec} {size}")]
-    if isinstance(uncompressed_bytes, int) and batch.length:
-        ratio = f"({uncompressed_bytes / batch.length:.1f}{style.glyphs.times})"
+    chunk: Chunk = [("value", f"{codec} {units.size(records.length)}")]
+    if isinstance(uncompressed_bytes, int) and records.length:
+        ratio = f"({uncompressed_bytes / records.length:.1f}{style.glyphs.times})"
         chunk.append(("meaning", f" {style.glyphs.arrow} {units.size(uncompressed_bytes)} {ratio}"))
     return chunk
 
