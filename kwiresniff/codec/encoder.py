@@ -16,7 +16,6 @@ from kwiresniff.codec.layout import (
     NULLABLE_STRUCT_MARK,
     check_nesting,
     default_value,
-    is_compact,
     is_records,
     is_string,
     length_prefix,
@@ -80,12 +79,11 @@ class _EncoderSource(Source):
 
     def put_length(self, field: WireField, length: str) -> None:
         """Write a length or count given as an expression; -1 stands for null."""
-        if self.flexible if field.array else is_compact(field.type):
-            self.flush()
-            self.line(f"add(uvarint({length} + 1))")
+        if prefix := length_prefix(field, self.flexible):
+            self.put(prefix.code, length)
             return
-        prefix = None if field.array else length_prefix(field.type)
-        self.put(prefix.code if prefix else "i", length)
+        self.flush()
+        self.line(f"add(uvarint({length} + 1))")
 
     def structure(self, fields: tuple[WireField, ...], holder: str) -> None:
         for field in regular(fields):

@@ -6,6 +6,7 @@ forms and tagged fields; KIP-893 for nullable structures.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kwiresniff.errors import SchemaError
@@ -51,6 +52,8 @@ INTEGER_RANGES: dict[str, tuple[int, int]] = {
 INT16_LENGTH = Fixed("h", 2)
 INT32_LENGTH = Fixed("i", 4)
 NULLABLE_STRUCT_MARK = Fixed("b", 1)
+#: The first, and mostly the only, byte of an UNSIGNED_VARINT.
+VARINT_BYTE = Fixed("B", 1)
 
 
 def is_compact(wire_type: str) -> bool:
@@ -66,11 +69,11 @@ def is_records(wire_type: str) -> bool:
     return wire_type.endswith("RECORDS")
 
 
-def length_prefix(wire_type: str) -> Fixed | None:
-    """The prefix of a string, byte array or record set; None when it is an UNSIGNED_VARINT."""
-    if is_compact(wire_type):
+def length_prefix(field: WireField, flexible: bool) -> Fixed | None:
+    """The length of a string, byte array or record set, or the count of an array; None for an UNSIGNED_VARINT."""
+    if flexible if field.array else is_compact(field.type):
         return None
-    return INT16_LENGTH if is_string(wire_type) else INT32_LENGTH
+    return INT16_LENGTH if is_string(field.type) and not field.array else INT32_LENGTH
 
 
 def may_be_null(field: WireField) -> bool:
@@ -80,10 +83,7 @@ def may_be_null(field: WireField) -> bool:
 
 def single(field: WireField) -> WireField:
     """One entry of an array field, as a field."""
-    return WireField(
-        field.name, field.type, nullable="NULLABLE" in field.type, fields=field.fields, entity=field.entity,
-        enum=field.enum,
-    )  # fmt: skip
+    return replace(field, array=False, nullable="NULLABLE" in field.type, tag=None, default=None)
 
 
 def regular(fields: tuple[WireField, ...]) -> list[WireField]:
@@ -96,14 +96,11 @@ def tagged(fields: tuple[WireField, ...]) -> list[WireField]:
 
 def smallest_size(field: WireField, flexible: bool) -> int:
     """The fewest bytes the field can take, for bounding array counts by the bytes that are there."""
-    if field.array:
-        return 1 if flexible else INT32_LENGTH.size
-    if field.type == "STRUCT":
-        return 1 if field.nullable else smallest_struct(field.fields, flexible)
-    if fixed := FIXED.get(field.type):
-        return fixed.size
-    prefix = length_prefix(field.type)
-    return prefix.size if prefix else 1
+    if field.type == "STRUCT" and not field.array:
+        return NULLABLE_STRUCT_MARK.size if field.nullable else smallest_struct(field.fields, flexible)
+    if field.type in FIXED and not field.array:
+        return FIXED[field.type].size
+    return (length_prefix(field, flexible) or VARINT_BYTE).size
 
 
 def smallest_struct(fields: tuple[WireField, ...], flexible: bool) -> int:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kwiresniff.codec import failures, primitives
-from kwiresniff.codec.layout import Fixed, is_compact, length_prefix, may_be_null, single, smallest_size, tagged
+from kwiresniff.codec.layout import VARINT_BYTE, Fixed, length_prefix, may_be_null, single, smallest_size, tagged
 from kwiresniff.codec.source import Source
 from kwiresniff.schema.types import WireField
 
 _NAMESPACE: dict[str, Any] = {
-    "__builtins__": {"len": len, "list": list, "any": any},
+    "__builtins__": {"len": len, "any": any},
     "bad_count": failures.bad_count,
     "bad_length": failures.bad_length,
     "bad_mark": failures.bad_mark,
@@ -61,10 +61,9 @@ class ReaderSource(Source):
             return
         if not names:
             self.line(f"p += {size}")
-        elif len(names) == 1 and run[-1][0].code == "B":
-            # One byte is cheaper by index (a third of an unpack_from).
-            ahead = size - 1
-            self.line(f"{names[0]} = b[p + {ahead}]; p += {size}" if ahead else f"{names[0]} = b[p]; p += 1")
+        elif names and run[-1] == (VARINT_BYTE, names[0]):
+            # One byte is cheaper by index: a third of an unpack_from.
+            self.line(f"{names[0]} = b[p{f' + {size - 1}' if size > 1 else ''}]; p += {size}")
         else:
             self.line(f"{', '.join(names)}, = {self.struct_method(run_format(run), 'unpack_from')}(b, p); p += {size}")
 
@@ -73,18 +72,16 @@ class ReaderSource(Source):
 
         Returns its name and whether it is compact, that is one more than the length and 0 for null.
         """
-        compact = self.flexible if field.array else is_compact(field.type)
-        if compact:
+        prefix = length_prefix(field, self.flexible)
+        if prefix is None:
             return self.take_uvarint(), True
-        prefix = Fixed("i", 4) if field.array else length_prefix(field.type)
-        assert prefix is not None
         name = self.take(prefix)
         self.flush()
         return name, False
 
     def take_uvarint(self) -> str:
         """Read an UNSIGNED_VARINT whose first byte ends the run; two bytes inline, more out of line."""
-        name = self.take(Fixed("B", 1))
+        name = self.take(VARINT_BYTE)
         self.flush()
         with self.block(f"if {name} > 127:"):
             more = self.fresh()
@@ -137,7 +134,7 @@ class ReaderSource(Source):
         for a section when no tag is known, with the first byte in ``{t}``. ``other`` gives the line that keeps an
         unknown field, its tag and its end being in the two names handed to it; without it the field is dropped.
         """
-        count = self.take(Fixed("B", 1))
+        count = self.take(VARINT_BYTE)
         self.flush()
         if first:
             self.line(first)

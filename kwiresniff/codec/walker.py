@@ -18,7 +18,6 @@ from kwiresniff.codec.layout import (
     FIXED,
     check_nesting,
     default_value,
-    is_compact,
     is_records,
     is_string,
     length_prefix,
@@ -158,19 +157,18 @@ class _Walker:
 
     def length(self, field: WireField, path: str) -> int | None:
         """The length of a string, byte array or record set, or the count of an array; None for null."""
-        compact = self.flexible if field.array else is_compact(field.type)
-        if compact:
+        prefix = length_prefix(field, self.flexible)
+        if prefix is None:
             value, self.position = read_uvarint(self.frame, self.position)
             length = value - 1
         else:
-            code, size = ("i", 4) if field.array else length_prefix(field.type) or ("i", 4)
-            (length,) = struct.unpack(f">{code}", self.take(size, path))
+            (length,) = struct.unpack(f">{prefix.code}", self.take(prefix.size, path))
         if length >= 0:
             return int(length)
         nullable = field.nullable if field.array else may_be_null(field)
         if length == -1 and nullable:
             return None
-        if field.array and not compact:
+        if field.array and prefix:
             raise failures.bad_count(length, self.end - self.position, path)
         raise failures.null_value(path) if length == -1 else failures.bad_length(length, path)
 

@@ -1,0 +1,49 @@
+"""Random bodies for a definition, in the decoder's terms."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from kwiresniff.codec.layout import INTEGER_RANGES
+from kwiresniff.schema.types import MessageVersion, WireField
+
+TEXTS = ("", "orders", "größe", "x" * 127, "y" * 300)
+BLOBS = (b"", b"\xff\x00", bytes(range(150)))
+
+
+def random_body(message: MessageVersion, rng: random.Random) -> dict[str, Any]:
+    """A body with extremes, nulls, empty arrays and, in a flexible version, tagged fields known and unknown."""
+    return _structure(message.fields, message.flexible, rng)
+
+
+def _structure(fields: tuple[WireField, ...], flexible: bool, rng: random.Random) -> dict[str, Any]:
+    body = {field.name: _value(field, flexible, rng) for field in fields}
+    if flexible and rng.random() < 0.2:
+        body["_tagged_fields"] = {5000: rng.choice(BLOBS)}
+    return body
+
+
+def _value(field: WireField, flexible: bool, rng: random.Random) -> Any:
+    if (field.nullable or "NULLABLE" in field.type) and rng.random() < 0.25:
+        return None if field.nullable or not field.array else []
+    if field.array:
+        return [_single(field, flexible, rng) for _ in range(rng.choice((0, 1, 2)))]
+    return _single(field, flexible, rng)
+
+
+def _single(field: WireField, flexible: bool, rng: random.Random) -> Any:
+    if field.type == "STRUCT":
+        return _structure(field.fields, flexible, rng)
+    if field.type in INTEGER_RANGES:
+        low, high = INTEGER_RANGES[field.type]
+        return rng.choice((0, low, high, rng.randint(low, high)))
+    if field.type == "BOOLEAN":
+        return rng.random() < 0.5
+    if field.type == "FLOAT64":
+        return rng.choice((0.0, -1.5, "NaN", "-Infinity"))
+    if field.type == "UUID":
+        return rng.choice(("AAAAAAAAAAAAAAAAAAAAAA", "ABEiM0RVZneImaq7zN3u_w"))
+    if field.type.endswith("STRING"):
+        return rng.choice(TEXTS)
+    return [] if field.type.endswith("RECORDS") else rng.choice(BLOBS)

@@ -1,0 +1,38 @@
+"""Every message at every version that any release has had compiles, and comes back from its bytes."""
+
+import random
+from contextlib import suppress
+
+import pytest
+
+from kwiresniff import codec, schema
+from kwiresniff.errors import DecodeError
+from tests.codec.bodies import random_body
+
+WANTED = frozenset({"error_code", "topicName"})
+#: Random byte strings tried on each message.
+NOISE = 3
+
+
+@pytest.mark.parametrize("api", schema.apis(), ids=lambda api: api.name)
+@pytest.mark.parametrize("direction", ["request", "response"])
+def test_every_version_comes_back_from_its_bytes(api, direction):
+    first, last = getattr(api, f"{direction}_versions")
+    for version in range(first, last + 1):
+        definition = schema.message(api.key, version, direction)
+        rng = random.Random(f"{api.name} {direction} {version}")
+        body = random_body(definition, rng)
+        raw = codec.encoder(api.key, version, direction)(body)
+        decode = codec.decoder(api.key, version, direction)
+        assert decode(raw, 0, []) == (body, len(raw))
+        walked = codec.walk(definition, raw, 0)
+        assert (codec.plain(walked.root), walked.problems) == (body, [])
+        scan = codec.scanner(api.key, version, direction, WANTED)
+        scan(raw, 0)
+        for _ in range(NOISE):
+            noise = rng.randbytes(rng.randrange(120))
+            codec.walk(definition, noise, 0)
+            with suppress(DecodeError):
+                decode(noise, 0, [])
+            with suppress(DecodeError):
+                scan(noise, 0)
