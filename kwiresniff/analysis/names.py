@@ -82,7 +82,7 @@ def _topics(parent: str, member: Body, topic_name: TopicNames | None) -> Iterato
     named = False
     for name, value in member.items():
         if isinstance(value, str):
-            if value and (name in _TOPIC_FIELDS or (name == "name" and _holds_topics(parent))):
+            if value and (name in _TOPIC_FIELDS or (name == "name" and holds_topics(parent))):
                 named = True
                 yield value
             elif name == "topic_id" and not named and value != _NO_ID and not _has_name(parent, member):
@@ -95,10 +95,16 @@ def _topics(parent: str, member: Body, topic_name: TopicNames | None) -> Iterato
 
 def _has_name(parent: str, member: Body) -> bool:
     """Whether the structure names its topic beside the id, so that the id adds nothing."""
-    return any(member.get(field) for field in _TOPIC_FIELDS) or (_holds_topics(parent) and bool(member.get("name")))
+    return any(member.get(field) for field in _TOPIC_FIELDS) or (holds_topics(parent) and bool(member.get("name")))
 
 
-def _holds_topics(parent: str) -> bool:
+def is_topic_field(name: str) -> bool:
+    """Whether a text field of that name always holds a topic's name."""
+    return name in _TOPIC_FIELDS
+
+
+def holds_topics(parent: str) -> bool:
+    """Whether ``name`` in the elements of an array called ``parent`` is a topic's name."""
     return "topic" in parent or parent in _TOPIC_PARENTS
 
 

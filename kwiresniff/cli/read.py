@@ -71,10 +71,12 @@ def _writer(form: str, reading: Reading, stack: ExitStack) -> _Writer:
 
 
 def _text_writer(form: str, reading: Reading) -> Callable[[Event], None]:
+    from kwiresniff.cli.decoded import decode_walk
     from kwiresniff.render import SummaryWriter, TreeWriter, use_color, width_of
     from kwiresniff.session import annotate
 
-    options, topics, redactor = reading.options, reading.analyzer.topics, reading.redactor
+    options, topics = reading.options, reading.analyzer.topics
+    plugins, redactor = reading.plugins, reading.redactor
     out, color, width = sys.stdout, use_color(sys.stdout, options.color), width_of(sys.stdout)
     if form == "summary":
         summary = SummaryWriter(out, width, color, files=reading.files, topic_name=topics.name)
@@ -91,8 +93,10 @@ def _text_writer(form: str, reading: Reading) -> Callable[[Event], None]:
             request = annotate(event, "request", topics, show_secrets=options.show_secrets)
             response = annotate(event, "response", topics, show_secrets=options.show_secrets)
             for walk in (request, response):
-                if redactor is not None and walk is not None:
+                if walk is not None and redactor is not None:
                     redactor.walk(walk)
+                elif walk is not None and plugins.decoders:
+                    decode_walk(walk, plugins, topics.name)
             tree.write(event, request, response)
 
     return draw

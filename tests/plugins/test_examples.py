@@ -1,0 +1,91 @@
+"""The worked examples work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwiresniff.plugins import load_plugins
+from tests.cli.conftest import Done, kwiresniff
+from tests.exchanges import exchange
+
+__all__ = ["kwiresniff"]  # a fixture, found by its name
+
+ROOT = Path(__file__).parents[2]
+JSON_VALUES = str(ROOT / "plugins" / "json_values.py")
+COMMIT_AUDIT = str(ROOT / "plugins" / "commit_audit.py")
+REAL = str(ROOT / "captures" / "first-look.pcap")
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b'{"order": 1, "items": [null, 1.5]}', {"order": 1, "items": [None, 1.5]}),
+        (b"[1, 2]", [1, 2]),
+        (b"5", None),
+        (b"{nearly", None),
+        (b"\xff\xfe", None),
+        (b"[" * 100_000, None),
+    ],
+)
+def test_json_values_are_shown_as_json(data: bytes, expected: Any) -> None:
+    plugins = load_plugins([JSON_VALUES])
+    found = plugins.decode("t", "value", data, [])
+    assert found == (None if expected is None else ("json_values", expected))
+    assert plugins.take_problems() == []
+
+
+def commit(offset: int, **more: Any) -> Any:
+    partitions = [{"partition_index": 0, "committed_offset": offset}]
+    body = {"group_id": "g", "topics": [{"name": "orders", "partitions": partitions}]}
+    return exchange("OffsetCommit", 8, 8, request=body, **more)
+
+
+def test_a_commit_that_moves_back_is_a_problem() -> None:
+    plugins = load_plugins([COMMIT_AUDIT])
+    said = []
+    for given in (commit(5), commit(9), commit(7), commit(1, outcome="error"), commit(8), exchange()):
+        plugins.annotate(given)
+        said += [problem.message for problem in given.problems]
+    assert said == ["group g moves orders-0 back from 9 to 7"]
+    assert plugins.take_problems() == []
+
+
+def test_decoded_values_stand_in_the_output_of_read(kwiresniff: Callable[..., Done]) -> None:
+    done = kwiresniff("read", "-o", "jsonl", "--plugin", JSON_VALUES, "-Y", "api == Produce", REAL)
+    record = json.loads(done.out.splitlines()[0])["request"]["body"]["topic_data"][0]["partition_data"][0]["records"][
+        0
+    ]["records"][0]
+    assert record["decoded"]["value"] == {"plugin": "json_values", "data": json.loads(record["value"])}
+    assert "(json_values)" in kwiresniff("read", "--plugin", JSON_VALUES, "-Y", "api == Produce", REAL).out
+
+
+def test_decoders_see_nothing_that_is_redacted(kwiresniff: Callable[..., Done]) -> None:
+    for form in ("jsonl", "tree"):
+        done = kwiresniff("read", "-o", form, "--redact", "--plugin", JSON_VALUES, "-Y", "api == Produce", REAL)
+        assert done.code == 0
+        assert "json_values" not in done.out
+
+
+def test_real_commits_only_move_forward(kwiresniff: Callable[..., Done]) -> None:
+    assert kwiresniff("read", "-o", "summary", "--strict", "--plugin", COMMIT_AUDIT, REAL).code == 0
+
+
+def test_the_plugins_command_lists_what_is_loaded(kwiresniff: Callable[..., Done]) -> None:
+    rows = json.loads(kwiresniff("plugins", "-o", "json", "--plugin", JSON_VALUES, "--plugin", COMMIT_AUDIT).out)
+    assert rows[0] == {
+        "plugin": "json_values",
+        "origin": JSON_VALUES,
+        "adds": "value decoder",
+        "name": "decode",
+        "summary": "Objects and arrays in JSON.",
+    }
+    assert rows[1]["adds"] == "annotator"
+    table = kwiresniff("plugins", "--plugin", COMMIT_AUDIT)
+    assert table.code == 0
+    assert "commit_audit" in table.out
+    assert kwiresniff("plugins").out.startswith("no plugins; ")

@@ -1,0 +1,193 @@
+"""Loading plugins, and surviving them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwiresniff.errors import PluginError
+from kwiresniff.model import Problem
+from kwiresniff.plugins import MAX_FAILURES, Hooks, Plugin, Plugins, load_plugins
+from tests.exchanges import exchange
+
+
+def loaded(register: Callable[[Hooks], Any]) -> Plugins:
+    plugin = Plugin("mine", "here")
+    register(Hooks(plugin))
+    return Plugins([plugin])
+
+
+def records(*values: bytes | None) -> list[dict[str, Any]]:
+    return [{"records": [{"key": b"k", "value": value, "headers": []} for value in values]}]
+
+
+def test_what_a_decoder_returns_stands_beside_the_value() -> None:
+    plugins = loaded(lambda hooks: hooks.value_decoder(lambda topic, part, data, headers: [topic, part, len(data)]))
+    batches = records(b"abc", None, b"")
+    plugins.decode_records("orders", batches)
+    first, tombstone, empty = batches[0]["records"]
+    assert first["value"] == b"abc"
+    assert first["decoded"] == {
+        "key": {"plugin": "mine", "data": ["orders", "key", 1]},
+        "value": {"plugin": "mine", "data": ["orders", "value", 3]},
+    }
+    assert list(tombstone["decoded"]) == list(empty["decoded"]) == ["key"]
+
+
+def test_a_decoder_that_passes_leaves_the_record_alone() -> None:
+    plugins = loaded(lambda hooks: hooks.value_decoder(lambda *_: None))
+    batches = records(b"abc")
+    plugins.decode_records(None, batches)
+    assert "decoded" not in batches[0]["records"][0]
+
+
+def test_the_first_decoder_that_answers_wins() -> None:
+    def register(hooks: Hooks) -> None:
+        hooks.value_decoder(lambda *_: None)
+        hooks.value_decoder(lambda *_: 1)
+        hooks.value_decoder(lambda *_: 2)
+
+    assert loaded(register).decode("t", "value", b"x", []) == ("mine", 1)
+
+
+@pytest.mark.parametrize(
+    ("returned", "notes", "problems"),
+    [
+        (None, [], []),
+        ([], [], []),
+        (["slow"], [{"plugin": "mine", "message": "slow"}], []),
+        ("slow", [{"plugin": "mine", "message": "slow"}], []),
+        ({"a": (1, b"x")}, [{"plugin": "mine", "a": [1, b"x"]}], []),
+        (Problem("odd", "m"), [], ["odd"]),
+        ([Problem("odd", "m"), {"a": 1}], [{"plugin": "mine", "a": 1}], ["odd"]),
+    ],
+)
+def test_an_annotator_adds_notes_and_problems(returned: Any, notes: list[Any], problems: list[str]) -> None:
+    given = exchange()
+    loaded(lambda hooks: hooks.annotator(lambda _: returned)).annotate(given)
+    assert list(given.notes) == notes
+    assert [problem.code for problem in given.problems] == problems
+
+
+def deep() -> Any:
+    value: Any = 0
+    for _ in range(5_000):
+        value = [value]
+    return value
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def function(*_: Any) -> Any:
+        raise error
+
+    return function
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (raising(ValueError("oops")), "ValueError: oops"),
+        (raising(SystemExit(3)), "SystemExit: 3"),
+        (raising(RecursionError("deep")), "RecursionError: deep"),
+        (lambda *_: {"a": object()}, "object has no JSON form"),
+        (lambda *_: deep(), "nested deeper than 64 levels"),
+        (lambda: None, "TypeError"),
+    ],
+)
+def test_a_failure_is_told_once_and_ends_in_being_switched_off(function: Callable[..., Any], says: str) -> None:
+    plugins = loaded(lambda hooks: [hooks.value_decoder(function, "d"), hooks.annotator(function, "a")])
+    for _ in range(MAX_FAILURES + 5):
+        assert plugins.decode("t", "value", b"x", []) is None
+        plugins.annotate(exchange())
+    problems = plugins.take_problems()
+    assert sorted(problem.code for problem in problems) == ["plugin_disabled"] * 2 + ["plugin_failed"] * 2
+    assert all(problem.message.startswith("plugin mine: ") for problem in problems)
+    assert says in problems[0].message
+    assert [hook.failures for hook in (*plugins.decoders, *plugins.annotators)] == [MAX_FAILURES] * 2
+    assert plugins.take_problems() == []
+
+
+def test_one_that_fails_does_not_stop_the_next() -> None:
+    plugins = loaded(lambda hooks: [hooks.value_decoder(raising(ValueError())), hooks.value_decoder(lambda *_: 5)])
+    assert plugins.decode("t", "value", b"x", []) == ("mine", 5)
+
+
+def test_an_interrupt_is_not_swallowed() -> None:
+    plugins = loaded(lambda hooks: hooks.annotator(raising(KeyboardInterrupt())))
+    with pytest.raises(KeyboardInterrupt):
+        plugins.annotate(exchange())
+
+
+def test_a_file_is_loaded_and_says_what_it_adds(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "def register(hooks):\n"
+        "    @hooks.annotator\n"
+        "    def look(exchange):\n"
+        "        '''Looks.\n\n        Closely.'''\n"
+    )
+    (plugin,) = load_plugins([str(file)]).loaded
+    assert (plugin.name, plugin.origin) == ("mine", str(file))
+    assert [(hook.kind, hook.name, hook.summary) for hook in plugin.hooks] == [("annotator", "look", "Looks.")]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("1/0", "ZeroDivisionError"),
+        ("not even python", "SyntaxError"),
+        ("import sys; sys.exit(1)", "SystemExit"),
+        ("x = 1", "has no function register"),
+        ("def register(hooks): hooks.nothing()", "AttributeError"),
+    ],
+)
+def test_a_file_that_cannot_be_loaded_is_an_error_with_its_name(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    with pytest.raises(PluginError) as caught:
+        load_plugins([str(file)])
+    assert str(file) in str(caught.value)
+    assert says in str(caught.value)
+
+
+def install(folder: Path, target: str) -> None:
+    """What an installer leaves behind for a package with an entry point."""
+    info = folder / "others-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[kwiresniff.plugins]\nothers = {target}\n")
+
+
+def test_an_installed_entry_point_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "installed_plugin")
+    (tmp_path / "installed_plugin.py").write_text("def register(hooks): hooks.annotator(lambda exchange: 'hello')")
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins = load_plugins()
+    assert [(plugin.name, plugin.origin) for plugin in plugins.loaded] == [("others", "entry point installed_plugin")]
+    given = exchange()
+    plugins.annotate(given)
+    assert given.notes == [{"plugin": "others", "message": "hello"}]
+
+
+def test_an_entry_point_that_cannot_be_loaded_is_only_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "no_such_module_at_all")
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins = load_plugins()
+    assert plugins.loaded == []
+    assert [problem.code for problem in plugins.take_problems()] == ["plugin_failed"]
+
+
+def test_notes_reach_the_json(tmp_path: Path) -> None:
+    from kwiresniff.export import JsonEncoder, exchange_json
+
+    given = exchange()
+    loaded(lambda hooks: hooks.annotator(lambda _: {"raw": b"\xff"})).annotate(given)
+    assert json.loads(JsonEncoder().line(exchange_json(given)))["notes"] == [
+        {"plugin": "mine", "raw": {"base64": "/w=="}}
+    ]
