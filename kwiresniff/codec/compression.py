@@ -31,6 +31,9 @@ _FIRST_GUESS_BYTES = 64 * 1024
 #: Growth of the guess when it was too small: few repeats, and never more than that beyond what is needed.
 _GUESS_GROWTH = 8
 
+#: Members of one gzip stream. Kafka's clients write one; the rest is copied once a member, so there is an end to it.
+_MAX_GZIP_MEMBERS = 100
+
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 #: Block size snappy-java's stream cuts its input into.
@@ -92,7 +95,7 @@ def _too_large(limit: int) -> DecodeError:
 def _gunzip(data: bytes, limit: int) -> bytes:
     """Every gzip member, as Java's reader takes them. zlib stops by itself at a size, and measures fastest."""
     out = b""
-    while True:
+    for _ in range(_MAX_GZIP_MEMBERS):
         member = zlib.decompressobj(wbits=31)
         out += member.decompress(data, limit + 1 - len(out))
         if len(out) > limit:
@@ -102,6 +105,7 @@ def _gunzip(data: bytes, limit: int) -> bytes:
         data = member.unused_data
         if not data:
             return out
+    raise ValueError(f"more than {_MAX_GZIP_MEMBERS} members")
 
 
 def _into_buffer(library: Any, data: bytes, limit: int) -> bytes:
@@ -127,6 +131,8 @@ def _unsnappy(data: bytes, limit: int) -> bytes:
     """Either snappy-java's stream of blocks, each led by its INT32 size, or one raw snappy block."""
     if not data.startswith(_XERIAL_MAGIC):
         return _unsnappy_block(data, limit)
+    if len(data) < len(_XERIAL_HEADER):
+        raise ValueError("the stream ends inside its header")
     pos = 0
     room = limit
     blocks: list[bytes] = []
@@ -134,7 +140,7 @@ def _unsnappy(data: bytes, limit: int) -> bytes:
         if data.startswith(_XERIAL_MAGIC, pos):  # streams may be joined end to end
             pos += len(_XERIAL_HEADER)
             continue
-        (size,) = _unpack_int(data, pos)
+        (size,) = _unpack_int(data, pos)  # struct.error when it is cut off
         pos += 4
         if size < 0 or pos + size > len(data):
             raise ValueError(f"a block of {size} bytes where {len(data) - pos} are left")

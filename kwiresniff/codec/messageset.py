@@ -11,8 +11,9 @@ import struct
 import zlib
 from typing import Any
 
-from kwiresniff.codec.batch import CODEC_MASK, LOG_APPEND_TIME, LOG_OVERHEAD, crc_problem, wrapped
+from kwiresniff.codec.batch import CODEC_MASK, LOG_APPEND_TIME, LOG_OVERHEAD, crc_problem
 from kwiresniff.codec.compression import CODEC_NAMES, codec_name, compress, decompress
+from kwiresniff.codec.record import wrapped
 from kwiresniff.codec.record_limits import MAX_NESTING, Budget, problem
 from kwiresniff.errors import DecodeError, EncodeError
 from kwiresniff.model import Problem
@@ -65,8 +66,7 @@ def decode_message(
             message["uncompressed_size_bytes"] = len(inner)
             _inner_records(inner, offset, message, budget, 1, records)
         else:
-            if not budget.take_records(1):
-                raise DecodeError("too many records in one record set", code="too_many_records")
+            budget.take_records(1)
             records.append(_record(buf, pos, stop, offset))
     except DecodeError as error:
         if codec:
@@ -107,8 +107,11 @@ def inner_set(codec: int, value: bytes | None, budget: Budget) -> bytes:
     return inner
 
 
-def split_set(data: bytes) -> tuple[list[tuple[int, int, int, int]], DecodeError | None]:
-    """The messages of a decompressed set as (start, stop, magic, offset), and what ended it early."""
+def split_set(data: bytes, budget: Budget) -> tuple[list[tuple[int, int, int, int]], DecodeError | None]:
+    """The messages of a decompressed set as (start, stop, magic, offset), and what ended it early.
+
+    Raises DecodeError when there are too many.
+    """
     spans: list[tuple[int, int, int, int]] = []
     pos, end = 0, len(data)
     while pos < end:
@@ -122,6 +125,7 @@ def split_set(data: bytes) -> tuple[list[tuple[int, int, int, int]], DecodeError
         if stop - pos < least or stop > end:
             why = f"an inner message of {size} bytes where {end - pos - LOG_OVERHEAD} are left"
             return spans, DecodeError(why, code="bad_record", offset=pos + 8)
+        budget.take_records(1)
         spans.append((pos, stop, magic, offset))
         pos = stop
     return spans, None
@@ -142,11 +146,10 @@ def inner_base(outer_offset: int, magic: int, spans: list[tuple[int, int, int, i
 def _inner_records(
     data: bytes, outer_offset: int, outer: dict[str, Any], budget: Budget, depth: int, records: list[dict[str, Any]]
 ) -> None:
-    spans, failure = split_set(data)
+    spans, failure = split_set(data, budget)
     base = inner_base(outer_offset, outer["magic"], spans)
     stamp = outer["timestamp"] if outer.get("timestamp_type") == "log_append_time" else None
-    granted = budget.take_records(len(spans))
-    for start, stop, magic, relative in spans[:granted]:
+    for start, stop, magic, relative in spans:
         offset = wrapped(base + relative)
         codec = data[start + 17] & CODEC_MASK
         if codec:
@@ -167,8 +170,6 @@ def _inner_records(
             failure = failure or DecodeError(
                 f"the CRC of the inner message at offset {offset} is wrong", code="bad_crc"
             )
-    if granted < len(spans):
-        raise DecodeError("too many records in one record set", code="too_many_records")
     if failure is not None:
         raise failure
 

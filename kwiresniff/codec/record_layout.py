@@ -51,9 +51,16 @@ def batch_span(buf: bytes, pos: int, end: int) -> tuple[int, int, Problem | None
 
 
 def header_fields(buf: bytes, pos: int, end: int) -> Iterator[tuple[str, str, int, int, int]]:
-    """Name, struct code, offset, width and value of every header field that lies completely in ``buf[pos:end]``."""
-    magic = buf[pos + MAGIC_OFFSET] if end - pos > MAGIC_OFFSET else 2
-    for name, code in _MESSAGE_FIELDS[: 5 + magic] if magic < 2 else _BATCH_FIELDS:
+    """Name, struct code, offset, width and value of every header field that lies completely in ``buf[pos:end]``.
+
+    Before the magic is there only the first two are sure, and named as in a batch.
+    """
+    magic = buf[pos + MAGIC_OFFSET] if end - pos > MAGIC_OFFSET else None
+    if magic is None:
+        layout = _BATCH_FIELDS[:2]
+    else:
+        layout = _MESSAGE_FIELDS[: 5 + magic] if magic < 2 else _BATCH_FIELDS
+    for name, code in layout:
         width = calcsize(code)
         if pos + width > end:
             return

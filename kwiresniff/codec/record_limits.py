@@ -35,11 +35,15 @@ class Budget:
         """Bytes that the next batch may decompress to."""
         return min(MAX_DECOMPRESSED_BYTES, self.decompressed_bytes)
 
-    def take_records(self, wanted: int) -> int:
-        """How many of the wanted records may be decoded; they are taken off."""
-        granted = max(0, min(wanted, self.records))
-        self.records -= granted
-        return granted
+    def take_records(self, count: int) -> None:
+        """Raises DecodeError when there are more than may still be decoded."""
+        if count > self.records:
+            raise too_many_records()
+        self.records -= count
+
+
+def too_many_records() -> DecodeError:
+    return DecodeError(f"more than {MAX_RECORDS:,} records in one record set", code="too_many_records")
 
 
 def problem(error: DecodeError, offset: int) -> Problem:

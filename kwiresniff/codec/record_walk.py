@@ -19,19 +19,14 @@ from kwiresniff.codec.batch import (
     DELETE_HORIZON,
     HEADER_BYTES,
     LOG_APPEND_TIME,
-    MIN_RECORD_BYTES,
     TRANSACTIONAL,
     crc_problem,
-    header_key,
-    read_bytes,
-    read_headers,
-    read_varint,
-    wrapped,
 )
 from kwiresniff.codec.compression import codec_name, decompress
 from kwiresniff.codec.control import control_of
 from kwiresniff.codec.meaning import time_meaning
 from kwiresniff.codec.messageset import CRC_START, FRONT, inner_base, inner_set, nullable_bytes, split_set
+from kwiresniff.codec.record import MIN_RECORD_BYTES, header_key, read_bytes, read_headers, read_varint, wrapped
 from kwiresniff.codec.record_layout import batch_span, header_fields
 from kwiresniff.codec.record_limits import MAX_NESTING, Budget
 from kwiresniff.codec.record_plain import CUT_SHORT
@@ -145,8 +140,8 @@ class _RecordSetWalk:
         said = fields["records_count"]
         if said < 0:
             raise DecodeError(f"records_count is {said}", code="bad_records_count", offset=pos - 4)
-        count = self.budget.take_records(said)
-        for index in range(count):
+        for index in range(said):
+            self.budget.take_records(1)
             if pos == end:
                 message = f"records_count is {said}, the batch holds {index}"
                 raise DecodeError(message, code="bad_records_count", offset=pos)
@@ -161,9 +156,6 @@ class _RecordSetWalk:
                 record.problem = str(error)
                 error.path = f"{path}[{index}]"
                 raise
-        if count < said:
-            message = f"records_count is {said}, only {count} were decoded: too many records in one record set"
-            raise DecodeError(message, code="too_many_records", offset=pos)
         if pos != end:
             message = f"{end - pos} bytes are left after {said} records"
             raise DecodeError(message, code="bad_records_count", offset=pos)
@@ -239,8 +231,8 @@ class _RecordSetWalk:
         actual = zlib.crc32(self.buf[node.offset + CRC_START : stop])
         self.check_crc(node, _child(node, "crc").value, actual, path)
         try:
-            if not codec and not self.budget.take_records(1):
-                raise DecodeError("too many records in one record set", code="too_many_records")
+            if not codec:
+                self.budget.take_records(1)
             self.message_body(node, self.buf, None, 1)
         except DecodeError as error:
             offset = node.offset if codec or error.offset is None else error.offset
@@ -276,10 +268,9 @@ class _RecordSetWalk:
         self.inner(records, inner, outer_offset, fields["magic"], stamp, depth)
 
     def inner(self, parent: Node, data: bytes, outer_offset: int, magic: int, stamp: int | None, depth: int) -> None:
-        spans, failure = split_set(data)
+        spans, failure = split_set(data, self.budget)
         base = inner_base(outer_offset, magic, spans)
-        granted = self.budget.take_records(len(spans))
-        for index, (start, stop, _, relative) in enumerate(spans[:granted]):
+        for index, (start, stop, _, relative) in enumerate(spans):
             if self.nodes >= MAX_NODES:
                 parent.meaning += f", only the first {index:,} shown"
                 return
@@ -303,8 +294,6 @@ class _RecordSetWalk:
                 message = f"the CRC of the inner message at offset {offset.value} is wrong"
                 crc.problem = message
                 failure = failure or DecodeError(message, code="bad_crc")
-        if granted < len(spans):
-            raise DecodeError("too many records in one record set", code="too_many_records")
         if failure is not None:
             raise failure
 

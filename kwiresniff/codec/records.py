@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kwiresniff.codec.batch import decode_batch, encode_batch
+from kwiresniff.codec.batch import decode_batch
+from kwiresniff.codec.batch_encode import encode_batch
 from kwiresniff.codec.messageset import decode_message, encode_message
 from kwiresniff.codec.record_layout import LEAST_BYTES, MAGIC_OFFSET, batch_span, header_fields
 from kwiresniff.codec.record_limits import Budget

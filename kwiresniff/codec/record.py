@@ -1,0 +1,280 @@
+"""The records of a batch: bytes to dicts, by a loop made for speed and a reader made for doubt.
+
+A record is a VARINT length of what follows, INT8 attributes, a VARLONG timestamp delta, a VARINT offset delta, key
+and value each led by their VARINT length (negative for null), and a VARINT count of headers. All varints are
+zigzag. Source: KIP-98, protocol guide ("Record").
+"""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Any
+
+from kwiresniff.codec.record_limits import Budget, too_many_records
+from kwiresniff.errors import DecodeError
+
+#: A record is at least its length, attributes, two deltas, two lengths and the header count.
+MIN_RECORD_BYTES = 7
+
+_HALF_INT64 = 1 << 62
+
+#: Non-negative zigzag numbers by their first byte, continuation bit dropped. A negative one (odd byte) is no number
+#: at all: adding it to a position sends the record to the careful reader before anything is copied.
+_LENGTH: tuple[Any, ...] = tuple(None if byte & 1 else (byte & 127) >> 1 for byte in range(256))
+#: One-byte zigzag numbers.
+_ZIGZAG = tuple((byte >> 1) ^ -(byte & 1) for byte in range(128))
+
+
+def decode_records(
+    data: bytes, pos: int, end: int, batch: dict[str, Any], records: list[dict[str, Any]], budget: Budget
+) -> None:
+    """Append the records of ``data[pos:end]``; raises DecodeError at the first one that does not fit."""
+    said = batch["records_count"]
+    if said < 0:
+        raise DecodeError(f"records_count is {said}", code="bad_records_count", offset=pos - 4)
+    base_offset, base_timestamp = batch["base_offset"], batch["base_timestamp"]
+    count = min(said, budget.records)
+    # Sums of a sane base and deltas of 32 bits cannot leave INT64, so the fast loop need not look.
+    sane = -_HALF_INT64 < base_offset < _HALF_INT64 and -_HALF_INT64 < base_timestamp < _HALF_INT64
+    while len(records) < count:
+        if sane:
+            pos = _decode_fast(data, pos, end, count - len(records), base_offset, base_timestamp, records)
+            if len(records) == count:
+                break
+        if pos == end:
+            message = f"records_count is {said}, the batch holds {len(records)}"
+            raise DecodeError(message, code="bad_records_count", offset=pos)
+        record, pos = _decode_record(data, pos, end, base_offset, base_timestamp)
+        records.append(record)
+    if count < said:
+        raise too_many_records()
+    if pos != end:
+        message = f"{end - pos} bytes are left after {said} records"
+        raise DecodeError(message, code="bad_records_count", offset=pos)
+
+
+def _decode_fast(
+    data: bytes, pos: int, end: int, count: int, base_offset: int, base_timestamp: int, records: list[dict[str, Any]]
+) -> int:
+    """Append up to ``count`` records; returns the end of the last one that was read without any doubt.
+
+    The hot loop: one- and two-byte varints inline, table lookups instead of shifts, no call for a record without
+    headers. Against this, fetching eight bytes with struct (same), slicing them (1.3 times slower), assignment
+    expressions for the positions (1.05 times slower) and a varint function (1.8 times slower) were measured.
+    """
+    append = records.append
+    zigzag = _ZIGZAG
+    lengths = _LENGTH
+    start = pos
+    try:
+        for _ in repeat(None, count):
+            start = pos
+            byte = data[pos]
+            if byte < 128:
+                stop = pos + 1 + lengths[byte]
+                pos += 2
+            elif (high := data[pos + 1]) < 128:
+                stop = pos + 2 + lengths[byte] + (high << 6)
+                pos += 3
+            else:
+                length, pos = _length(data, pos)
+                stop = pos + length
+                pos += 1
+            if stop > end:
+                return start
+            byte = data[pos]
+            if byte < 128:
+                pos += 1
+                timestamp = base_timestamp + zigzag[byte]
+            elif (high := data[pos + 1]) < 128:
+                pos += 2
+                byte = byte & 127 | high << 7
+                timestamp = base_timestamp + ((byte >> 1) ^ -(byte & 1))
+            else:
+                delta, pos = read_varint(data, pos, 10)
+                timestamp = wrapped(base_timestamp + delta)
+            byte = data[pos]
+            if byte < 128:
+                pos += 1
+                offset = base_offset + zigzag[byte]
+            elif (high := data[pos + 1]) < 128:
+                pos += 2
+                byte = byte & 127 | high << 7
+                offset = base_offset + ((byte >> 1) ^ -(byte & 1))
+            else:
+                delta, pos = read_varint(data, pos, 5)
+                offset = base_offset + delta
+            byte = data[pos]
+            pos += 1
+            if byte == 1:
+                key = None
+            elif byte < 128:
+                cut = pos + lengths[byte]
+                key = data[pos:cut]
+                pos = cut
+            else:
+                length, pos = _length(data, pos - 1)
+                cut = pos + length
+                key = data[pos:cut]
+                pos = cut
+            byte = data[pos]
+            if byte < 128:
+                pos += 1
+                if byte == 1:
+                    value = None
+                else:
+                    cut = pos + lengths[byte]
+                    value = data[pos:cut]
+                    pos = cut
+            elif (high := data[pos + 1]) < 128:
+                pos += 2
+                cut = pos + lengths[byte] + (high << 6)
+                value = data[pos:cut]
+                pos = cut
+            else:
+                length, pos = _length(data, pos)
+                cut = pos + length
+                value = data[pos:cut]
+                pos = cut
+            if data[pos]:
+                headers, pos = _headers_fast(data, pos)
+                if pos != stop:
+                    return start
+                append({"offset": offset, "timestamp": timestamp, "key": key, "value": value, "headers": headers})
+                continue
+            pos += 1
+            if pos != stop:
+                return start
+            append({"offset": offset, "timestamp": timestamp, "key": key, "value": value, "headers": []})
+    except (IndexError, TypeError, UnicodeDecodeError, DecodeError):
+        return start
+    return pos
+
+
+def _headers_fast(data: bytes, pos: int) -> tuple[list[dict[str, Any]], int]:
+    """At most 63 headers with keys up to 63 bytes and values up to 8,191; IndexError or TypeError for any other.
+
+    Half the time of ``read_headers`` with one header, a third with three.
+    """
+    lengths = _LENGTH
+    count = data[pos]
+    if count > 127:
+        raise IndexError
+    pos += 1
+    headers: list[dict[str, Any]] = []
+    for _ in range(lengths[count]):
+        byte = data[pos]
+        if byte > 127:
+            raise IndexError
+        pos += 1
+        cut = pos + lengths[byte]
+        key = data[pos:cut].decode()
+        byte = data[cut]
+        if byte < 128:
+            cut += 1
+            if byte == 1:
+                value = None
+                pos = cut
+            else:
+                pos = cut + lengths[byte]
+                value = data[cut:pos]
+        elif (high := data[cut + 1]) < 128:
+            cut += 2
+            pos = cut + lengths[byte] + (high << 6)
+            value = data[cut:pos]
+        else:
+            raise IndexError
+        headers.append({"key": key, "value": value})
+    return headers, pos
+
+
+def _length(data: bytes, pos: int) -> tuple[int, int]:
+    """A varint that is a length, for the fast loop: a negative one is left to the careful reader."""
+    length, pos = read_varint(data, pos, 5)
+    if length < 0:
+        raise IndexError
+    return length, pos
+
+
+def _decode_record(
+    data: bytes, pos: int, end: int, base_offset: int, base_timestamp: int
+) -> tuple[dict[str, Any], int]:
+    """One record with every check, and its end. Raises DecodeError."""
+    at = pos
+    length, pos = read_varint(data, pos, 5, end)
+    stop = pos + length
+    if length < MIN_RECORD_BYTES - 1 or stop > end:
+        raise DecodeError(f"a record of {length} bytes where {end - pos} are left", code="bad_record", offset=at)
+    timestamp_delta, pos = read_varint(data, pos + 1, 10, stop)
+    offset_delta, pos = read_varint(data, pos, 5, stop)
+    key, pos = read_bytes(data, pos, stop)
+    value, pos = read_bytes(data, pos, stop)
+    headers, pos = read_headers(data, pos, stop)
+    if pos != stop:
+        raise DecodeError(f"{stop - pos} bytes are left in the record", code="bad_record", offset=pos)
+    record = {
+        "offset": wrapped(base_offset + offset_delta),
+        "timestamp": wrapped(base_timestamp + timestamp_delta),
+        "key": key,
+        "value": value,
+        "headers": headers,
+    }
+    return record, stop
+
+
+def wrapped(number: int) -> int:
+    """The number as INT64 arithmetic gives it."""
+    return (number + (1 << 63) & (1 << 64) - 1) - (1 << 63)
+
+
+def read_varint(data: bytes, pos: int, most: int, end: int = 1 << 62) -> tuple[int, int]:
+    """A zigzag VARINT (``most`` 5) or VARLONG (``most`` 10) that ends before ``end``, and the position after it."""
+    at = pos
+    number = shift = 0
+    stop = min(pos + most, end, len(data))
+    while pos < stop:
+        byte = data[pos]
+        pos += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            number &= (1 << 64) - 1 if most > 5 else (1 << 32) - 1
+            return (number >> 1) ^ -(number & 1), pos
+        shift += 7
+    why = "is cut short" if pos - at < most else f"is longer than {most} bytes"
+    raise DecodeError(f"a varint {why}", code="bad_record", offset=at)
+
+
+def read_bytes(data: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
+    """Bytes led by their varint length, None for a negative one, and the position after them."""
+    at = pos
+    length, pos = read_varint(data, pos, 5, stop)
+    if length < 0:
+        return None, pos
+    if pos + length > stop:
+        raise DecodeError(f"{length} bytes where {stop - pos} are left", code="bad_record", offset=at)
+    return data[pos : pos + length], pos + length
+
+
+def read_headers(data: bytes, pos: int, stop: int) -> tuple[list[dict[str, Any]], int]:
+    """The headers of a record, and the position after them. A key that is not UTF-8 stays bytes."""
+    at = pos
+    count, pos = read_varint(data, pos, 5, stop)
+    if count < 0 or count > (stop - pos) // 2:
+        raise DecodeError(f"{count} headers where {stop - pos} bytes are left", code="bad_record", offset=at)
+    headers: list[dict[str, Any]] = []
+    for _ in range(count):
+        at = pos
+        raw, pos = read_bytes(data, pos, stop)
+        if raw is None:
+            raise DecodeError("a header key is null", code="bad_record", offset=at)
+        value, pos = read_bytes(data, pos, stop)
+        headers.append({"key": header_key(raw), "value": value})
+    return headers, pos
+
+
+def header_key(raw: bytes) -> str | bytes:
+    """A header key as text, or its bytes when they are not UTF-8."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw

@@ -1,0 +1,268 @@
+"""Record sets: every vector of Kafka's own clients, and everything that can be wrong with one."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from kwiresniff.codec.records import decode_record_set, encode_record_set, plain_batches, walk_record_set
+from kwiresniff.errors import EncodeError
+from kwiresniff.model import Problem
+from tests.codec.record_vectors import all_records, vector, vectors
+
+BATCH = vector("3.9.1 magic2 none plain")["wire"]
+LEADING = b"\xff" * 7
+
+
+def decode(wire: bytes, mode: Any = "full") -> tuple[list[dict[str, Any]], list[Problem]]:
+    """Decode a set that stands in the middle of a frame; offsets of problems count from the set's start."""
+    issues: list[Problem] = []
+    batches = decode_record_set(LEADING + wire + LEADING, len(LEADING), len(LEADING) + len(wire), mode, issues)
+    assert isinstance(batches, list)
+    return batches, issues
+
+
+def codes(issues: list[Problem]) -> list[tuple[str, int]]:
+    return [(issue.code, (issue.offset or 0) - len(LEADING)) for issue in issues]
+
+
+def as_read_by_java(record: dict[str, Any]) -> dict[str, Any]:
+    whole = {"timestamp": None, "headers": [], **record}
+    whole.pop("control", None)
+    return whole
+
+
+def patched(wire: bytes, at: int, new: bytes) -> bytes:
+    return wire[:at] + new + wire[at + len(new) :]
+
+
+@pytest.mark.parametrize("row", vectors(), ids=lambda row: row["name"])
+def test_the_records_are_those_that_kafkas_client_reads(row: dict[str, Any]) -> None:
+    batches, issues = decode(row["wire"])
+    assert issues == []
+    assert [as_read_by_java(record) for batch in batches for record in batch["records"]] == all_records(row)
+
+
+@pytest.mark.parametrize("row", [row for row in vectors() if "batches" in row], ids=lambda row: row["name"])
+def test_the_batch_fields_are_those_that_kafkas_client_reads(row: dict[str, Any]) -> None:
+    batches, _ = decode(row["wire"])
+    assert len(batches) == len(row["batches"])
+    for ours, java in zip(batches, row["batches"], strict=True):
+        same = ["magic", "size_bytes", "compression", "crc"]
+        if java["magic"] == 2:
+            same += ["producer_id", "producer_epoch", "base_sequence", "partition_leader_epoch", "max_timestamp"]
+            same += ["is_transactional", "is_control"]
+            assert ours["base_offset"] + ours["last_offset_delta"] == java["last_offset"]
+        else:
+            assert ours["base_offset"] == java["last_offset"]
+        assert {name: ours[name] for name in same} == {name: java[name] for name in same}
+        assert ours["crc_valid"] is java["valid"] is True
+        types = {"CreateTime": "create_time", "LogAppendTime": "log_append_time", "NoTimestampType": None}
+        assert ours.get("timestamp_type") == types[java["timestamp_type"]]
+
+
+@pytest.mark.parametrize("row", [row for row in vectors() if row["control"]], ids=lambda row: row["name"])
+def test_control_records_say_what_kafka_wrote(row: dict[str, Any]) -> None:
+    batches, _ = decode(row["wire"])
+    assert batches[0]["is_control"]
+    assert [record["control"] for record in batches[0]["records"]] == [row["control"]]
+
+
+@pytest.mark.parametrize("row", vectors(), ids=lambda row: row["name"])
+def test_the_walk_gives_the_same_values_and_no_problems(row: dict[str, Any]) -> None:
+    nodes, problems = walk_record_set(row["wire"], 0, len(row["wire"]))
+    assert problems == []
+    assert plain_batches(nodes) == decode_record_set(row["wire"], 0, len(row["wire"]), "full", [])
+
+
+@pytest.mark.parametrize("row", vectors(), ids=lambda row: row["name"])
+def test_encoding_gives_back_the_bytes_or_for_a_codec_the_records(row: dict[str, Any]) -> None:
+    batches, _ = decode(row["wire"])
+    again = encode_record_set(batches)
+    replaced = any(batch["magic"] == 2 and batch["timestamp_type"] == "log_append_time" for batch in batches)
+    if all(batch["compression"] == "none" for batch in batches) and not replaced:
+        assert again == row["wire"]
+    reread, issues = decode(again)
+    assert issues == []
+    assert [batch["records"] for batch in reread] == [batch["records"] for batch in batches]
+
+
+def test_the_fields_stand_in_kafkas_order() -> None:
+    (batch,), _ = decode(BATCH)
+    assert " ".join(batch) == (
+        "base_offset batch_length partition_leader_epoch magic crc attributes last_offset_delta base_timestamp "
+        "max_timestamp producer_id producer_epoch base_sequence records_count compression timestamp_type "
+        "is_transactional is_control size_bytes uncompressed_size_bytes crc_valid records"
+    )
+    (message, *_), _ = decode(vector("3.9.1 magic1 gzip plain")["wire"])
+    assert " ".join(message) == (
+        "base_offset message_size crc magic attributes timestamp compression timestamp_type size_bytes "
+        "uncompressed_size_bytes crc_valid records"
+    )
+
+
+def test_headers_mode_reads_no_records_and_no_compressed_bytes() -> None:
+    for row in vectors():
+        full, _ = decode(row["wire"])
+        broken = row["wire"] if full[0]["magic"] < 2 else row["wire"][:61] + bytes(len(row["wire"]) - 61)
+        if len(full) > 1:
+            broken = row["wire"]
+        headers, issues = decode(broken, "headers")
+        assert issues == []
+        left_out = {"records", "crc_valid", "uncompressed_size_bytes"}
+        assert headers == [{name: batch[name] for name in batch if name not in left_out} for batch in full]
+
+
+def test_skip_mode_tells_the_size_only() -> None:
+    assert decode_record_set(BATCH, 3, 50, "skip", []) == {"size_bytes": 47}
+
+
+@pytest.mark.parametrize("name", ["3.9.1 magic2 zstd headers", "3.9.1 magic1 gzip plain", "3.9.1 magic0 none nulls"])
+def test_a_last_batch_cut_at_any_byte_is_no_problem(name: str) -> None:
+    wire = vector(name)["wire"]
+    last = decode(wire)[0][-1]["size_bytes"]
+    for cut in range(1, last):
+        batches, issues = decode(BATCH + wire[-last:-cut])
+        assert issues == []
+        assert batches[0] == decode(BATCH)[0][0]
+        tail = batches[1]
+        assert tail["truncated"] is True
+        assert tail["size_bytes"] == last - cut
+        whole = decode(wire[-last:])[0][0]
+        names = {"batch_length": "message_size"} if whole["magic"] < 2 else {}  # before the magic nobody can tell
+        header = {names.get(name, name): tail[name] for name in tail if name not in ("truncated", "size_bytes")}
+        assert header.items() <= whole.items()
+        assert plain_batches(walk_record_set(BATCH + wire[-last:-cut], 0, len(BATCH) + last - cut)[0]) == batches
+    assert encode_record_set(batches) == BATCH
+
+
+def test_an_empty_set_has_no_batches() -> None:
+    assert decode(b"") == ([], [])
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31), 0, 13, 48, 2**31 - 1])
+def test_an_absurd_length_is_a_problem_and_ends_the_set(size: int) -> None:
+    batches, issues = decode(BATCH + patched(BATCH, 8, size.to_bytes(4, "big", signed=True)) + BATCH)
+    assert codes(issues) == [("bad_batch_length", len(BATCH) + 8)]
+    assert len(batches) == 2
+    assert batches[1] == {
+        "base_offset": 0, "batch_length": size, "partition_leader_epoch": -1, "magic": 2, "size_bytes": 2 * len(BATCH)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("magic", [3, 127, 255])
+def test_an_unknown_magic_is_a_problem_and_the_next_batch_is_read(magic: int) -> None:
+    batches, issues = decode(patched(BATCH, 16, bytes([magic])) + BATCH)
+    assert codes(issues) == [("unknown_magic", 16)]
+    assert batches[0]["size_bytes"] == len(BATCH)
+    assert "records" not in batches[0]
+    assert batches[1] == decode(BATCH)[0][0]
+    with pytest.raises(EncodeError):
+        encode_record_set(batches)
+
+
+@pytest.mark.parametrize("name", ["3.9.1 magic2 none plain", "3.9.1 magic1 none plain", "3.9.1 magic0 gzip plain"])
+def test_a_wrong_crc_is_told_and_the_records_are_read_all_the_same(name: str) -> None:
+    row = vector(name)
+    at = 17 if " magic2 " in name else 12
+    wrong = patched(row["wire"], at, b"\xde\xad\xbe\xef")
+    batches, issues = decode(wrong)
+    assert codes(issues) == [("bad_crc", at)]
+    assert batches[0]["crc_valid"] is False
+    assert batches[0]["crc"] == 0xDEADBEEF
+    assert [as_read_by_java(record) for batch in batches for record in batch["records"]] == all_records(row)
+    if " none " in name:
+        assert encode_record_set(batches) == row["wire"]
+        assert encode_record_set(batches, keep_crc=True) == wrong
+
+
+def test_codecs_that_no_release_has_are_a_problem_of_their_batch() -> None:
+    for codec in (5, 6, 7):
+        batches, issues = decode(patched(BATCH, 22, bytes([codec])) + BATCH)
+        assert codes(issues) == [("bad_crc", 17), ("unknown_codec", 61)]
+        assert batches[0]["compression"] == f"unknown({codec})"
+        assert batches[0]["records"] == []
+        assert batches[0]["uncompressed_size_bytes"] is None
+        assert len(batches[1]["records"]) == 4
+
+
+@pytest.mark.parametrize(("count", "kept"), [(-1, 0), (0, 0), (3, 3), (5, 4), (2**31 - 1, 4)])
+def test_a_records_count_that_does_not_match_is_told(count: int, kept: int) -> None:
+    batches, issues = decode(patched(BATCH, 57, count.to_bytes(4, "big", signed=True)) + BATCH)
+    assert [issue.code for issue in issues] == ["bad_crc", "bad_records_count"]
+    assert [record["offset"] for record in batches[0]["records"]] == list(range(kept))
+    assert len(batches[1]["records"]) == 4
+
+
+def test_records_before_a_broken_one_are_kept() -> None:
+    third = 61 + 2 * 19
+    assert BATCH[third] == 36  # 18 bytes follow
+    batches, issues = decode(patched(BATCH, third, b"\x7e") + BATCH)
+    assert codes(issues) == [("bad_crc", 17), ("bad_record", third)]
+    assert [record["key"] for record in batches[0]["records"]] == [b"key-0", b"key-1"]
+    assert len(batches[1]["records"]) == 4
+
+
+def test_records_before_a_broken_one_are_kept_in_decompressed_data_too() -> None:
+    (batch,), _ = decode(vector("3.9.1 magic2 zstd plain")["wire"])
+    batch["records_count"] = 9
+    (again,), issues = decode(encode_record_set([batch]))
+    assert codes(issues) == [("bad_records_count", 61)]
+    assert again["records"] == batch["records"]
+
+
+def test_fields_that_are_missing_get_what_a_plain_producer_sends() -> None:
+    records = [{"offset": 0, "timestamp": 1700000000000 + i, "key": f"key-{i}".encode()} for i in range(4)]
+    for i, record in enumerate(records):
+        record.update(offset=i, value=f"value-{i}".encode())
+    assert encode_record_set([{"records": records}]) == BATCH
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        {},
+        {"magic": 2},
+        {"magic": 9, "records": []},
+        {"records": [{"offset": 0, "value": 5}]},
+        {"records": [], "compression": "brotli"},
+        {"records": [], "producer_id": 2**63},
+        {"magic": 0, "records": []},
+        {"magic": 1, "base_offset": 2**63, "records": [{"offset": 0, "timestamp": 0}]},
+    ],
+)
+def test_what_cannot_be_encoded_is_refused(batch: dict[str, Any]) -> None:
+    with pytest.raises(EncodeError):
+        encode_record_set([batch])
+
+
+def test_hostile_bytes_never_raise_and_both_readers_agree() -> None:
+    dice = random.Random(11)
+    small = [row["wire"] for row in vectors() if len(row["wire"]) < 1000]
+    for _ in range(4000):
+        wire = bytearray(dice.choice(small))
+        for _ in range(dice.choice((1, 1, 2, 8))):
+            wire[dice.randrange(len(wire))] = dice.choice((0, 1, 3, 127, 128, 255, dice.randrange(256)))
+        assert_both_readers_agree(bytes(wire))
+
+
+def test_hostile_records_inside_a_sound_batch_are_read_alike_too() -> None:
+    dice = random.Random(12)
+    small = [row["wire"] for row in vectors() if " magic2 none " in row["name"] and len(row["wire"]) < 2500]
+    for _ in range(3000):
+        wire = bytearray(dice.choice(small))
+        for _ in range(dice.choice((1, 2, 4))):
+            wire[dice.randrange(61, len(wire))] = dice.choice((0, 1, 3, 5, 127, 128, 129, 255, dice.randrange(256)))
+        assert_both_readers_agree(bytes(wire))
+
+
+def assert_both_readers_agree(wire: bytes) -> None:
+    issues: list[Problem] = []
+    batches = decode_record_set(wire, 0, len(wire), "full", issues)
+    nodes, problems = walk_record_set(wire, 0, len(wire))
+    assert plain_batches(nodes) == batches
+    assert [(p.code, p.message, p.offset) for p in problems] == [(p.code, p.message, p.offset) for p in issues]
+    for issue in issues:
+        assert issue.offset is None or 0 <= issue.offset <= len(wire)
