@@ -55,10 +55,9 @@ def header_fields(buf: bytes, pos: int, end: int) -> Iterator[tuple[str, str, in
 
     Before the magic is there only the first two are sure, and named as in a batch.
     """
-    magic = buf[pos + MAGIC_OFFSET] if end - pos > MAGIC_OFFSET else None
-    if magic is None:
-        layout = _BATCH_FIELDS[:2]
-    else:
+    layout: tuple[tuple[str, str], ...] = _BATCH_FIELDS[:2]
+    if end - pos > MAGIC_OFFSET:
+        magic = buf[pos + MAGIC_OFFSET]
         layout = _MESSAGE_FIELDS[: 5 + magic] if magic < 2 else _BATCH_FIELDS
     for name, code in layout:
         width = calcsize(code)
