@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import oracle
+import rig
 from scenarios import SCENARIOS, Scenario
 
 HEADER = """\
@@ -21,13 +22,13 @@ HEADER = """\
 #
 # requests        what the broker's request log counted, by API and version
 # answered        how many of them it answered (a Produce with acks=0 is not answered)
-# authentication  SASL and ApiVersions requests that tshark counted beyond the broker's log, which leaves out what is
-#                 asked before a connection has authenticated
+# not_logged      requests that tshark counted beyond the broker's log, which leaves out what is asked before a
+#                 connection has authenticated, envelopes, and what is in flight when the broker stops
 # expected        the broker's request log for this capture: header, connection and both bodies of each request
 """
 
-#: What may be asked on a connection before it has authenticated.
-BEFORE_AUTHENTICATION = {17: "SASL_HANDSHAKE", 18: "API_VERSIONS", 36: "SASL_AUTHENTICATE"}
+#: What the broker's log never has, or not always.
+NAMES_NOT_LOGGED = {17: "SASL_HANDSHAKE", 18: "API_VERSIONS", 36: "SASL_AUTHENTICATE", 58: "ENVELOPE"}
 
 
 def look_at(capture: Path, scenario: Scenario, rows: list[oracle.Row]) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def look_at(capture: Path, scenario: Scenario, rows: list[oracle.Row]) -> dict[s
         "packets": packets,
         "requests": dict(sorted(requests.items())),
         "answered": sum(row["response"] is not None for row in rows),
-        "authentication": authentication(capture, scenario, requests),
+        "not_logged": not_logged(capture, scenario, rows),
     }
 
 
@@ -64,22 +65,21 @@ def update(folder: Path, scenario: Scenario, seen: dict[str, Any]) -> None:
     path.write_text(HEADER + "".join("\n[[capture]]\n" + table(r) for r in ordered))
 
 
-def authentication(capture: Path, scenario: Scenario, logged: Counter[str]) -> dict[str, int]:
-    """Requests before authentication: tshark's count less the broker's."""
-    if "sasl" not in scenario.name:
-        return {}
-    ports = range(9092, 9092 + 2 * scenario.broker.nodes, 2)
-    to_broker = " or ".join(f"tcp.dstport == {port}" for port in ports)
+def not_logged(capture: Path, scenario: Scenario, rows: list[oracle.Row]) -> dict[str, int]:
+    """Requests beyond the broker's log: tshark's count of request headers less the broker's."""
+    ports = [rig.CONTROLLER_PORT, *range(9092, 9092 + 2 * scenario.broker.nodes, 2)]
     options = [word for port in ports for word in ("-d", f"tcp.port=={port},kafka")]
-    seen = Counter[str]()
-    fields = oracle.tshark_fields(
+    to_broker = " or ".join(f"tcp.dstport == {port}" for port in ports)
+    seen = Counter[tuple[int, int]]()
+    for keys, versions in oracle.tshark_fields(
         capture, f"kafka.api_key and ({to_broker})", "kafka.api_key", "kafka.api_version", options=options
-    )
-    for keys, versions in fields:
-        for key, version in zip(keys.split(","), versions.split(","), strict=False):
-            if int(key) in BEFORE_AUTHENTICATION:
-                seen[f"{BEFORE_AUTHENTICATION[int(key)]} v{version}"] += 1
-    return {name: count - logged[name] for name, count in sorted(seen.items()) if count > logged[name]}
+    ):
+        seen.update(zip(map(int, keys.split(",")), map(int, versions.split(",")), strict=True))
+    logged = Counter((row["api_key"], row["api_version"]) for row in rows)
+    names = {row["api_key"]: row["api"] for row in rows} | NAMES_NOT_LOGGED
+    # A key without a name is a bare SASL token that tshark took for a request.
+    beyond = [(names[key], version, count) for (key, version), count in sorted((seen - logged).items()) if key in names]
+    return {f"{name} v{version}": count for name, version, count in beyond}
 
 
 def capinfos(capture: Path) -> tuple[str, str, int]:

@@ -13,6 +13,7 @@ import json
 import re
 import subprocess
 from collections.abc import Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,9 @@ def parse(line: str) -> Row | None:
 
 
 def endpoint(ip: str, port: str) -> str:
-    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+    """An address as people write it: IPv6 shortened and in brackets."""
+    address = ip_address(ip)
+    return f"[{address}]:{port}" if address.version == 6 else f"{address}:{port}"
 
 
 def of_capture(rows: list[Row], capture: Path) -> list[Row]:
@@ -75,6 +78,11 @@ def tshark_fields(capture: Path, display_filter: str, *fields: str, options: Seq
 
 def path_for(capture: Path) -> Path:
     return capture.parent / "expected" / f"{capture.name}.jsonl.gz"
+
+
+def read(capture: Path) -> list[Row]:
+    """The rows that are kept beside a capture."""
+    return [json.loads(line) for line in gzip.decompress(path_for(capture).read_bytes()).decode().splitlines()]
 
 
 def write(rows: list[Row], capture: Path) -> None:

@@ -87,10 +87,21 @@ def record(scenario: Scenario, work: Path) -> None:
     manifest.update(CAPTURES, scenario, seen)
 
 
+def refresh(scenario: Scenario) -> None:
+    """Write the manifest row of a recording that is there."""
+    capture = CAPTURES / scenario.file
+    content = capture.read_bytes()
+    with tempfile.TemporaryDirectory() as scratch:
+        plain = Path(scratch) / scenario.file.removesuffix(".xz")
+        plain.write_bytes(lzma.decompress(content) if scenario.compressed else content)
+        manifest.update(CAPTURES, scenario, manifest.look_at(plain, scenario, oracle.read(capture)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="captures to record; all when none is named")
     parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where downloads are kept")
+    parser.add_argument("--manifest-only", action="store_true", help="keep the recordings, write their rows anew")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     chosen = [s for s in SCENARIOS if not options.names or s.name in options.names]
@@ -98,8 +109,11 @@ def main() -> None:
     if unknown:
         parser.error(f"no such recipe: {', '.join(sorted(unknown))}")
     for scenario in chosen:
-        print(f"recording {scenario.file}", file=sys.stderr)
-        record(scenario, options.work)
+        print(scenario.file, file=sys.stderr)
+        if options.manifest_only:
+            refresh(scenario)
+        else:
+            record(scenario, options.work)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,140 @@
+"""What kwiresniff finds in the captures is what the brokers say they were asked and answered.
+
+The broker's request log, kept beside each capture, owes nothing to any decoder of ours: it is Kafka's own JSON of the
+objects that its own code read from the wire and wrote to it.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwiresniff.capture import open_captures
+from kwiresniff.model import Exchange
+from kwiresniff.schema import message
+from kwiresniff.schema.types import WireField
+from kwiresniff.session import analyze
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+ROWS: list[dict[str, Any]] = tomllib.loads((CAPTURES / "MANIFEST.toml").read_text(encoding="utf-8"))["capture"]
+
+NOT_LOGGED = {17: "SASL_HANDSHAKE", 18: "API_VERSIONS", 36: "SASL_AUTHENTICATE", 58: "ENVELOPE"}
+RECORDS_SIZE = "records_size_in_bytes"  # all that the log says of a record set
+
+
+def exchanges(row: dict[str, Any]) -> list[Exchange]:
+    events = analyze(open_captures([str(CAPTURES / row["file"])]), depth="bodies", show_secrets=True)
+    return [event for event in events if isinstance(event, Exchange)]
+
+
+def logged(row: dict[str, Any]) -> list[dict[str, Any]]:
+    text = gzip.decompress((CAPTURES / row["expected"]).read_bytes()).decode()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def identity(exchange: Exchange) -> tuple[object, ...]:
+    connection = exchange.connection
+    return (
+        connection.client,
+        connection.broker,
+        exchange.correlation_id,
+        exchange.api_key,
+        exchange.api_version,
+        exchange.client_id,
+    )
+
+
+def logged_identity(said: dict[str, Any]) -> tuple[object, ...]:
+    return (
+        said["client"],
+        said["broker"],
+        said["correlation_id"],
+        said["api_key"],
+        said["api_version"],
+        said["client_id"],
+    )
+
+
+def snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def differences(fields: tuple[WireField, ...], ours: dict[str, Any], theirs: dict[str, Any], path: str) -> list[str]:
+    """Where a decoded structure and Kafka's JSON of it disagree."""
+    by_name = {field.name: field for field in fields}
+    found = []
+    said = {snake_case(name): value for name, value in theirs.items()}
+    for name, field in by_name.items():
+        here = f"{path}.{name}"
+        if name not in ours:
+            found.append(f"{here} is missing")
+        elif field.type.endswith("RECORDS"):
+            size = sum(batch["size_bytes"] for batch in ours[name] or ())
+            if size != max(0, said.pop(RECORDS_SIZE, size)):  # the log is silent about those of ShareFetch
+                found.append(f"{here} has {size} bytes")
+            said.pop(name, None)
+        elif name not in said:
+            if field.tag is None:
+                found.append(f"{here} is not in the log")
+        else:
+            found += value_differences(field, ours[name], said.pop(name), here)
+    found += [f"{path}.{name} is only in the log" for name in said]
+    return found
+
+
+def value_differences(field: WireField, ours: Any, theirs: Any, path: str) -> list[str]:
+    if isinstance(ours, list) and isinstance(theirs, list):
+        if len(ours) != len(theirs):
+            return [f"{path} has {len(ours)} elements, in the log {len(theirs)}"]
+        pairs = zip(ours, theirs, strict=True)
+        return [
+            text
+            for index, (mine, other) in enumerate(pairs)
+            for text in value_differences(field, mine, other, f"{path}[{index}]")
+        ]
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return differences(field.fields, ours, theirs, path)
+    if isinstance(ours, bytes):
+        ours = base64.b64encode(ours).decode()
+    return [] if ours == theirs else [f"{path} is {ours!r}, in the log {theirs!r}"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["file"] for row in ROWS])
+def test_requests_are_those_of_the_brokers_log(row: dict[str, Any]) -> None:
+    ours = Counter(identity(e) for e in exchanges(row))
+    theirs = Counter(logged_identity(said) for said in logged(row))
+    assert not theirs - ours
+    names = {said["api_key"]: said["api"] for said in logged(row)} | NOT_LOGGED
+    beyond: Counter[str] = Counter()
+    for (_, _, _, api_key, api_version, _), count in (ours - theirs).items():
+        beyond[f"{names[api_key]} v{api_version}"] += count
+    assert beyond == row["not_logged"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["file"] for row in ROWS])
+def test_bodies_are_those_of_the_brokers_log(row: dict[str, Any]) -> None:
+    ours = {identity(e): e for e in exchanges(row)}
+    last = {e.connection: e for e in sorted(ours.values(), key=lambda e: e.request.last_ns)}
+    found = []
+    for said in logged(row):
+        exchange = ours[logged_identity(said)]
+        name = f"{said['api']} v{said['api_version']} {said['correlation_id']}"
+        for direction, part in (("request", exchange.request), ("response", exchange.response)):
+            if said[direction] is None:
+                continue
+            if part is None and exchange is last[exchange.connection]:
+                continue  # the client hung up before the answer to its last question
+            if part is None or part.body is None:
+                found.append(f"{name} {direction} has no body: {[p.message for p in exchange.problems]}")
+                continue
+            fields = message(said["api_key"], part.version, direction).fields
+            found += differences(fields, part.body, said[direction], f"{name} {direction}")
+    assert found == []
