@@ -73,15 +73,15 @@ def compile_decoder(message: MessageVersion, records: RecordsMode = "full") -> D
 
 
 class _DecoderSource(ReaderSource):
-    def __init__(self, message: MessageVersion, records: RecordsMode) -> None:
-        super().__init__(message.flexible)
+    def __init__(self, message: MessageVersion, records: RecordsMode, counted: bool = False) -> None:
+        super().__init__(message.flexible, counted)
         self.message = message
         self.records: RecordsMode = records
         self.namespace["array_unpacker"] = array_unpacker
 
     def compile(self) -> Decoder:
         with self.block("def decode(b, p, issues):"):
-            self.line("end = len(b)")
+            self.begin(lambda: _DecoderSource(self.message, self.records, counted=True).compile(), "b, p, issues")
             with self.block("try:"):
                 body = self.structure(self.message.fields, "")
                 self.flush()

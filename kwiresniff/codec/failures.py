@@ -32,7 +32,7 @@ def bad_count(count: int, remaining: int, path: str) -> DecodeError:
     """An array count that is negative or more than the rest of the message can hold."""
     if remaining < 0:
         return truncated(path, -remaining)
-    reason = f"but only {remaining} bytes are left" if count >= 0 else "which is no count"
+    reason = f"with {remaining} bytes left" if count >= 0 else "which is no count"
     return DecodeError(f"{path} counts {count} entries, {reason}", code="bad_array_count", path=path)
 
 
@@ -55,6 +55,10 @@ def bad_tag_size(path: str, size: int, used: int, remaining: int) -> DecodeError
 def invalid_utf8(path: str = "") -> DecodeError:
     what = path or "a string"
     return DecodeError(f"{what} is not valid UTF-8", code="invalid_utf8", path=path)
+
+
+def too_many_entries(most: int) -> DecodeError:
+    return DecodeError(f"the message is made of more than {most:,} values", code="too_many_fields")
 
 
 def translate(error: Exception, position: int, end: int) -> DecodeError:

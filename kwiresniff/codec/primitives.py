@@ -23,6 +23,8 @@ MAX_VARLONG_BYTES = 10
 UUID_CACHE_SIZE = 16_384
 
 UNKNOWN_TAGS = "_tagged_fields"
+#: Tagged fields of one structure. Kafka's own have at most five; every one of them costs a dict entry.
+MAX_TAGS = 1024
 
 
 def _read_groups(buffer: bytes, position: int, most: int, bits: int) -> tuple[int, int]:
@@ -112,14 +114,19 @@ def float_value(value: float) -> float | str:
     return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
 
 
+def check_tag_count(count: int, remaining: int, path: str) -> None:
+    """Refuse a section of more tagged fields than the bytes left can hold, or than anybody would define."""
+    if count * 2 > remaining or count > MAX_TAGS:
+        raise bad_count(count, remaining, path)
+
+
 def read_tags(buffer: bytes, position: int, first: int) -> tuple[dict[int, bytes], int]:
     """The rest of a tag section whose count starts with the byte ``first``, just before ``position``.
 
     Returns the raw fields by tag. A section is a count, then per field its tag, its size and that many bytes.
     """
     count, position = read_uvarint(buffer, position - 1) if first > 0x7F else (first, position)
-    if count * 2 > len(buffer) - position:
-        raise bad_count(count, len(buffer) - position, UNKNOWN_TAGS)
+    check_tag_count(count, len(buffer) - position, UNKNOWN_TAGS)
     fields: dict[int, bytes] = {}
     for _ in range(count):
         tag, position = read_uvarint(buffer, position)

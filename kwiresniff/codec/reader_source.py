@@ -12,9 +12,20 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kwiresniff.codec import failures, primitives
-from kwiresniff.codec.layout import VARINT_BYTE, Fixed, length_prefix, may_be_null, single, smallest_size, tagged
-from kwiresniff.codec.source import Source
+from kwiresniff.codec.layout import FIXED, VARINT_BYTE, Fixed, length_prefix, may_be_null, single, smallest_size, tagged
+from kwiresniff.codec.primitives import UNKNOWN_TAGS
+from kwiresniff.codec.source import Source, made_when_called
 from kwiresniff.schema.types import WireField
+
+#: Frames up to this size are read without counting what is made of them: the smallest structure takes two bytes and
+#: becomes a dict of 184, so this is 24 MB at the worst.
+LARGE_BYTES = 1 << 18
+
+#: Values that one message may be made of: structures, strings, tagged fields, and eight numbers in an array for one.
+#: The metadata of a cluster with 200,000 partitions takes a quarter of it; a million dicts are 200 to 400 MB.
+MAX_ENTRIES = 1_000_000
+#: Numbers in an array that weigh as much as one structure, as a shift.
+NUMBERS_SHIFT = 3
 
 _NAMESPACE: dict[str, Any] = {
     "__builtins__": {"len": len, "any": any},
@@ -23,10 +34,12 @@ _NAMESPACE: dict[str, Any] = {
     "bad_mark": failures.bad_mark,
     "bad_tag_size": failures.bad_tag_size,
     "null_value": failures.null_value,
+    "too_many_entries": lambda: failures.too_many_entries(MAX_ENTRIES),
     "translate": failures.translate,
     "truncated": failures.truncated,
     "NOTICED": failures.NOTICED,
     "uvarint": primitives.read_uvarint,
+    "check_tag_count": primitives.check_tag_count,
     "read_tags": primitives.read_tags,
     "skip_tags": primitives.skip_tags,
     "uuid": primitives.uuid_text,
@@ -37,10 +50,29 @@ _NAMESPACE: dict[str, Any] = {
 class ReaderSource(Source):
     """Source of a reader; fixed-size fields gather in a run until something of varying size needs the position."""
 
-    def __init__(self, flexible: bool) -> None:
+    def __init__(self, flexible: bool, counted: bool) -> None:
         super().__init__(_NAMESPACE)
         self.flexible = flexible
+        self.counted = counted
         self._run: list[tuple[Fixed, str]] = []  # an empty name is a field to jump over
+
+    def begin(self, twin: Callable[[], Callable[..., Any]], call: str) -> None:
+        """The first lines of a reader. A large frame is left to the ``twin`` that counts, made when the first comes.
+
+        ``call`` are the arguments the reader was called with.
+        """
+        self.line("end = len(b)")
+        if self.counted:
+            self.line(f"left = {MAX_ENTRIES}")
+        else:
+            self.namespace["counting_twin"] = made_when_called(twin)
+            self.line(f"if end - p > {LARGE_BYTES}: return counting_twin({call})")
+
+    def count(self, number: str) -> None:
+        """Take a number of values off what the message may be made of."""
+        if self.counted:
+            self.line(f"left -= {number}")
+            self.line("if left < 0: raise too_many_entries()")
 
     def take(self, fixed: Fixed) -> str:
         """Add a field to the run; the name returned holds its value after the next ``flush``."""
@@ -105,6 +137,7 @@ class ReaderSource(Source):
         least = smallest_size(single(field), self.flexible)
         need = name if least == 1 else f"{name} * {least}"
         self.line(f"if {need} > end - p: raise bad_count({name}, end - p, {path!r})")
+        self.count(f"{name} >> {NUMBERS_SHIFT}" if field.type in FIXED else name)
 
     def refuse_count(self, name: str, compact: bool, field: WireField, path: str, null: str | None) -> None:
         """The branches after ``if`` for an array without entries: null, or no count at all."""
@@ -139,13 +172,14 @@ class ReaderSource(Source):
         if first:
             self.line(first)
         with self.block(f"if {count}:"):
+            self.count(count)
             if not tagged(fields):
                 for line in unknown:
                     self.line(line.replace("{t}", count))
                 return
             tag, stop, size = self.fresh(), self.fresh(), self.fresh()
             self.line(f"if {count} > 127: {count}, p = uvarint(b, p - 1)")
-            self.line(f"if {count} * 2 > end - p: raise bad_count({count}, end - p, {path + '._tagged_fields'!r})")
+            self.line(f"check_tag_count({count}, end - p, {dotted(path, UNKNOWN_TAGS)!r})")
             with self.block(f"while {count}:"):
                 self.line(f"{count} -= 1")
                 self.line(f"{tag}, p = uvarint(b, p)")
@@ -170,5 +204,8 @@ def run_format(run: list[tuple[Fixed, str]]) -> str:
 
 def joined(path: str, field: WireField) -> str:
     """The path of a field as the generated code knows it: entries are not numbered."""
-    name = f"{field.name}[]" if field.array else field.name
+    return dotted(path, f"{field.name}[]" if field.array else field.name)
+
+
+def dotted(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name

@@ -42,8 +42,8 @@ def compile_scanner(message: MessageVersion, wanted: Set[str]) -> Scanner:
 
 
 class _ScannerSource(ReaderSource):
-    def __init__(self, message: MessageVersion, wanted: Set[str]) -> None:
-        super().__init__(message.flexible)
+    def __init__(self, message: MessageVersion, wanted: Set[str], counted: bool = False) -> None:
+        super().__init__(message.flexible, counted)
         self.namespace["NO_UUID"] = bytes(UUID_SIZE)
         self.message = message
         self.wanted = wanted
@@ -51,7 +51,7 @@ class _ScannerSource(ReaderSource):
 
     def compile(self) -> Scanner:
         with self.block("def scan(b, p):"):
-            self.line("end = len(b)")
+            self.begin(lambda: _ScannerSource(self.message, self.wanted, counted=True).compile(), "b, p")
             self.line("found = []")
             if any(self.asks_for(field) for field in self.message.fields):
                 with self.block("try:"):

@@ -28,14 +28,18 @@ from kwiresniff.codec.layout import (
     tagged,
 )
 from kwiresniff.codec.meaning import meaning_of
-from kwiresniff.codec.primitives import UNKNOWN_TAGS, float_value, read_uvarint, uuid_text
+from kwiresniff.codec.primitives import UNKNOWN_TAGS, check_tag_count, float_value, read_uvarint, uuid_text
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Node, Problem, TopicNames, Walk
 from kwiresniff.schema.types import MessageVersion, WireField
 
-#: Nodes kept for one message. A node costs about 300 bytes, so this bounds a walk to some 60 MB, and is ten times
-#: the metadata of a cluster with ten thousand partitions on one screenful of topics.
+#: Nodes kept for one message: the metadata of ten thousand partitions. A node costs about 300 bytes, so a walk
+#: takes some 60 MB at the worst.
 MAX_NODES = 200_000
+#: Nodes counted until the walk is given up: a few seconds' work.
+MAX_COUNTED = 2_000_000
+#: Problems kept for one message that go on: more strings of bad UTF-8 than this tell nothing new.
+MAX_PROBLEMS = 100
 
 ARRAY = "ARRAY"
 STRUCT = "STRUCT"
@@ -98,10 +102,12 @@ class _Walker:
         self.problems.append(Problem("trailing_bytes", text, self.position))
 
     def keep(self, parent: Node, node: Node) -> None:
-        """Hang a node into the tree, or only count it when there are too many."""
+        """Hang a node into the tree, or only count it when there are too many, and stop when there is no end."""
         self.nodes += 1
         if self.nodes <= MAX_NODES:
             parent.children.append(node)
+        elif self.nodes > MAX_COUNTED:
+            raise failures.too_many_entries(MAX_COUNTED)
 
     def structure(self, node: Node, fields: tuple[WireField, ...], path: str) -> None:
         for field in regular(fields):
@@ -194,7 +200,8 @@ class _Walker:
     def note(self, node: Node, error: DecodeError, offset: int, path: str) -> None:
         """Say what is wrong with a node and go on."""
         node.problem = str(error)
-        self.problems.append(Problem(error.code, str(error), offset, path))
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(Problem(error.code, str(error), offset, path))
 
     def record_set(self, node: Node, start: int, path: str) -> None:
         if not self.records or self.nodes > MAX_NODES:
@@ -205,8 +212,8 @@ class _Walker:
         children, problems = walk_record_set(self.frame, start, self.position)
         self.nodes += sum(map(count_nodes, children))
         node.children = children
-        for problem in problems:
-            self.problems.append(replace(problem, path=f"{path}{problem.path}"))
+        room = max(0, MAX_PROBLEMS - len(self.problems))
+        self.problems += [replace(problem, path=f"{path}{problem.path}") for problem in problems[:room]]
 
     def present(self, node: Node, path: str) -> bool:
         """Read the mark before a nullable structure: 1 present, -1 null."""
@@ -237,8 +244,7 @@ class _Walker:
         inner = f"{path}.{UNKNOWN_TAGS}" if path else UNKNOWN_TAGS
         try:
             count, self.position = read_uvarint(self.frame, self.position)
-            if count * 2 > self.end - self.position:
-                raise failures.bad_count(count, self.end - self.position, inner)
+            check_tag_count(count, self.end - self.position, inner)
             for _ in range(count):
                 at = self.position
                 tag, self.position = read_uvarint(self.frame, at)

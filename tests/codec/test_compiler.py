@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from kwiresniff.codec.compiler import compile_decoder
 from kwiresniff.codec.layout import MAX_NESTING
+from kwiresniff.codec.primitives import MAX_TAGS, write_uvarint
+from kwiresniff.codec.reader_source import LARGE_BYTES, MAX_ENTRIES
 from kwiresniff.errors import DecodeError, SchemaError
 from tests.codec.definitions import (
     EVERYTHING,
@@ -176,6 +178,45 @@ def test_a_long_tag_section_is_read_and_a_longer_one_than_the_frame_refused():
     body, end = compile_decoder(definition)(b"\x81\x01" + tags, 0, [])
     assert (body["x"], len(body["_tagged_fields"]), end) == (42, 128, len(tags) + 2)
     assert failure(definition, b"\xff\xff\x03").code == "bad_array_count"
+
+
+@pytest.mark.parametrize(
+    ("entry", "raw", "value"),
+    [
+        (array("a", "STRUCT", field("x", "COMPACT_STRING")), b"\x02z\0", {"x": "z"}),
+        (array("a", "STRUCT", field("x", "INT8")), b"\x05\0", {"x": 5}),
+        (array("a", "COMPACT_STRING"), b"\x02z", "z"),
+        (
+            array("a", "STRUCT", field("x", "INT8", tag=0)),
+            b"\x01\x01\x01\x07",
+            {"x": 0, "_tagged_fields": {1: b"\x07"}},
+        ),
+    ],
+)
+def test_a_large_frame_is_read_the_same_until_it_is_made_of_too_many_values(entry, raw, value):
+    definition = message(entry, flexible=True)
+
+    def frame(count):
+        return write_uvarint(count + 1) + raw * count + b"\0"
+
+    many = LARGE_BYTES // len(raw) + 1
+    assert compile_decoder(definition)(frame(many), 0, [])[0] == {"a": [value] * many}
+    error = failure(definition, frame(MAX_ENTRIES + 1))
+    assert error.code == "too_many_fields"
+
+
+def test_numbers_in_an_array_weigh_little():
+    definition = message(array("a", "INT16"))
+    body, _ = compile_decoder(definition)(struct.pack(">i", 2_000_000) + bytes(4_000_000), 0, [])
+    assert len(body["a"]) == 2_000_000
+    raw = struct.pack(">i", 9_000_000) + bytes(18_000_000)
+    assert failure(definition, raw).code == "too_many_fields"
+
+
+def test_more_tagged_fields_than_anybody_defines_are_refused():
+    for definition in (message(flexible=True), message(field("x", "INT8", tag=0), flexible=True)):
+        assert failure(definition, write_uvarint(MAX_TAGS + 1) + bytes([9, 0]) * 2000).code == "bad_array_count"
+        assert compile_decoder(definition)(write_uvarint(MAX_TAGS) + bytes([9, 0]) * MAX_TAGS, 0, [])
 
 
 def test_names_from_a_definition_never_become_code():

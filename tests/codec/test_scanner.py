@@ -1,6 +1,8 @@
 import pytest
 
 from kwiresniff.codec.compiler import compile_decoder
+from kwiresniff.codec.primitives import write_uvarint
+from kwiresniff.codec.reader_source import MAX_ENTRIES
 from kwiresniff.codec.scanner import compile_scanner
 from kwiresniff.errors import DecodeError
 from tests.codec.definitions import (
@@ -81,6 +83,14 @@ def test_fixed_size_entries_with_unknown_tags_are_read_one_by_one(wanted):
     body, _ = compile_decoder(definition)(raw, 0, [])
     expected = [(n, entry[n]) for entry in body["a"] for n in ("x", "y") if n in wanted]
     assert scan(definition, raw, *wanted) == expected + [("last", 7)] * ("last" in wanted)
+
+
+def test_a_large_frame_gives_only_so_many_values():
+    definition = message(array("topics", "COMPACT_STRING", entity="topicName"), flexible=True)
+    assert len(scan(definition, write_uvarint(200_001) + b"\x02z" * 200_000, "topicName")) == 200_000
+    with pytest.raises(DecodeError) as caught:
+        scan(definition, write_uvarint(MAX_ENTRIES + 2) + b"\x02z" * (MAX_ENTRIES + 1), "topicName")
+    assert caught.value.code == "too_many_fields"
 
 
 @pytest.mark.parametrize(

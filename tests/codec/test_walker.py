@@ -157,6 +157,22 @@ def test_a_message_of_too_many_fields_is_cut_off_counted_and_still_read_to_its_e
     assert "52 fields" in problem.message
 
 
+def test_a_message_without_end_is_given_up(monkeypatch):
+    monkeypatch.setattr(walker, "MAX_NODES", 10)
+    monkeypatch.setattr(walker, "MAX_COUNTED", 20)
+    walked = walk(message(array("a", "INT8")), b"\0\0\0\x32" + bytes(50), 0)
+    assert walked.end < 30
+    assert {problem.code for problem in walked.problems} == {"too_many_fields"}
+
+
+def test_a_thousand_bad_strings_are_not_a_thousand_problems():
+    raw = b"\0\0\x03\xe8" + b"\0\x01\xff" * 1000
+    walked = walk(message(array("a", "STRING")), raw, 0)
+    assert walked.end == len(raw)
+    assert len(walked.problems) == walker.MAX_PROBLEMS
+    assert plain(walked.root) == {"a": [b"\xff"] * 1000}
+
+
 def test_unopened_record_sets_give_their_size():
     definition = message(field("records", "RECORDS", nullable=True))
     assert plain(walk(definition, b"\0\0\0\x03abc", 0, records=False).root) == {"records": {"size_bytes": 3}}
