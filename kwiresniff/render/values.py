@@ -16,6 +16,9 @@ from .paint import Glyphs, Span
 #: Characters or bytes of one value that are shown before the rest is only counted.
 VALUE_LIMIT = 120
 
+#: A value that is only so much longer is shown whole: saying what is missing would take as much room.
+SLACK = 24
+
 #: Elements of a scalar array that stand on one line: the replicas of any sane partition, the bits of any small set.
 SCALARS_SHOWN = 32
 
@@ -41,7 +44,7 @@ def text_value(text: str, style: Style, *, quote: bool = True) -> str:
     """A string: escaped, cut with the number of characters left out, in quotes where it could be misread."""
     more = ""
     limit = style.value_limit
-    if limit is not None and len(text) > limit:
+    if limit is not None and len(text) > limit + SLACK:
         more = f"{style.glyphs.ellipsis} {units.count(len(text) - limit, 'more character')}"
         text = text[:limit]
     if _needs_quotes(text, quote):
@@ -56,7 +59,9 @@ def _needs_quotes(text: str, quote: bool) -> bool:
 
 def bytes_value(data: bytes, style: Style, *, quote: bool = True) -> str:
     """Bytes: as text when they are text, else in hex; cut with the number of bytes left out."""
-    limit = len(data) if style.value_limit is None else style.value_limit
+    limit = style.value_limit
+    if limit is None or len(data) <= limit + SLACK:
+        limit = len(data)
     shown = data[:limit]
     text = text_of(shown)
     if text is None and limit < len(data):

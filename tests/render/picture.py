@@ -1,44 +1,96 @@
-"""Draws what the terminal shows as an SVG picture: ``python -m tests.render.picture README.svg``.
+"""Draws what a terminal shows as an SVG picture that follows the reader's dark or light theme.
 
-Reads text with ANSI colours from standard input (``kwiresniff read x.pcap --color always | ...``).
+    COLUMNS=120 script -qc "kwiresniff read captures/first-look.pcap -Y 'api in (CreateTopics, Produce)'" /dev/null |
+        python -m tests.render.picture README.svg --columns 120 --rows 1-30
+
+Reads text with the escape sequences of ``kwiresniff.render.paint`` from standard input. Every run of text has its own
+place on the grid, and no font is fetched, so that it looks the same in a browser, on a project page and in print.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
+import re
 import sys
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
 
-from rich.console import Console
-from rich.terminal_theme import TerminalTheme
-from rich.text import Text
+CELL_WIDTH, CELL_HEIGHT, MARGIN = 8.4, 19, 14
 
-#: The sixteen colours as GNOME's and Apple's terminals show them, roughly: what most readers will see.
-_NORMAL = [(46, 52, 54), (204, 0, 0), (62, 134, 6), (176, 140, 0), (52, 101, 164), (117, 80, 123), (6, 130, 134)]
-_DARK = [(0, 0, 0), (239, 60, 60), (98, 190, 60), (218, 180, 40), (86, 140, 210), (180, 125, 185), (52, 190, 196)]
-
-THEMES = {
-    "light": TerminalTheme((255, 255, 255), (36, 36, 36), [*_NORMAL, (211, 215, 207)]),
-    "dark": TerminalTheme((24, 26, 31), (214, 216, 220), [*_DARK, (211, 215, 207)]),
+#: Colours by the number of the escape sequence: on light paper and on dark.
+COLORS = {
+    31: ("#c01c28", "#ff6b6b"),
+    32: ("#2e7d32", "#7ccf7c"),
+    35: ("#8e3fa8", "#d69bea"),
+    36: ("#00708a", "#4fc4d8"),
 }
+PAPER, INK, DIM = ("#ffffff", "#181a1f"), ("#24292f", "#d6d9de"), ("#80868e", "#7d848e")
+
+#: A space that no SVG reader folds into its neighbours.
+NO_BREAK = "\u00a0"
+
+STYLE = """
+text {{ font: 14px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: {ink}; }}
+.paper {{ fill: {paper}; }} .c1 {{ font-weight: bold; }} .c2 {{ fill: {dim}; }} .c4 {{ text-decoration: underline; }}
+.c30 {{ fill: #000000; }} .mark {{ fill: #e5b800; }} {colors}
+"""
 
 
-def picture(ansi: str, width: int, theme: str = "dark", title: str = "") -> str:
-    """An SVG of ``ansi`` in a terminal ``width`` columns wide."""
-    console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True, color_system="standard")
-    console.print(Text.from_ansi(ansi), soft_wrap=False)
-    return console.export_svg(title=title, theme=THEMES[theme])
+def runs(line: str) -> Iterator[tuple[str, str]]:
+    """The line as (numbers of the escape sequence, text)."""
+    numbers = ""
+    for part in re.split(r"(\x1b\[[0-9;]*m)", line):
+        if part.startswith("\x1b"):
+            numbers = "" if part == "\x1b[0m" else part[2:-1]
+        elif part:
+            yield numbers, part
+
+
+def style(theme: int) -> str:
+    colors = " ".join(f".c{number} {{ fill: {pair[theme]}; }}" for number, pair in COLORS.items())
+    return STYLE.format(ink=INK[theme], paper=PAPER[theme], dim=DIM[theme], colors=colors)
+
+
+def picture(text: str, columns: int) -> str:
+    """An SVG of the text in a terminal of so many columns."""
+    lines = text.rstrip("\n").split("\n")
+    width, height = columns * CELL_WIDTH + 2 * MARGIN, len(lines) * CELL_HEIGHT + 2 * MARGIN
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}">',
+        f"<style>{style(0)}@media (prefers-color-scheme: dark) {{{style(1)}}}</style>",
+        f'<rect class="paper" width="{width:.0f}" height="{height}" rx="8"/>',
+    ]
+    for row, line in enumerate(lines):
+        column = 0
+        for numbers, run in runs(line):
+            start = column + len(run) - len(run.lstrip(" "))
+            column += len(run)
+            if not (shown := run.strip(" ")):
+                continue
+            x, y = MARGIN + start * CELL_WIDTH, MARGIN + row * CELL_HEIGHT
+            length = f'textLength="{len(shown) * CELL_WIDTH:.1f}" lengthAdjust="spacingAndGlyphs"'
+            if "43" in numbers:
+                size = f'width="{len(shown) * CELL_WIDTH:.1f}" height="{CELL_HEIGHT}"'
+                out.append(f'<rect class="mark" x="{x:.1f}" y="{y}" {size}/>')
+            names = " ".join(f"c{number}" for number in numbers.split(";") if number)
+            out.append(
+                f'<text class="{names}" x="{x:.1f}" y="{y + 14}" {length}>{escape(shown).replace(" ", NO_BREAK)}</text>'
+            )
+    return "\n".join([*out, "</svg>", ""])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("output")
-    parser.add_argument("--width", type=int, default=110)
-    parser.add_argument("--theme", choices=sorted(THEMES), default="dark")
-    parser.add_argument("--title", default="")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--columns", type=int, default=100)
+    parser.add_argument("--rows", default="", help="first-last, counted from 1; several with commas")
     options = parser.parse_args()
-    with open(options.output, "w", encoding="utf-8") as file:
-        file.write(picture(sys.stdin.read(), options.width, options.theme, options.title))
+    lines = sys.stdin.read().replace("\r", "").split("\n")
+    if options.rows:
+        spans = [part.split("-") for part in options.rows.split(",")]
+        lines = [line for first, last in spans for line in lines[int(first) - 1 : int(last)]]
+    options.output.write_text(picture("\n".join(lines), options.columns), encoding="utf-8")
 
 
 if __name__ == "__main__":

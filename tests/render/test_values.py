@@ -43,11 +43,18 @@ def test_a_value_cannot_be_taken_for_another(value: Any, text: str) -> None:
 
 def test_a_cut_goes_between_characters_and_says_how_much_is_missing() -> None:
     style = Style(UNICODE, value_limit=5)
-    assert scalar("Größere", style)[1] == "Größe… 2 more characters"
-    assert scalar("ööö".encode(), style)[1] == "öö… 2 more bytes"
-    assert scalar(b"\xff" * 10, style)[1] == "0xffff… 8 more bytes"
+    assert scalar("Größe" + "x" * 25, style)[1] == "Größe… 25 more characters"
+    assert scalar(("ö" * 20).encode(), style)[1] == "öö… 36 more bytes"
+    assert scalar(b"\xff" * 40, style)[1] == "0xffff… 38 more bytes"
     assert scalar(b"x" * 2000, Style(ASCII, value_limit=1))[1] == "x... 1,999 more bytes"
     assert scalar("x" * 2000, Style(UNICODE, verbosity=1, value_limit=None))[1] == "x" * 2000
+
+
+def test_a_cut_that_saves_nothing_is_not_made() -> None:
+    style = Style(UNICODE, value_limit=5)
+    assert scalar("x" * 29, style)[1] == "x" * 29
+    assert scalar(b"x" * 29, style)[1] == "x" * 29
+    assert scalar(b"\xff" * 29, style)[1] == "0x" + "ff" * 29
 
 
 def test_the_meaning_stands_beside_the_value() -> None:
