@@ -1,7 +1,8 @@
 """Kafka's error codes: official name and whether a client may try again.
 
-``data/errors.txt`` has one line a code, ``CODE NAME``, with ``retriable`` behind it where the exception a client gets
-for it is a ``RetriableException``. Source: Kafka's ``Errors`` enumeration.
+``data/errors.txt`` has one line a code, ``CODE NAME``, then ``retriable`` where the exception a client gets for it is a
+``RetriableException``, then ``was`` and the names that older releases gave it. Source: Kafka's ``Errors`` enumeration
+in 4.4, older names from those of 0.8.2 to 4.0.
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ class KafkaError:
     code: int
     name: str
     retriable: bool
+    aliases: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=1)
 def _errors() -> dict[int, KafkaError]:
     found = {}
     for line in (DATA / "errors.txt").read_text("utf-8").splitlines():
-        code, name, *retriable = line.split()
-        found[int(code)] = KafkaError(int(code), name, bool(retriable))
+        code, name, *more = line.split()
+        aliases = tuple(more[more.index("was") + 1].split(",")) if "was" in more else ()
+        found[int(code)] = KafkaError(int(code), name, "retriable" in more, aliases)
     return found
 
 
@@ -38,10 +41,10 @@ def error(code: int) -> KafkaError:
 
 
 def error_by_name(name: str) -> KafkaError:
-    """The error with this official name, in any case; raises SchemaError with the nearest names."""
+    """The error with this official or older name, in any case; raises SchemaError with the nearest names."""
     wanted = name.upper()
     for known in _errors().values():
-        if known.name == wanted:
+        if known.name == wanted or wanted in known.aliases:
             return known
     raise SchemaError(f"no error code is named {name!r}{nearest(name, [known.name for known in _errors().values()])}")
 

@@ -19,7 +19,9 @@ from kwiresniff.schema.language import parse_versions
 MAX_DEPTH = 16
 
 _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*')
-_KINDS = {"request": "Request", "response": "Response", "header": "Header"}
+_SUFFIXES = {"request": "Request", "response": "Response", "header": "Header"}
+#: What is stored in logs; its types differ only in which Java classes Kafka makes of them.
+_DATA = frozenset({"data", "metadata", "coordinator-key", "coordinator-value"})
 
 
 def read_definition(text: str, source: str) -> Message:
@@ -47,8 +49,12 @@ def snake_case(name: str) -> str:
 def _message(document: dict[str, Any]) -> Message:
     kind = document["type"]
     name = document["name"]
-    if kind in _KINDS:
-        name = name.removesuffix(_KINDS[kind])
+    if kind in _SUFFIXES:
+        name = name.removesuffix(_SUFFIXES[kind])
+    elif kind in _DATA:
+        kind = "data"
+    else:
+        raise ValueError(f"unknown type {kind}")
     if kind == "header":
         name = name.lower()
     versions = parse_versions(document["validVersions"])

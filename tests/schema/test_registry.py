@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from kwiresniff import schema
@@ -43,3 +46,48 @@ def test_versions_that_brokers_dropped_are_still_there() -> None:
 
 def test_the_client_id_of_a_flexible_header_is_not_compact() -> None:
     assert schema.header("request", 2).fields[-1].type == "NULLABLE_STRING"
+
+
+def test_names_and_ranges_need_no_definition_file() -> None:
+    code = (
+        "from kwiresniff import schema; from kwiresniff.schema.registry import definitions; "
+        "schema.api_by_name('Offsets'), schema.version_range(1), schema.request_header_version(1, 12); "
+        "print(definitions.cache_info().currsize)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
+
+
+def test_every_version_of_every_api_resolves() -> None:
+    count = 0
+    for api in schema.apis():
+        for direction in ("request", "response"):
+            low, high = api.request_versions if direction == "request" else api.response_versions
+            for version in range(low, high + 1):
+                resolved = schema.message(api.key, version, direction)
+                assert (resolved.api_key, resolved.name, resolved.version) == (api.key, api.name, version)
+                assert resolved.flexible == (api.flexible_from is not None and version >= api.flexible_from)
+                count += 1
+    assert count == 736
+
+
+def test_what_is_stored_in_logs_is_found_by_name() -> None:
+    assert set(schema.data_names()) >= {
+        "ConsumerProtocolSubscription", "ConsumerProtocolAssignment", "EndTxnMarker", "LeaderChangeMessage",
+        "SnapshotHeaderRecord", "SnapshotFooterRecord", "KRaftVersionRecord", "VotersRecord", "DefaultPrincipalData",
+        "ControlRecordTypeSchema",
+    }  # fmt: skip
+    for name in schema.data_names():
+        assert schema.data_message(name, 0).name == name
+    with pytest.raises(SchemaError, match="did you mean EndTxnMarker"):
+        schema.data_message("EndTxnMarkers", 0)
+
+
+def test_a_tagged_field_has_its_default_and_its_tag() -> None:
+    (partitions,) = schema.message("Fetch", 12, "response").fields[3].fields[1:]
+    tagged = {field.tag: (field.name, field.default) for field in partitions.fields if field.tag is not None}
+    assert tagged == {
+        0: ("diverging_epoch", {"epoch": -1, "end_offset": -1}),
+        1: ("current_leader", {"leader_id": -1, "leader_epoch": -1}),
+        2: ("snapshot_id", {"end_offset": -1, "epoch": -1}),
+    }

@@ -1,0 +1,123 @@
+"""Our definitions against a release of Kafka."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kwiresniff.schema.check import differences
+from kwiresniff.schema.definition import Field, Message, Versions
+from kwiresniff.schema.importer import read_source
+from kwiresniff.schema.language import parse
+from kwiresniff.schema.registry import definitions
+
+JARS = Path.home() / ".m2/repository/org/apache/kafka/kafka-clients"
+
+#: The facts of Kafka 2.2's Heartbeat, in which the generation had its present name already.
+HEARTBEAT = """\
+api 12 Heartbeat
+request 0-2
+  group_id string entity groupId
+  generation_id int32
+  member_id string
+
+response 0-2
+  throttle_time_ms int32 1+
+  error_code int16
+"""
+
+
+def texts(messages: tuple[Message, ...]) -> list[str]:
+    return [difference.text for difference in differences(messages)]
+
+
+@pytest.mark.parametrize("release", ["3.8.1", "3.9.1", "4.0.0", "4.2.0", "4.3.1", "4.4.0"])
+def test_nothing_differs_from_a_release_of_kafka(release: str) -> None:
+    """Needs the release's jar, as ``mvn dependency:get`` leaves it."""
+    jar = JARS / release / f"kafka-clients-{release}.jar"
+    if not jar.is_file():
+        pytest.skip(f"no kafka-clients-{release}.jar in ~/.m2")
+    found = differences(message for message in read_source(jar))
+    assert [difference.text for difference in found if not difference.reason] == []
+
+
+def test_a_release_that_says_the_same_with_fewer_versions_does_not_differ() -> None:
+    assert texts(parse(HEARTBEAT)) == []
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "expected"),
+    [
+        (
+            "generation_id int32",
+            "generation_id int64",
+            "Heartbeat request version 0, generation_id: type is 'int32', in the release 'int64'",
+        ),
+        (
+            "member_id string",
+            "member string",
+            "Heartbeat request version 0: fields are group_id generation_id member_id, in the release group_id"
+            " generation_id member",
+        ),
+        (
+            "throttle_time_ms int32 1+",
+            "throttle_time_ms int32",
+            "Heartbeat response version 0: fields are error_code, in the release throttle_time_ms error_code",
+        ),
+        (
+            "member_id string",
+            "member_id string null",
+            "Heartbeat request version 0, member_id: nullable is False, in the release True",
+        ),
+        (
+            "generation_id int32",
+            "generation_id int32 = 5",
+            "Heartbeat request version 0, generation_id: default is 0, in the release 5",
+        ),
+        (
+            "generation_id int32",
+            "generation_id []int32",
+            "Heartbeat request version 0, generation_id: array is False, in the release True",
+        ),
+        ("api 12 Heartbeat", "api 12 Hearing", "Hearing request: not in our definitions"),
+        ("api 12 Heartbeat", "api 999 Heartbeat", "Heartbeat request: not in our definitions"),
+        (
+            "request 0-2",
+            "request 0-2 flexible 2+",
+            "Heartbeat request version 2: flexible is False, in the release True",
+        ),
+        ("request 0-2", "request 4-5", "Heartbeat request version 5: not in our definitions"),
+    ],
+)
+def test_every_kind_of_difference_is_told(was: str, now: str, expected: str) -> None:
+    assert was in HEARTBEAT
+    assert expected in texts(parse(HEARTBEAT.replace(was, now)))
+
+
+def test_a_tag_that_differs_is_told() -> None:
+    (request, _) = definitions("Fetch")
+    fields = tuple(replace(field, tag=7) if field.name == "cluster_id" else field for field in request.fields)
+    found = texts((replace(request, versions=Versions(12, 12), fields=fields),))
+    assert found == ["Fetch request version 12, cluster_id: tag is 0, in the release 7"]
+
+
+def test_an_older_name_of_a_field_or_an_api_is_no_difference() -> None:
+    (request, _) = definitions("ListConfigResources")
+    assert texts((replace(request, name="ListClientMetricsResources"),)) == []
+    (_, response) = definitions("ListConfigResources")
+    (old,) = [field for field in response.fields if field.name == "config_resources"]
+    inner = tuple(renamed(field) for field in old.fields)
+    fields = tuple(replace(old, fields=inner) if field is old else field for field in response.fields)
+    assert texts((replace(response, versions=Versions(0, 0), fields=fields),)) == []
+
+
+def renamed(field: Field) -> Field:
+    return replace(field, name=field.aliases[0]) if field.aliases else field
+
+
+def test_a_version_that_changed_in_place_comes_with_its_reason() -> None:
+    (release,) = parse("data LeaderChangeMessage 0 flexible 0+\n  leader_id int32\n")
+    (found,) = differences((release,))
+    assert "KIP-595" in found.reason

@@ -1,0 +1,94 @@
+"""What numbers mean. Expected values: Kafka's own enumerations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kwiresniff import schema
+from kwiresniff.errors import SchemaError
+from kwiresniff.schema.apis import DATA, DATA_FILES
+from kwiresniff.schema.definition import Field
+from kwiresniff.schema.enums import enums
+from kwiresniff.schema.registry import data_names, definitions
+
+
+@pytest.mark.parametrize(
+    ("enum", "value", "meaning"),
+    [
+        ("acks", -1, "all in-sync replicas"),
+        ("isolation_level", 1, "read_committed"),
+        ("acl_operation", 3, "READ"),
+        ("config_resource_type", 2, "TOPIC"),
+        ("list_offsets_timestamp", -2, "earliest"),
+        ("transaction_result", True, "COMMIT"),
+        ("control_record_type", 2, "LEADER_CHANGE"),
+        ("error_code", 3, "UNKNOWN_TOPIC_OR_PARTITION"),
+        ("api_key", 18, "ApiVersions"),
+        ("acks", 7, ""),
+        ("no such enumeration", 0, ""),
+    ],
+)
+def test_a_value_has_its_meaning_or_none(enum: str, value: int, meaning: str) -> None:
+    assert schema.enum_value(enum, value) == meaning
+
+
+def test_bits_are_named_one_by_one() -> None:
+    # KIP-430's example: a topic's operations, bits 3 to 8, 10 and 11.
+    assert schema.enum_value("authorized_operations", 0b1101_1111_1000) == (
+        "READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS"
+    )
+    assert schema.enum_value("authorized_operations", -2147483648) == "not requested"
+    assert schema.enum_value("authorized_operations", 1 << 30) == "bit 30"
+
+
+def test_the_names_of_an_enumeration_can_be_listed() -> None:
+    assert schema.enum_names("election_type") == {0: "PREFERRED", 1: "UNCLEAN"}
+    assert schema.enum_names("error_code")[0] == "NONE"
+    with pytest.raises(SchemaError, match="no enumeration is named 'colour'"):
+        schema.enum_names("colour")
+
+
+def test_fields_know_their_enumeration() -> None:
+    produce = {field.name: field.enum for field in schema.message("Produce", 9, "request").fields}
+    assert produce["acks"] == "acks"
+    metadata = {field.name: field.enum for field in schema.message("Metadata", 8, "response").fields}
+    assert metadata["cluster_authorized_operations"] == "authorized_operations"
+    (topics,) = schema.message("AddPartitionsToTxn", 0, "response").fields[1:]
+    assert topics.fields[1].fields[1].enum == "error_code"
+    timestamps = [
+        schema.message("ListOffsets", 1, direction).fields[-1].fields[1].fields for direction in ("request", "response")
+    ]
+    assert [{f.name: f.enum for f in fields}["timestamp"] for fields in timestamps] == [
+        "list_offsets_timestamp",
+        "timestamp",
+    ]
+
+
+def test_every_place_in_the_table_is_a_field_that_holds_numbers() -> None:
+    places = dict(all_fields())
+    in_table = False
+    for line in (DATA / "enums.txt").read_text("utf-8").splitlines():
+        if line == "fields":
+            in_table = True
+        elif in_table and line.startswith(" "):
+            enum, *names = line.split()
+            assert enum in enums()
+            for name in names:
+                assert places.get(name) in {"bool", "int8", "int16", "int32", "int64"}, name
+
+
+def all_fields() -> Iterator[tuple[str, str]]:
+    files = [*schema.API_NAMES.values(), *(DATA_FILES[name] for name in data_names()), "headers"]
+    for file in files:
+        for message in definitions(file):
+            owners = {"*", message.name, f"{message.name}.{message.kind}"}
+            for field in flat(message.fields):
+                yield from ((f"{owner}.{field.name}", field.type) for owner in owners)
+
+
+def flat(fields: tuple[Field, ...]) -> Iterator[Field]:
+    for field in fields:
+        yield field
+        yield from flat(field.fields)
