@@ -80,7 +80,7 @@ SCENARIOS = (
         "A deployment script creates a topic that exists, a shop produces five orders, a consumer group reads them.",
         java("FirstLook"),
         JAVA,
-        topics("orders"),
+        (*topics("orders"), ("prepare_producer.py", "{bootstrap}")),
     ),
     Scenario(
         "java-produce",
