@@ -88,7 +88,9 @@ def _print_tables(tables: Sequence[StatsTable], options: ReadOptions) -> None:
     from kwiresniff.render import console, is_unicode, stats_table, use_color
 
     screen = console(options.color)
-    for table in tables:
+    for index, table in enumerate(tables):
+        if index:
+            screen.print()
         screen.print(
             stats_table(
                 table.rows(),

@@ -19,6 +19,9 @@ Fields: TypeAlias = dict[str, Any]
 #: Topics, or partitions of one topic, that are named before the rest is counted.
 NAMED = 3
 
+#: What a fetch is about that brought no records.
+NOTHING_NEW: Final = "nothing new"
+
 #: Every API's fields that are worth a word, in the order of their worth, with the word in front.
 _WORDS: Final = {
     "group_id": "group",
@@ -50,6 +53,9 @@ def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]
         return []
     special = _SPECIAL.get(exchange.api)
     out = list(special(request, response, topic_name)) if special else []
+    if exchange.errors and out and out[-1] == NOTHING_NEW:
+        # Nothing came because nothing could.
+        out.pop()
     return out or list(_common(request, response, topic_name))
 
 
@@ -109,7 +115,7 @@ def _fetch(request: Fields, response: Fields, topic_name: TopicNames | None) -> 
     elif response.get("session_id"):
         yield f"session {response['session_id']}"
     if response:
-        yield from _record_facts(answered, "nothing new")
+        yield from _record_facts(answered, NOTHING_NEW)
 
 
 def _record_facts(topics: Sequence[Fields], nothing: str) -> Facts:

@@ -7,6 +7,7 @@ matters most stands first and the last column is cut. In a pipe nothing is cut a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Final, Literal, TextIO, TypeAlias
 
@@ -44,22 +45,22 @@ def columns(width: int | None, time: TimeStyle = "absolute") -> list[tuple[str, 
     ``OffsetForLeaderEpoch v4`` fits the narrowest API column. The wide address column holds two IPv4 endpoints of
     usual length; in a terminal longer ones are cut, in a pipe they push the rest aside.
     """
-    clock = 12 if time == "relative" or (width is not None and width < 100) else 15
-    if width is None:
-        clock = 27 if time == "absolute" else 12
-    out = [("time", clock), ("mark", 1), ("api", 23 if width is not None and width < 180 else 28), ("latency", 8)]
-    if width is None or width >= 100:
+    room = sys.maxsize if width is None else width
+    clock = 27 if width is None else 15 if room >= 100 else 12
+    out = [("time", 12 if time == "relative" else clock)] if room >= 60 else []
+    out += [("mark", 1), ("api", 28 if room >= 180 else 23 if room >= 72 else 16), ("latency", 8)]
+    if room >= 100:
         out += [("request", 7), ("response", 8)]
-    if width is None or width >= 150:
+    if room >= 150:
         out += [("address", 31), ("client", 14)]
-    else:
+    elif room >= 72:
         out.append(("connection", 4))
-        if width >= 120:
+        if room >= 120:
             out.append(("client", 14))
     if width is None:
-        out.append(("packet", 7))
-    used = sum(size + 1 for _, size in out)
-    return [*out, ("facts", max(width - used, 8) if width is not None else 0)]
+        return [*out, ("packet", 7), ("facts", 0)]
+    used = sum([size + 1 for _, size in out])
+    return [*out, ("facts", width - used)]
 
 
 class SummaryWriter:

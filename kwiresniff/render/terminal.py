@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 #: Narrower than this nothing can be laid out; narrower terminals wrap as they like.
 MIN_WIDTH = 40
 
-#: The width of tables in a pipe, where there is no terminal to ask.
-PIPE_WIDTH = 160
+#: The width a table may have in a pipe, where there is no terminal to ask: enough for any key, so that none is cut.
+PIPE_WIDTH = 1000
 
 
 def use_color(out: TextIO, when: str | None = None) -> bool:

@@ -34,12 +34,11 @@ def test_the_colours_are_exactly_these(golden: Golden) -> None:
     golden("summary-80-color.txt", rendered(80, color=True).replace("\x1b", "␛"))
 
 
-@pytest.mark.parametrize("width", [40, 80, 100, 120, 132, 160, 200])
+@pytest.mark.parametrize("width", [40, 50, 60, 72, 80, 100, 120, 132, 150, 160, 200])
 def test_an_exchange_is_one_line_no_wider_than_the_terminal(width: int) -> None:
     lines = rendered(width).splitlines()
     assert len(lines) == 1 + len(samples.all_samples())
-    if width >= 80:
-        assert max(map(cells, lines)) <= width
+    assert max(map(cells, lines)) <= width
 
 
 def test_in_a_pipe_there_is_no_title_no_colour_and_no_cut() -> None:
