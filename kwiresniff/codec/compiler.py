@@ -56,11 +56,12 @@ def few_unpackers(code: str) -> tuple[Callable[[bytes, int], tuple[Any, ...]], .
     return tuple(Struct(f">{count}{code}").unpack_from for count in range(FEW))
 
 
-def record_set_decoder() -> Callable[..., Any]:
-    """``decode_record_set``, imported when the first message with records is compiled: it brings the codecs."""
+def record_names() -> dict[str, Any]:
+    """What a decoder of records needs, imported when the first one is compiled: it brings the compression codecs."""
+    from kwiresniff.codec.record_limits import Budget
     from kwiresniff.codec.records import decode_record_set
 
-    return decode_record_set
+    return {"decode_records": decode_record_set, "Budget": Budget}
 
 
 def compile_decoder(message: MessageVersion, records: RecordsMode = "full") -> Decoder:
@@ -82,6 +83,9 @@ class _DecoderSource(ReaderSource):
     def compile(self) -> Decoder:
         with self.block("def decode(b, p, issues):"):
             self.begin(lambda: _DecoderSource(self.message, self.records, counted=True).compile(), "b, p, issues")
+            if self.records != "skip" and holds_records(self.message.fields):
+                self.namespace |= record_names()
+                self.line("budget = Budget()")
             with self.block("try:"):
                 body = self.structure(self.message.fields, "")
                 self.flush()
@@ -160,9 +164,9 @@ class _DecoderSource(ReaderSource):
     def record_set(self, made: str, size: str) -> str:
         if self.records == "skip":
             return f"{made} = {{'size_bytes': {size}}}; p += {size}"
-        self.namespace.setdefault("decode_records", record_set_decoder())
         self.line("q = p")
-        return f"p += {size}; {made} = decode_records(b, q, p, {self.records!r}, issues) if p <= end else None"
+        read = f"decode_records(b, q, p, {self.records!r}, issues, budget)"
+        return f"p += {size}; {made} = {read} if p <= end else None"
 
     def array(self, field: WireField, path: str) -> str:
         count, compact = self.take_length(field)
@@ -218,6 +222,11 @@ class _DecoderSource(ReaderSource):
             value = self.value(single(field), path)
             self.flush()
             self.line(f"{made}.append({value})")
+
+
+def holds_records(fields: tuple[WireField, ...]) -> bool:
+    """Whether there is a record set anywhere inside."""
+    return any(is_records(field.type) or holds_records(field.fields) for field in fields)
 
 
 def fixed_expression(wire_type: str, name: str) -> str:

@@ -23,7 +23,7 @@ MAX_BATCH_BYTES = 1 << 30
 
 
 class Budget:
-    """What is left of the limits while one record set is decoded."""
+    """What is left of the limits while one record set, or all those of one message, are decoded."""
 
     __slots__ = ("decompressed_bytes", "records")
 

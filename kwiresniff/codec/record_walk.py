@@ -42,9 +42,12 @@ _TYPES = {"q": "INT64", "i": "INT32", "I": "UINT32", "h": "INT16", "b": "INT8"}
 _NONE_AT_MINUS_ONE = frozenset({"partition_leader_epoch", "producer_id", "producer_epoch", "base_sequence"})
 
 
-def walk_record_set(buf: bytes, start: int, end: int) -> tuple[list[Node], list[Problem]]:
-    """The batches of ``buf[start:end]`` as nodes, and what is wrong with them, paths from ``[0]`` on."""
-    walk = _RecordSetWalk(buf)
+def walk_record_set(buf: bytes, start: int, end: int, budget: Budget | None = None) -> tuple[list[Node], list[Problem]]:
+    """The batches of ``buf[start:end]`` as nodes, and what is wrong with them, paths from ``[0]`` on.
+
+    The record sets of one message share a ``budget``.
+    """
+    walk = _RecordSetWalk(buf, budget or Budget())
     pos = start
     while pos < end:
         pos = walk.batch(pos, end)
@@ -52,11 +55,11 @@ def walk_record_set(buf: bytes, start: int, end: int) -> tuple[list[Node], list[
 
 
 class _RecordSetWalk:
-    def __init__(self, buf: bytes) -> None:
+    def __init__(self, buf: bytes, budget: Budget) -> None:
         self.buf = buf
         self.batches: list[Node] = []
         self.problems: list[Problem] = []
-        self.budget = Budget()
+        self.budget = budget
         self.nodes = 0
 
     def batch(self, pos: int, end: int) -> int:

@@ -24,18 +24,18 @@ __all__ = ["decode_record_set", "encode_record_set", "plain_batches", "walk_reco
 
 
 def decode_record_set(
-    buf: bytes, start: int, end: int, mode: RecordsMode, issues: list[Problem]
+    buf: bytes, start: int, end: int, mode: RecordsMode, issues: list[Problem], budget: Budget | None = None
 ) -> list[dict[str, Any]] | dict[str, int]:
     """The batches of ``buf[start:end]``; never raises for bad bytes but appends problems to ``issues``.
 
     ``headers`` leaves records, CRCs and compressed data alone; ``skip`` gives only ``{"size_bytes": n}``. What
     cannot be decoded is still there with the fields that could be read, and its problem. A last batch that is cut
-    short has ``truncated`` and is no problem.
+    short has ``truncated`` and is no problem. The record sets of one message share a ``budget``.
     """
     if mode == "skip":
         return {"size_bytes": end - start}
     full = mode == "full"
-    budget = Budget()
+    budget = budget or Budget()
     batches: list[dict[str, Any]] = []
     pos = start
     while pos < end:

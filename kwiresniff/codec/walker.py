@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kwiresniff.codec import failures
 from kwiresniff.codec.layout import (
@@ -32,6 +32,9 @@ from kwiresniff.codec.primitives import UNKNOWN_TAGS, check_tag_count, float_val
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Node, Problem, TopicNames, Walk
 from kwiresniff.schema.types import MessageVersion, WireField
+
+if TYPE_CHECKING:
+    from kwiresniff.codec.record_limits import Budget
 
 #: Nodes kept for one message: the metadata of ten thousand partitions. A node costs about 300 bytes, so a walk
 #: takes some 60 MB at the worst.
@@ -81,6 +84,7 @@ class _Walker:
         self.topic_name = topic_name
         self.problems: list[Problem] = []
         self.nodes = 0
+        self.budget: Budget | None = None
 
     def walk(self, trailing: bool) -> Walk:
         root = Node(self.message.name, STRUCT, self.position, 0)
@@ -207,9 +211,11 @@ class _Walker:
         if not self.records or self.nodes > MAX_NODES:
             node.value = {"size_bytes": self.position - start}
             return
-        from kwiresniff.codec.records import walk_record_set  # brings the compression codecs
+        from kwiresniff.codec.record_limits import Budget  # imported here: they bring the compression codecs
+        from kwiresniff.codec.records import walk_record_set
 
-        children, problems = walk_record_set(self.frame, start, self.position)
+        self.budget = self.budget or Budget()
+        children, problems = walk_record_set(self.frame, start, self.position, self.budget)
         self.nodes += sum(map(count_nodes, children))
         node.children = children
         room = max(0, MAX_PROBLEMS - len(self.problems))

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwiresniff.codec import walker
+from kwiresniff.codec import record_limits, walker
 from kwiresniff.codec.compiler import compile_decoder
 from kwiresniff.codec.plain import plain
 from kwiresniff.codec.walker import walk
@@ -225,3 +225,14 @@ def test_record_sets_are_opened_and_their_problems_carry_the_whole_path():
     assert plain(walked.root) == body
     assert body["partitions"][1]["records"][0]["records"][0]["key"] == b"k"
     assert [issue.code for issue in issues] == ["bad_crc"]
+
+
+def test_the_record_sets_of_one_message_share_the_limits(monkeypatch):
+    monkeypatch.setattr(record_limits, "MAX_RECORDS", 1)
+    definition = message(array("partitions", "STRUCT", field("records", "RECORDS")))
+    raw = b"\0\0\0\x02" + (len(BATCH).to_bytes(4, "big") + BATCH) * 2
+    issues = []
+    compile_decoder(definition)(raw, 0, issues)
+    walked = walk(definition, raw, 0)
+    assert "too_many_records" in {issue.code for issue in issues}
+    assert "partitions[1].records[0].records" in {problem.path for problem in walked.problems}
