@@ -6,19 +6,20 @@ same bytes again to say what, where, and how far it got.
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import replace
+
 from kwiresniff import codec, schema
+from kwiresniff.codec.compiler import Decoder
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode, Walk
-from kwiresniff.session.apis import api_facts
-from kwiresniff.session.secrets import conceal, conceal_walk
-from kwiresniff.session.topics import Topics
+from kwiresniff.session.apis import MAX_FACTS, api_facts
+from kwiresniff.session.secrets import conceal, conceal_walk, has_secrets
+from kwiresniff.session.topics import Topics, teaches
 from kwiresniff.session.waits import waiting_reason
 
 API_VERSIONS = 18
 UNSUPPORTED_VERSION = 35
-
-#: Problems that leave a body whole: it was read to its last field.
-_HARMLESS = frozenset({"trailing_bytes", "guessed_version", "crc_mismatch"})
 
 
 def read_version(exchange: Exchange, direction: Direction) -> int:
@@ -40,6 +41,29 @@ def read_version(exchange: Exchange, direction: Direction) -> int:
     return facts.read_as
 
 
+class _Side:
+    """How one direction of an (API, version) is read: everything that need not be asked for every message."""
+
+    __slots__ = ("decode", "guess", "secret", "teaches", "trouble", "version")
+
+    def __init__(self, exchange: Exchange, direction: Direction, version: int, records: RecordsMode) -> None:
+        self.version = version
+        self.decode: Decoder | None = None
+        self.trouble: Problem | None = None
+        self.guess = version != exchange.api_version and not (exchange.api_key == API_VERSIONS and version == 0)
+        self.teaches = teaches(exchange.api_key, direction)
+        self.secret = has_secrets(exchange.api_key, direction)
+        if version < 0:
+            if direction == "request":
+                message = f"API key {exchange.api_key} is in no Kafka release known here"
+                self.trouble = Problem("unknown_api", message, 0)
+            return
+        try:
+            self.decode = codec.decoder(exchange.api_key, version, direction, records)
+        except SchemaError as error:
+            self.trouble = Problem("unknown_version", str(error), 2)
+
+
 class BodyDecoder:
     """Decodes what an exchange's frames hold, to the depth asked for."""
 
@@ -47,99 +71,94 @@ class BodyDecoder:
         self._records: RecordsMode = records
         self._topics = topics
         self._show_secrets = show_secrets
+        # By (api_key << 16) + version, as asked for in the request.
+        self._requests: dict[int, _Side] = {}
+        self._responses: dict[int, _Side] = {}
 
     def decode(self, exchange: Exchange) -> None:
         """Fill in bodies, errors, problems, outcome and waiting of a complete exchange."""
-        undecoded = False
-        if exchange.request is not None:
-            undecoded = not self._decode_message(exchange, exchange.request, "request")
-        if exchange.response is not None and exchange.request is not None:
-            undecoded |= not self._decode_message(exchange, exchange.response, "response")
-            self._collect_errors(exchange)
+        request, response = exchange.request, exchange.response
+        if request is None:
+            return
+        understood = self._read(exchange, request, "request", self._requests)
+        if response is not None:
+            if not self._read(exchange, response, "response", self._responses):
+                understood = False
+            body = response.body
+            if body:
+                for path, code in codec.error_finder(exchange.api_key, response.version)(body):
+                    error = schema.error(code)
+                    exchange.errors.append((path, code, error.name, error.retriable))
             exchange.waiting = waiting_reason(exchange)
-        if exchange.outcome == "ok":
-            exchange.outcome = "error" if exchange.errors else "undecoded" if undecoded else "ok"
-        if not self._show_secrets:
-            for message, direction in ((exchange.request, "request"), (exchange.response, "response")):
-                if message is not None and message.body:
-                    conceal(exchange.api_key, direction, message.body)
+        if exchange.outcome == "ok" and (exchange.errors or not understood):
+            exchange.outcome = "error" if exchange.errors else "undecoded"
 
-    def _decode_message(self, exchange: Exchange, message: Message, direction: Direction) -> bool:
+    def _read(self, exchange: Exchange, message: Message, direction: Direction, sides: dict[int, _Side]) -> bool:
+        """Decode one message; returns whether it was understood to its last field."""
+        api_key = exchange.api_key
         frame = message.frame
-        version = read_version(exchange, direction)
-        message.version = version
-        if version < 0 or frame is None:
-            if version < 0 and direction == "request":
-                exchange.problems.append(
-                    Problem("unknown_api", f"API key {exchange.api_key} is in no Kafka release known here", 0)
-                )
-            return False
-        guess = version != exchange.api_version and exchange.api_key != API_VERSIONS
-        if exchange.api_key == API_VERSIONS:
-            guess = direction == "request" and version != exchange.api_version
-        try:
-            decode = codec.decoder(exchange.api_key, version, direction, self._records)
-        except SchemaError as error:
-            exchange.problems.append(Problem("unknown_version", str(error), 4))
+        key = (api_key << 16) + exchange.api_version
+        side = sides.get(key)
+        if side is None or (api_key == API_VERSIONS and direction == "response"):
+            side = self._side(exchange, direction, key, sides)
+        message.version = side.version
+        if side.decode is None or frame is None:
+            if side.trouble is not None:
+                exchange.problems.append(side.trouble)
             return False
         issues: list[Problem] = []
         body: Body | None = None
-        try:
-            body, end = decode(frame, message.body_offset, issues)
-        except DecodeError:
-            end = -1
-        whole = body is not None and end == len(frame) and not issues
-        if guess:
-            if not whole:
-                exchange.problems.append(self._unknown_version(exchange, direction))
-                return False
-            exchange.problems.append(
-                Problem(
-                    "guessed_version",
-                    f"{exchange.api} v{exchange.api_version} is newer than any known; its {direction} fits v{version}",
-                    2,
-                )
-            )
-        if not whole:
-            walk = self._walk(exchange, message, direction)
-            exchange.problems += walk.problems
+        end = -1
+        with contextlib.suppress(DecodeError):
+            body, end = side.decode(frame, message.body_offset, issues)
+        understood = True
+        if issues or end != len(frame) or side.guess:
+            body, understood = self._look_closer(exchange, message, direction, side, body, end)
             if body is None:
-                body = codec.plain(walk.root)
-                message.body = body
-                self._topics.learn(exchange.api_key, direction, body)
-                return all(problem.code in _HARMLESS for problem in walk.problems) and bool(walk.problems)
-        assert body is not None
+                return False
         message.body = body
-        self._topics.learn(exchange.api_key, direction, body)
-        return True
+        assert body is not None
+        if side.teaches:
+            self._topics.learn(api_key, direction, body)
+        if side.secret and not self._show_secrets:
+            conceal(api_key, direction, body)
+        return understood
 
-    def _unknown_version(self, exchange: Exchange, direction: Direction) -> Problem:
-        low, high = schema.version_range(exchange.api_key)
-        return Problem(
-            "unknown_version",
-            f"{exchange.api} v{exchange.api_version} is unknown (known: {low} to {high}) and its {direction} "
-            f"does not fit v{high}",
-            2,
-        )
+    def _side(self, exchange: Exchange, direction: Direction, key: int, sides: dict[int, _Side]) -> _Side:
+        version = read_version(exchange, direction)
+        side = sides.get(key)
+        if side is None or side.version != version:
+            if len(sides) >= MAX_FACTS:
+                sides.clear()
+            side = sides[key] = _Side(exchange, direction, version, self._records)
+        return side
 
-    def _walk(self, exchange: Exchange, message: Message, direction: Direction) -> Walk:
-        definition = schema.message(exchange.api_key, message.version, direction)
+    def _look_closer(
+        self, exchange: Exchange, message: Message, direction: Direction, side: _Side, body: Body | None, end: int
+    ) -> tuple[Body | None, bool]:
+        """A message with something wrong: say what, keep what can be kept."""
         assert message.frame is not None
-        return codec.walk(
-            definition,
+        details = {"direction": direction}
+        known = f"{exchange.api} v{exchange.api_version} is unknown"
+        if side.guess:
+            if end != len(message.frame):
+                low, high = schema.version_range(exchange.api_key)
+                text = f"{known} (known: {low} to {high}) and its {direction} does not fit v{side.version}"
+                exchange.problems.append(Problem("unknown_version", text, 2, details=details))
+                return None, False
+            text = f"{known}; its {direction} fits v{side.version} exactly and is read as that"
+            exchange.problems.append(Problem("guessed_version", text, 2, details=details))
+        walk = codec.walk(
+            schema.message(exchange.api_key, message.version, direction),
             message.frame,
             message.body_offset,
             records=self._records == "full",
             topic_name=self._topics.name,
         )
-
-    def _collect_errors(self, exchange: Exchange) -> None:
-        response = exchange.response
-        if response is None or not response.body or response.version < 0:
-            return
-        for path, code in codec.error_finder(exchange.api_key, response.version)(response.body):
-            error = schema.error(code)
-            exchange.errors.append((path, code, error.name, error.retriable))
+        exchange.problems += (replace(problem, details=details) for problem in walk.problems)
+        if body is not None:
+            return body, True
+        return codec.plain(walk.root), False
 
 
 def annotate(

@@ -45,6 +45,12 @@ def is_secret_config(name: Any) -> bool:
     return lowered.endswith(("password", "secret", "jaas.config", "keystore.key", "credential"))
 
 
+def has_secrets(api_key: int, direction: str) -> bool:
+    """Whether such a message may carry secrets at all."""
+    where = (api_key, direction)
+    return where in _SECRET_FIELDS or where in _CONFIG_APIS or where in _FETCHES or api_key == _ENVELOPE
+
+
 def conceal(api_key: int, direction: str, body: Body) -> None:
     """Replace every secret in a decoded body, in place."""
     where = (api_key, direction)

@@ -18,6 +18,12 @@ _TEACHERS: dict[tuple[int, str], tuple[str, str]] = {
 }
 TEACHING_RESPONSES = frozenset(api_key for api_key, direction in _TEACHERS if direction == "response")
 
+
+def teaches(api_key: int, direction: str) -> bool:
+    """Whether such a message carries both ids and names."""
+    return (api_key, direction) in _TEACHERS
+
+
 ZERO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
