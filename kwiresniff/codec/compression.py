@@ -15,14 +15,11 @@ from typing import Any
 
 import cramjam
 
+from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES
 from kwiresniff.errors import DecodeError, EncodeError
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
-
-#: Decompressed bytes of one batch. A broker takes requests of at most 100 MiB by default
-#: (socket.request.max.bytes), so no default set-up lets a producer even hold a larger batch uncompressed.
-MAX_DECOMPRESSED_BYTES = 100 * 1024 * 1024
 
 #: First guess at the output, as a multiple of the input and as a floor: covers text and JSON at once, and clearing
 #: the buffer (about 2 µs) stays small beside the decompression itself.

@@ -1,17 +1,20 @@
-"""What a set of records may cost, and the names of what can be wrong with it."""
+"""What the records of one message may cost."""
 
 from __future__ import annotations
 
-from kwiresniff.codec.compression import MAX_DECOMPRESSED_BYTES
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
 
-#: Records decoded from one record set. A consumer takes 1 MiB of a partition at a time by default
-#: (max.partition.fetch.bytes), at most 150,000 of the smallest records; a million of them is some 400 MB of Python.
-MAX_RECORDS = 1_000_000
+#: Records decoded from one message. A consumer takes 50 MiB at a time by default (fetch.max.bytes): half a million
+#: records of 100 bytes, four times that when they compress well; two million of the smallest are 1 GB of Python.
+MAX_RECORDS = 2_000_000
 
-#: Decompressed bytes of one record set: several batches as large as one may get, and no more.
-MAX_SET_DECOMPRESSED_BYTES = 2 * MAX_DECOMPRESSED_BYTES
+#: Decompressed bytes of one batch. A broker takes requests of at most 100 MiB by default
+#: (socket.request.max.bytes), so no default set-up lets a producer even hold a larger batch uncompressed.
+MAX_DECOMPRESSED_BYTES = 100 * 1024 * 1024
+
+#: Decompressed bytes of one message: four times what a consumer takes at a time by default.
+MAX_MESSAGE_DECOMPRESSED_BYTES = 2 * MAX_DECOMPRESSED_BYTES
 
 #: Compressed message sets inside compressed message sets. Kafka's clients never nest one in another; two levels
 #: more than that cost nothing.
@@ -29,7 +32,7 @@ class Budget:
 
     def __init__(self) -> None:
         self.records = MAX_RECORDS
-        self.decompressed_bytes = MAX_SET_DECOMPRESSED_BYTES
+        self.decompressed_bytes = MAX_MESSAGE_DECOMPRESSED_BYTES
 
     def decompress_limit(self) -> int:
         """Bytes that the next batch may decompress to."""
@@ -43,7 +46,7 @@ class Budget:
 
 
 def too_many_records() -> DecodeError:
-    return DecodeError(f"more than {MAX_RECORDS:,} records in one record set", code="too_many_records")
+    return DecodeError(f"more than {MAX_RECORDS:,} records in one message", code="too_many_records")
 
 
 def problem(error: DecodeError, offset: int) -> Problem:

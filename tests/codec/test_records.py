@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from kwiresniff.codec import decoder, plain, record_limits, walk
+from kwiresniff.codec.record_limits import Budget
 from kwiresniff.codec.records import decode_record_set, encode_record_set, plain_batches, walk_record_set
 from kwiresniff.errors import EncodeError
 from kwiresniff.model import Problem
+from kwiresniff.schema import message
 from tests.codec.record_vectors import all_records, vector, vectors
 
 BATCH = vector("3.9.1 magic2 none plain")["wire"]
@@ -266,3 +269,47 @@ def assert_both_readers_agree(wire: bytes) -> None:
     assert [(p.code, p.message, p.offset) for p in problems] == [(p.code, p.message, p.offset) for p in issues]
     for issue in issues:
         assert issue.offset is None or 0 <= issue.offset <= len(wire)
+
+
+def test_the_limits_hold_over_all_record_sets_of_a_message() -> None:
+    budget = Budget()
+    budget.records = 10
+    issues: list[Problem] = []
+    kept = []
+    for _ in range(3):
+        (batch,) = decode_record_set(BATCH, 0, len(BATCH), "full", issues, budget)
+        kept.append(len(batch["records"]))
+    assert kept == [4, 4, 2]
+    assert [issue.code for issue in issues] == ["too_many_records"]
+    for name in ("3.9.1 magic0 none plain", "3.9.1 magic1 gzip plain"):
+        wire = vector(name)["wire"]
+        last = decode_record_set(wire, 0, len(wire), "full", issues, budget)[-1]
+        assert (last["records"], issues[-1].code) == ([], "too_many_records")
+
+
+def test_decompressed_bytes_are_counted_over_all_record_sets_of_a_message() -> None:
+    wire = vector("3.9.1 magic2 zstd large")["wire"]
+    (batch,), _ = decode(wire)
+    budget = Budget()
+    budget.decompressed_bytes = 2 * batch["uncompressed_size_bytes"] - 1
+    issues: list[Problem] = []
+    kept = [len(decode_record_set(wire, 0, len(wire), "full", issues, budget)[0]["records"]) for _ in range(2)]
+    assert kept == [4, 0]
+    assert [issue.code for issue in issues] == ["decompressed_too_large"]
+
+
+def test_a_response_of_many_partitions_shares_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fetch v4 with two partitions, laid out by hand from the protocol guide."""
+    monkeypatch.setattr(record_limits, "MAX_RECORDS", 6)
+    partition = bytes(4) + bytes(2) + bytes(8) + bytes(8) + bytes(4) + len(BATCH).to_bytes(4, "big") + BATCH
+    frame = bytes(4) + b"\0\0\0\x01" + b"\0\x01t" + b"\0\0\0\x02" + partition * 2
+    issues: list[Problem] = []
+    body, end = decoder(1, 4, "response")(frame, 0, issues)
+    assert end == len(frame)
+    sets = [entry["records"] for entry in body["responses"][0]["partitions"]]
+    assert [len(batches[0]["records"]) for batches in sets] == [4, 2]
+    assert [issue.code for issue in issues] == ["too_many_records"]
+    walked = walk(message(1, 4, "response"), frame, 0)
+    assert [problem.code for problem in walked.problems] == ["too_many_records"]
+    assert walked.problems[0].path == "responses[0].partitions[1].records[0].records"
+    assert plain(walked.root) == body
