@@ -63,6 +63,7 @@ def _at_version(ours: Message, theirs: Message, version: int, aliases: dict[Path
         return
     if (version in ours.flexible) != (version in theirs.flexible):
         yield f": flexible is {version in ours.flexible}, in the release {version in theirs.flexible}"
+        return
     yield from _compare(ours.at(version), theirs.at(version), (), aliases)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +54,7 @@ def read_source(path: Path) -> list[Message]:
         for name, text in _texts(path):
             if _DEFINITION.search(text):
                 messages.append(read_definition(text, f"{path}:{name}"))
-    except (OSError, zipfile.BadZipFile, UnicodeDecodeError, RuntimeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise SchemaError(f"{path}: cannot be read: {error}; give a jar of Kafka or a folder of its JSON") from error
     if not messages:
         raise SchemaError(f"{path}: no message definitions in it; kafka-clients jars have them from 2.2 on")

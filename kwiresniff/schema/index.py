@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kwiresniff.errors import SchemaError
 from kwiresniff.schema.definition import Message, Versions
 from kwiresniff.schema.language import parse_versions
 
@@ -62,25 +63,35 @@ def print_index(files: dict[str, tuple[Message, ...]]) -> str:
 
 
 def parse_index(text: str) -> tuple[dict[int, Api], dict[str, str]]:
-    """The APIs by key in ascending order, and the file that holds each other message."""
+    """The APIs by key in ascending order, and the file that holds each other message.
+
+    Raises SchemaError with the line that is none of an index.
+    """
     apis: dict[int, Api] = {}
     others: dict[str, str] = {}
     for line in text.splitlines():
-        words = line.split()
-        if words[0] == "data":
-            others[words[1]] = words[2]
-            continue
-        key, name, request, response, flexible, listeners, aliases = words
-        apis[int(key)] = Api(
-            key=int(key),
-            name=name,
-            request_versions=_pair(parse_versions(request)),
-            response_versions=_pair(parse_versions(response)),
-            flexible_from=None if flexible == NOTHING else int(flexible),
-            listeners=_names(listeners),
-            aliases=_names(aliases),
-        )
+        try:
+            match line.split():
+                case ["data", name, file]:
+                    others[name] = file
+                case words:
+                    api = _api(*words)
+                    apis[api.key] = api
+        except (TypeError, ValueError) as error:
+            raise SchemaError(f"{INDEX_NAME}: not a line of an index: {line[:80]!r}") from error
     return apis, others
+
+
+def _api(key: str, name: str, request: str, response: str, flexible: str, listeners: str, aliases: str) -> Api:
+    return Api(
+        key=int(key),
+        name=name,
+        request_versions=_pair(parse_versions(request)),
+        response_versions=_pair(parse_versions(response)),
+        flexible_from=None if flexible == NOTHING else int(flexible),
+        listeners=_names(listeners),
+        aliases=_names(aliases),
+    )
 
 
 def _pair(versions: Versions) -> tuple[int, int]:

@@ -112,3 +112,20 @@ def test_what_is_too_large_for_a_definition_is_passed_over(tmp_path: Path) -> No
     big = definition("request", "0") + " " * (1 << 20)
     source = folder(tmp_path / "source", big, definition("response", "0"))
     assert [message.kind for message in read_source(source)] == ["response"]
+
+
+def test_a_folder_whose_index_is_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "index.txt").write_text("dear diary\n")
+    with pytest.raises(SchemaError, match="not a line of an index: 'dear diary'"):
+        read_files(tmp_path)
+
+
+def test_a_damaged_jar_is_refused(tmp_path: Path) -> None:
+    jar = tmp_path / "a.jar"
+    with zipfile.ZipFile(jar, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("common/message/A.json", definition("request", "0") * 50)
+    whole = bytearray(jar.read_bytes())
+    whole[60:80] = bytes(20)
+    jar.write_bytes(whole)
+    with pytest.raises(SchemaError, match=r"a\.jar: cannot be read"):
+        read_source(jar)
