@@ -9,6 +9,10 @@ from kwiresniff.model import Problem
 #: records of 100 bytes, four times that when they compress well; two million of the smallest are 1 GB of Python.
 MAX_RECORDS = 2_000_000
 
+#: Batches and outer messages of one message. Producers that do not wait send batches of one record, 350,000 of which
+#: fill the 50 MiB of a fetch; a million of them are 1 GB of Python.
+MAX_BATCHES = 1_000_000
+
 #: Decompressed bytes of one batch. A broker takes requests of at most 100 MiB by default
 #: (socket.request.max.bytes), so no default set-up lets a producer even hold a larger batch uncompressed.
 MAX_DECOMPRESSED_BYTES = 100 * 1024 * 1024
@@ -28,15 +32,23 @@ MAX_BATCH_BYTES = 1 << 30
 class Budget:
     """What is left of the limits while one record set, or all those of one message, are decoded."""
 
-    __slots__ = ("decompressed_bytes", "records")
+    __slots__ = ("batches", "decompressed_bytes", "records")
 
     def __init__(self) -> None:
+        self.batches = MAX_BATCHES
         self.records = MAX_RECORDS
         self.decompressed_bytes = MAX_MESSAGE_DECOMPRESSED_BYTES
 
     def decompress_limit(self) -> int:
         """Bytes that the next batch may decompress to."""
         return min(MAX_DECOMPRESSED_BYTES, self.decompressed_bytes)
+
+    def take_batch(self, offset: int) -> Problem | None:
+        """A problem when there are more batches than may still be decoded."""
+        if not self.batches:
+            return Problem("too_many_batches", f"more than {MAX_BATCHES:,} batches in one message", offset)
+        self.batches -= 1
+        return None
 
     def take_records(self, count: int) -> None:
         """Raises DecodeError when there are more than may still be decoded."""

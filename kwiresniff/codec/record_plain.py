@@ -19,10 +19,10 @@ def _plain_batch(node: Node) -> dict[str, Any]:
     parts = {child.name: child for child in node.children}
     fields = {name: part.value for name, part in parts.items() if name not in _NOT_HEADER}
     size = {"size_bytes": node.length}
-    if node.problem and "attributes" not in fields:
-        return {**fields, **size}
     if node.meaning == CUT_SHORT:
         return {"truncated": True, **size, **fields}
+    if "attributes" not in fields:
+        return {**fields, **size}
     attributes, magic = fields["attributes"], fields["magic"]
     fields["compression"] = codec_name(attributes & CODEC_MASK)
     if magic > 0:

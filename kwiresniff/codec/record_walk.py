@@ -8,6 +8,7 @@ where their deltas are and hold the absolute values. Sources: those of ``batch``
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import google_crc32c
@@ -50,6 +51,10 @@ def walk_record_set(buf: bytes, start: int, end: int, budget: Budget | None = No
     walk = _RecordSetWalk(buf, budget or Budget())
     pos = start
     while pos < end:
+        too_many = walk.budget.take_batch(pos)
+        if too_many or walk.nodes >= MAX_NODES:
+            walk.leave(pos, end, too_many)
+            break
         pos = walk.batch(pos, end)
     return walk.batches, walk.problems
 
@@ -61,6 +66,14 @@ class _RecordSetWalk:
         self.problems: list[Problem] = []
         self.budget = budget
         self.nodes = 0
+
+    def leave(self, pos: int, end: int, why: Problem | None) -> None:
+        """The rest of the set as one node that is not opened."""
+        path = f"[{len(self.batches)}]"
+        self.batches.append(Node(path, RECORD_BATCH, pos, end - pos, meaning="not shown"))
+        if why is not None:
+            self.batches[-1].problem = why.message
+            self.problems.append(replace(why, path=path))
 
     def batch(self, pos: int, end: int) -> int:
         stop, magic, trouble = batch_span(self.buf, pos, end)

@@ -39,6 +39,10 @@ def decode_record_set(
     batches: list[dict[str, Any]] = []
     pos = start
     while pos < end:
+        if too_many := budget.take_batch(pos):
+            issues.append(too_many)
+            batches.append({"size_bytes": end - pos})
+            break
         stop, magic, trouble = batch_span(buf, pos, end)
         if trouble is not None:
             issues.append(trouble)

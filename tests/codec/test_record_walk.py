@@ -150,3 +150,13 @@ def test_there_is_an_end_to_the_nodes(name: str, monkeypatch: pytest.MonkeyPatch
     (batch,) = walk(name)
     assert len(list(below(batch))) < 120
     assert "only the first" in child(batch, "records").meaning
+
+
+def test_batches_beyond_the_last_node_stay_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_walk, "MAX_NODES", 100)
+    wire = vector("3.9.1 magic2 none plain")["wire"]
+    nodes, problems = walk_record_set(wire * 50, 0, 50 * len(wire))
+    assert problems == []
+    assert sum(len(list(below(node))) for node in nodes) < 200
+    assert nodes[-1].meaning == "not shown"
+    assert nodes[-1].offset + nodes[-1].length == 50 * len(wire)

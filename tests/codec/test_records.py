@@ -313,3 +313,17 @@ def test_a_response_of_many_partitions_shares_one_budget(monkeypatch: pytest.Mon
     assert [problem.code for problem in walked.problems] == ["too_many_records"]
     assert walked.problems[0].path == "responses[0].partitions[1].records[0].records"
     assert plain(walked.root) == body
+
+
+def test_there_is_an_end_to_the_batches_of_a_message() -> None:
+    budgets = Budget(), Budget()
+    for budget in budgets:
+        budget.batches = 3
+    issues: list[Problem] = []
+    wire = BATCH * 5
+    batches = decode_record_set(wire, 0, len(wire), "headers", issues, budgets[0])
+    assert [batch["size_bytes"] for batch in batches] == [len(BATCH)] * 3 + [2 * len(BATCH)]
+    assert [(issue.code, issue.offset) for issue in issues] == [("too_many_batches", 3 * len(BATCH))]
+    nodes, problems = walk_record_set(wire, 0, len(wire), budgets[1])
+    assert plain_batches(nodes)[3] == batches[3]
+    assert [(problem.code, problem.path) for problem in problems] == [("too_many_batches", "[3]")]
