@@ -1,7 +1,7 @@
 """Record the captures of this folder's parent from a real broker: ``python captures/recipes/record.py [NAME...]``.
 
-Without names everything is recorded anew. Needs Linux, root (for the network namespaces), Java 17 or newer, Maven,
-tcpdump, iproute2 and Wireshark's editcap. ``--work`` is where brokers and client libraries are kept between runs.
+Without names everything is recorded anew. Needs Linux, root (for the network namespaces), Java 17 or newer, Maven, Go,
+Node.js, tcpdump, iproute2 and Wireshark. ``--work`` is where brokers and client libraries are kept between runs.
 The recording, what the broker's own request log said about it and its row in the manifest are written together.
 """
 
@@ -12,50 +12,26 @@ import lzma
 import subprocess
 import sys
 import tempfile
-import venv
 from contextlib import ExitStack
 from pathlib import Path
 
 import manifest
 import oracle
+import programs
 import rig
 from scenarios import SCENARIOS, Scenario
 
-HERE = Path(__file__).parent
-CAPTURES = HERE.parent
+CAPTURES = Path(__file__).parents[1]
 DEFAULT_WORK = Path.home() / ".cache" / "kwiresniff-recipes"
 CLIENT_TIMEOUT_S = 60  # the longest recipe takes a quarter of that
 
 
-def python_environment(work: Path, requirements: str) -> Path:
-    """The interpreter of an environment with pinned Python clients in it."""
-    home = work / requirements.replace("requirements", "python").removesuffix(".txt")
-    if not home.exists():
-        venv.create(home, with_pip=True)
-        rig.run(str(home / "bin" / "pip"), "install", "-q", "-r", str(HERE / requirements))
-    return home / "bin" / "python"
-
-
-def client_command(command: tuple[str, ...], work: Path) -> list[str]:
-    """Turn a scenario's ``(program, arguments...)`` into a command line.
-
-    ``java:4.4.0:Name`` is a single-file program run with that version of the Java client; a name ending in ``.py`` is
-    a program for the Python environment, the one with the old clients when its name says so.
-    """
-    program, *arguments = command
-    if program.startswith("java:"):
-        _, version, name = program.split(":")
-        jars = rig.maven(HERE / "kafka" / "client-pom.xml", work / f"client-{version}", version)
-        source = HERE / "clients" / "java" / f"{name}.java"
-        return ["java", "-Xmx256m", "-cp", f"{jars}/*", str(source), *arguments]
-    requirements = "requirements-old.txt" if program.startswith("old_") else "requirements.txt"
-    return [str(python_environment(work, requirements)), str(HERE / "clients" / "python" / program), *arguments]
-
-
-def run_client(command: list[str], scratch: Path) -> None:
+def run_client(command: tuple[str, ...], bootstrap: str, work: Path, scratch: Path) -> None:
     """Run a client program in the client's namespace; raise CalledProcessError when it fails."""
+    program, *arguments = (word.format(bootstrap=bootstrap) for word in command)
+    start = programs.command_line(program, tuple(arguments), work)
     subprocess.run(
-        rig.inside(rig.CLIENT_SPACE, *command), check=True, cwd=scratch, timeout=CLIENT_TIMEOUT_S, stdout=sys.stderr
+        rig.inside(rig.CLIENT_SPACE, *start), check=True, cwd=scratch, timeout=CLIENT_TIMEOUT_S, stdout=sys.stderr
     )
 
 
@@ -68,16 +44,12 @@ def record(scenario: Scenario, work: Path) -> None:
             if scenario.from_the_start:
                 stack.enter_context(rig.recording(scenario.tap, target))
             running = stack.enter_context(rig.broker(scenario.broker, work, scratch))
-            *prepare, client = (
-                tuple(word.format(bootstrap=running.bootstrap) for word in command)
-                for command in (*scenario.prepare, scenario.client)
-            )
-            for command in prepare:
-                run_client(client_command(command, work), scratch)
+            for command in scenario.prepare:
+                run_client(command, running.bootstrap, work, scratch)
             starts = [0 if scenario.from_the_start else log.stat().st_size for log in running.request_logs]
             if not scenario.from_the_start:
                 stack.enter_context(rig.recording(scenario.tap, target))
-            run_client(client_command(client, work), scratch)
+            run_client(scenario.client, running.bootstrap, work, scratch)
         said = oracle.read_logs(running.request_logs, starts)
         rows = oracle.of_capture(said, target)
         seen = manifest.look_at(target, scenario, rows)

@@ -215,7 +215,7 @@ SCENARIOS = (
     ),
     Scenario(
         "librdkafka-sasl-plain",
-        "librdkafka: SASL PLAIN, let in and turned away.",
+        "librdkafka: SASL PLAIN, let in and turned away; it adds three stray bytes to Metadata requests.",
         ("librdkafka_sasl.py", "{bootstrap}", "PLAIN"),
         LIBRDKAFKA,
         broker=sasl("PLAIN", "plain.PlainLoginModule"),
@@ -249,6 +249,27 @@ SCENARIOS = (
         ("aio_sasl.py", "{bootstrap}", "SCRAM-SHA-512"),
         AIOKAFKA,
         broker=sasl("SCRAM-SHA-512", "scram.ScramLoginModule"),
+    ),
+    Scenario(
+        "franz-go",
+        "franz-go: a producer per codec, transactions that commit and abort, a cooperative group, a missing topic.",
+        ("go:franz", "{bootstrap}", "ferries"),
+        "franz-go 1.22.2",
+        topics("ferries"),
+    ),
+    Scenario(
+        "sarama",
+        "Sarama: a producer per codec, a group, and a look at the cluster.",
+        ("go:sarama", "{bootstrap}", "cranes"),
+        "Sarama 1.61.1",
+        topics("cranes"),
+    ),
+    Scenario(
+        "kafkajs",
+        "KafkaJS: produce with and without gzip, a group, and a topic that is not there.",
+        ("node:kafkajs.js", "{bootstrap}", "letters"),
+        "KafkaJS 2.2.4",
+        topics("letters"),
     ),
     Scenario(
         "java-moved-leader",

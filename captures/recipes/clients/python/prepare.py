@@ -4,8 +4,9 @@ Usage: prepare.py BOOTSTRAP NAME[:PARTITIONS[:REPLICAS[:SETTING=VALUE]]]...
 """
 
 import sys
+import time
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 
@@ -22,7 +23,14 @@ if wanted:
     for future in admin.create_topics([topic(text) for text in wanted]).values():
         future.result(30)
 
-# The first question about a group creates the internal topic of committed offsets.
+# The first question about a group creates the internal topic of committed offsets; it may take some asking.
 consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "prepare"})
-consumer.committed([TopicPartition("any", 0)], 30)
+while True:
+    try:
+        consumer.committed([TopicPartition("any", 0)], 30)
+        break
+    except KafkaException as error:
+        if not error.args[0].retriable() and error.args[0].code() != KafkaError.NOT_COORDINATOR:
+            raise
+        time.sleep(0.2)
 consumer.close()

@@ -1,0 +1,60 @@
+"""Client programs: how each kind is built, once, and started.
+
+A program is named by its kind: ``java:4.4.0:Group`` is the single-file program ``clients/java/Group.java`` with that
+version of the Java client, ``go:franz`` and ``node:kafkajs.js`` are what their folders hold, and a name ending in
+``.py`` is a Python program, run with the old clients when the name says so.
+"""
+
+from __future__ import annotations
+
+import shutil
+import venv
+from pathlib import Path
+
+import rig
+
+CLIENTS = Path(__file__).parent / "clients"
+
+
+def command_line(program: str, arguments: tuple[str, ...], work: Path) -> list[str]:
+    """The command line that starts a program, after whatever has to be fetched and built into ``work`` for it."""
+    kind, _, name = program.rpartition(":")
+    if kind.startswith("java:"):
+        start = java(kind.removeprefix("java:"), name, work)
+    elif kind == "go":
+        start = [str(go(name, work))]
+    elif kind == "node":
+        start = ["node", str(node(name, work))]
+    else:
+        requirements = "requirements-old.txt" if name.startswith("old_") else "requirements.txt"
+        start = [str(python(requirements, work)), str(CLIENTS / "python" / name)]
+    return [*start, *arguments]
+
+
+def java(version: str, name: str, work: Path) -> list[str]:
+    jars = rig.maven(rig.HERE / "kafka" / "client-pom.xml", work / f"client-{version}", version)
+    return ["java", "-Xmx256m", "-cp", f"{jars}/*", str(CLIENTS / "java" / f"{name}.java")]
+
+
+def go(name: str, work: Path) -> Path:
+    binary = work / "go" / name
+    if not binary.exists():
+        rig.run("go", "build", "-C", str(CLIENTS / "go"), "-o", str(binary), f"./{name}")
+    return binary
+
+
+def node(name: str, work: Path) -> Path:
+    home = work / "node"
+    if not (home / "node_modules").exists():
+        home.mkdir(exist_ok=True)
+        shutil.copy(CLIENTS / "node" / "package.json", home)
+        rig.run("npm", "install", "--silent", "--no-package-lock", "--prefix", str(home))
+    return Path(shutil.copy(CLIENTS / "node" / name, home))
+
+
+def python(requirements: str, work: Path) -> Path:
+    home = work / requirements.replace("requirements", "python").removesuffix(".txt")
+    if not home.exists():
+        venv.create(home, with_pip=True)
+        rig.run(str(home / "bin" / "pip"), "install", "-q", "-r", str(CLIENTS / "python" / requirements))
+    return home / "bin" / "python"
