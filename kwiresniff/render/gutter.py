@@ -41,7 +41,9 @@ class Gutter:
         if not self.width or node is None:
             yield self.blank()
             return
-        offset = f"{'+' if node.derived else ''}{node.offset}"
+        # What was withheld is derived too, but it has its place in the frame.
+        decompressed = node.derived and not isinstance(node.value, dict)
+        offset = f"{'+' if decompressed else ''}{node.offset}"
         if self._verbosity == 1:
             yield f"{offset:>8} {node.length:>6} "
             return

@@ -91,6 +91,11 @@ class TreeWriter:
         if header is not None and (self._verbosity or is_wrong(header)):
             row.children.append(Row([[("key", "header")]], struct_rows(header.children, self._style)))
         row.children += struct_rows(body.children, self._style)
+        left = message.size_bytes - walk.end
+        if left > 0 and all(problem.code != "trailing_bytes" for problem in walk.problems):
+            # Only counted: what nobody could read may hold a password.
+            rest = f"{self._paint.glyphs.ellipsis} {units.count(left, 'byte')} not decoded"
+            row.children.append(Row([[("dim", rest)]]))
         if walk.problems:
             told = _problem_texts(walk)
             row.children += self._problems([problem for problem in walk.problems if problem.message not in told])

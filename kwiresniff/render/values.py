@@ -104,7 +104,8 @@ def scalar(value: Any, style: Style, *, quote: bool = True) -> Span:
 
 def meaning_spans(node: Node, kind: str = "meaning") -> Chunk:
     """What stands behind the value: its meaning, and in yellow what is wrong."""
-    if node.meaning:
+    # What stands in the place of a value says itself why.
+    if node.meaning and not isinstance(node.value, dict):
         return [(kind, f" ({escape(node.meaning)})"), *problem_spans(node)]
     return problem_spans(node)
 

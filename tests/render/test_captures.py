@@ -71,3 +71,11 @@ def test_vv_shows_every_byte_of_a_frame_once() -> None:
     assert frame is not None
     # Empty sections of tagged fields, one zero byte each, belong to no field and are not shown.
     assert shown.replace(b"\0", b"") == frame.replace(b"\0", b"")
+
+
+@pytest.mark.parametrize("name", ["java-sasl-plain.pcap", "old-sasl-plain.pcap", "librdkafka-sasl-scram-256.pcap"])
+def test_a_password_is_shown_neither_as_text_nor_in_hex(name: str) -> None:
+    # The recipes' password. Hex is cut into rows, so a part of it must do.
+    text = tree(exchanges(name), None, 2)
+    assert "not-a-secret" not in text
+    assert b"not-a-s".hex(" ") not in text

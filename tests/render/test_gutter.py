@@ -31,7 +31,7 @@ def test_what_was_withheld_is_not_shown_by_the_structure_around_it() -> None:
     array = Node("secrets", "ARRAY", 4, 16, children=[secret])
     record = Node("[0]", "RECORD", 4, 16, children=[Node("offset", "VARINT", 6, 1, 0), secret])
     gutter = Gutter(2, FRAME, 8)
-    assert [next(gutter.lines(node)).split() for node in (secret, whole, array)] == [["+8"], ["4"], ["4"]]
+    assert [next(gutter.lines(node)).split() for node in (secret, whole, array)] == [["8"], ["4"], ["4"]]
     assert next(gutter.lines(record)).split() == ["4", "04", "05"]
 
 

@@ -76,6 +76,19 @@ def test_a_problem_without_a_node_is_listed_below_the_message() -> None:
     assert "! 4 bytes follow the end (byte 129)\n" in text
 
 
+def test_what_could_not_be_decoded_is_counted_but_never_shown() -> None:
+    def request(wire: samples.Wire) -> None:
+        wire.string("mechanism", "PLAIN")
+        wire.frame += b"\0alice\0wonderland"
+
+    made, walk, _ = samples.exchange("SaslAuthenticate", 36, 0, request, None, outcome="undecoded")
+    assert walk is not None
+    walk.end -= 17
+    text = rendered([(made, walk, None)], None, verbosity=2)
+    assert "… 17 bytes not decoded\n" in text
+    assert b"wonderland".hex(" ")[:20] not in text
+
+
 def test_a_long_array_is_shortened_and_what_is_wrong_in_it_is_still_shown() -> None:
     def response(wire: samples.Wire) -> None:
         def partition(index: int) -> None:
