@@ -21,6 +21,7 @@ from kwiresniff.schema.resolve import resolve
 from kwiresniff.schema.types import MessageVersion, WireField
 
 DIRECTIONS = ("request", "response")
+HEADERS = {"RequestHeader": "request", "ResponseHeader": "response"}
 SOURCE = click.Path(exists=True, path_type=Path)
 
 
@@ -78,8 +79,8 @@ def _row(api: Api) -> dict[str, Any]:
 def show_command(api: str | None, version: int | None, direction: str | None, form: str) -> None:
     """The messages of API, which is a name or a key; of all APIs without it.
 
-    API may also be an older name, or the name of something carried inside messages or stored in logs, such as
-    ConsumerProtocolSubscription.
+    API may also be an older name, RequestHeader or ResponseHeader, or the name of something carried inside messages
+    or stored in logs, such as ConsumerProtocolSubscription.
     """
     messages = _messages(api, version, (direction,) if direction else DIRECTIONS)
     if form == "grammar":
@@ -92,6 +93,8 @@ def _messages(api: str | None, version: int | None, directions: tuple[str, ...])
     """What was asked for; raises SchemaError when that is nothing."""
     if api is not None and api in DATA_FILES:
         found = [message for message in definitions(DATA_FILES[api]) if message.name == api]
+    elif api in HEADERS:
+        found = [message for message in definitions("headers") if message.name == HEADERS[api]]
     else:
         chosen = [find_api(int(api) if api.lstrip("-").isdigit() else api)] if api is not None else apis()
         found = [

@@ -25,9 +25,6 @@ TYPES = frozenset(
 NUMBERS = frozenset({"int8", "int16", "uint16", "int32", "uint32", "int64"})
 SIZED = frozenset({"string", "bytes", "records"})
 
-#: The kinds of message: the two halves of an API, what precedes them, and what is carried or stored inside.
-KINDS = frozenset({"request", "response", "header", "data"})
-
 
 class Versions(NamedTuple):
     """An inclusive range of versions; ``low > high`` when it is empty."""

@@ -17,6 +17,8 @@ from kwiresniff.schema.language import parse_versions
 
 #: Kafka's deepest definition nests 6 levels; structures that refer to each other in a circle would never end.
 MAX_DEPTH = 16
+#: Fetch has 19 versions after 14 years; each costs a copy of the message's fields.
+MAX_VERSIONS = 256
 
 _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*')
 _SUFFIXES = {"request": "Request", "response": "Response", "header": "Header"}
@@ -58,6 +60,8 @@ def _message(document: dict[str, Any]) -> Message:
     if kind == "header":
         name = name.lower()
     versions = parse_versions(document["validVersions"])
+    if versions.high - versions.low >= MAX_VERSIONS:
+        raise ValueError(f"more than {MAX_VERSIONS} versions")
     flexible = parse_versions(document.get("flexibleVersions", "none")).within(versions) if versions else NO_VERSIONS
     structs = {struct["name"]: struct for struct in document.get("commonStructs", ())}
     fields = _fields(document["fields"], versions, structs, 1) if versions else ()

@@ -98,6 +98,11 @@ def test_show_knows_what_is_stored_in_logs(kwiresniff: Run) -> None:
     assert done.out == "EndTxnMarker (Version: 0) => coordinator_epoch\n  coordinator_epoch => INT32\n"
 
 
+def test_show_knows_the_headers(kwiresniff: Run) -> None:
+    done = kwiresniff("schema", "show", "ResponseHeader", "--version", "1")
+    assert done.out == "Response Header v1 => correlation_id TAG_BUFFER\n  correlation_id => INT32\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

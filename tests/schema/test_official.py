@@ -127,6 +127,7 @@ def test_everything_that_is_stored_in_logs_is_data(kind: str) -> None:
         ('{"type": "data"}', "'name' is missing"),
         (definition(type="song"), "unknown type song"),
         (definition(validVersions="new"), "invalid literal"),
+        (definition(validVersions="0+"), "more than 256 versions"),
         (definition({"name": "A", "type": "Unknown", "versions": "0+"}), "'Unknown' is missing"),
         (definition({"name": "A", "type": "int8", "versions": "0+", "flexibleVersions": "none"}), "flexibleVersions"),
         (

@@ -9,6 +9,7 @@ import pytest
 
 from kwiresniff import schema
 from kwiresniff.errors import SchemaError
+from kwiresniff.schema.types import LEAF_TYPES
 
 
 def test_an_api_is_found_by_key_by_name_and_by_an_older_name() -> None:
@@ -58,6 +59,10 @@ def test_names_and_ranges_need_no_definition_file() -> None:
     assert done.stdout == "0\n"
 
 
+def types_in(fields: tuple[schema.WireField, ...]) -> set[str]:
+    return {field.type for field in fields}.union(*(types_in(field.fields) for field in fields))
+
+
 def test_every_version_of_every_api_resolves() -> None:
     count = 0
     for api in schema.apis():
@@ -67,6 +72,7 @@ def test_every_version_of_every_api_resolves() -> None:
                 resolved = schema.message(api.key, version, direction)
                 assert (resolved.api_key, resolved.name, resolved.version) == (api.key, api.name, version)
                 assert resolved.flexible == (api.flexible_from is not None and version >= api.flexible_from)
+                assert types_in(resolved.fields) <= LEAF_TYPES | {"STRUCT"}
                 count += 1
     assert count == 736
 
