@@ -77,9 +77,9 @@ def _row(api: Api) -> dict[str, Any]:
 @click.option("--response", "direction", flag_value="response", help="Only the response.")
 @click.option("-o", "form", type=click.Choice(["grammar", "json", "jsonl"]), default="grammar", show_default=True)
 def show_command(api: str | None, version: int | None, direction: str | None, form: str) -> None:
-    """The messages of API, which is a name or a key; of all APIs without it.
+    """Messages as grammars or JSON, those of all APIs by default.
 
-    API may also be an older name, RequestHeader or ResponseHeader, or the name of something carried inside messages
+    API is a name or a key. It may also be an older name, RequestHeader or ResponseHeader, or the name of something carried inside messages
     or stored in logs, such as ConsumerProtocolSubscription.
     """
     messages = _messages(api, version, (direction,) if direction else DIRECTIONS)
@@ -148,9 +148,9 @@ def _write_json(rows: Any, form: str) -> None:
 @click.argument("sources", metavar="JAR|FOLDER...", nargs=-1, required=True, type=SOURCE)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Where to write  [default: our own].")
 def import_command(sources: tuple[Path, ...], out: Path | None) -> None:
-    """Write definition files from Kafka's official ones, in jars or folders of JSON.
+    """Write definition files from Kafka's official ones.
 
-    Several sources are releases: by number when their names tell one, else from the oldest to the newest as given.
+    They are JSON, in the jars of a release or in folders. Several sources are releases: by number when their names tell one, else from the oldest to the newest as given.
     What the folder already holds counts as the oldest release, so versions that Kafka dropped stay.
     """
     from kwiresniff.schema.apis import DATA
@@ -168,9 +168,9 @@ def import_command(sources: tuple[Path, ...], out: Path | None) -> None:
 @command.command("check")
 @click.argument("source", metavar="JAR|FOLDER", type=SOURCE)
 def check_command(source: Path) -> int:
-    """Compare our definitions with a release of Kafka; exit 1 when anything differs.
+    """Compare our definitions with a release of Kafka.
 
-    Compared are names, order, types, nullability, tags, defaults and flexible versions of every message in every
+    Exit code 1 when anything differs. Compared are names, order, types, nullability, tags, defaults and flexible versions of every message in every
     version that the release has.
     """
     from kwiresniff.schema.check import differences
