@@ -79,8 +79,8 @@ def _row(api: Api) -> dict[str, Any]:
 def show_command(api: str | None, version: int | None, direction: str | None, form: str) -> None:
     """Messages as grammars or JSON, those of all APIs by default.
 
-    API is a name or a key. It may also be an older name, RequestHeader or ResponseHeader, or the name of something carried inside messages
-    or stored in logs, such as ConsumerProtocolSubscription.
+    API is a name, an older name or a key; or RequestHeader, ResponseHeader, or the name of something carried inside
+    messages or stored in logs, such as ConsumerProtocolSubscription.
     """
     messages = _messages(api, version, (direction,) if direction else DIRECTIONS)
     if form == "grammar":
@@ -150,8 +150,8 @@ def _write_json(rows: Any, form: str) -> None:
 def import_command(sources: tuple[Path, ...], out: Path | None) -> None:
     """Write definition files from Kafka's official ones.
 
-    They are JSON, in the jars of a release or in folders. Several sources are releases: by number when their names tell one, else from the oldest to the newest as given.
-    What the folder already holds counts as the oldest release, so versions that Kafka dropped stay.
+    They are JSON, in the jars of a release or in folders. Several sources are releases: by number when their names
+    tell one, else from the oldest to the newest as given. What the folder already holds counts as the oldest release, so versions that Kafka dropped stay.
     """
     from kwiresniff.schema.apis import DATA
     from kwiresniff.schema.importer import in_order_of_age, merge_sources, read_files, read_source, write_files
@@ -170,8 +170,8 @@ def import_command(sources: tuple[Path, ...], out: Path | None) -> None:
 def check_command(source: Path) -> int:
     """Compare our definitions with a release of Kafka.
 
-    Exit code 1 when anything differs. Compared are names, order, types, nullability, tags, defaults and flexible versions of every message in every
-    version that the release has.
+    Exit code 1 when anything differs. Compared are names, order, types, nullability, tags, defaults and flexible
+    versions of every message in every version that the release has.
     """
     from kwiresniff.schema.check import differences
     from kwiresniff.schema.importer import read_source
