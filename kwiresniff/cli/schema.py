@@ -151,7 +151,8 @@ def import_command(sources: tuple[Path, ...], out: Path | None) -> None:
     """Write definition files from Kafka's official ones.
 
     They are JSON, in the jars of a release or in folders. Several sources are releases: by number when their names
-    tell one, else from the oldest to the newest as given. What the folder already holds counts as the oldest release, so versions that Kafka dropped stay.
+    tell one, else from the oldest to the newest as given. What the folder already holds counts as the oldest release,
+    so versions that Kafka dropped stay.
     """
     from kwiresniff.schema.apis import DATA
     from kwiresniff.schema.importer import in_order_of_age, merge_sources, read_files, read_source, write_files
