@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 #: Below this a reading is over before a bar could be read.
 MIN_BYTES = 16 << 20
-#: Events between two looks at the position: often enough for the eye, too seldom to cost anything.
-EVENTS_PER_UPDATE = 2048
+#: Events between two looks at the position. Large batches make few events a second; at the rate of small ones this
+#: is still a hundred times rarer than what it would be worth measuring.
+EVENTS_PER_UPDATE = 64
 
 
 class Progress:
@@ -24,8 +25,9 @@ class Progress:
     ``step`` is called once per event. The bar stays away when output goes to the same terminal.
     """
 
-    def __init__(self, captures: Captures, *, wanted: bool, shares_terminal: bool) -> None:
+    def __init__(self, captures: Captures, color: str, *, wanted: bool, shares_terminal: bool) -> None:
         self._captures = captures
+        self._color = color
         total = captures.total_bytes
         seen = sys.stderr.isatty() and not (shares_terminal and sys.stdout.isatty())
         self._total = total if wanted and seen and total is not None and total >= MIN_BYTES else None
@@ -35,17 +37,19 @@ class Progress:
 
     def __enter__(self) -> Self:
         if self._total is not None:
-            from rich.console import Console
             from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
             from rich.progress import Progress as RichProgress
+
+            from kwiresniff.render import console
 
             self._bar = RichProgress(
                 BarColumn(),
                 DownloadColumn(),
                 TransferSpeedColumn(),
                 TimeRemainingColumn(),
-                console=Console(stderr=True),
+                console=console(self._color, stderr=True),
                 transient=True,
+                redirect_stdout=False,
             )
             self._task = self._bar.add_task("", total=self._total)
             self._bar.start()

@@ -110,7 +110,9 @@ class Reading:
         connections: set[int] = set()
         problems_told = 0
         segments = self._bounded(iter(self._captures))
-        with Progress(self._captures, wanted=self.options.progress, shares_terminal=self._screen) as progress:
+        with Progress(
+            self._captures, self.options.color, wanted=self.options.progress, shares_terminal=self._screen
+        ) as progress:
             for event in self._analyzer.analyze(segments):
                 progress.step()
                 if event.__class__ is Exchange:
