@@ -75,7 +75,7 @@ _OPTIONS = (
         "--port",
         type=click.IntRange(1, 65535),
         multiple=True,
-        help="A port brokers listen on: a hint, Kafka is found on any port.",
+        help="A port brokers listen on: a hint for odd traffic, Kafka is found on any port.",
     ),
     click.option(
         "--since", type=MomentType(), help="Exchanges from this time on; a duration counts from the first packet."

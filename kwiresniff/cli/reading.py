@@ -77,6 +77,7 @@ class Reading:
             topics=topics and self.depth in ("headers", "errors"),
             want=self._want,
             show_secrets=options.show_secrets,
+            ports=options.port,
         )
         self._screen = screen
         self.live = "-" in captures

@@ -58,7 +58,8 @@ class Analyzer:
     ``depth`` says how far frames are read: ``headers`` (who asked what, when answered), ``errors`` (and which error
     codes came back), ``bodies`` (everything but records), ``records`` (everything). ``topics`` has the names of the
     topics collected at depths that do not decode bodies. ``want`` is asked about each complete exchange before its
-    bodies are decoded; False drops it, True or None keeps it.
+    bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes there is
+    Kafka on weaker evidence, and what comes from there is no client.
     """
 
     def __init__(
@@ -68,11 +69,13 @@ class Analyzer:
         topics: bool = False,
         want: Callable[[Exchange], bool | None] | None = None,
         show_secrets: bool = False,
+        ports: Iterable[int] = (),
     ) -> None:
         self.depth: Depth = depth
         self.topics = Topics()
         self.versions = known_versions()
         self.client_ids: dict[bytes, str] = {}
+        self.broker_ports = frozenset(port.to_bytes(2, "big") for port in ports)
         self._want = want
         decoded = depth in ("bodies", "records")
         self._keep_request = MAX_KEPT_BYTES if decoded or topics else FRONT_BYTES

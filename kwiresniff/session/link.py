@@ -134,6 +134,8 @@ class Link:
         if grade == WEAK:
             if protocol_of(bytes(run[:64])) != "unknown":
                 grade = 0
+            elif half.flow[-2:] in self.analyzer.broker_ports:
+                pass
             elif len(run) >= size + 4:
                 grade = WEAK if self.analyzer.confirm(bytes(run[4 : size + 4])) else 0
             elif len(run) < OPENING_BYTES:
@@ -155,7 +157,11 @@ class Link:
         """A connection that was there before the capture: whoever makes sense as a client is the client."""
         if self.opened_by_syn and half is not self.client:
             return -1
-        found = find_request(half, self.analyzer.versions, self.analyzer.confirm)
+        ports = self.analyzer.broker_ports
+        if half.flow[-4:-2] in ports and half.flow[-2:] not in ports:
+            return -1
+        confirm = None if half.flow[-2:] in ports else self.analyzer.confirm
+        found = find_request(half, self.analyzer.versions, confirm)
         if found < 0:
             return -1
         self._settle(half)

@@ -342,3 +342,22 @@ def test_a_null_client_id_is_null_and_an_empty_one_is_empty() -> None:
     """Both are legal and different."""
     wire = Wire().open().up(request(12, 0, 1, HEARTBEAT_BODY, None), request(12, 0, 2, HEARTBEAT_BODY, ""))
     assert [x.client_id for x in exchanges(events(wire))] == [None, ""]
+
+
+@pytest.mark.parametrize("seen_from_the_start", [True, False])
+def test_a_known_broker_port_makes_weak_evidence_enough(seen_from_the_start: bool) -> None:
+    # No client id and a body that does not read: too little to call it Kafka, unless the port is known to be.
+    odd = request(12, 0, 1, b"\xff\xf0 not a heartbeat", client=None)
+    wire = Wire(broker_port=19_999)
+    if seen_from_the_start:
+        wire.open()
+    wire.up(odd).down(heartbeat_response(1)).up(odd).down(heartbeat_response(1))
+    assert exchanges(events(wire)) == []
+    assert len(exchanges(events(wire, ports=[19_999]))) == 2
+    assert exchanges(events(wire, ports=[9092])) == []
+
+
+def test_what_comes_from_a_known_broker_port_is_no_client() -> None:
+    wire = Wire(client_port=40_000).up(heartbeat(1)).down(heartbeat_response(1))
+    assert exchanges(events(wire, ports=[40_000])) == []
+    assert len(exchanges(events(wire, ports=[9092, 40_000]))) == 1
