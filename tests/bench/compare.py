@@ -21,6 +21,9 @@ from pathlib import Path
 
 OURS = [sys.executable, "-m", "kwiresniff"]
 CAPTURES = ("batched", "batched-mtu", "single", "zstd", "zstd-mtu")
+#: Without what a shell may have set for Python (PYTHONDONTWRITEBYTECODE, PYTHONUNBUFFERED, ...): an installed command
+#: finds its modules compiled and its output buffered.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 HELP_ROUNDS = 15  # start-up takes a tenth of a second, and is noisy
 
 
@@ -60,7 +63,7 @@ CONTESTS = (
 def measure(command: Sequence[str]) -> Run:
     """Run a command to its end; raise RuntimeError when it fails."""
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     wall_s = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
