@@ -35,7 +35,7 @@ def test_names_of_configs_and_resources_are_not_topics_unless_they_are() -> None
 
 def test_each_name_comes_once_in_order_of_appearance() -> None:
     body = {"topic_data": [{"name": "b"}, {"name": "a"}, {"name": "b"}], "subscribed_topic_names": ["a", "c"]}
-    assert topics_of(body) == ["a", "c", "b"]
+    assert topics_of(body) == ["b", "a", "c"]
 
 
 def test_a_quota_key_is_no_group() -> None:
