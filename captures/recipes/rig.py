@@ -84,12 +84,17 @@ def maven(pom: Path, target: Path, version: str) -> Path:
 
 @dataclass
 class BrokerSetup:
-    """What a recipe asks of its broker. ``settings`` overrides server properties."""
+    """What a recipe asks of its broker.
+
+    ``settings`` overrides server properties, ``plugin`` names a Java class in ``kafka/`` to put on the broker's class
+    path, ``format_arguments`` goes to the storage tool.
+    """
 
     version: str = "4.4.0"
     nodes: int = 1
     ipv6: bool = False
     settings: dict[str, str] = field(default_factory=dict)
+    plugin: str = ""
     format_arguments: Sequence[str] = ()
 
 
@@ -139,6 +144,9 @@ def broker(setup: BrokerSetup, work: Path, scratch: Path) -> Iterator[RunningBro
     jars = maven(HERE / "kafka" / "broker-pom.xml", work / f"broker-{setup.version}", setup.version)
     with ExitStack() as stack:
         logs = []
+        if setup.plugin:
+            source = HERE / "kafka" / f"{setup.plugin}.java"
+            run("javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(scratch / "plugin"), str(source))
         for node in range(1, setup.nodes + 1):
             home = scratch / f"node{node}"
             home.mkdir(parents=True)
@@ -147,7 +155,7 @@ def broker(setup: BrokerSetup, work: Path, scratch: Path) -> Iterator[RunningBro
             config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
             java = ["java", "-Xmx384m", "-XX:+UseSerialGC", f"-Drecipe.logs={home}",
                     f"-Dlog4j2.configurationFile={HERE / 'kafka' / 'log4j2.xml'}",
-                    "-cp", f"{jars}/*"]  # fmt: skip
+                    "-cp", f"{jars}/*:{scratch / 'plugin'}"]  # fmt: skip
             run(*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(config),
                 *setup.format_arguments, quiet=True)  # fmt: skip
             output = stack.enter_context((home / "output.log").open("wb"))

@@ -164,6 +164,22 @@ SCENARIOS = (
         broker=GUARDED,
     ),
     Scenario(
+        "java-telemetry",
+        "A broker asks its clients for metrics and a producer pushes them (KIP-714).",
+        java("Telemetry", "ticks"),
+        JAVA,
+        topics("ticks"),
+        broker=BrokerSetup(settings={"metric.reporters": "TelemetryReceiver"}, plugin="TelemetryReceiver"),
+    ),
+    Scenario(
+        "java-old-broker",
+        "The newest Java client and a broker of 2025: ApiVersions v5 is refused and asked again in an older version.",
+        java("FirstLook"),
+        JAVA,
+        topics("orders"),
+        broker=OLD_BROKER,
+    ),
+    Scenario(
         "java-sasl-plain",
         "SASL PLAIN: one client is let in, one is turned away.",
         java("Sasl", "PLAIN", "plain.PlainLoginModule"),

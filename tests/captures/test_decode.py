@@ -27,6 +27,7 @@ CAPTURES = Path(__file__).parents[2] / "captures"
 ROWS: list[dict[str, Any]] = tomllib.loads((CAPTURES / "MANIFEST.toml").read_text(encoding="utf-8"))["capture"]
 
 NOT_LOGGED = {17: "SASL_HANDSHAKE", 18: "API_VERSIONS", 36: "SASL_AUTHENTICATE", 58: "ENVELOPE"}
+UNSUPPORTED_VERSION = 35
 RECORDS_SIZE = "records_size_in_bytes"  # all that the log says of a record set
 
 
@@ -65,6 +66,11 @@ def logged_identity(said: dict[str, Any]) -> tuple[object, ...]:
 
 def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def refused_unread(said: dict[str, Any]) -> bool:
+    """Whether the broker answered an ApiVersions request of a version it does not know, without reading its body."""
+    return said["api"] == "API_VERSIONS" and said["response"]["errorCode"] == UNSUPPORTED_VERSION
 
 
 def differences(fields: tuple[WireField, ...], ours: dict[str, Any], theirs: dict[str, Any], path: str) -> list[str]:
@@ -128,7 +134,7 @@ def test_bodies_are_those_of_the_brokers_log(row: dict[str, Any]) -> None:
         exchange = ours[logged_identity(said)]
         name = f"{said['api']} v{said['api_version']} {said['correlation_id']}"
         for direction, part in (("request", exchange.request), ("response", exchange.response)):
-            if said[direction] is None:
+            if said[direction] is None or (direction == "request" and refused_unread(said)):
                 continue
             if part is None and exchange is last[exchange.connection]:
                 continue  # the client hung up before the answer to its last question
