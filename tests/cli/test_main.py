@@ -73,14 +73,17 @@ def test_exchanges_from_a_pipe_appear_at_once() -> None:
     process = subprocess.Popen(
         [*KWIRESNIFF, "read", "-o", "jsonl", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    assert process.stdin is not None and process.stdout is not None
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     process.stdin.write(capture)
     process.stdin.flush()
     # The pipe stays open: what is complete must come out all the same.
     assert json.loads(process.stdout.readline())["correlation_id"] == 1
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (0, b"")
+    process.stdin.close()
+    out, err = process.stdout.read(), process.stderr.read()
+    assert (process.wait(timeout=60), err) == (0, b"")
     assert [json.loads(line)["kind"] for line in out.splitlines()] == ["exchange", "connection"]
+    process.stdout.close()
+    process.stderr.close()
 
 
 @pytest.mark.parametrize("form", ["jsonl", "json", "summary"])
