@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kwiresniff.analysis.units import duration_ns, time_ns
 from kwiresniff.cli.main import TRACEBACK
+
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]
+else:
+    ParamType = click.ParamType  # generic only in newer releases of click
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ class Moment:
         return first_ns + self.ns if self.relative else self.ns
 
 
-class MomentType(click.ParamType["Moment"]):
+class MomentType(ParamType):
     """``2026-01-02T03:04:05Z`` or, from the first packet on, ``10m``."""
 
     name = "time"
@@ -58,7 +63,7 @@ class ReadOptions:
     strict: bool = False
     quiet: bool = False
     verbose: int = 0
-    progress: bool = True
+    no_progress: bool = False
     color: str = "auto"
 
 
@@ -93,7 +98,7 @@ _OPTIONS = (
     click.option(
         "-v", "verbose", count=True, callback=_remember_traceback, help="More detail; -vv more still. Tracebacks."
     ),
-    click.option("--no-progress", "progress", flag_value=False, default=True, help="No progress bar on stderr."),
+    click.option("--no-progress", is_flag=True, help="No progress bar on stderr."),
     click.option(
         "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours on the terminal."
     ),

@@ -112,7 +112,7 @@ class Reading:
         problems_told = 0
         segments = self._bounded(iter(self._captures))
         with Progress(
-            self._captures, self.options.color, wanted=self.options.progress, shares_terminal=self._screen
+            self._captures, self.options.color, wanted=not self.options.no_progress, shares_terminal=self._screen
         ) as progress:
             for event in self._analyzer.analyze(segments):
                 progress.step()

@@ -12,12 +12,12 @@ from kwiresniff.analysis.stats import DIMENSIONS, StatsTable
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import FAILED, INTERRUPTED
 from kwiresniff.cli.messages import Messages
-from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.options import ParamType, ReadOptions, capture_options
 from kwiresniff.cli.reading import Reading
 from kwiresniff.model import Event, Exchange, Problem
 
 
-class ByType(click.ParamType["tuple[tuple[str, ...], ...]"]):
+class ByType(ParamType):
     """``api,client`` is two tables, ``api+client`` one with a row for each pair."""
 
     name = "dimensions"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,3 +63,14 @@ def test_nothing_kafka_has_no_table(kwiresniff: Run, tmp_path: Path) -> None:
     done = kwiresniff("stats", save(tmp_path / "irc.pcap", irc()))
     assert (done.code, done.out) == (0, "")
     assert "no Kafka in it" in done.err
+
+
+def test_a_reader_that_leaves_a_long_table_early_is_no_error(tmp_path: Path) -> None:
+    capture = save(tmp_path / "a.pcap", *[heartbeats(1, client_port=10_000 + number) for number in range(1_500)])
+    command = [sys.executable, "-m", "kwiresniff", "stats", "--by", "connection", capture]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert (process.stderr.read(), process.wait(timeout=60)) == (b"", 0)
+    process.stderr.close()
