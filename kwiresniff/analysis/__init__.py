@@ -1,0 +1,1 @@
+"""Exchanges into answers: filters, statistics, latency distributions, names in bodies, redaction."""

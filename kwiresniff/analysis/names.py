@@ -97,7 +97,7 @@ def transactional_ids_of(body: Body | None) -> list[str]:
 
 def partitions_of(body: Body | None) -> list[int]:
     """The partition numbers in a body, each once, in order."""
-    return _collect(body, lambda _, member: _partitions(member))
+    return _collect(body, _partitions)
 
 
 def _collect(body: Body | None, find: Callable[[str, Body], Iterator[Any]]) -> list[Any]:
@@ -149,10 +149,10 @@ def _entities(parent: str, member: Body, fields: frozenset[str], lists: frozense
             yield from (item for item in member["coordinator_keys"] if isinstance(item, str))
 
 
-def _partitions(member: Body) -> Iterator[int]:
+def _partitions(parent: str, member: Body) -> Iterator[int]:
     for name, value in member.items():
         if isinstance(value, int):
-            if name in _PARTITION_FIELDS:
+            if name in _PARTITION_FIELDS or (name == "index" and "partition" in parent):
                 yield value
         elif isinstance(value, list) and name in _PARTITION_LISTS:
             yield from (item for item in value if isinstance(item, int))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -131,10 +131,12 @@ class Reading:
                     yield self._placed(event)
                 elif not (narrowed and isinstance(event, Connection) and event.id not in connections):
                     yield event
+                if self.plugins.loaded:
+                    yield from self._tell(self.plugins.take_problems())
                 if len(self._captures.problems) > problems_told:
-                    problems_told = yield from self._tell(self._captures.problems, problems_told)
-            yield from self._tell(self._captures.problems, problems_told)
-            yield from self._tell(self.plugins.take_problems(), 0)
+                    yield from self._tell(self._captures.problems[problems_told:])
+                    problems_told = len(self._captures.problems)
+            yield from self._tell([*self._captures.problems[problems_told:], *self.plugins.take_problems()])
 
     def _placed(self, problem: Problem) -> Problem:
         """Says the file a problem is in, when there are several."""
@@ -143,11 +145,9 @@ class Reading:
         file = self.files[file_index(problem.packet)]
         return replace(problem, details={**(problem.details or {}), "file": file})
 
-    def _tell(self, problems: Sequence[Problem], told: int) -> Generator[Problem, None, int]:
-        for problem in problems[told:]:
-            self.problems += 1
-            yield problem
-        return len(problems)
+    def _tell(self, problems: Sequence[Problem]) -> Iterator[Problem]:
+        self.problems += len(problems)
+        return iter(problems)
 
     def _bounded(self, segments: Iterator[Segment]) -> Iterable[Segment]:
         """Works out ``--since`` and ``--until``, which may count from the first packet, by looking at that packet."""

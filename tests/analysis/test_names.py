@@ -51,6 +51,7 @@ def test_coordinator_keys_are_groups_or_transactions_by_their_type() -> None:
 def test_partitions_come_as_numbers_in_lists_and_in_structures() -> None:
     body = {"topics": [{"partitions": [{"partition_index": 4}]}, {"partitions": [1, 2]}], "partition": 4}
     assert sorted(partitions_of(body)) == [1, 2, 4]
+    assert partitions_of({"topic_data": [{"partition_data": [{"index": 7}]}], "nodes": [{"index": 3}]}) == [7]
 
 
 def test_nothing_is_found_where_nothing_is() -> None:

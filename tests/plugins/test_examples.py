@@ -89,3 +89,15 @@ def test_the_plugins_command_lists_what_is_loaded(kwiresniff: Callable[..., Done
     assert table.code == 0
     assert "commit_audit" in table.out
     assert kwiresniff("plugins").out.startswith("no plugins; ")
+
+
+def test_a_plugin_that_fails_is_told_and_the_reading_goes_on(kwiresniff: Callable[..., Done], tmp_path: Path) -> None:
+    broken = tmp_path / "broken.py"
+    broken.write_text("def register(hooks):\n    hooks.annotator(lambda exchange: 1 / 0)\n")
+    whole = kwiresniff("read", "-o", "summary", REAL)
+    done = kwiresniff("read", "-o", "summary", "--plugin", str(broken), REAL)
+    assert (done.code, done.out) == (0, whole.out)
+    assert [line.split(":")[0] for line in done.err.splitlines()] == ["kwiresniff"] * 2
+    assert "ZeroDivisionError" in done.err.splitlines()[0]
+    assert "switched off" in done.err.splitlines()[1]
+    assert kwiresniff("read", "-q", "--strict", "--plugin", str(broken), REAL).code == 1
