@@ -6,12 +6,12 @@ the wire reaches the stream unescaped, and nothing is told by colour alone.
 
 from __future__ import annotations
 
-from .escape import escape
-from .problems import problem_line
-from .summary import SummaryWriter
-from .tables import plain_table, stats_table
-from .terminal import console, is_unicode, use_color, width_of
-from .tree import TreeWriter
+from kwiresniff.render.escape import escape
+from kwiresniff.render.problems import problem_line
+from kwiresniff.render.summary import SummaryWriter
+from kwiresniff.render.tables import plain_table, stats_table
+from kwiresniff.render.terminal import console, is_unicode, use_color, width_of
+from kwiresniff.render.tree import TreeWriter
 
 __all__ = [
     "SummaryWriter",

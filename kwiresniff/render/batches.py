@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kwiresniff.model import Node
-
-from . import units
-from .escape import escape
-from .lines import Chunk
-from .records import record_row, timestamp_text
-from .row import Row, plain_rows
-from .values import Style, leaf, meaning_spans, problem_spans, selection
+from kwiresniff.render import units
+from kwiresniff.render.escape import escape
+from kwiresniff.render.lines import Chunk
+from kwiresniff.render.records import record_row, timestamp_text
+from kwiresniff.render.row import Row, plain_rows
+from kwiresniff.render.values import Style, leaf, meaning_spans, problem_spans, selection
 
 #: Batches of one record set and records of one batch shown at verbosity 0.
 BATCHES_SHOWN: Final = 8

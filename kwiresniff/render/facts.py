@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from kwiresniff.model import Exchange, TopicNames
-
-from . import units
+from kwiresniff.render import units
 
 Facts: TypeAlias = Iterator[str]
 Fields: TypeAlias = dict[str, Any]

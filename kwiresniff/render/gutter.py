@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwiresniff.model import Node
-
-from .values import is_plain
+from kwiresniff.render.values import is_plain
 
 #: Bytes of one field shown in hex before the rest is only counted: 64 rows of 16.
 HEX_LIMIT = 1024

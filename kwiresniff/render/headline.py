@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from kwiresniff.model import Exchange
-
-from . import units
-from .escape import escape
-from .lines import Chunk
-from .paint import OUTCOME_STYLE, OUTCOME_WORDS, Paint
-from .values import Style, text_value
+from kwiresniff.render import units
+from kwiresniff.render.escape import escape
+from kwiresniff.render.lines import Chunk
+from kwiresniff.render.paint import OUTCOME_STYLE, OUTCOME_WORDS, Paint
+from kwiresniff.render.values import Style, text_value
 
 
 def headline(exchange: Exchange, paint: Paint, style: Style) -> list[Chunk]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from kwiresniff.model import Problem, packet_number
-
-from .escape import escape
-from .lines import Chunk
+from kwiresniff.render.escape import escape
+from kwiresniff.render.lines import Chunk
 
 
 def problem_place(problem: Problem) -> str:

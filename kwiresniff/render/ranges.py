@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from kwiresniff.model import Node
-
-from .escape import escape
-from .lines import Chunk
-from .row import Row
-from .values import Style, is_wrong, problem_spans
+from kwiresniff.render.escape import escape
+from kwiresniff.render.lines import Chunk
+from kwiresniff.render.row import Row
+from kwiresniff.render.values import Style, is_wrong, problem_spans
 
 #: What such an element is called by, and the two ends of its range.
 _NAMES: Final = frozenset(["api_key", "name"])

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kwiresniff.model import Node
-
-from . import units
-from .lines import Chunk, pad_left
-from .row import Row, plain_rows
-from .values import Style, leaf, meaning_spans, problem_spans, scalar
+from kwiresniff.render import units
+from kwiresniff.render.lines import Chunk, pad_left
+from kwiresniff.render.row import Row, plain_rows
+from kwiresniff.render.values import Style, leaf, meaning_spans, problem_spans, scalar
 
 #: Headers of one record on its row at verbosity 0.
 HEADERS_SHOWN: Final = 8

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kwiresniff.model import Node
-
-from .lines import Chunk
-from .values import Style, is_container, leaf, scalars
+from kwiresniff.render.lines import Chunk
+from kwiresniff.render.values import Style, is_container, leaf, scalars
 
 #: Names are padded so that values stand in a column, but a very long name only pushes its own value aside.
 NAME_COLUMN = 26

@@ -12,13 +12,23 @@ from collections.abc import Sequence
 from typing import Final
 
 from kwiresniff.model import Node
-
-from . import units
-from .batches import record_set_rows
-from .lines import Chunk
-from .ranges import is_range_array, range_row
-from .row import Row, name_column
-from .values import Style, is_absent, is_container, is_error, is_plain, label, leaf, problem_spans, scalars, selection
+from kwiresniff.render import units
+from kwiresniff.render.batches import record_set_rows
+from kwiresniff.render.lines import Chunk
+from kwiresniff.render.ranges import is_range_array, range_row
+from kwiresniff.render.row import Row, name_column
+from kwiresniff.render.values import (
+    Style,
+    is_absent,
+    is_container,
+    is_error,
+    is_plain,
+    label,
+    leaf,
+    problem_spans,
+    scalars,
+    selection,
+)
 
 #: Elements of an array of structures shown at verbosity 0: what fits on a screen beside the rest.
 ELEMENTS_SHOWN = 12

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from typing import Final, Literal, TextIO, TypeAlias
 
 from kwiresniff.model import Exchange, TopicNames, file_index, packet_number
-
-from . import units
-from .escape import escape
-from .facts import facts
-from .lines import cells, fit, pad, pad_left
-from .paint import OUTCOME_STYLE, OUTCOME_WORDS, Paint, Span
-from .terminal import glyphs_for, printable
+from kwiresniff.render import units
+from kwiresniff.render.escape import escape
+from kwiresniff.render.facts import facts
+from kwiresniff.render.lines import cells, fit, pad, pad_left
+from kwiresniff.render.paint import OUTCOME_STYLE, OUTCOME_WORDS, Paint, Span
+from kwiresniff.render.terminal import glyphs_for, printable
 
 TimeStyle: TypeAlias = Literal["absolute", "relative"]
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kwiresniff.model import LatencySummary, StatRow
-
-from . import units
-from .escape import escape
-from .histogram import latency_range, sparkline
-from .lines import cells, fit
-from .paint import ASCII, STYLES, UNICODE, Glyphs
+from kwiresniff.render import units
+from kwiresniff.render.escape import escape
+from kwiresniff.render.histogram import latency_range, sparkline
+from kwiresniff.render.lines import cells, fit
+from kwiresniff.render.paint import ASCII, STYLES, UNICODE, Glyphs
 
 if TYPE_CHECKING:
     from rich.table import Table

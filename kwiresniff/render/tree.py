@@ -10,18 +10,17 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from kwiresniff.model import Exchange, Message, Node, Problem, Walk, file_index, packet_number
-
-from . import units
-from .escape import escape
-from .gutter import Gutter
-from .headline import headline
-from .lines import Chunk, wrap
-from .paint import Paint
-from .problems import problem_chunk
-from .row import Row
-from .rows import struct_rows
-from .terminal import glyphs_for, printable
-from .values import VALUE_LIMIT, Style, is_wrong, scalar
+from kwiresniff.render import units
+from kwiresniff.render.escape import escape
+from kwiresniff.render.gutter import Gutter
+from kwiresniff.render.headline import headline
+from kwiresniff.render.lines import Chunk, wrap
+from kwiresniff.render.paint import Paint
+from kwiresniff.render.problems import problem_chunk
+from kwiresniff.render.row import Row
+from kwiresniff.render.rows import struct_rows
+from kwiresniff.render.terminal import glyphs_for, printable
+from kwiresniff.render.values import VALUE_LIMIT, Style, is_wrong, scalar
 
 #: Problems of one message listed below it at verbosity 0; the first ones explain the rest.
 PROBLEMS_SHOWN = 8

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kwiresniff.model import Node
-
-from . import units
-from .escape import escape, mixed, text_of
-from .lines import Chunk
-from .paint import Glyphs, Span
+from kwiresniff.render import units
+from kwiresniff.render.escape import escape, mixed, text_of
+from kwiresniff.render.lines import Chunk
+from kwiresniff.render.paint import Glyphs, Span
 
 #: Characters or bytes of one value that are shown before the rest is only counted.
 VALUE_LIMIT = 120
