@@ -55,11 +55,12 @@ def _find_topics(parent: str, member: Body, topic_name: TopicNames | None, found
                 continue
             if value[0].__class__ is dict:
                 for item in value:
-                    _find_topics(name, item, topic_name, found)
+                    if item.__class__ is dict:
+                        _find_topics(name, item, topic_name, found)
             elif name in _TOPIC_LISTS:
                 for item in value:
-                    if item.__class__ is str:  # some are indexes into another array
-                        found[item] = None
+                    if (text := _text(item)) is not None:  # some are indexes into another array
+                        found[text] = None
         elif kind is dict and name != "records":
             _find_topics(name, value, topic_name, found)
 
@@ -67,19 +68,24 @@ def _find_topics(parent: str, member: Body, topic_name: TopicNames | None, found
 def _topic_of(parent: str, member: Body, topic_name: TopicNames | None) -> str | None:
     """The topic that a structure in the array ``parent`` is about."""
     for field in _TOPIC_FIELDS:
-        if field in member:
-            name = member[field]
-            if name:
-                return str(name)
-    if "name" in member and member["name"] and holds_topics(parent):
-        return str(member["name"])
-    if "topic_id" in member and member["topic_id"] != _NO_ID:
-        topic_id: str = member["topic_id"]
-        return (topic_name(topic_id) if topic_name is not None else None) or topic_id
+        if field in member and (text := _text(member[field])):
+            return text
+    if "name" in member and holds_topics(parent) and (text := _text(member["name"])):
+        return text
+    if "topic_id" in member:
+        topic_id = member["topic_id"]
+        if topic_id.__class__ is str and topic_id != _NO_ID:
+            return (topic_name(topic_id) if topic_name is not None else None) or str(topic_id)
     if "resource_type" in member and member["resource_type"] == _TOPIC_RESOURCE:
-        resource_name: str | None = member.get("resource_name")
-        return resource_name
+        return _text(member.get("resource_name"))
     return None
+
+
+def _text(value: Any) -> str | None:
+    """A name as text; one that is no UTF-8 was kept as bytes and is shown escaped."""
+    if value.__class__ is str:
+        return str(value)
+    return value.decode("utf-8", "backslashreplace") if value.__class__ is bytes else None
 
 
 def groups_of(body: Body | None) -> list[str]:
@@ -135,18 +141,22 @@ def holds_topics(parent: str) -> bool:
 
 def _entities(parent: str, member: Body, fields: frozenset[str], lists: frozenset[str], key_type: int) -> Iterator[str]:
     for name, value in member.items():
-        if isinstance(value, str):
-            if name in fields and value:
-                yield value
-        elif isinstance(value, list) and name in lists:
-            yield from (item for item in value if isinstance(item, str))
+        if name in fields:
+            if text := _text(value):
+                yield text
+        elif name in lists and isinstance(value, list):
+            yield from _texts(value)
     # FindCoordinator asks for groups or transactions by key; before version 1 there are only groups. Quotas have
     # a field of that name too, but never at the root.
     if not parent and member.get("key_type", _GROUP_KEY) == key_type:
-        if isinstance(member.get("key"), str):
-            yield member["key"]
+        if (text := _text(member.get("key"))) is not None:
+            yield text
         if isinstance(member.get("coordinator_keys"), list):
-            yield from (item for item in member["coordinator_keys"] if isinstance(item, str))
+            yield from _texts(member["coordinator_keys"])
+
+
+def _texts(values: list[Any]) -> Iterator[str]:
+    return (text for text in map(_text, values) if text is not None)
 
 
 def _partitions(parent: str, member: Body) -> Iterator[int]:
@@ -169,4 +179,4 @@ def record_sets(body: Body | None, topic_name: TopicNames | None = None) -> Iter
             if name == "records":
                 yield topic, member, value
             elif isinstance(value, list) and value and isinstance(value[0], dict):
-                todo += [(name, item, topic) for item in value]
+                todo += [(name, item, topic) for item in value if isinstance(item, dict)]

@@ -54,6 +54,11 @@ def test_partitions_come_as_numbers_in_lists_and_in_structures() -> None:
     assert partitions_of({"topic_data": [{"partition_data": [{"index": 7}]}], "nodes": [{"index": 3}]}) == [7]
 
 
+def test_names_that_are_no_utf_8_are_escaped() -> None:
+    assert topics_of({"topics": [{"name": b"a\xff"}]}) == ["a\\xff"]
+    assert groups_of({"group_id": b"\xfe", "groups": [b"g\xfe", None]}) == ["\\xfe", "g\\xfe"]
+
+
 def test_nothing_is_found_where_nothing_is() -> None:
     assert topics_of(None) == groups_of(None) == partitions_of({}) == transactional_ids_of({}) == []
 
