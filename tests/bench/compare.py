@@ -8,7 +8,6 @@ memory is the kernel's own account of the child. Prints Markdown.
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import os
 import platform
 import statistics
@@ -18,6 +17,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import kwiresniff
 
 OURS = [sys.executable, "-m", "kwiresniff"]
 CAPTURES = ("batched", "batched-mtu", "single", "zstd", "zstd-mtu")
@@ -29,10 +30,9 @@ HELP_ROUNDS = 15  # start-up takes a tenth of a second, and is noisy
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One process: wall time in seconds, user and system time in seconds, peak resident memory in bytes."""
+    """One process: wall time in seconds, peak resident memory in bytes."""
 
     wall_s: float
-    cpu_s: float
     peak_bytes: int
 
 
@@ -70,14 +70,13 @@ def measure(command: Sequence[str]) -> Run:
     if process.returncode != 0:
         raise RuntimeError(f"exit code {process.returncode}: {' '.join(command)}")
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in KiB on Linux
-    return Run(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit)
+    return Run(wall_s, usage.ru_maxrss * unit)
 
 
 def median(runs: Sequence[Run]) -> Run:
     """The median of each figure by itself."""
     return Run(
         statistics.median(run.wall_s for run in runs),
-        statistics.median(run.cpu_s for run in runs),
         int(statistics.median(run.peak_bytes for run in runs)),
     )
 
@@ -109,7 +108,7 @@ def machine() -> str:
         if line.startswith("model name")
     ]
     return (
-        f"kwiresniff {importlib.metadata.version('kwiresniff')}, {shark.partition('(')[0].strip()}, "
+        f"kwiresniff {kwiresniff.__version__}, {shark.rpartition('(')[0].strip()}, "
         f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, "
         f"{os.cpu_count()} x {models[0] if models else platform.processor() or 'unknown processor'}, "
         f"load {os.getloadavg()[0]:.1f} at the start"
@@ -123,6 +122,7 @@ def contest_table(contest: Contest, folder: Path, names: Sequence[str], rounds: 
     print("|---|---:|---:|---:|---:|---:|---:|")
     for name in names:
         capture = folder / f"{name}.pcap"
+        print(f"{contest.title}: {name}", file=sys.stderr)
         ours, theirs = alternate([filled(contest.ours, capture), filled(contest.theirs, capture)], rounds)
         ratio = theirs.wall_s / ours.wall_s
         print(
