@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -110,7 +111,7 @@ def looks_like(head: bytes) -> str:
     if _TEXT_BYTES.issuperset(head):
         return "JSON" if head.lstrip()[:1] in (b"{", b"[") else "text"
     try:
-        head[:-4].decode()
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # which forgives a character cut at the end
     except UnicodeDecodeError:
         return "binary data of no known kind"
     return "binary data of no known kind" if b"\0" in head else "text"

@@ -23,7 +23,7 @@ _VARIANTS = {
     0xA1B2C3D4: (1000, 16, 0),
     0xA1B23C4D: (1, 16, 0),
     0xA1B2CD34: (1000, 24, 0),
-    0x1C0001AC: (1, 16, 4),
+    0x1C0001AC: (1000, 16, 4),
     0x1C0001AB: (1000, 16, 4),
 }
 MAGICS: dict[bytes, tuple[str, int, int, int]] = {

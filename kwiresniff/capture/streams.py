@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import BinaryIO
 
 from kwiresniff.capture.compression import LONGEST_MAGIC, DamagedStream, Source, compression_of, decompressed
@@ -85,6 +86,8 @@ class Stream:
         return self._front[:size]
 
     def close(self) -> None:
+        """Nothing more is read; who goes on reading finds the end."""
+        self._source = io.BytesIO()
         if self._owned:
             self._file.close()
 

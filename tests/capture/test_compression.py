@@ -1,0 +1,131 @@
+"""Compressed captures, recognised by content and undone in bounded memory."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import tracemalloc
+
+import lz4.frame
+import pytest
+import zstandard
+
+from kwiresniff.capture import open_captures
+from kwiresniff.capture.compression import LONGEST_MAGIC, DamagedStream, compression_of, decompressed
+from kwiresniff.errors import CaptureError
+from tests.capture import build
+from tests.capture.oracle import read, seen
+
+COMPRESS = {
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "lz4": lz4.frame.compress,
+    "zstd": zstandard.ZstdCompressor().compress,
+}
+PACKETS = [build.ethernet(build.ipv4(build.tcp(i.to_bytes(2) * 200, seq=i * 400))) for i in range(500)]
+PLAIN = build.pcap(PACKETS)
+EXPECTED = [i.to_bytes(2) * 200 for i in range(500)]
+
+every_compression = pytest.mark.parametrize("name", COMPRESS)
+
+
+def payloads(segments):
+    return [seen(segment).payload for segment in segments]
+
+
+@every_compression
+def test_content_tells_the_compression(name, tmp_path):
+    """Whatever the file is called, from a file and from a pipe."""
+    data = COMPRESS[name](PLAIN)
+    path = tmp_path / "capture.txt"
+    path.write_bytes(data)
+    captures = open_captures([str(path)])
+    assert payloads(captures) == EXPECTED
+    assert captures.position() == captures.total_bytes == len(data)
+    assert payloads(read(data)[0]) == EXPECTED
+
+
+@every_compression
+@pytest.mark.parametrize("split", [1, 24, 1000, len(PLAIN) - 1])
+def test_several_members_are_one_capture(name, split):
+    """As parallel compressors and cat make them, with an empty one between."""
+    compress = COMPRESS[name]
+    data = compress(PLAIN[:split]) + compress(b"") + compress(PLAIN[split:])
+    segments, captures = read(data)
+    assert payloads(segments) == EXPECTED
+    assert captures.problems == []
+
+
+@every_compression
+@pytest.mark.parametrize("junk", [b"junk", bytes(100), b"\0\0\0\0junk"])
+def test_what_follows_the_last_member_is_ignored(name, junk):
+    """As the command-line tools do."""
+    segments, captures = read(COMPRESS[name](PLAIN) + junk)
+    assert payloads(segments) == EXPECTED
+    assert captures.problems == []
+
+
+@every_compression
+def test_a_cut_anywhere_gives_all_that_can_be_had_and_one_problem(name):
+    """Also one that falls between two packets after decompression is told."""
+    data = COMPRESS[name](PLAIN)
+    for cut in [*range(LONGEST_MAGIC, len(data), max(1, len(data) // 60)), len(data) - 1]:
+        try:
+            segments, captures = read(data[:cut])
+        except CaptureError as error:  # not even the file header came out
+            assert "breaks off" in str(error)
+            continue
+        found = payloads(segments)
+        assert found == EXPECTED[: len(found)]
+        (problem,) = captures.problems
+        assert problem.code == "capture_cut" and f"the {name} data breaks off" in problem.message
+
+
+@every_compression
+def test_damage_is_told_after_what_came_before_it(name):
+    """A flipped byte in the middle: checksums find it, or the capture itself makes no more sense."""
+    data = bytearray(COMPRESS[name](PLAIN))
+    data[len(data) // 2] ^= 0xFF
+    try:
+        segments, captures = read(bytes(data))
+    except CaptureError as error:
+        assert name in str(error)
+    else:
+        assert len(segments) <= 500
+        assert captures.problems or payloads(segments) != EXPECTED
+
+
+def test_a_frame_that_zstd_skips_may_come_first():
+    """pzstd starts its files with one."""
+    data = b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd" + COMPRESS["zstd"](PLAIN)
+    assert payloads(read(data)[0]) == EXPECTED
+
+
+@every_compression
+def test_a_bomb_costs_no_memory(name):
+    """200 MB of zeros come out in pieces no larger than asked for."""
+    zeros = bytes(20_000_000)
+    bomb = COMPRESS[name](zeros) * 10
+    source = decompressed(compression_of(bomb), io.BytesIO(bomb))
+    total = 0
+    tracemalloc.start()
+    try:
+        while piece := source.read(65536):
+            assert len(piece) <= 65536
+            total += len(piece)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert total == 200_000_000
+    assert peak < 40_000_000
+
+
+def test_a_zstd_window_beyond_the_limit_is_refused():
+    """A frame header can ask for gigabytes of memory."""
+    # Magic, descriptor (no size, window byte follows), window 2^41, one empty last block.
+    data = b"\x28\xb5\x2f\xfd\x00" + bytes([31 << 3]) + b"\x01\x00\x00"
+    with pytest.raises(DamagedStream, match="zstd data is damaged"):
+        decompressed("zstd", io.BytesIO(data)).read(100)
