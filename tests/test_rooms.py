@@ -26,7 +26,9 @@ ALLOWED = {
     "render": BASE,
     "export": BASE,
     "plugins": BASE,
-    "cli": BASE | {"schema", "codec", "capture", "stream", "session", "analysis", "render", "export", "plugins"},
+    "pipeline": BASE | {"schema", "codec", "capture", "stream", "session", "analysis", "export", "plugins"},
+    "cli": BASE
+    | {"schema", "codec", "capture", "stream", "session", "analysis", "render", "export", "plugins", "pipeline"},
     "__main__": {"cli"},
     "__init__": set(),
 }

@@ -24,6 +24,7 @@ COMMANDS = {
     "stats": "Latency and traffic tables.",
     "export": "Decoded sessions to JSON Lines, JSON, CSV or Parquet.",
     "schema": "The protocol as data: browse it, extend it, verify it.",
+    "pipeline": "Many captures at once, on Spark: to Parquet, and SQL over it.",
     "plugins": "What is loaded, from where, and what it adds.",
 }
 

@@ -1,0 +1,28 @@
+"""The same path from captures to exchanges on Spark, for more captures than one process can read.
+
+Importing this package registers the data source with the Spark session that is there; ``session`` starts one. The
+functions that do the work know nothing of Spark: ``plan`` says what a task does, ``reading`` and ``rows`` do it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def register(spark: SparkSession | None = None) -> None:
+    """Makes ``spark.read.format("kwiresniff")`` known to a session, by default the active one."""
+    from kwiresniff.pipeline import source
+    from kwiresniff.pipeline.session import active_session
+
+    found = spark if spark is not None else active_session()
+    if found is not None:
+        source.register(found)
+
+
+# Whoever has no Spark session has no use for Spark being imported.
+if "pyspark.sql" in sys.modules:
+    register()

@@ -1,0 +1,192 @@
+"""The tables of the pipeline: which columns they have, of which types, and what they hold.
+
+One list serves Spark (as DDL), Parquet (as an Arrow schema) and the documentation. ``date`` and ``api`` of
+``exchanges`` and ``records`` are folders in Parquet. Names are those of the exported JSON where it has them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+
+class Column(NamedTuple):
+    """``type`` is a Spark SQL type as DDL."""
+
+    name: str
+    type: str
+    meaning: str
+
+
+#: A latency histogram that merges by adding: see ``kwiresniff.analysis.latency``.
+SKETCH = (
+    "STRUCT<count: BIGINT, zeros: BIGINT, sum_ns: BIGINT, min_ns: BIGINT, max_ns: BIGINT, "
+    "buckets: ARRAY<STRUCT<bucket: BIGINT, count: BIGINT>>>"
+)
+ERRORS = "ARRAY<STRUCT<path: STRING, code: INT, name: STRING, retriable: BOOLEAN>>"
+
+_PLACE = (
+    Column("source", "STRING", "the series of files, or the file"),
+    Column("connection", "BIGINT", "number of the connection, unique within its source"),
+    Column("client", "STRING", "ip:port, IPv6 in brackets"),
+    Column("broker", "STRING", "ip:port, IPv6 in brackets"),
+)
+
+
+def _message(direction: str) -> tuple[Column, ...]:
+    return (
+        Column(f"{direction}_timestamp_ns", "BIGINT", "first byte of the frame, nanoseconds since the epoch"),
+        Column(f"{direction}_file", "STRING", "the file with the first packet"),
+        Column(f"{direction}_first_packet", "BIGINT", "1-based, counted in that file"),
+        Column(f"{direction}_last_packet", "BIGINT", "1-based, counted in the file it is in"),
+        Column(f"{direction}_size_bytes", "BIGINT", "without the 4-byte length"),
+        Column(f"{direction}_header_version", "SMALLINT", "version of the header"),
+        Column(f"{direction}_body", "STRING", "the decoded body as JSON"),
+    )
+
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "exchanges": (
+        Column("date", "DATE", "UTC day of the request, of the response when the request is missing"),
+        Column("api", "STRING", "official name; null when the request is missing"),
+        Column("time", "TIMESTAMP", "the same moment in microseconds"),
+        *_PLACE,
+        Column("api_key", "SMALLINT", "-1 when the request is missing"),
+        Column("api_version", "SMALLINT", "-1 when the request is missing"),
+        Column("correlation_id", "INT", "ties response to request"),
+        Column("client_id", "STRING", "as the client calls itself"),
+        Column("outcome", "STRING", "ok, error, no_response_expected, unanswered, request_missing, undecoded"),
+        Column("waiting", "STRING", "why the broker held the answer back on purpose, or null"),
+        Column("latency_ns", "BIGINT", "last byte of the request to first byte of the response"),
+        Column("request_ns", "BIGINT", "first to last byte of the request"),
+        Column("response_ns", "BIGINT", "first to last byte of the response"),
+        Column("topics", "ARRAY<STRING>", "topics named in either body"),
+        Column("partitions", "ARRAY<INT>", "partitions named in either body"),
+        Column("groups", "ARRAY<STRING>", "groups named in either body"),
+        Column("error_names", "ARRAY<STRING>", "each error of the response once"),
+        Column("errors", ERRORS, "every non-zero error code of the response"),
+        Column("problem_codes", "ARRAY<STRING>", "each problem of the two frames once"),
+        Column("problems", "STRING", "the problems as a JSON array, null when there are none"),
+        *_message("request"),
+        *_message("response"),
+    ),
+    "connections": (
+        *_PLACE,
+        Column("protocol", "STRING", "kafka or tls"),
+        Column("first_time", "TIMESTAMP", "first packet"),
+        Column("last_time", "TIMESTAMP", "last packet"),
+        Column("first_timestamp_ns", "BIGINT", "nanoseconds since the epoch"),
+        Column("last_timestamp_ns", "BIGINT", "nanoseconds since the epoch"),
+        Column("to_broker_bytes", "BIGINT", "TCP payload"),
+        Column("to_client_bytes", "BIGINT", "TCP payload"),
+        Column("exchanges", "BIGINT", "exchanges of all outcomes"),
+        Column("details", "STRING", "the whole connection as the exported JSON has it"),
+    ),
+    "problems": (
+        Column("source", "STRING", "the series of files, or the file"),
+        Column("file", "STRING", "the file, when one is to blame"),
+        Column("packet", "BIGINT", "1-based, counted in that file"),
+        Column("time", "TIMESTAMP", "when it was seen"),
+        Column("code", "STRING", "what kind of problem"),
+        Column("message", "STRING", "what a person should read"),
+        Column("connection", "BIGINT", "the connection it belongs to, when it belongs to no exchange"),
+        Column("details", "STRING", "the whole problem as the exported JSON has it"),
+    ),
+    "records": (
+        Column("date", "DATE", "UTC day of the message that carried the record"),
+        Column("api", "STRING", "Produce, Fetch, ..."),
+        Column("time", "TIMESTAMP", "when that message was seen"),
+        *_PLACE,
+        Column("client_id", "STRING", "as the client calls itself"),
+        Column("correlation_id", "INT", "of the exchange"),
+        Column("topic", "STRING", "name; the id when the capture does not tell the name"),
+        Column("partition", "INT", "partition index"),
+        Column("offset", "BIGINT", "as on the wire: a producer counts from 0 in each batch"),
+        Column("timestamp", "BIGINT", "milliseconds since the epoch"),
+        Column("key", "BINARY", "as on the wire"),
+        Column("value", "BINARY", "as on the wire"),
+        Column("headers", "STRING", "as JSON"),
+        Column("compression", "STRING", "of the batch"),
+        Column("producer_id", "BIGINT", "of the batch, -1 without one"),
+        Column("is_transactional", "BOOLEAN", "of the batch"),
+        Column("is_control", "BOOLEAN", "of the batch"),
+    ),
+    "segments": (
+        Column("source", "STRING", "the series of files, or the file"),
+        Column("file", "STRING", "the file"),
+        Column("packet", "BIGINT", "1-based, counted in that file"),
+        Column("time", "TIMESTAMP", "capture time"),
+        Column("timestamp_ns", "BIGINT", "nanoseconds since the epoch"),
+        Column("sender", "STRING", "ip:port, IPv6 in brackets"),
+        Column("receiver", "STRING", "ip:port, IPv6 in brackets"),
+        Column("seq", "BIGINT", "TCP sequence number"),
+        Column("ack", "BIGINT", "TCP acknowledgement number"),
+        Column("flags", "SMALLINT", "FIN 1, SYN 2, RST 4, PSH 8, ACK 16"),
+        Column("size_bytes", "BIGINT", "payload in the capture"),
+        Column("missing_bytes", "BIGINT", "payload that was on the wire and is not in the capture"),
+    ),
+    "latency": (
+        Column("minute", "TIMESTAMP", "start of the UTC minute of the request"),
+        Column("api", "STRING", "official name; null when the request is missing"),
+        Column("client_id", "STRING", "as the client calls itself"),
+        Column("client_host", "STRING", "the client's address without the port"),
+        Column("broker", "STRING", "ip:port, IPv6 in brackets"),
+        Column("waiting", "STRING", "why the broker held the answer back on purpose, or null"),
+        Column("exchanges", "BIGINT", "how many"),
+        Column("error_exchanges", "BIGINT", "those with an error code"),
+        Column("unanswered", "BIGINT", "those without the answer they should have had"),
+        Column("request_bytes", "BIGINT", "frames without their 4-byte length"),
+        Column("response_bytes", "BIGINT", "frames without their 4-byte length"),
+        Column("latency", SKETCH, "of those that were answered"),
+    ),
+    "topic_latency": (
+        Column("minute", "TIMESTAMP", "start of the UTC minute of the request"),
+        Column("topic", "STRING", "an exchange with several topics counts for each of them"),
+        Column("api", "STRING", "official name"),
+        Column("broker", "STRING", "ip:port, IPv6 in brackets"),
+        Column("waiting", "STRING", "why the broker held the answer back on purpose, or null"),
+        Column("exchanges", "BIGINT", "how many"),
+        Column("error_exchanges", "BIGINT", "those with an error code"),
+        Column("unanswered", "BIGINT", "those without the answer they should have had"),
+        Column("request_bytes", "BIGINT", "frames without their 4-byte length"),
+        Column("response_bytes", "BIGINT", "frames without their 4-byte length"),
+        Column("latency", SKETCH, "of those that were answered"),
+    ),
+}
+
+#: What the data source offers; the others are aggregates that only ``pipeline run`` writes.
+READABLE = ("exchanges", "connections", "problems", "records", "segments")
+#: What is a folder in Parquet.
+PARTITIONED_BY: dict[str, tuple[str, ...]] = {"exchanges": ("date", "api"), "records": ("date", "api")}
+
+
+def ddl(table: str) -> str:
+    """The schema of a table as Spark reads it."""
+    return ", ".join(f"`{name}` {type}" for name, type, _ in TABLES[table])
+
+
+def arrow_schema(table: str, *, without: tuple[str, ...] = ()) -> Any:
+    """The schema of a table for pyarrow, leaving out the columns ``without``."""
+    types = _arrow_types(import_module("pyarrow"))
+    return types["schema"]([(name, types[type]) for name, type, _ in TABLES[table] if name not in without])
+
+
+def _arrow_types(arrow: Any) -> dict[str, Any]:
+    bucket = arrow.struct([("bucket", arrow.int64()), ("count", arrow.int64())])
+    numbers = [(name, arrow.int64()) for name in ("count", "zeros", "sum_ns", "min_ns", "max_ns")]
+    error = [("path", arrow.string()), ("code", arrow.int32()), ("name", arrow.string()), ("retriable", arrow.bool_())]
+    return {
+        "schema": arrow.schema,
+        "STRING": arrow.string(),
+        "BINARY": arrow.binary(),
+        "SMALLINT": arrow.int16(),
+        "INT": arrow.int32(),
+        "BIGINT": arrow.int64(),
+        "BOOLEAN": arrow.bool_(),
+        "DATE": arrow.date32(),
+        "TIMESTAMP": arrow.timestamp("us", tz="UTC"),
+        "ARRAY<STRING>": arrow.list_(arrow.string()),
+        "ARRAY<INT>": arrow.list_(arrow.int32()),
+        ERRORS: arrow.list_(arrow.struct(error)),
+        SKETCH: arrow.struct([*numbers, ("buckets", arrow.list_(bucket))]),
+    }

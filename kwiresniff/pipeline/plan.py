@@ -1,0 +1,186 @@
+"""From what the user named to units of work: which files belong together, and how a big source is shared out.
+
+A *source* is a series of files in which connections go on from file to file: what ``tcpdump -C``, ``tcpdump -G`` or
+``dumpcap -b`` wrote under one name on one host, or a single file. Connections never cross sources, so the same
+addresses and ports in the captures of two hosts stay two connections. A *unit* is what one task does: a source, or
+one shard of a source that is too big for one task. Every shard reads the packets of all files and follows only the
+connections whose addresses hash to it; reading packets costs a tenth of decoding them, and nothing has to be
+shuffled, so one connection may be most of the data and still streams through in bounded memory.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from typing import Any
+from zlib import crc32
+
+from kwiresniff.capture.paths import STANDARD_INPUT, expand
+from kwiresniff.errors import CaptureError
+from kwiresniff.model import Segment
+
+#: A source is not split below this share: starting a task and reading the packets once more would cost what it gains.
+MIN_SHARD_BYTES = 128 << 20
+#: Every shard reads all packets; beyond this many that reading is more work than the decoding it shares out.
+MAX_SHARDS = 16
+#: Directions remembered with their shard; at 100 bytes each it stays below 10 MB.
+MAX_FLOWS = 65_536
+
+_COMPRESSED = re.compile(r"\.(gz|zst|xz|bz2|lz4)$", re.IGNORECASE)
+_DATE = r"(?<!\d)(?:19|20)\d{2}-?(?:0[1-9]|1[0-2])-?(?:[0-2]\d|3[01])"
+_TIME = r"\d{2}[:._-]?\d{2}(?:[:._-]?\d{2})?"
+#: The marks that rotating programs leave in a name: ``x.pcap3`` (tcpdump -C), ``x_00003_20260102030405.pcap``
+#: (dumpcap -b), ``x-2026-01-02T03:04:05.pcap`` or seconds since the epoch (tcpdump -G). A short number before the
+#: ending is no such mark: ``broker-1.pcap`` and ``broker-2.pcap`` are two hosts.
+_ROTATED = (
+    re.compile(r"^(?P<before>.+\.(?:pcapng|pcap|cap|dmp))\d+(?P<after>)$", re.IGNORECASE),
+    re.compile(r"^(?P<before>.*)_\d{5}_\d{14}(?P<after>\.\w+)$"),
+    re.compile(rf"^(?P<before>.*?){_DATE}(?:[T _.-]?{_TIME})?Z?(?P<after>(?:\.\w+)?)$"),
+    re.compile(r"^(?P<before>.*?)(?<!\d)\d{10}(?P<after>(?:\.\w+)?)$"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A capture file as it was when the plan was made. ``named`` tells that the user named it and not its folder."""
+
+    path: str
+    size_bytes: int
+    modified_ns: int
+    named: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files whose connections go on from one to the next; ``name`` is the file's path, ``*`` where names differ."""
+
+    name: str
+    files: tuple[File, ...]
+
+    @property
+    def id(self) -> str:
+        """The same for the same name in every run, fit for a file name."""
+        return blake2b(self.name.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+
+    @property
+    def size_bytes(self) -> int:
+        """What lies on disk."""
+        return sum(file.size_bytes for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What one task does: shard ``shard`` of ``shards`` of a source."""
+
+    source: Source
+    shard: int = 0
+    shards: int = 1
+
+    @property
+    def id(self) -> str:
+        """The same for the same work in every run, fit for a file name."""
+        return f"{self.source.id}-{self.shard}of{self.shards}"
+
+    def fingerprint(self, settings: str) -> str:
+        """Differs as soon as a file has grown or changed, or something else is wanted of it."""
+        return blake2b(f"{asdict(self)!r} {settings}".encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, for the way to an executor."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Unit:
+        """What ``as_json`` gave."""
+        source = value["source"]
+        files = tuple(File(**file) for file in source["files"])
+        return Unit(Source(source["name"], files), value["shard"], value["shards"])
+
+
+def find_sources(paths: Sequence[str], grouping: str = "series") -> list[Source]:
+    """The sources that files, folders and patterns hold, by name.
+
+    ``grouping``: ``series`` puts the files of one rotation together, ``file`` makes each file a source of its own,
+    ``one`` takes all of them for one series. Raises CaptureError for what is not there and for standard input.
+    """
+    files = []
+    for one in expand(paths):
+        if one.path == STANDARD_INPUT or one.size_bytes is None:
+            raise CaptureError(f"{one.path}: a cluster cannot read a stream; write it to a file first")
+        path = os.path.abspath(one.path)
+        files.append(File(path, one.size_bytes, os.stat(path).st_mtime_ns, not one.folder))
+    if not files:
+        raise CaptureError("no capture named: give one or more files or folders")
+    files.sort(key=lambda file: file.path)
+    if grouping == "one":
+        return [
+            Source(os.path.join(os.path.commonpath([os.path.dirname(file.path) for file in files]), "*"), tuple(files))
+        ]
+    if grouping == "file":
+        return [Source(file.path, (file,)) for file in files]
+    return sorted(_series(files), key=lambda source: source.name)
+
+
+def _series(files: Iterable[File]) -> Iterator[Source]:
+    groups: dict[str, list[tuple[File, bool]]] = {}
+    for file in files:
+        folder, name = os.path.split(file.path)
+        series, rotated = series_name(name)
+        groups.setdefault(os.path.join(folder, series), []).append((file, rotated))
+    for name, members in groups.items():
+        if any(rotated for _, rotated in members):
+            yield Source(name, tuple(file for file, _ in members))
+        else:  # x.pcap and x.pcap.gz side by side are two captures
+            yield from (Source(file.path, (file,)) for file, _ in members)
+
+
+def series_name(name: str) -> tuple[str, bool]:
+    """The name of the series a file's name belongs to, and whether the name itself shows that it was rotated."""
+    plain = _COMPRESSED.sub("", name)
+    for pattern in _ROTATED:
+        match = pattern.match(plain)
+        if match:
+            mark = "" if pattern is _ROTATED[0] else "*"  # tcpdump -C leaves the first name without a number
+            return f"{match['before']}{mark}{match['after']}", True
+    return plain, False
+
+
+def plan(sources: Sequence[Source], parallelism: int, *, min_shard_bytes: int = MIN_SHARD_BYTES) -> list[Unit]:
+    """Units of all sources, the longest work first; a source bigger than a task's fair share is split."""
+    share = max(sum(source.size_bytes for source in sources) // max(parallelism, 1), min_shard_bytes, 1)
+    units = []
+    for source in sources:
+        shards = min(max(round(source.size_bytes / share), 1), MAX_SHARDS, max(parallelism, 1))
+        units += [Unit(source, shard, shards) for shard in range(shards)]
+    return sorted(units, key=lambda unit: (-unit.source.size_bytes // unit.shards, unit.id))
+
+
+def shard_of(flow: bytes, shards: int) -> int:
+    """The shard that follows a connection: the same for both directions, on every machine."""
+    half = (len(flow) - 4) // 2
+    one = flow[:half] + flow[2 * half : 2 * half + 2]
+    other = flow[half : 2 * half] + flow[2 * half + 2 :]
+    return crc32(min(one, other) + max(one, other)) % shards
+
+
+def only_shard(segments: Iterable[Segment], shard: int, shards: int) -> Iterable[Segment]:
+    """The segments of the connections that belong to one shard."""
+    return segments if shards == 1 else filter(_belongs(shard, shards), segments)
+
+
+def _belongs(shard: int, shards: int) -> Callable[[Segment], bool]:
+    known: dict[bytes, bool] = {}
+
+    def belongs(segment: Segment) -> bool:
+        flow = segment[2]
+        found = known.get(flow)
+        if found is None:
+            if len(known) >= MAX_FLOWS:
+                known.clear()
+            found = known[flow] = shard_of(flow, shards) == shard
+        return found
+
+    return belongs

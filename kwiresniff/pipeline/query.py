@@ -1,0 +1,63 @@
+"""SQL over what ``pipeline run`` wrote: its tables as views, and functions for its histograms."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from kwiresniff.errors import KwiresniffError
+from kwiresniff.pipeline.aggregate import merged
+from kwiresniff.pipeline.columns import TABLES, ddl
+from kwiresniff.pipeline.store import Store
+from kwiresniff.pipeline.work import WRITABLE
+
+#: A message of Spark may list every column there is.
+MAX_MESSAGE_CHARS = 300
+
+
+def percentile_ns(sketches: list[Any] | None, fraction: float) -> int | None:
+    """The latency at or below which ``fraction`` of all values of several histograms lie, within 1 %."""
+    total = merged(sketches or ())
+    return total.percentiles([float(fraction)])[0] if total.count else None
+
+
+def open_views(spark: Any, out: str) -> None:
+    """Makes every table of an output folder a view, and ``percentile_ns(collect_list(latency), 0.99)`` a function."""
+    store = Store(out)
+    store.check()
+    for table in WRITABLE:
+        files = store.files(table)
+        reader = spark.read.schema(ddl(table))
+        # Complete files alone, one by one: a run may be writing others beside them.
+        frame = reader.option("basePath", f"{store.out}/{table}").parquet(*files) if files else _empty(spark, table)
+        frame.select(*(column.name for column in TABLES[table])).createOrReplaceTempView(table)
+    spark.udf.register("percentile_ns", percentile_ns, "BIGINT")
+
+
+def query(spark: Any, out: str, sql: str) -> tuple[list[str], Iterator[list[Any]]]:
+    """Column names and rows of a question; raises KwiresniffError for one that Spark does not understand."""
+    from pyspark.errors import PySparkException
+
+    open_views(spark, out)
+    # Besides raising them, Spark writes errors to stderr as JSON.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+    try:
+        frame = spark.sql(sql)
+        rows = frame.toLocalIterator()
+    except PySparkException as error:
+        raise KwiresniffError(f"query: {str(error).splitlines()[0][:MAX_MESSAGE_CHARS]}") from None
+    return frame.columns, ([_plain(value) for value in row] for row in rows)
+
+
+def _empty(spark: Any, table: str) -> Any:
+    return spark.createDataFrame([], ddl(table))
+
+
+def _plain(value: Any) -> Any:
+    """Rows inside rows as mappings; everything else as it is."""
+    if hasattr(value, "asDict"):
+        return {name: _plain(inner) for name, inner in value.asDict().items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return bytes(value) if isinstance(value, bytearray) else value

@@ -1,0 +1,134 @@
+"""A unit of work to events: the path every command takes, over the files of one source.
+
+What is wrong with a file never stops the others: it becomes a Problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kwiresniff.analysis.redact import Redactor
+from kwiresniff.capture import Captures, open_captures
+from kwiresniff.capture.formats import NotACapture
+from kwiresniff.errors import CaptureError
+from kwiresniff.model import Event, Exchange, Problem, Segment
+from kwiresniff.pipeline.plan import Unit, only_shard
+from kwiresniff.pipeline.rows import Row, Rows
+from kwiresniff.session import Analyzer, Depth
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is wanted of the captures, the same for all units of a run.
+
+    Everything is redacted with one key or nothing is: equal values in captures of different hosts stay equal.
+    """
+
+    depth: Depth = "records"
+    ports: tuple[int, ...] = ()
+    redact_key: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, for the way to an executor."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Settings:
+        """What ``as_json`` gave."""
+        return Settings(value["depth"], tuple(value["ports"]), value["redact_key"])
+
+
+class UnitReading:
+    """One pass over a unit. Iterate ``events`` or ``segments`` once; the counts are final when that ends.
+
+    Packets, bytes and what is wrong with the files themselves are reported by the first shard of a source alone.
+    """
+
+    def __init__(self, unit: Unit, settings: Settings) -> None:
+        self._unit = unit
+        self._first = unit.shard == 0
+        self._problems: list[Problem] = []
+        self.skipped: list[str] = []
+        self._captures = self._open()
+        self.files = self._captures.files if self._captures is not None else []
+        self._analyzer = Analyzer(settings.depth, topics=settings.depth == "errors", ports=settings.ports)
+        self._redactor = None if settings.redact_key is None else Redactor(settings.redact_key)
+        self.rows = Rows(unit.source.name, self.files, self._analyzer.topics.name, unit.shard, unit.shards)
+
+    @property
+    def packets(self) -> int:
+        """Packets read, for the whole source."""
+        return self._captures.packets if self._captures is not None and self._first else 0
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the files consumed, for the whole source."""
+        return self._captures.position() if self._captures is not None and self._first else 0
+
+    @property
+    def other_packets(self) -> dict[str, int]:
+        """Packets without TCP, by what they are."""
+        return self._captures.other_packets if self._captures is not None and self._first else {}
+
+    def segments(self) -> Iterator[Segment]:
+        """The TCP segments of the connections of this unit."""
+        unit = self._unit
+        return iter(only_shard(self._captures or (), unit.shard, unit.shards))
+
+    def events(self) -> Iterator[Event]:
+        """Exchanges, ended connections and problems."""
+        for event in self._analyzer.analyze(self.segments()):
+            if self._redactor is not None and isinstance(event, Exchange):
+                for message in (event.request, event.response):
+                    if message is not None:
+                        self._redactor.body(message.body)
+            yield event
+        if self._first:
+            yield from self._problems
+            yield from self._captures.problems if self._captures is not None else ()
+
+    def _open(self) -> Captures | None:
+        """All files that are captures. One that is none is a problem when the user named it, else passed over."""
+        good = []
+        for file in self._unit.source.files:
+            try:
+                open_captures([file.path]).close()
+            except NotACapture as error:
+                if file.named:
+                    self._problems.append(_unreadable(file.path, error))
+                elif self._first:
+                    self.skipped.append(file.path)
+            except CaptureError as error:
+                self._problems.append(_unreadable(file.path, error))
+            else:
+                good.append(file.path)
+        try:
+            return open_captures(good) if good else None
+        except CaptureError as error:  # it was there a moment ago
+            self._problems.append(_unreadable(good[0], error))
+            return None
+
+
+def table_rows(table: str, unit: Unit, settings: Settings) -> Iterator[Row]:
+    """The rows of one table that a unit gives."""
+    reading = UnitReading(unit, settings)
+    if table == "segments":
+        return map(reading.rows.segment, reading.segments())
+    return (row for event in reading.events() for row in rows_of(table, event, reading.rows))
+
+
+def rows_of(table: str, event: Event, rows: Rows) -> Iterable[Row]:
+    """The rows of one table that an event gives."""
+    if isinstance(event, Exchange):
+        if table == "exchanges":
+            return (rows.exchange(event),)
+        return rows.records(event) if table == "records" else ()
+    if isinstance(event, Problem):
+        return (rows.problem(event),) if table == "problems" else ()
+    return (rows.connection(event),) if table == "connections" else ()
+
+
+def _unreadable(path: str, error: CaptureError) -> Problem:
+    return Problem("capture_unreadable", str(error), details={"file": path})

@@ -1,0 +1,147 @@
+"""The driver of ``pipeline run``: what is there, what is done already, what is left to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+from kwiresniff import __version__
+from kwiresniff.pipeline.plan import Source, Unit, find_sources, plan
+from kwiresniff.pipeline.reading import Settings
+from kwiresniff.pipeline.store import Commit, Store
+from kwiresniff.pipeline.work import WRITTEN, settings_text, totals
+
+#: Seconds between two looks at what is done.
+_POLL_SECONDS = 0.5
+#: A task costs some 10 ms to start; with this many for each slot the last ones still even out what is uneven.
+MAX_TASKS_PER_SLOT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a run has to do: ``units`` are left, ``stale`` are commits that do not hold any more."""
+
+    sources: tuple[Source, ...]
+    units: tuple[Unit, ...]
+    stale: tuple[str, ...]
+
+    @property
+    def bytes_to_do(self) -> int:
+        """On disk, of all sources that have a unit left."""
+        return sum(unit.source.size_bytes for unit in self.units if unit.shard == 0)
+
+
+def make_job(sources: Sequence[Source], parallelism: int, commits: dict[str, Commit], settings: str) -> Job:
+    """Compares what is wanted with what is committed.
+
+    A source counts as done when all shards of it are committed for exactly these files and settings, into however
+    many shards it was split; a unit of it that is done is kept. ``stale`` are commits of these sources that do not
+    fit any more.
+    """
+    units: list[Unit] = []
+    stale: list[str] = []
+    planned = plan(sources, parallelism)
+    for unit_list in _by_source(planned):
+        source = unit_list[0].source
+        mine = {name: commit for name, commit in commits.items() if name.startswith(f"{source.id}-")}
+        good = {
+            name
+            for name, commit in mine.items()
+            if commit["failed"] is None
+            and commit["fingerprint"]
+            == Unit(source, commit["unit"]["shard"], commit["unit"]["shards"]).fingerprint(settings)
+        }
+        whole = {mine[name]["unit"]["shards"] for name in good}
+        kept = next((set(_names(source, n)) for n in whole if good.issuperset(_names(source, n))), None)
+        if kept is None:
+            kept = good & {unit.id for unit in unit_list}
+            units += [unit for unit in unit_list if unit.id not in kept]
+        stale += [name for name in mine if name not in kept]
+    left = set(units)
+    return Job(tuple(sources), tuple(unit for unit in planned if unit in left), tuple(stale))
+
+
+def _by_source(units: Sequence[Unit]) -> list[list[Unit]]:
+    found: dict[str, list[Unit]] = {}
+    for unit in units:
+        found.setdefault(unit.source.id, []).append(unit)
+    return list(found.values())
+
+
+def _names(source: Source, shards: int) -> list[str]:
+    return [Unit(source, shard, shards).id for shard in range(shards)]
+
+
+class Run:
+    """One run into an output folder, prepared: ``job`` is what it is going to do."""
+
+    def __init__(
+        self,
+        inputs: Sequence[str],
+        out: str,
+        *,
+        settings: Settings,
+        parallelism: int,
+        tables: Sequence[str] = WRITTEN,
+        grouping: str = "series",
+        resume: bool = True,
+    ) -> None:
+        self.store = Store(out)
+        self._settings = settings
+        self._tables = tuple(tables)
+        self._parallelism = parallelism
+        self._sources = find_sources(inputs, grouping)
+        self.store.create()
+        commits = self.store.commits() if resume else {}
+        self.job = make_job(self._sources, parallelism, commits, settings_text(settings, tables))
+        self._fresh = not resume
+
+    def execute(self, start_session: Callable[[], Any], progress: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        """Does what is left and returns the manifest. ``progress`` gets the totals of this run from time to time."""
+        with self.store.locked():
+            self.store.forget(self.store.commits() if self._fresh else self.job.stale)
+            self.store.clean()
+            if self.job.units:
+                self._submit(start_session(), progress)
+            manifest = self._manifest()
+            self.store.write_manifest(manifest)
+            return manifest
+
+    def _submit(self, spark: Any, progress: Callable[[dict[str, Any]], None]) -> None:
+        job = {
+            "tasks": [[unit.as_json() for unit in task] for task in self._tasks()],
+            "settings": self._settings.as_json(),
+            "tables": self._tables,
+            "out": self.store.out,
+        }
+        frame = spark.read.format("kwiresniff-run").option("job", json.dumps(job)).load()
+        with ThreadPoolExecutor(1) as pool:
+            result = pool.submit(frame.collect)
+            while not wait([result], _POLL_SECONDS).done:
+                progress(self._this_run())
+            result.result()
+            progress(self._this_run())
+
+    def _tasks(self) -> list[list[Unit]]:
+        """A task a unit, unless there are so many that starting them would be felt."""
+        most = max(self._parallelism * MAX_TASKS_PER_SLOT, 1)
+        return [list(self.job.units[at::most]) for at in range(min(most, len(self.job.units)))]
+
+    def _this_run(self) -> dict[str, Any]:
+        mine = {unit.id for unit in self.job.units}
+        return totals([commit for name, commit in self.store.commits().items() if name in mine])
+
+    def _manifest(self) -> dict[str, Any]:
+        commits = self.store.commits()
+        return {
+            "kwiresniff": __version__,
+            "sources": len({commit["unit"]["source"]["name"] for commit in commits.values()}),
+            "this_run": {"sources": len(self._sources), "units": len(self.job.units), **self._this_run()},
+            "total": totals(list(commits.values())),
+            "failed": {
+                commit["unit"]["source"]["name"]: commit["failed"] for commit in commits.values() if commit["failed"]
+            },
+        }

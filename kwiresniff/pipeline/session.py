@@ -1,0 +1,78 @@
+"""A Spark session for this work: small, quiet, with a Java that it can run on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from kwiresniff.errors import KwiresniffError
+from kwiresniff.pipeline.java import cached, find_java_home
+
+#: In local mode the driver is the executor. Decoding happens in Python beside it, so the JVM only moves rows.
+DRIVER_MEMORY = "1g"
+#: C1 alone and the serial collector halve the start: no job here runs JVM code long enough to repay more.
+_JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.net.preferIPv4Stack=true"
+#: Spark warns of a dozen things that nobody has to do anything about.
+_LOGGING = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = Spark: %p %c{1}: %m%n
+# What its interactive shells print when they change the level themselves.
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+"""
+
+
+def session(master: str = "local[*]", *, remote: str | None = None, ui: bool = False, **settings: str) -> Any:
+    """A session on ``master``, or on a Spark Connect server, with the data source registered.
+
+    ``settings`` are Spark's own, with ``__`` for the dots. Raises KwiresniffError when Spark is not installed, when
+    there is no Java, and when the cluster does not answer.
+    """
+    try:
+        from pyspark.sql import SparkSession
+
+        from kwiresniff.pipeline.source import register
+    except ImportError as error:
+        raise KwiresniffError(f'the pipeline needs Spark ({error}); pip install "kwiresniff[spark]"') from error
+    builder: Any = SparkSession.builder.appName("kwiresniff")
+    for name, value in settings.items():
+        builder = builder.config(name.replace("__", "."), value)
+    if remote is not None:
+        spark = builder.remote(remote).getOrCreate()
+    else:
+        spark = _classic(builder, master, ui)
+    register(spark)
+    return spark
+
+
+def _classic(builder: Any, master: str, ui: bool) -> Any:
+    os.environ["JAVA_HOME"] = find_java_home()
+    # Workers run what this process runs, not whatever python3 is on the path.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    logging = cached("log4j2.properties", _LOGGING)
+    return (
+        builder.master(master)
+        .config("spark.ui.enabled", str(ui).lower())
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", DRIVER_MEMORY)
+        .config("spark.driver.extraJavaOptions", f"{_JVM_OPTIONS} -Dlog4j2.configurationFile={logging}")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2" if master.startswith("local") else "200")
+        .getOrCreate()
+    )
+
+
+def active_session() -> Any:
+    """The session that is running in this process, or None."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()

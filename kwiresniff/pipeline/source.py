@@ -1,0 +1,122 @@
+"""The Spark data source ``kwiresniff``: captures as tables.
+
+    spark.read.format("kwiresniff").load("captures/")                              # exchanges
+    spark.read.format("kwiresniff").option("table", "problems").load("a.pcap")
+
+Options: ``table`` (exchanges, connections, problems, records, segments), ``grouping`` (series, file, one),
+``depth`` (headers, errors, bodies, records), ``redactKey``, ``ports`` (separated by commas), ``parallelism``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, MutableMapping, Sequence
+from typing import Any, cast
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from kwiresniff.errors import CaptureError
+from kwiresniff.pipeline.batches import arrow_batches
+from kwiresniff.pipeline.columns import READABLE, ddl
+from kwiresniff.pipeline.plan import Unit, find_sources, plan
+from kwiresniff.pipeline.reading import Settings, table_rows
+from kwiresniff.pipeline.work import run_unit
+from kwiresniff.session import Depth
+
+#: Tasks to aim at when nobody says how many there may be.
+PARALLELISM = 8
+_DEPTHS = ("headers", "errors", "bodies", "records")
+
+
+class UnitPartition(InputPartition):
+    """One unit, in the form in which it travels."""
+
+    def __init__(self, unit: dict[str, Any]) -> None:
+        super().__init__(unit)
+
+
+class CaptureSource(DataSource):
+    """Captures as a table of Spark."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "kwiresniff"
+
+    def schema(self) -> str:
+        return ddl(self._choice("table", READABLE))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        paths = self.options.get("paths")
+        found = json.loads(paths) if paths else [self.options["path"]] if "path" in self.options else []
+        depth = cast(Depth, self._choice("depth", _DEPTHS, "records"))
+        ports = tuple(int(port) for port in self.options.get("ports", "").split(",") if port)
+        return _TableReader(
+            self._choice("table", READABLE),
+            found,
+            self._choice("grouping", ("series", "file", "one")),
+            Settings(depth, ports, self.options.get("redactKey")),
+            int(self.options.get("parallelism", PARALLELISM)),
+        )
+
+    def _choice(self, option: str, choices: Sequence[str], default: str = "") -> str:
+        value = str(self.options.get(option, default or choices[0]))
+        if value not in choices:
+            raise CaptureError(f"option {option}: {value!r} is not one of {', '.join(choices)}")
+        return value
+
+
+class _TableReader(DataSourceReader):
+    def __init__(self, table: str, paths: list[str], grouping: str, settings: Settings, parallelism: int) -> None:
+        self._table = table
+        self._paths = paths
+        self._grouping = grouping
+        self._settings = settings
+        self._parallelism = parallelism
+
+    def partitions(self) -> Sequence[InputPartition]:
+        units = plan(find_sources(self._paths, self._grouping), self._parallelism)
+        return [UnitPartition(unit.as_json()) for unit in units]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        unit = Unit.from_json(partition.value)
+        return arrow_batches(self._table, table_rows(self._table, unit, self._settings))
+
+
+class RunSource(DataSource):
+    """What ``pipeline run`` gives to Spark: reading a partition runs its units and tells their commits.
+
+    A data source, because it is the one interface that places each unit in a task of its own on every kind of
+    cluster, Spark Connect included.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return "kwiresniff-run"
+
+    def schema(self) -> str:
+        return "unit STRING, commit STRING"
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return _RunReader(json.loads(self.options["job"]))
+
+
+class _RunReader(DataSourceReader):
+    def __init__(self, job: MutableMapping[str, Any]) -> None:
+        self._job = job
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [InputPartition(units) for units in self._job["tasks"]]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[str, str]]:
+        settings = Settings.from_json(self._job["settings"])
+        for value in partition.value:
+            unit = Unit.from_json(value)
+            yield unit.id, json.dumps(run_unit(unit, settings, self._job["tables"], self._job["out"]))
+
+
+def register(spark: SparkSession) -> None:
+    """Makes both known to a session."""
+    spark.dataSource.register(CaptureSource)
+    spark.dataSource.register(RunSource)

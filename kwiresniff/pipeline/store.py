@@ -1,0 +1,200 @@
+"""The output folder: Parquet files under names that a unit always gives them, and what is complete.
+
+    OUT/exchanges/date=2026-01-02/api=Fetch/UNIT-0.parquet
+    OUT/latency/UNIT-0.parquet
+    OUT/manifest.json
+    OUT/_kwiresniff/commits/UNIT.json
+
+A unit's files are written to a place of their own, moved to their names when the unit is done, and count from the
+moment its commit stands beside them. Whatever no commit names is left over from a run that was killed and is removed
+by the next one. So a unit that runs twice, at once or after another, leaves the same files and no row twice.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import Any
+from urllib.parse import quote
+
+from kwiresniff.errors import ExportError
+from kwiresniff.pipeline.batches import columns, row_bytes
+from kwiresniff.pipeline.columns import PARTITIONED_BY, TABLES, arrow_schema
+from kwiresniff.pipeline.rows import Row
+
+#: Rows a unit holds before it writes the fullest partition; as Python objects they take about three times that.
+BUFFER_BYTES = 64 << 20
+#: Folders one unit may make. A capture may claim any times; those of honest ones span days and some 90 APIs.
+MAX_PARTITIONS = 4_096
+#: What Hive, and so Spark, calls the folder of rows without a value.
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+Commit = dict[str, Any]
+
+
+class Store:
+    """An output folder, on a file system that all executors see."""
+
+    def __init__(self, out: str) -> None:
+        self.out = os.path.abspath(out)
+        self._own = os.path.join(self.out, "_kwiresniff")
+        self._commits = os.path.join(self._own, "commits")
+        self._staging = os.path.join(self._own, "staging")
+
+    def create(self) -> None:
+        """Makes the folder; refuses one that holds something else."""
+        if os.path.isdir(self.out) and not os.path.isdir(self._own) and os.listdir(self.out):
+            raise ExportError(f"{self.out}: holds other files already; name an empty or a new folder")
+        os.makedirs(self._commits, exist_ok=True)
+        os.makedirs(self._staging, exist_ok=True)
+
+    def check(self) -> None:
+        """Raises ExportError when no run has written here."""
+        if not os.path.isdir(self._commits):
+            raise ExportError(f"{self.out}: no output of 'kwiresniff pipeline run' here")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps other runs on this machine out."""
+        with open(os.path.join(self._own, "lock"), "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise ExportError(f"{self.out}: another run is writing here; wait for it or choose another") from None
+            yield
+
+    def commits(self) -> dict[str, Commit]:
+        """What is complete, by unit."""
+        found = {}
+        for name in sorted(os.listdir(self._commits)):
+            if name.endswith(".json"):
+                with open(os.path.join(self._commits, name), encoding="utf-8") as file:
+                    found[name.removesuffix(".json")] = json.load(file)
+        return found
+
+    def commit(self, unit: str, commit: Commit) -> None:
+        """From now on the files that ``commit`` names count."""
+        self._replace(os.path.join(self._commits, f"{unit}.json"), commit)
+
+    def forget(self, units: Iterable[str]) -> None:
+        """What these units wrote does not count any more; ``clean`` removes it."""
+        for unit in units:
+            os.unlink(os.path.join(self._commits, f"{unit}.json"))
+
+    def clean(self) -> None:
+        """Removes every file that no commit names."""
+        named = {name for commit in self.commits().values() for name in commit["files"]}
+        for table in TABLES:
+            for folder, _, names in os.walk(os.path.join(self.out, table), topdown=False):
+                for name in names:
+                    path = os.path.join(folder, name)
+                    if os.path.relpath(path, self.out) not in named:
+                        os.unlink(path)
+                with suppress(OSError):  # not empty
+                    os.rmdir(folder)
+        shutil.rmtree(self._staging, ignore_errors=True)
+        os.makedirs(self._staging, exist_ok=True)
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        """What the whole folder holds, in numbers."""
+        self._replace(os.path.join(self.out, "manifest.json"), manifest)
+
+    def files(self, table: str) -> list[str]:
+        """The complete files of a table."""
+        prefix = table + os.sep
+        names = (name for commit in self.commits().values() for name in commit["files"])
+        return [os.path.join(self.out, name) for name in names if name.startswith(prefix)]
+
+    def writer(self, unit: str) -> Writer:
+        """Where one attempt at a unit puts its rows."""
+        return Writer(self.out, os.path.join(self._staging, f"{unit}-{uuid.uuid4().hex}"), unit)
+
+    @staticmethod
+    def _replace(path: str, value: Any) -> None:
+        temporary = f"{path}.{uuid.uuid4().hex}"
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(value, file, indent=1)
+        os.replace(temporary, path)
+
+
+class Writer:
+    """Rows of one unit to Parquet files, in bounded memory.
+
+    Rows are held by folder; when all together are too many, the folder with the most is written. ``publish`` moves
+    the files to their names; without it they are left for ``Store.clean``.
+    """
+
+    def __init__(self, out: str, staging: str, unit: str) -> None:
+        self._out = out
+        self._staging = staging
+        self._unit = unit
+        self._arrow = import_module("pyarrow")
+        self._parquet = import_module("pyarrow.parquet")
+        self._rows: dict[str, list[Row]] = {}
+        self._sizes: dict[str, int] = {}
+        self._held = 0
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
+        self.counts = dict.fromkeys(TABLES, 0)
+        os.makedirs(staging)
+
+    def add(self, table: str, row: Row) -> None:
+        """One more row of a table."""
+        folder = self._folder(table, row)
+        if folder in self._rows:
+            self._rows[folder].append(row)
+        else:
+            self._rows[folder] = [row]
+            self._sizes[folder] = 0
+        size = row_bytes(row)
+        self._sizes[folder] += size
+        self._held += size
+        self.counts[table] += 1
+        if self._held >= BUFFER_BYTES:
+            self._write(max(self._sizes, key=self._sizes.__getitem__))
+
+    def publish(self) -> list[str]:
+        """Writes what is held, gives the files their names, and returns those, relative to the output folder."""
+        for folder in list(self._rows):
+            self._write(folder)
+        for number, name in enumerate(self._names):
+            path = os.path.join(self._out, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.replace(self._staged(number), path)
+        shutil.rmtree(self._staging, ignore_errors=True)
+        return self._names
+
+    def _folder(self, table: str, row: Row) -> str:
+        names = PARTITIONED_BY.get(table, ())
+        if not names:
+            return table
+        folder = os.path.join(table, *(f"{name}={_folder_value(row[at])}" for at, name in enumerate(names)))
+        if folder not in self._numbers and len(self._numbers) >= MAX_PARTITIONS:
+            return os.path.join(table, *(f"{name}={NO_VALUE}" for name in names))
+        return folder
+
+    def _write(self, folder: str) -> None:
+        rows = self._rows.pop(folder)
+        self._held -= self._sizes.pop(folder)
+        table = folder.split(os.sep, 1)[0]
+        left_out = PARTITIONED_BY.get(table, ())
+        schema = arrow_schema(table, without=left_out)
+        kept = [row[len(left_out) :] for row in rows] if left_out else rows
+        batch = self._arrow.Table.from_arrays(columns(self._arrow, kept, schema), schema=schema)
+        self._parquet.write_table(batch, self._staged(len(self._names)), compression="zstd")
+        number = self._numbers.get(folder, 0)
+        self._numbers[folder] = number + 1
+        self._names.append(os.path.join(folder, f"{self._unit}-{number}.parquet"))
+
+    def _staged(self, number: int) -> str:
+        return os.path.join(self._staging, f"{number}.parquet")
+
+
+def _folder_value(value: Any) -> str:
+    return NO_VALUE if value is None else quote(str(value), safe=" ")

@@ -1,0 +1,108 @@
+"""What a task does with a unit in ``pipeline run``: read it once, write every table, commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kwiresniff import __version__
+from kwiresniff.errors import KwiresniffError
+from kwiresniff.model import Event, Exchange, Problem
+from kwiresniff.pipeline.aggregate import Latency
+from kwiresniff.pipeline.plan import Unit
+from kwiresniff.pipeline.reading import Settings, UnitReading, rows_of
+from kwiresniff.pipeline.store import Commit, Store, Writer
+
+#: Tables that ``pipeline run`` can write; records only when asked for, they are most of the data.
+WRITABLE = ("exchanges", "connections", "problems", "latency", "topic_latency", "records")
+WRITTEN = WRITABLE[:-1]
+
+
+def settings_text(settings: Settings, tables: Sequence[str]) -> str:
+    """What two runs must have in common for the output of one to do for the other."""
+    return f"{__version__} {settings!r} {sorted(tables)!r}"
+
+
+def run_unit(unit: Unit, settings: Settings, tables: Sequence[str], out: str) -> Commit:
+    """Decodes a unit into the output folder and commits it; returns the commit.
+
+    A source that cannot be read to its end keeps what was read, gets a row in ``problems``, and is tried again by
+    the next run.
+    """
+    store = Store(out)
+    writer = store.writer(unit.id)
+    reading = UnitReading(unit, settings)
+    failed: list[str] = []
+    _write(_until_failure(reading, failed), reading, writer, tables)
+    files = writer.publish()
+    commit: Commit = {
+        "unit": unit.as_json(),
+        "fingerprint": unit.fingerprint(settings_text(settings, tables)),
+        "failed": failed[0] if failed else None,
+        "files": files,
+        "counts": {
+            "files": len(reading.files) if unit.shard == 0 else 0,
+            "bytes": reading.bytes_read,
+            "packets": reading.packets,
+            "rows": {table: count for table, count in writer.counts.items() if table in tables},
+            "skipped_files": len(reading.skipped),
+            "other_packets": reading.other_packets,
+        },
+    }
+    store.commit(unit.id, commit)
+    return commit
+
+
+def _write(events: Iterator[Event], reading: UnitReading, writer: Writer, tables: Sequence[str]) -> None:
+    rows = reading.rows
+    latency = Latency() if {"latency", "topic_latency"} & set(tables) else None
+    direct = [table for table in tables if table in WRITABLE and not table.endswith("latency")]
+    for event in events:
+        for table in direct:
+            for row in rows_of(table, event, rows):
+                writer.add(table, row)
+        if latency is not None and isinstance(event, Exchange):
+            latency.add(event, rows.topics(event))
+            if latency.full():
+                _take(latency, writer, tables)
+    if latency is not None:
+        _take(latency, writer, tables)
+
+
+def _take(latency: Latency, writer: Writer, tables: Sequence[str]) -> None:
+    for table, row in latency.take():
+        if table in tables:
+            writer.add(table, row)
+
+
+def _until_failure(reading: UnitReading, failed: list[str]) -> Iterator[Event]:
+    """The events, and a problem in place of whatever would end them early."""
+    events = reading.events()
+    while True:
+        try:
+            event = next(events)
+        except StopIteration:
+            return
+        except Exception as error:
+            # One source must not take down the work of all the others, whatever is wrong with it or with us.
+            what = str(error) if isinstance(error, KwiresniffError | OSError) else f"{type(error).__name__}: {error}"
+            failed.append(what)
+            yield Problem("source_failed", f"reading stopped here: {what}")
+            return
+        yield event
+
+
+def totals(commits: Sequence[Commit]) -> dict[str, Any]:
+    """The counts of several commits added up."""
+    result: dict[str, Any] = {"files": 0, "bytes": 0, "packets": 0, "skipped_files": 0, "failed": 0}
+    rows: dict[str, int] = {}
+    other_packets: dict[str, int] = {}
+    for commit in commits:
+        counts = commit["counts"]
+        for name in ("files", "bytes", "packets", "skipped_files"):
+            result[name] += counts[name]
+        result["failed"] += commit["failed"] is not None
+        for total, part in ((rows, counts["rows"]), (other_packets, counts["other_packets"])):
+            for name, count in part.items():
+                total[name] = total.get(name, 0) + count
+    return {**result, "rows": rows, "other_packets": other_packets}

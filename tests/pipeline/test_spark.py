@@ -1,0 +1,122 @@
+"""The data source and the commands, on a small Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwiresniff.cli.main import main
+from tests.pipeline.exported import CAPTURES, Json, exchange_of, exchanges, export, recorded, rotate
+
+
+def frame(spark: Any, *paths: Path, **options: str) -> Any:
+    return spark.read.format("kwiresniff").options(**options).load([str(path) for path in paths])
+
+
+def test_the_data_source_says_what_export_says_about_every_capture(spark: Any, tmp_path: Path) -> None:
+    """All captures in one job, exchange for exchange in the order of the capture."""
+    expected = {str(path): exchanges(export(tmp_path / f"{path.name}.jsonl", path)) for path in recorded()}
+    found: dict[str, list[Json]] = {path: [] for path in expected}
+    for row in frame(spark, *recorded()).collect():
+        found[row["source"]].append(exchange_of(row.asDict(recursive=True)))
+    assert found == expected
+
+
+def test_a_single_path_a_table_and_a_filter(spark: Any) -> None:
+    """As in a notebook."""
+    capture = str(CAPTURES / "java-group-classic.pcap")
+    joins = spark.read.format("kwiresniff").load(capture).where("api = 'JoinGroup' and latency_ns > 0")
+    assert joins.count() > 0
+    connections = spark.read.format("kwiresniff").option("table", "connections").load(capture)
+    assert connections.agg({"exchanges": "sum"}).first()[0] == spark.read.format("kwiresniff").load(capture).count()
+
+
+def test_rotated_files_are_one_source(spark: Any, tmp_path: Path) -> None:
+    """A connection in both files comes out once, with all its exchanges."""
+    capture = CAPTURES / "first-look.pcap"
+    files = rotate(capture, tmp_path, 30)
+    expected = exchanges(export(tmp_path / "out.jsonl", *files))
+    found = [exchange_of(row.asDict(recursive=True), files=True) for row in frame(spark, *files).collect()]
+    assert found == expected
+    assert len(expected) == len(exchanges(export(tmp_path / "whole.jsonl", capture)))
+
+
+@pytest.fixture
+def command(spark: Any, capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Runs ``kwiresniff pipeline`` on the session of the tests."""
+
+    def run(*args: str) -> tuple[int, str, str]:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(["pipeline", *args])
+        out, err = capfd.readouterr()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, out, err
+
+    return run
+
+
+def test_run_and_query(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    """Three captures, one of them corrupt; then a fourth; then nothing new. SQL finds every exchange once."""
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    for name in ("first-look.pcap", "java-produce.pcap"):
+        (folder / name).write_bytes((CAPTURES / name).read_bytes())
+    (folder / "broken.pcap").write_bytes((CAPTURES / "java-fetch.pcapng").read_bytes()[:5000])
+
+    def count() -> int:
+        sql = "SELECT count(*) AS n, count(DISTINCT source, connection, request_first_packet) AS d FROM exchanges"
+        code, text, _ = command("query", str(out), sql, "-o", "jsonl")
+        assert code == 0
+        answer = json.loads(text)
+        assert answer["n"] == answer["d"]
+        return int(answer["n"])
+
+    def expected() -> int:
+        return sum(len(exchanges(export(tmp_path / "x.jsonl", path))) for path in sorted(folder.iterdir()))
+
+    assert command("run", str(folder), "--out", str(out))[0] == 0
+    assert count() == expected()
+    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["this_run"]["files"] == 3
+    assert manifest["total"]["rows"]["exchanges"] == expected()
+    code, text, _ = command(
+        "query", str(out), "SELECT file, code FROM problems WHERE file LIKE '%broken%'", "-o", "jsonl"
+    )
+    assert code == 0 and "broken.pcap" in text
+
+    (folder / "franz-go.pcap").write_bytes((CAPTURES / "franz-go.pcap").read_bytes())
+    assert command("run", str(folder), "--out", str(out))[0] == 0
+    assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["this_run"]["files"] == 1
+    assert count() == expected()
+
+    code, _, err = command("run", str(folder), "--out", str(out))
+    assert code == 0
+    assert f"0 exchanges from 0 files; {expected()} exchanges in all" in err
+
+    percentiles = "SELECT api, percentile_ns(collect_list(latency), 1.0) AS most FROM latency GROUP BY api"
+    longest = "SELECT api, max(latency_ns) AS most FROM exchanges GROUP BY api"
+    answers = [command("query", str(out), sql + " ORDER BY api", "-o", "jsonl")[1] for sql in (percentiles, longest)]
+    assert answers[0] == answers[1] != ""
+
+
+def test_a_query_that_makes_no_sense_is_told_in_one_line(
+    command: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    """Without a traceback, naming what Spark did not find."""
+    out = tmp_path / "out"
+    assert command("run", str(CAPTURES / "first-look.pcap"), "--out", str(out), "-q")[0] == 0
+    code, _, err = command("query", str(out), "SELECT nothing_like_it FROM exchanges")
+    assert code == 1
+    assert err.count("\n") == 1 and "nothing_like_it" in err
+
+
+def test_a_named_file_that_is_no_capture_is_told_by_the_data_source(spark: Any, tmp_path: Path) -> None:
+    """As a row, so that a job over thousands goes on."""
+    (tmp_path / "a.pcap").write_text("this is a text", encoding="utf-8")
+    (row,) = frame(spark, tmp_path / "a.pcap", table="problems").collect()
+    assert row["code"] == "capture_unreadable"

@@ -1,0 +1,223 @@
+"""What a unit leaves in the output folder, whatever happens on the way; without Spark."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwiresniff.errors import ExportError
+from kwiresniff.pipeline import store as store_module
+from kwiresniff.pipeline.aggregate import merged
+from kwiresniff.pipeline.plan import Unit, find_sources
+from kwiresniff.pipeline.reading import Settings, UnitReading
+from kwiresniff.pipeline.run import make_job
+from kwiresniff.pipeline.store import Store
+from kwiresniff.pipeline.work import WRITABLE, run_unit, settings_text
+from kwiresniff.session import Analyzer
+from tests.pipeline.exported import CAPTURES, exchange_of, exchanges, export, rotate
+
+parquet = pytest.importorskip("pyarrow.parquet")
+
+SETTINGS = Settings()
+TEXT = settings_text(SETTINGS, WRITABLE)
+CAPTURE = CAPTURES / "java-group-classic.pcap"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    found = Store(str(tmp_path / "out"))
+    found.create()
+    return found
+
+
+def unit_of(*paths: Path) -> Unit:
+    (source,) = find_sources([str(path) for path in paths])
+    return Unit(source)
+
+
+def work(store: Store, unit: Unit) -> dict[str, Any]:
+    return run_unit(unit, SETTINGS, WRITABLE, store.out)
+
+
+def read(store: Store, table: str) -> list[dict[str, Any]]:
+    return [row for file in store.files(table) for row in parquet.ParquetFile(file).read().to_pylist()]
+
+
+def everything(store: Store) -> dict[str, list[str]]:
+    return {table: sorted(map(repr, read(store, table))) for table in WRITABLE}
+
+
+def on_disk(store: Store) -> set[str]:
+    return {
+        os.path.relpath(os.path.join(folder, name), store.out)
+        for table in WRITABLE
+        for folder, _, names in os.walk(os.path.join(store.out, table))
+        for name in names
+    }
+
+
+def test_files_lie_in_folders_by_date_and_api(store: Store) -> None:
+    """As Spark and everybody else who reads Hive layouts expects them."""
+    work(store, unit_of(CAPTURE))
+    days = {row["date"] for row in _rows_with_folders(store)}
+    apis = {row["api"] for row in _rows_with_folders(store)}
+    assert len(days) == 1 and {"ApiVersions", "JoinGroup", "Fetch"} <= apis
+    assert all(name.split(os.sep)[1].startswith("date=20") for name in on_disk(store) if name.startswith("exchanges"))
+
+
+def _rows_with_folders(store: Store) -> list[dict[str, Any]]:
+    found = []
+    for file in store.files("exchanges"):
+        parts = dict(part.split("=", 1) for part in os.path.relpath(file, store.out).split(os.sep)[1:-1])
+        found += [{**row, **parts} for row in parquet.ParquetFile(file).read().to_pylist()]
+    return found
+
+
+def test_parquet_holds_every_exchange_of_export(store: Store, tmp_path: Path) -> None:
+    """Each once."""
+    work(store, unit_of(CAPTURE))
+    expected = exchanges(export(tmp_path / "out.jsonl", CAPTURE))
+    found = [exchange_of(row) for row in _rows_with_folders(store)]
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+
+
+def test_a_unit_done_twice_leaves_everything_once(store: Store) -> None:
+    """Spark runs tasks again when it has doubts."""
+    first = work(store, unit_of(CAPTURE))
+    before = everything(store)
+    assert work(store, unit_of(CAPTURE)) == first
+    assert everything(store) == before
+    assert on_disk(store) == set(first["files"])
+
+
+@pytest.mark.parametrize(
+    "moment", ["while reading", "before the files have names", "after some have", "before the commit"]
+)
+def test_a_killed_unit_leaves_nothing_that_counts(store: Store, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever it happens: done again, the output is the same, with no file left over."""
+    work(store, unit_of(CAPTURE))
+    expected, names = everything(store), on_disk(store)
+    store.forget(store.commits())
+    store.clean()
+    assert not on_disk(store)
+
+    class Killed(BaseException):
+        pass
+
+    def die(*_: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        if moment == "while reading":
+            patch.setattr(store_module, "BUFFER_BYTES", 1)
+            patch.setattr(UnitReading, "bytes_read", property(die))
+            patch.setattr(store_module.Writer, "publish", die)
+        elif moment == "before the files have names":
+            patch.setattr(store_module.Writer, "publish", die)
+        elif moment == "after some have":
+            replace, left = os.replace, [3]
+
+            def replace_three(source: str, target: str) -> None:
+                left[0] -= 1
+                if left[0] < 0:
+                    raise Killed
+                replace(source, target)
+
+            patch.setattr(os, "replace", replace_three)
+        else:
+            patch.setattr(Store, "commit", die)
+        with pytest.raises(Killed):
+            work(store, unit_of(CAPTURE))
+    assert store.files("exchanges") == []
+    store.clean()
+    assert not on_disk(store)
+    work(store, unit_of(CAPTURE))
+    assert everything(store) == expected
+    assert on_disk(store) == names
+
+
+def test_small_buffers_make_more_files_of_the_same_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is bounded by writing early, not by leaving out."""
+    work(store, unit_of(CAPTURE))
+    expected, files = everything(store), len(on_disk(store))
+    monkeypatch.setattr(store_module, "BUFFER_BYTES", 20_000)
+    work(store, unit_of(CAPTURE))
+    assert everything(store) == expected
+    assert len(on_disk(store)) > files
+
+
+def test_a_source_that_fails_in_the_middle_keeps_what_was_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row in problems, a mark in the commit, and the next run tries again."""
+    analyze = Analyzer.analyze
+
+    def broken(self: Analyzer, segments: Any) -> Any:
+        for number, event in enumerate(analyze(self, segments)):
+            if number == 5:
+                raise ZeroDivisionError("a bug")
+            yield event
+
+    unit = unit_of(CAPTURE)
+    with monkeypatch.context() as patch:
+        patch.setattr(Analyzer, "analyze", broken)
+        commit = work(store, unit)
+    assert commit["failed"] == "ZeroDivisionError: a bug"
+    assert [row["code"] for row in read(store, "problems")] == ["source_failed"]
+    assert sum(commit["counts"]["rows"][table] for table in ("exchanges", "connections")) == 5
+    assert make_job([unit.source], 1, store.commits(), TEXT).units == (unit,)
+
+
+def test_only_what_is_new_or_has_grown_is_done_again(store: Store, tmp_path: Path) -> None:
+    """A finished source is left alone; one with another file of its series is done anew, its old files leave."""
+    first, second = rotate(CAPTURES / "first-look.pcap", tmp_path, 30)
+    hidden = second.rename(tmp_path / "later")
+    work(store, unit_of(first))
+    work(store, unit_of(CAPTURE))
+    done = store.commits()
+    assert make_job([unit_of(first).source, unit_of(CAPTURE).source], 1, done, TEXT).units == ()
+    hidden.rename(second)
+    job = make_job([unit_of(first, second).source, unit_of(CAPTURE).source], 1, done, TEXT)
+    assert job.units == (unit_of(first, second),)
+    assert job.stale == (unit_of(first).id,)
+    assert make_job([unit_of(CAPTURE).source], 1, done, TEXT + "other").units == (unit_of(CAPTURE),)
+
+
+def test_half_a_source_is_resumed_with_the_other_half(store: Store) -> None:
+    """Of two shards one is done; a source that is done in another split is done."""
+    source = unit_of(CAPTURE).source
+    work(store, Unit(source, 0, 2))
+    half = store.commits()
+    assert [unit.id for unit in make_job([source], 1, half, TEXT).units] == [Unit(source).id]
+    work(store, Unit(source, 1, 2))
+    job = make_job([source], 1, store.commits(), TEXT)
+    assert job.units == () and job.stale == ()
+
+
+def test_histograms_of_shards_add_up_to_those_of_the_whole(store: Store, tmp_path: Path) -> None:
+    """Count, extremes and percentiles come out the same however the work was split."""
+    source = unit_of(CAPTURE).source
+    work(store, Unit(source))
+    whole = merged(row["latency"] for row in read(store, "latency"))
+    other = Store(str(tmp_path / "other"))
+    other.create()
+    for shard in range(3):
+        work(other, Unit(source, shard, 3))
+    parts = merged(row["latency"] for row in read(other, "latency"))
+    assert parts.summary() == whole.summary()
+    latencies = [row["latency_ns"] for row in read(store, "exchanges") if row["latency_ns"] is not None]
+    assert (whole.count, whole.min_ns, whole.max_ns) == (len(latencies), min(latencies), max(latencies))
+
+
+def test_a_folder_with_other_things_in_it_is_refused(tmp_path: Path) -> None:
+    """Cleaning up must never meet somebody else's files."""
+    (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
+    with pytest.raises(ExportError, match="other files"):
+        Store(str(tmp_path)).create()
+
+
+def test_two_runs_into_one_folder_are_one_too_many(store: Store) -> None:
+    """The second is told so."""
+    with store.locked(), pytest.raises(ExportError, match="another run"), store.locked():
+        pass
