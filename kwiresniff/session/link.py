@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kwiresniff.model import Connection, Exchange, Message, Problem
 from kwiresniff.session.apis import FACTS, api_facts
-from kwiresniff.session.pairing import Pending
+from kwiresniff.session.pairing import MAX_PENDING, Pending
 from kwiresniff.session.recognize import is_gssapi_token, protocol_of
 from kwiresniff.session.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
 from kwiresniff.stream.footing import (
@@ -231,18 +231,20 @@ class Link:
         self._await(exchange)
 
     def _await(self, exchange: Exchange) -> None:
-        correlation_id = exchange.correlation_id
-        if self.first_correlation_id is None:
-            self.first_correlation_id = correlation_id
+        """Remember a request until its response comes."""
         pending = self.pending
-        if correlation_id in pending.by_id:
+        by_id = pending.by_id
+        correlation_id = exchange.correlation_id
+        if correlation_id in by_id:
             pending.add_reused(exchange)
         else:
-            pending.by_id[correlation_id] = exchange
-        if pending.too_many():
+            by_id[correlation_id] = exchange
+        if len(by_id) + pending.reused > MAX_PENDING:
             given_up = pending.take_oldest()
             given_up.outcome = "unanswered"
             self.analyzer.complete(given_up)
+        if self.first_correlation_id is None:
+            self.first_correlation_id = correlation_id
 
     def raw_request(
         self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int

@@ -37,10 +37,6 @@ class Pending:
             self.by_id[exchange.correlation_id] = deque((older, exchange))
         self.reused += 1
 
-    def too_many(self) -> bool:
-        """Whether the oldest must go."""
-        return len(self.by_id) + self.reused > MAX_PENDING
-
     def take_oldest(self) -> Exchange:
         """Remove and return the oldest request, as far as ids were not reused."""
         correlation_id = next(iter(self.by_id))
