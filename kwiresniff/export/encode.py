@@ -14,6 +14,8 @@ from typing import Any
 
 import orjson
 
+from kwiresniff.export.controls import escape_json
+
 #: Captures with binary keys or values fail the quick way on nearly every message; after one failure this many
 #: messages take the careful way at once, so that at most one message in 65 is tried in vain.
 CAREFUL_AFTER_FAILURE = 64
@@ -42,7 +44,7 @@ class JsonEncoder:
         """One JSON object followed by a newline, as UTF-8."""
         if not self._careful:
             try:
-                return orjson.dumps(value, bytes.decode, orjson.OPT_APPEND_NEWLINE)
+                return escape_json(orjson.dumps(value, bytes.decode, orjson.OPT_APPEND_NEWLINE))
             except TypeError:
                 self._careful = CAREFUL_AFTER_FAILURE
         else:
@@ -53,7 +55,7 @@ class JsonEncoder:
 def _careful_line(value: Any) -> bytes:
     hook: Callable[[object], Any] = bytes_json
     try:
-        return orjson.dumps(value, hook, orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS)
+        return escape_json(orjson.dumps(value, hook, orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS))
     except TypeError:
         # Integers beyond 64 bits and lone surrogates: rare, legal in Python, refused by orjson.
         return (json.dumps(value, default=hook, separators=(",", ":")) + "\n").encode()

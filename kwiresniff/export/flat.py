@@ -27,6 +27,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
+from kwiresniff.export.controls import escape_text
 from kwiresniff.export.objects import file_name
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import Event, Exchange, Message, packet_number
@@ -105,7 +106,10 @@ def _words(names: Iterable[str]) -> str | None:
 
 
 class CsvWriter:
-    """Comma-separated values with a header line, UTF-8, lines ended by a newline (RFC 4180 quoting)."""
+    """Comma-separated values with a header line, UTF-8, lines ended by a newline (RFC 4180 quoting).
+
+    Control characters other than tabs and line breaks are written as escapes.
+    """
 
     def __init__(self, out: IO[bytes], files: Sequence[str] = ()) -> None:
         self._text = io.TextIOWrapper(out, encoding="utf-8", errors="backslashreplace", newline="", write_through=True)
@@ -115,7 +119,8 @@ class CsvWriter:
 
     def write(self, event: Event) -> None:
         if isinstance(event, Exchange):
-            self._writer.writerow(flat_row(event, self._files))
+            row = flat_row(event, self._files)
+            self._writer.writerow([escape_text(value) if isinstance(value, str) else value for value in row])
 
     def close(self) -> None:
         self._text.detach()
