@@ -17,20 +17,23 @@ if TYPE_CHECKING:
 class _Interrupts:
     """Raises KeyboardInterrupt at once while reading; while writing, remembers it until the object is complete.
 
-    A second one is not made to wait: the first may be stuck in a pipe that nobody empties.
+    A reading that can ``stop`` is asked to instead, and ends by itself. A second interrupt is not made to wait: the
+    first may be stuck in a pipe that nobody empties.
     """
 
-    __slots__ = ("pending", "writing")
+    __slots__ = ("pending", "stop", "writing")
 
-    def __init__(self) -> None:
+    def __init__(self, stop: Callable[[], None] | None) -> None:
         self.writing = False
         self.pending = False
+        self.stop = stop
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if self.writing and not self.pending:
-            self.pending = True
-            return
-        raise KeyboardInterrupt
+        if self.pending or not (self.writing or self.stop):
+            raise KeyboardInterrupt
+        self.pending = True
+        if self.stop is not None:
+            self.stop()
 
 
 @contextmanager
@@ -42,17 +45,20 @@ def _installed(interrupts: _Interrupts) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def for_each(events: Iterable[Event], use: Callable[[Event], None]) -> bool:
-    """Gives every event to ``use``, whole or not at all; returns False when the user interrupted it."""
-    interrupts = _Interrupts()
+def for_each(events: Iterable[Event], use: Callable[[Event], None], stop: Callable[[], None] | None = None) -> bool:
+    """Gives every event to ``use``, whole or not at all; returns False when the user interrupted it.
+
+    ``stop`` makes ``events`` end soon; what they still give then is used too.
+    """
+    interrupts = _Interrupts(stop)
     try:
         with _installed(interrupts):
             for event in events:
                 interrupts.writing = True
                 use(event)
                 interrupts.writing = False
-                if interrupts.pending:
+                if interrupts.pending and stop is None:
                     return False
     except KeyboardInterrupt:
         return False
-    return True
+    return not interrupts.pending

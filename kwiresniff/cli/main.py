@@ -21,6 +21,7 @@ from kwiresniff.errors import FilterError, KwiresniffError
 #: ``--help`` imports none of them.
 COMMANDS = {
     "read": "Decode captures: one annotated tree per exchange, or JSON.",
+    "sniff": "The same, live from a network interface.",
     "stats": "Latency and traffic tables.",
     "export": "Decoded sessions to JSON Lines, JSON, CSV or Parquet.",
     "schema": "The protocol as data: browse it, extend it, verify it.",

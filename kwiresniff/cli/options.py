@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -73,8 +73,16 @@ def _remember_traceback(ctx: click.Context, param: click.Parameter, value: int) 
     return value
 
 
-_OPTIONS = (
+#: What has a meaning for captures that are there already.
+_FILE_OPTIONS = (
     click.argument("captures", metavar="CAPTURE...", nargs=-1, required=True),
+    click.option(
+        "--since", type=MomentType(), help="Exchanges from this time on; a duration counts from the first packet."
+    ),
+    click.option("--until", type=MomentType(), help="Exchanges before this time."),
+    click.option("--no-progress", is_flag=True, help="No progress bar on stderr."),
+)
+_OPTIONS = (
     click.option("-Y", "--filter", metavar="EXPR", help="Only exchanges like 'api == Fetch and latency > 100ms'."),
     click.option(
         "--port",
@@ -82,10 +90,6 @@ _OPTIONS = (
         multiple=True,
         help="A port brokers listen on: a hint for odd traffic, Kafka is found on any port.",
     ),
-    click.option(
-        "--since", type=MomentType(), help="Exchanges from this time on; a duration counts from the first packet."
-    ),
-    click.option("--until", type=MomentType(), help="Exchanges before this time."),
     click.option("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
     click.option("--plugin", metavar="PATH", multiple=True, help="A Python file with plugin hooks; may be repeated."),
     click.option("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
@@ -98,22 +102,31 @@ _OPTIONS = (
     click.option(
         "-v", "verbose", count=True, callback=_remember_traceback, help="More detail; -vv more still. Tracebacks."
     ),
-    click.option("--no-progress", is_flag=True, help="No progress bar on stderr."),
     click.option(
         "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours on the terminal."
     ),
 )
 
+_Command = Callable[..., Any]
 
-def capture_options(command: Callable[..., Any]) -> Callable[..., Any]:
+
+def capture_options(command: _Command) -> _Command:
     """Gives a command the shared options; it receives ``captures`` and one ``options: ReadOptions``."""
-    names = list(ReadOptions.__slots__)
+    return _decorated(command, (*_FILE_OPTIONS, *_OPTIONS))
 
+
+def live_options(command: _Command) -> _Command:
+    """The same for a command that reads no captures but a network."""
+    return _decorated(command, _OPTIONS)
+
+
+def _decorated(command: _Command, options: Sequence[Callable[[_Command], _Command]]) -> _Command:
     @wraps(command)
     def run(**params: Any) -> Any:
-        return command(options=ReadOptions(**{name: params.pop(name) for name in names}), **params)
+        given = {name: params.pop(name) for name in ReadOptions.__slots__ if name in params}
+        return command(options=ReadOptions(**given), **params)
 
-    decorated: Callable[..., Any] = run
-    for option in reversed(_OPTIONS):
+    decorated: _Command = run
+    for option in reversed(options):
         decorated = option(decorated)
     return decorated

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-    from kwiresniff.capture import Captures
+    from kwiresniff.capture import SegmentSource
 
 #: Below this a reading is over before a bar could be read.
 MIN_BYTES = 16 << 20
@@ -25,7 +25,7 @@ class Progress:
     ``step`` is called once per event. The bar stays away when output goes to the same terminal.
     """
 
-    def __init__(self, captures: Captures, color: str, *, wanted: bool, shares_terminal: bool) -> None:
+    def __init__(self, captures: SegmentSource, color: str, *, wanted: bool, shares_terminal: bool) -> None:
         self._captures = captures
         self._color = color
         total = captures.total_bytes

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from contextlib import ExitStack
-
 import click
 
-from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import FAILED, INTERRUPTED
-from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.printing import DEPTHS, print_events
 from kwiresniff.cli.reading import Reading
-from kwiresniff.model import Event, Exchange, Problem
-from kwiresniff.session import Depth
-
-#: What each form of output needs decoded.
-_DEPTHS: dict[str, Depth] = {"tree": "records", "summary": "bodies", "jsonl": "records", "json": "records"}
 
 
 @click.command("read")
 @click.option(
     "-o",
     "form",
-    type=click.Choice(list(_DEPTHS)),
+    type=click.Choice(list(DEPTHS)),
     default="tree",
     show_default=True,
     help="Annotated trees, one line per exchange, or JSON.",
@@ -35,68 +25,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
 
     CAPTURE is a file, a folder or a glob of pcap or pcapng files, compressed or not, or "-" for standard input.
     """
-    reading = Reading(captures, options, _DEPTHS[form])
-    messages = Messages(reading, elsewhere=form in ("jsonl", "json"))
-    with ExitStack() as stack:
-        write, flush, close = _writer(form, reading, stack)
-
-        def use(event: Event) -> None:
-            if isinstance(event, Problem):
-                messages.problem(event)
-            write(event)
-            if flush is not None:
-                flush()
-
-        finished = for_each(reading.events(), use)
-        close()
-    if not finished:
+    reading = Reading(captures, options, DEPTHS[form])
+    if not print_events(reading, form):
         return INTERRUPTED
-    messages.end()
     return FAILED if options.strict and reading.problems else 0
-
-
-_Writer = tuple[Callable[[Event], None], Callable[[], None] | None, Callable[[], None]]
-
-
-def _writer(form: str, reading: Reading, stack: ExitStack) -> _Writer:
-    """What writes an event, what makes it appear at once (None when nobody watches), and what ends the output."""
-    watched = reading.live or sys.stdout.isatty()
-    if form in ("jsonl", "json"):
-        from kwiresniff.export import WRITERS, Output
-
-        out = stack.enter_context(Output("-")).stream
-        writer = WRITERS[form](out, reading.files)
-        return writer.write, (out.flush if watched else None), writer.close
-    return _text_writer(form, reading), (sys.stdout.flush if watched else None), sys.stdout.flush
-
-
-def _text_writer(form: str, reading: Reading) -> Callable[[Event], None]:
-    from kwiresniff.cli.decoded import decode_walk
-    from kwiresniff.render import SummaryWriter, TreeWriter, use_color, width_of
-    from kwiresniff.session import annotate
-
-    options, topics = reading.options, reading.analyzer.topics
-    plugins, redactor = reading.plugins, reading.redactor
-    out, color, width = sys.stdout, use_color(sys.stdout, options.color), width_of(sys.stdout)
-    if form == "summary":
-        summary = SummaryWriter(out, width, color, files=reading.files, topic_name=topics.name)
-
-        def line(event: Event) -> None:
-            if isinstance(event, Exchange):
-                summary.write(event)
-
-        return line
-    tree = TreeWriter(out, width, color, options.verbose, files=reading.files)
-
-    def draw(event: Event) -> None:
-        if isinstance(event, Exchange):
-            request = annotate(event, "request", topics, show_secrets=options.show_secrets)
-            response = annotate(event, "response", topics, show_secrets=options.show_secrets)
-            for walk in (request, response):
-                if walk is not None and redactor is not None:
-                    redactor.walk(walk)
-                elif walk is not None and plugins.decoders:
-                    decode_walk(walk, plugins, topics.name)
-            tree.write(event, request, response)
-
-    return draw

@@ -1,4 +1,4 @@
-"""From capture names to the events a command works on: filtered, cut to a time, limited, redacted, counted."""
+"""From captures to the events a command works on: filtered, cut to a time, limited, redacted, counted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from kwiresniff.analysis.names import record_sets
-from kwiresniff.capture import open_captures
+from kwiresniff.capture import SegmentSource, open_captures
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.progress import Progress
 from kwiresniff.model import Connection, Event, Exchange, Problem, Segment, TopicNames, file_index
@@ -43,7 +43,7 @@ def _redactor(options: ReadOptions) -> Redactor | None:
 
 
 class Reading:
-    """One pass over the captures.
+    """One pass over the captures, or over a source of segments that is open already.
 
     Everything that can be wrong with the command line or the files is raised here, before anything is printed.
     Iterate ``events`` once; the counts are final when it ends. ``exchanges`` counts what was found, ``shown`` what
@@ -54,7 +54,7 @@ class Reading:
 
     def __init__(
         self,
-        captures: Sequence[str],
+        captures: Sequence[str] | SegmentSource,
         options: ReadOptions,
         depth: Depth,
         *,
@@ -69,7 +69,9 @@ class Reading:
         if self._filter is not None:
             needed.append(self._filter.depth)
         self.depth = max(needed, key=DEPTHS.index)
-        self._captures = open_captures(captures, stdin=sys.stdin.buffer)
+        self._captures: SegmentSource = (
+            open_captures(captures, stdin=sys.stdin.buffer) if isinstance(captures, Sequence) else captures
+        )
         self._since_ns: int | None = None
         self._until_ns: int | None = None
         self._analyzer = Analyzer(
@@ -80,7 +82,7 @@ class Reading:
             ports=options.port,
         )
         self._screen = screen
-        self.live = "-" in captures
+        self.live = self._captures.total_bytes is None
         self.exchanges = 0
         self.shown = 0
         self.problems = 0

@@ -1,0 +1,167 @@
+"""A live capture as a sequence of TCP segments."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+from kwiresniff.capture.live.interfaces import check_names
+from kwiresniff.capture.live.packet_files import PacketFiles, Rotation
+from kwiresniff.capture.live.pipe import PROGRAMS, Pipe, PipeFailed
+from kwiresniff.capture.live.source import LiveOptions, PacketSource
+from kwiresniff.capture.network import Decoder
+from kwiresniff.errors import CaptureError
+from kwiresniff.model import Problem, Segment
+
+#: Dropped packets are reported as they happen, but not more often than this: a machine that cannot keep up has
+#: better things to do.
+DROPS_INTERVAL_SECONDS = 10.0
+
+
+class Live:
+    """Iterates over the segments that pass, once, until it is stopped; has what ``Captures`` has besides.
+
+    ``on_pause`` is called whenever there is nothing to do for a moment, every tenth of a second at the least.
+    ``dropped`` counts the packets lost, as far as it is known; it is final when the iteration ends.
+    """
+
+    def __init__(self, source: PacketSource, options: LiveOptions, files: PacketFiles | None = None) -> None:
+        self.files = list(options.interfaces)
+        self.problems: list[Problem] = source.problems
+        self.other_packets: dict[str, int] = {}
+        self.total_bytes: int | None = None
+        self.packets = 0
+        self.dropped = 0
+        self.on_pause: Callable[[], None] | None = None
+        self._bytes = 0
+        self._source = source
+        self._options = options
+        self._packet_files = files
+        self._stopped = False
+        self._closed = False
+        self._end_seconds: float | None = None
+        self._drops_told = 0
+        self._drops_looked_at = 0.0
+
+    def __iter__(self) -> Iterator[Segment]:
+        options, files = self._options, self._packet_files
+        decoder = Decoder(self.other_packets)
+        now = self._drops_looked_at = time.monotonic()
+        if options.duration_ns is not None:
+            self._end_seconds = now + options.duration_ns / 1e9
+        number = 0
+        try:
+            for timestamp_ns, link_type, buffer, start, end, wire in self._source.packets(self._go_on):
+                if files is not None:
+                    files.write(timestamp_ns, buffer, start, end, wire)
+                    if files.full:
+                        break
+                number += 1
+                self.packets = number
+                self._bytes += end - start
+                found = decoder.segment(number, timestamp_ns, link_type, buffer, start, end, wire - end + start)
+                if found is not None:
+                    yield found
+                if number == options.count:
+                    break
+            decoder.close()
+        finally:
+            self.close()
+
+    def stop(self) -> None:
+        """Ends the iteration at the next pause, in a tenth of a second at the most."""
+        self._stopped = True
+
+    def position(self) -> int:
+        """Bytes captured so far."""
+        return self._bytes
+
+    def close(self) -> None:
+        """Ends the capture; ``dropped`` is final. Does nothing the second time."""
+        if self._closed:
+            return
+        self._closed = True
+        self._tell_drops()
+        self._source.close()
+        self._tell_drops()
+        if self._packet_files is not None:
+            self._packet_files.close()
+
+    def _go_on(self) -> bool:
+        now = time.monotonic()
+        if self._packet_files is not None:
+            self._packet_files.flush()
+        if now - self._drops_looked_at >= DROPS_INTERVAL_SECONDS:
+            self._drops_looked_at = now
+            self._tell_drops()
+        if self.on_pause is not None:
+            self.on_pause()
+        return not self._stopped and (self._end_seconds is None or now < self._end_seconds)
+
+    def _tell_drops(self) -> None:
+        self.dropped = self._source.dropped()
+        lost = self.dropped - self._drops_told
+        if lost > 0:
+            self._drops_told = self.dropped
+            many = f"{lost:,} packets were dropped" if lost > 1 else "a packet was dropped"
+            message = f"{many} before they could be read; a larger buffer (-B) or a narrower filter helps"
+            self.problems.append(
+                Problem(
+                    "packets_dropped",
+                    message,
+                    timestamp_ns=time.time_ns(),
+                    details={"packets": lost, "total": self.dropped},
+                )
+            )
+
+
+def open_live(options: LiveOptions, write: str | None = None, rotation: Rotation | None = None) -> Live:
+    """Starts to capture, and to write the packets into the files called ``write`` when there is a name.
+
+    Raises CaptureError when an interface is not there, the user may not capture, the filter is not understood or the
+    file cannot be written.
+    """
+    check_names(options.interfaces)
+    source = _open_source(options)
+    try:
+        files = None
+        if write is not None:
+            files = PacketFiles(write, source.link_type, options.snap_bytes, rotation or Rotation(), time.time_ns())
+        return Live(source, options, files)
+    except BaseException:
+        source.close()
+        raise
+
+
+def _open_source(options: LiveOptions) -> PacketSource:
+    denied = ""
+    if sys.platform == "linux":
+        from kwiresniff.capture.live.ring import Ring
+
+        try:
+            return Ring(options)
+        except PermissionError:
+            denied = "may not"
+        except OSError as error:  # a kernel without packet sockets or rings; the programs may know another way
+            denied = f"cannot ({error.strerror})"
+    reasons = []
+    if len(options.interfaces) == 1:
+        for program in PROGRAMS:
+            try:
+                return Pipe(program, options)
+            except PipeFailed as error:
+                reasons.append(f"{program}: {error}")
+    raise CaptureError(_refusal(options, denied, reasons))
+
+
+def _refusal(options: LiveOptions, denied: str, reasons: list[str]) -> str:
+    names = ", ".join(options.interfaces)
+    if denied == "may not" or (not denied and os.geteuid() != 0):
+        python = os.path.realpath(sys.executable)
+        return (
+            f"no permission to capture on {names}: run as root, or grant it once with: sudo setcap cap_net_raw+ep "
+            f"{python}, or pipe: sudo tcpdump -U -w - -i {options.interfaces[0]} | kwiresniff read -"
+        )
+    return f"this system {denied or 'cannot'} capture on {names}: {'; '.join(reasons)}"

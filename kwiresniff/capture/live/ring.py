@@ -1,0 +1,204 @@
+"""Packets from the Linux kernel through a ring of memory blocks that it shares with us.
+
+Source: the kernel's Documentation/networking/packet_mmap.rst, TPACKET_V3. The kernel fills a block with packets and
+hands it over when it is full or old; we take it whole and hand it back. That costs no system call and no object per
+packet, and whatever the kernel finds no room for is counted.
+
+A block starts with version, offset of private data, status, number of packets, offset of the first packet, length
+(32 bits each); a packet with offset of the next one, seconds, nanoseconds, captured length, length on the wire,
+status (32 bits each), offsets of its link and network layer (16 bits each), hash, VLAN tag (32 bits each), VLAN
+ethertype (16 bits), padding, and then, at 48, the address: family, protocol in network order (16 bits each),
+interface (32), hardware type (16), packet type, length of the hardware address (8 each), and that address. All but
+the protocol are in the machine's byte order.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import mmap
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+
+from kwiresniff.capture.link import ETHERNET, LINUX_SLL2
+from kwiresniff.capture.live import bpf
+from kwiresniff.capture.live.interfaces import ANY
+from kwiresniff.capture.live.source import WAIT_MS, LiveOptions, Packet
+from kwiresniff.errors import CaptureError
+from kwiresniff.model import Problem
+
+#: A block holds the largest packet that offloading makes of the usual settings (64 KiB) and a snap length's worth,
+#: and is small enough that there are many: at low rates each block that gets old takes few packets.
+BLOCK_BYTES = 512 * 1024
+#: When a block with packets in it counts as old. Below what a person notices, above what costs.
+BLOCK_AGE_MS = 40
+
+_SOL_PACKET = 263
+_RX_RING = 5
+_STATISTICS = 6
+_VERSION = 10
+_TPACKET_V3 = 2
+
+_OURS = 1  # TP_STATUS_USER
+_VLAN_VALID = 1 << 4
+_VLAN_ETHERTYPE_VALID = 1 << 6
+
+_ETHERNET_TYPES = frozenset((1, 772))  # ARPHRD_ETHER and ARPHRD_LOOPBACK
+_ALL_PROTOCOLS = 3  # linux/if_ether.h, ETH_P_ALL
+_DLT_RAW = 12  # what packets look like to a filter when the link layer is taken off
+
+_block = struct.Struct("=8xIIII")
+_packet = struct.Struct("=6IHH4xIH")
+_address = struct.Struct("=2x2siHBB8s")
+_PACKET_HEADER_BYTES = 48
+_sll2 = struct.Struct(">2sHIHBB8s")
+
+
+class Ring:
+    """One packet socket with its ring.
+
+    A single Ethernet or loopback interface gives its packets as they are. Several interfaces, all of them, or one of
+    another kind give "cooked" packets (LINKTYPE_LINUX_SLL2), which name their interface; a VLAN tag is lost there.
+    """
+
+    def __init__(self, options: LiveOptions) -> None:
+        """Raises PermissionError when the user may not, OSError when the kernel cannot, CaptureError."""
+        self.problems: list[Problem] = []
+        self.link_type = LINUX_SLL2
+        self._names = options.interfaces
+        self._dropped = 0
+        self._map: mmap.mmap | None = None
+        self._socket = self._open(options)
+        try:
+            self._attach(options)
+            self._map_blocks(options.buffer_bytes)
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def packets(self, go_on: Callable[[], bool]) -> Iterator[Packet]:
+        """Every packet; ``go_on`` is asked once a block and at every pause. What came before it says no is given."""
+        ring = self._map
+        assert ring is not None
+        cooked = self.link_type == LINUX_SLL2
+        header, size = _packet.unpack_from, len(ring)
+        at, until_ns = 0, 0
+        while True:
+            if not until_ns and not go_on():
+                until_ns = time.time_ns()
+            if not _block.unpack_from(ring, at)[0] & _OURS:
+                # What came before the end was asked for may lie in a block that is not old enough to be ours yet.
+                if not self._wait() or (until_ns and not _block.unpack_from(ring, at)[0] & _OURS):
+                    return
+                continue
+            _, count, first, length = _block.unpack_from(ring, at)
+            block = ring[at : at + length]
+            ring[at + 8 : at + 12] = bytes(4)
+            at = (at + BLOCK_BYTES) % size
+            offset = first
+            for _ in range(count):
+                following, seconds, fraction, captured, wire, status, link, _, tag, ethertype = header(block, offset)
+                start, buffer = offset + link, block
+                if cooked:
+                    buffer = _cooked(block, offset) + block[start : start + captured]
+                    start, captured, wire = 0, captured + _sll2.size, wire + _sll2.size
+                elif status & _VLAN_VALID and captured > 12:
+                    # The hardware took the tag out; a capture has it where it was on the wire.
+                    kind = ethertype if status & _VLAN_ETHERTYPE_VALID else 0x8100
+                    tagged = struct.pack(">HH", kind, tag & 0xFFFF)
+                    buffer = block[start : start + 12] + tagged + block[start + 12 : start + captured]
+                    start, captured, wire = 0, captured + 4, wire + 4
+                timestamp_ns = seconds * 1_000_000_000 + fraction
+                if 0 < until_ns < timestamp_ns:
+                    return
+                yield timestamp_ns, self.link_type, buffer, start, start + captured, wire
+                offset += following
+
+    def dropped(self) -> int:
+        """Packets that the kernel found no room for, so far."""
+        if self._socket.fileno() >= 0:
+            self._dropped += self._statistics()
+        return self._dropped
+
+    def close(self) -> None:
+        self._socket.close()
+        if self._map is not None:
+            self._map.close()
+
+    def _open(self, options: LiveOptions) -> socket.socket:
+        if options.interfaces != (ANY,) and len(options.interfaces) == 1:
+            sock = _scapy_socket(options.interfaces[0], options.promiscuous)
+            if sock.getsockname()[3] in _ETHERNET_TYPES:
+                self.link_type = ETHERNET
+                return sock
+            sock.close()
+        return socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(_ALL_PROTOCOLS))
+
+    def _attach(self, options: LiveOptions) -> None:
+        cooked = self.link_type == LINUX_SLL2
+        wanted = bpf.compiled(options.expression, _DLT_RAW if cooked else ETHERNET)
+        names = [] if ANY in options.interfaces or not cooked else options.interfaces
+        indexes = [socket.if_nametoindex(name) for name in names]
+        bpf.attach(self._socket, bpf.live_program(wanted, options.snap_bytes, indexes))
+        if cooked and options.promiscuous:
+            from scapy.arch.linux import set_promisc
+
+            for name in names:
+                set_promisc(self._socket, name)
+
+    def _map_blocks(self, buffer_bytes: int) -> None:
+        blocks = max(buffer_bytes // BLOCK_BYTES, 2)
+        self._socket.setsockopt(_SOL_PACKET, _VERSION, _TPACKET_V3)
+        # Block size and number, frame size and number (of no effect in this version, but checked), age, private
+        # bytes per block, features.
+        request = struct.pack("=7I", BLOCK_BYTES, blocks, BLOCK_BYTES, blocks, BLOCK_AGE_MS, 0, 0)
+        try:
+            self._socket.setsockopt(_SOL_PACKET, _RX_RING, request)
+            self._map = mmap.mmap(self._socket.fileno(), blocks * BLOCK_BYTES)
+        except OSError as error:
+            if error.errno == errno.ENOMEM:
+                size = blocks * BLOCK_BYTES // 1024
+                raise CaptureError(
+                    f"the kernel has no memory for a buffer of {size} KiB; ask for less with -B"
+                ) from None
+            raise
+        # With the ring the kernel throws away what came before the filter was attached; so do its counts go.
+        self._statistics()
+
+    def _statistics(self) -> int:
+        """Packets dropped since the last call."""
+        dropped: int = struct.unpack_from("=4xI", self._socket.getsockopt(_SOL_PACKET, _STATISTICS, 12))[0]
+        return dropped
+
+    def _wait(self) -> bool:
+        """Waits for a block, not for long; False when the only interface is gone."""
+        waiting = select.poll()
+        waiting.register(self._socket, select.POLLIN)
+        if not any(events & select.POLLERR for _, events in waiting.poll(WAIT_MS)):
+            return True
+        code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code != errno.ENETDOWN or self.link_type == LINUX_SLL2:
+            return True  # one of several interfaces; the others go on
+        name = self._names[0]
+        gone = name not in [known for _, known in socket.if_nameindex()]
+        what = f"interface {name} is gone" if gone else f"interface {name} is down, waiting for it to come back"
+        self.problems.append(Problem("interface_down", what, details={"interface": name}))
+        return not gone
+
+
+def _scapy_socket(name: str, promiscuous: bool) -> socket.socket:
+    logging.getLogger("scapy").setLevel(logging.ERROR)  # that it cannot dissect a link layer is nothing to us
+    from scapy.arch.linux import L2ListenSocket
+
+    # Its filter is attached by us, because scapy's would neither cut packets nor know about the loopback interface.
+    listener = L2ListenSocket(iface=name, promisc=promiscuous, nofilter=1)
+    return socket.socket(fileno=listener.ins.detach())
+
+
+def _cooked(block: bytes, offset: int) -> bytes:
+    """The LINUX_SLL2 header of a packet: protocol, reserved, interface, hardware type, packet type, address."""
+    protocol, interface, hardware, kind, length, address = _address.unpack_from(block, offset + _PACKET_HEADER_BYTES)
+    return _sll2.pack(protocol, 0, interface, hardware, kind, length, address)

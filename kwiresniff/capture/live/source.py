@@ -1,0 +1,54 @@
+"""What a live capture is asked for, and what it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from kwiresniff.model import Problem
+
+#: One captured packet: ``(timestamp_ns, link_type, buffer, start, end, wire_bytes)``.
+Packet: TypeAlias = tuple[int, int, bytes, int, int, int]
+
+#: How long to wait for packets before looking whether to go on: what a person waits for a key without noticing.
+WAIT_MS = 100
+
+#: tcpdump's: no packet is longer.
+DEFAULT_SNAP_BYTES = 262_144
+#: Room for five seconds of 50,000 packets a second of 200 bytes, or half a second of a full 1 Gbit/s link.
+DEFAULT_BUFFER_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOptions:
+    """``interfaces`` by name, ``any`` for all; ``expression`` a BPF filter; ``count`` packets and ``duration_ns`` end
+    the capture, None does not."""
+
+    interfaces: tuple[str, ...]
+    expression: str = ""
+    promiscuous: bool = False
+    snap_bytes: int = DEFAULT_SNAP_BYTES
+    buffer_bytes: int = DEFAULT_BUFFER_BYTES
+    count: int | None = None
+    duration_ns: int | None = None
+
+
+class PacketSource(Protocol):
+    """Something that captures.
+
+    ``link_type`` is the LINKTYPE_ number of its packets, ``problems`` what went wrong on the way.
+    """
+
+    link_type: int
+    problems: list[Problem]
+
+    def packets(self, go_on: Callable[[], bool], /) -> Iterator[Packet]:
+        """Packets until ``go_on``, which is asked every WAIT_MS or more often, says no, or there are no more."""
+        ...
+
+    def dropped(self) -> int:
+        """Packets lost so far before they came here; a source that is told only at its end says 0 until closed."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,168 @@
+"""``kwiresniff sniff``: exchanges as they pass a network interface."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+import click
+
+from kwiresniff.analysis.units import duration_ns
+from kwiresniff.capture.live import Live, LiveOptions, Rotation, network_interfaces, open_live
+from kwiresniff.capture.live.bpf import expression
+from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_SNAP_BYTES
+from kwiresniff.cli.main import FAILED, INTERRUPTED
+from kwiresniff.cli.options import ReadOptions, live_options
+from kwiresniff.cli.printing import DEPTHS, print_events
+from kwiresniff.cli.reading import Reading
+
+_FILE_SIZE = re.compile(r"([1-9]\d{0,9})([kKmMgG]?)", re.ASCII)
+_FILE_SIZE_UNITS = {"": 1_000_000, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+class DurationType(click.ParamType["int"]):
+    """``30s``, ``5m``; nanoseconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = duration_ns(value)
+        if found is None or found <= 0:
+            self.fail(f"{value!r} is not a duration like 30s or 5m", param, ctx)
+        return found
+
+
+class FileSizeType(click.ParamType["int"]):
+    """Millions of bytes, or KiB, MiB, GiB with the letters tcpdump has for them; bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        match = _FILE_SIZE.fullmatch(value)
+        if match is None:
+            self.fail(f"{value!r} is not a number of million bytes, or one with k, m or g", param, ctx)
+        return int(match[1]) * _FILE_SIZE_UNITS[match[2].lower()]
+
+
+def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        for one in network_interfaces():
+            addresses = " ".join(one.addresses)
+            click.echo(f"{one.index}\t{one.name}\t{'up' if one.up else 'down'}\t{addresses}")
+        ctx.exit(0)
+
+
+@click.command("sniff")
+@click.option(
+    "-i",
+    "--interface",
+    "interfaces",
+    metavar="NAME",
+    multiple=True,
+    required=True,
+    help="Interface to listen on; may be repeated; 'any' is all of them.",
+)
+@click.option(
+    "--list-interfaces",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_interfaces,
+    help="Show the interfaces and exit.",
+)
+@click.option(
+    "-o",
+    "form",
+    type=click.Choice(list(DEPTHS)),
+    default="tree",
+    show_default=True,
+    help="Annotated trees, one line per exchange, or JSON.",
+)
+@click.option("-c", "--count", type=click.IntRange(1), metavar="N", help="Stop after N packets.")
+@click.option("--duration", type=DurationType(), metavar="TIME", help="Stop after a time like 30s or 5m.")
+@click.option("-w", "--write", metavar="FILE", help="Keep the packets too, as pcap.")
+@click.option("-C", "file_size", type=FileSizeType(), metavar="SIZE", help="New FILE after SIZE million bytes.")
+@click.option(
+    "-G", "seconds", type=click.IntRange(1), metavar="SECONDS", help="New FILE, named by strftime, after that."
+)
+@click.option("-W", "files", type=click.IntRange(1), metavar="N", help="With -C, a ring of N files; with -G, N in all.")
+@click.option("-p", "--promiscuous", is_flag=True, help="Packets for other machines too.")
+@click.option(
+    "-s",
+    "--snap-length",
+    type=click.IntRange(64, DEFAULT_SNAP_BYTES),
+    default=DEFAULT_SNAP_BYTES,
+    metavar="BYTES",
+    help="Only the first BYTES of each packet.",
+)
+@click.option(
+    "-B",
+    "--buffer-size",
+    type=click.IntRange(1024, 4 << 20),
+    default=DEFAULT_BUFFER_BYTES >> 10,
+    show_default=True,
+    metavar="KIB",
+    help="Kernel buffer, in KiB.",
+)
+@click.argument("words", metavar="[BPF EXPRESSION]...", nargs=-1)
+@live_options
+def command(
+    words: tuple[str, ...],
+    options: ReadOptions,
+    interfaces: tuple[str, ...],
+    form: str,
+    count: int | None,
+    duration: int | None,
+    write: str | None,
+    file_size: int | None,
+    seconds: int | None,
+    files: int | None,
+    promiscuous: bool,
+    snap_length: int,
+    buffer_size: int,
+) -> int:
+    """Decode Kafka traffic as it passes a network interface.
+
+    A BPF expression, as tcpdump takes it, and --port choose packets in the kernel; -Y chooses exchanges. Ctrl-C ends
+    it, after what was seen has been printed.
+    """
+    _check_files(write, file_size, seconds, files)
+    live_options = LiveOptions(
+        interfaces=tuple(dict.fromkeys(interfaces)),
+        expression=expression(words, options.port),
+        promiscuous=promiscuous,
+        snap_bytes=snap_length,
+        buffer_bytes=buffer_size << 10,
+        count=count,
+        duration_ns=duration,
+    )
+    live = open_live(live_options, write, Rotation(file_size, seconds, files))
+    try:
+        reading = Reading(live, options, DEPTHS[form])
+        finished = print_events(reading, form, live.stop)
+    finally:
+        live.close()
+    if not options.quiet:
+        _sum_up(live, reading)
+    if not finished:
+        return INTERRUPTED
+    return FAILED if options.strict and reading.problems else 0
+
+
+def _check_files(write: str | None, file_size: int | None, seconds: int | None, files: int | None) -> None:
+    if write is None and (file_size or seconds):
+        raise click.UsageError("-C and -G need -w FILE")
+    if files and not (file_size or seconds):
+        raise click.UsageError("-W needs -C or -G")
+    if write == "-":
+        raise click.UsageError("-w needs the name of a file: standard output has the exchanges")
+
+
+def _sum_up(live: Live, reading: Reading) -> None:
+    sys.stdout.flush()
+    print(
+        f"kwiresniff: {', '.join(live.files)}: {live.packets:,} packets, {reading.exchanges:,} exchanges, "
+        f"{live.dropped:,} packets dropped",
+        file=sys.stderr,
+    )

@@ -1,0 +1,229 @@
+"""``kwiresniff sniff`` on real packets: recorded conversations, said again on the loopback interface."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sniff.conftest import Sniffer
+from tests.sniff.replay import conversations, listener, say
+
+pytestmark = pytest.mark.capturing
+
+CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
+FIRST_LOOK = str(CAPTURES / "first-look.pcap")
+Start = Callable[..., Sniffer]
+
+#: Takes the capability to capture away from the process, not from programs it starts: those are root's again.
+NO_CAPABILITY = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+data = (ctypes.c_uint32 * 6)()
+assert libc.capget(header, data) == 0
+data[0] &= ~(1 << 13)
+assert libc.capset(header, data) == 0
+"""
+#: And from those as well.
+NO_CAPABILITY_AT_ALL = f"import ctypes; assert ctypes.CDLL(None).prctl(24, 13, 0, 0, 0) == 0{NO_CAPABILITY}"
+
+
+def capturing(sniffer: Sniffer) -> None:
+    """Waits until packets are captured."""
+    sniffer.wait_for(lambda: _is_listening(sniffer.process.pid))
+
+
+def _is_listening(pid: int) -> bool:
+    """Whether a process (or one it started) has a packet socket that takes packets."""
+    sockets = Path("/proc/net/packet").read_text().splitlines()[1:]
+    inodes = {line.split()[8] for line in sockets if line.split()[5] == "1"}
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    for one in (str(pid), *children):
+        for link in Path(f"/proc/{one}/fd").iterdir():
+            try:
+                target = str(link.readlink())
+            except OSError:
+                continue
+            if target.startswith("socket:[") and target[8:-1] in inodes and _is_mapped(one):
+                return True
+    return False
+
+
+def _is_mapped(pid: str) -> bool:
+    """The ring is the last thing to be set up."""
+    return "socket:[" in Path(f"/proc/{pid}/maps").read_text()
+
+
+def objects(lines: list[str], kind: str = "exchange") -> list[dict[str, Any]]:
+    return [one for one in map(json.loads, lines) if one["kind"] == kind]
+
+
+def content(exchange: dict[str, Any]) -> str:
+    """What was said, without when and from which port."""
+    kept = {key: exchange[key] for key in ("api", "api_version", "correlation_id", "client_id", "outcome", "errors")}
+    for side in ("request", "response"):
+        message = exchange[side]
+        kept[side] = message and {key: message[key] for key in ("size_bytes", "header_version", "body")}
+    return json.dumps(kept, sort_keys=True)
+
+
+def read(*arguments: str) -> list[str]:
+    command = [sys.executable, "-m", "kwiresniff", "read", "-o", "jsonl", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def replay(server: socket.socket, path: str) -> None:
+    for conversation in conversations(path):
+        say(server, conversation)
+
+
+@pytest.mark.parametrize("name", ["first-look.pcap", "java-produce.pcap", "franz-go.pcap"])
+@pytest.mark.parametrize("interface", ["lo", "any"])
+def test_what_passes_is_what_the_capture_holds(start: Start, tmp_path: Path, interface: str, name: str) -> None:
+    capture, kept = str(CAPTURES / name), str(tmp_path / "kept.pcap")
+    expected = Counter(map(content, objects(read(capture))))
+    with listener() as server:
+        port = server.getsockname()[1]
+        sniffer = start("sniff", "-i", interface, "--port", str(port), "-o", "jsonl", "-w", kept)
+        capturing(sniffer)
+        replay(server, capture)
+        sniffer.wait_for(lambda: len(objects(list(sniffer.out))) >= expected.total())
+        assert sniffer.interrupt() == 130
+    assert Counter(map(content, objects(sniffer.out))) == expected
+    assert "0 packets dropped" in sniffer.err[-1]
+    # The file has exactly those packets, so it reads the same to the last number and nanosecond.
+    assert read(kept) == sniffer.out
+
+
+def test_each_packet_of_the_loopback_interface_counts_once(start: Start, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver, receiver.dup() as sender:
+        receiver.bind(("127.0.0.1", 0))
+        port = receiver.getsockname()[1]
+        for interfaces in (["-i", "lo"], ["-i", "any"]):
+            sniffer = start("sniff", *interfaces, "-c", "7", "udp", "port", str(port))
+            capturing(sniffer)
+            for _ in range(7):
+                sender.sendto(b"x", ("127.0.0.1", port))
+            assert sniffer.end() == 0
+            assert "7 packets, 0 exchanges, 0 packets dropped" in sniffer.err[-1]
+
+
+def test_output_comes_at_once_and_duration_ends_it(start: Start) -> None:
+    with listener() as server:
+        port = server.getsockname()[1]
+        sniffer = start("sniff", "-i", "lo", "--duration", "4s", "-o", "summary", "tcp", "port", str(port))
+        capturing(sniffer)
+        say(server, conversations(FIRST_LOOK)[0])
+        sniffer.wait_for(lambda: bool(sniffer.out))
+        assert sniffer.process.poll() is None
+        assert sniffer.end() == 0
+
+
+def test_a_limit_of_exchanges_and_a_filter_work_as_in_read(start: Start) -> None:
+    with listener() as server:
+        port = server.getsockname()[1]
+        arguments = ["-o", "jsonl", "-Y", "api == Metadata", "--limit", "1"]
+        sniffer = start("sniff", "-i", "lo", "--port", str(port), *arguments)
+        capturing(sniffer)
+        replay(server, FIRST_LOOK)
+        assert sniffer.end() == 0
+    assert [one["api"] for one in objects(sniffer.out)] == ["Metadata"]
+
+
+def test_a_snap_length_cuts_packets_and_says_what_is_missing(start: Start, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.pcap"
+    with listener() as server:
+        port = server.getsockname()[1]
+        sniffer = start("sniff", "-i", "lo", "--port", str(port), "-s", "96", "-w", str(kept))
+        capturing(sniffer)
+        replay(server, FIRST_LOOK)
+        sniffer.wait_for(lambda: bool(sniffer.out))
+        sniffer.interrupt()
+    data, at, lengths = kept.read_bytes(), 24, []
+    while at < len(data):
+        lengths.append(struct.unpack_from("<II", data, at + 8))
+        at += 16 + lengths[-1][0]
+    assert max(captured for captured, _ in lengths) == 96
+    assert max(wire for _, wire in lengths) > 500
+
+
+def test_packets_that_find_no_room_are_counted(start: Start) -> None:
+    sent = 6_000
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver, receiver.dup() as sender:
+        receiver.bind(("127.0.0.1", 0))
+        port = receiver.getsockname()[1]
+        sniffer = start("sniff", "-i", "lo", "-B", "1024", "--duration", "3s", "-o", "jsonl", "udp", "port", str(port))
+        capturing(sniffer)
+        sniffer.process.send_signal(signal.SIGSTOP)  # it cannot keep up
+        for _ in range(sent):
+            sender.sendto(bytes(1000), ("127.0.0.1", port))
+        sniffer.process.send_signal(signal.SIGCONT)
+        assert sniffer.end() == 0
+    dropped = sum(one["packets"] for one in objects(sniffer.out, "problem") if one["code"] == "packets_dropped")
+    assert dropped > 0
+    assert f"{sent - dropped:,} packets, 0 exchanges, {dropped:,} packets dropped" in sniffer.err[-1]
+
+
+def test_an_unprivileged_user_gets_the_packets_from_a_program_that_may(start: Start) -> None:
+    expected = Counter(map(content, objects(read(FIRST_LOOK))))
+    with listener() as server:
+        port = server.getsockname()[1]
+        sniffer = start("sniff", "-i", "lo", "--port", str(port), "-o", "jsonl", prelude=NO_CAPABILITY)
+        capturing(sniffer)
+        replay(server, FIRST_LOOK)
+        sniffer.wait_for(lambda: len(objects(list(sniffer.out))) >= expected.total())
+        assert sniffer.interrupt() == 130
+    assert Counter(map(content, objects(sniffer.out))) == expected
+    assert "0 packets dropped" in sniffer.err[-1]
+
+
+def test_without_privileges_one_line_says_what_to_grant(start: Start) -> None:
+    sniffer = start("sniff", "-i", "lo", prelude=NO_CAPABILITY_AT_ALL)
+    assert sniffer.end() == 1
+    assert sniffer.out == []
+    assert len(sniffer.err) == 1
+    assert "no permission to capture on lo" in sniffer.err[0]
+    assert "sudo setcap cap_net_raw+ep" in sniffer.err[0]
+
+
+def test_an_unknown_interface_is_answered_with_those_there_are(start: Start) -> None:
+    sniffer = start("sniff", "-i", "lo0")
+    assert sniffer.end() == 1
+    assert sniffer.err == [f"kwiresniff: no interface is called 'lo0'; there are any, {_names()}"]
+
+
+def _names() -> str:
+    return ", ".join(name for _, name in socket.if_nameindex())
+
+
+def test_a_mistake_in_the_capture_filter_is_one_line(start: Start) -> None:
+    sniffer = start("sniff", "-i", "lo", "port", "ninety")
+    assert sniffer.end() == 1
+    assert len(sniffer.err) == 1
+    assert "the capture filter 'port ninety' is not understood" in sniffer.err[0]
+
+
+def test_tcpdump_piped_into_read_is_shown_at_once(start: Start) -> None:
+    with listener() as server:
+        port = server.getsockname()[1]
+        command = ["tcpdump", "-i", "lo", "-U", "-w", "-", "tcp", "port", str(port)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as tcpdump:
+            assert tcpdump.stdout is not None
+            reader = start("read", "-o", "summary", "-", stdin=tcpdump.stdout.fileno())
+            reader.wait_for(lambda: _is_listening(tcpdump.pid))
+            say(server, conversations(FIRST_LOOK)[0])
+            reader.wait_for(lambda: bool(reader.out))
+            assert tcpdump.poll() is None
+            tcpdump.terminate()
+            assert reader.end() == 0
