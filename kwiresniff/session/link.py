@@ -130,7 +130,7 @@ class Link:
             return self._both_in_step()
         if len(run) < min(REQUEST_FRONT_BYTES, size + 4):
             return -1
-        grade = grade_request(run, 0, self.analyzer.versions, any_api=True)
+        grade = grade_request(run, 0, self.analyzer.versions, opening=True)
         if grade == WEAK:
             if protocol_of(bytes(run[:64])) != "unknown":
                 grade = 0

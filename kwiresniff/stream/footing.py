@@ -39,11 +39,13 @@ _TEXT = re.compile(rb"[\x20-\x7e\x80-\xff]*")
 _REQUEST = re.compile(rb"(?=[\x00-\x3f].{3}\x00.\x00[\x00-\x3f].{4}(?:\xff\xff|[\x00-\x04].))", re.DOTALL)
 
 
-def grade_request(data: bytes | bytearray, offset: int, versions: Versions, *, any_api: bool = False) -> int:
+def grade_request(data: bytes | bytearray, offset: int, versions: Versions, *, opening: bool = False) -> int:
     """How much ``data[offset:]`` looks like a request's length and header: NO, WEAK or STRONG.
 
     STRONG needs a client id that reads as text; without one (null or empty) a few fixed bytes agree by chance too
-    easily. With ``any_api`` an API key or version that nobody knows is acceptable beside such a client id.
+    easily. ``opening`` says that the data begins a stream, where less chance is involved: an API key or version that
+    nobody knows is acceptable beside such a client id, and beside known ones a client id that is not UTF-8 (brokers
+    take it) or holds control characters.
     """
     if len(data) - offset < REQUEST_FRONT_BYTES:
         return NO
@@ -51,8 +53,9 @@ def grade_request(data: bytes | bytearray, offset: int, versions: Versions, *, a
     if not MIN_REQUEST_BYTES <= size <= MAX_FRAME_BYTES:
         return NO
     known = versions.get(api_key)
-    if known is None or not known[0] <= api_version <= known[1] + VERSIONS_AHEAD:
-        if not any_api or api_key < 0 or api_version < 0 or client_id_length <= 0:
+    exists = known is not None and known[0] <= api_version <= known[1] + VERSIONS_AHEAD
+    if not exists:
+        if not opening or api_key < 0 or api_version < 0 or client_id_length <= 0:
             return NO
     elif api_key == 7 and api_version == 0:
         # ControlledShutdown v0 has no client id: header v0 and a broker id.
@@ -64,13 +67,13 @@ def grade_request(data: bytes | bytearray, offset: int, versions: Versions, *, a
     start = offset + REQUEST_FRONT_BYTES
     client_id = bytes(data[start : start + client_id_length])
     if not _TEXT.fullmatch(client_id):
-        return NO
+        return WEAK if opening and exists else NO
     try:
         client_id.decode()
     except UnicodeDecodeError as error:
         # A client id that the data cuts off may end in the middle of a character.
         if len(client_id) == client_id_length or error.start < len(client_id) - 3:
-            return NO
+            return STRONG if opening and exists else NO
     return STRONG
 
 

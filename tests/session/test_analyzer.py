@@ -60,6 +60,17 @@ def test_a_reused_correlation_id_gets_the_older_answer_first() -> None:
     assert first.request.first_packet == second.request.first_packet
 
 
+@pytest.mark.parametrize(
+    ("sent", "shown"), [(b"b\xfcro", r"b\xfcro"), (b"\x1b[31m", "\x1b[31m"), (b"\0", "\0"), (b"a\nb", "a\nb")]
+)
+def test_a_client_id_that_is_no_text_does_not_hide_a_connection(sent: bytes, shown: str) -> None:
+    """Brokers accept any bytes; those that are not UTF-8 are shown as escapes."""
+    ask = heartbeat(1, "?" * len(sent)).replace(b"?" * len(sent), sent)
+    (exchange,) = exchanges(events(Wire().open().up(ask).down(heartbeat_response(1))))
+    assert facts(exchange) == ("Heartbeat", 0, 1, "ok")
+    assert exchange.client_id == shown
+
+
 def test_produce_with_acks_0_expects_no_response_and_does_not_wait_for_one() -> None:
     """Its correlation id is free for the next request at once, at every position of ``acks``."""
     v2 = request(0, 2, 1, pack(">hii", 0, 1000, 0))
