@@ -5,6 +5,7 @@ Source: tcpdump's manual page, and draft-ietf-opsawg-pcap for the format: nanose
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import time
 from dataclasses import dataclass
@@ -105,8 +106,13 @@ class PacketFiles:
             name += str(self._number).zfill(self._digits)
         try:
             file = open(name, "wb")  # noqa: SIM115  closed by close()
-            file.write(self._header)
-            file.flush()
+            try:
+                file.write(self._header)
+                file.flush()
+            except OSError:
+                with contextlib.suppress(OSError):
+                    file.close()
+                raise
         except (OSError, ValueError) as error:
             raise CaptureError(f"{name}: {reason(error)}") from None
         return file, name
