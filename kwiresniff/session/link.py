@@ -14,6 +14,7 @@ from kwiresniff.session.apis import FACTS, api_facts
 from kwiresniff.session.pairing import MAX_PENDING, Pending
 from kwiresniff.session.recognize import is_gssapi_token, protocol_of
 from kwiresniff.session.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
+from kwiresniff.session.tls import Tls, find_records
 from kwiresniff.stream.footing import (
     MIN_REQUEST_BYTES,
     REQUEST_FRONT_BYTES,
@@ -53,7 +54,7 @@ class Link:
 
     __slots__ = (
         "analyzer", "broker", "client", "client_ids", "closed", "connection", "first_correlation_id", "first_ns",
-        "handshake_rtt_ns", "opened_by_syn", "pending", "protocol", "sasl", "skipped_before", "syn_ns",
+        "handshake_rtt_ns", "opened_by_syn", "pending", "protocol", "sasl", "skipped_before", "syn_ns", "tls",
     )  # fmt: skip
 
     def __init__(self, analyzer: Analyzer, flow: bytes, other_flow: bytes, keep: int, ns: int) -> None:
@@ -72,6 +73,7 @@ class Link:
         self.closed = False
         self.protocol = ""
         self.sasl: Sasl | None = None
+        self.tls: Tls | None = None
         self.skipped_before = [0, 0]  # bytes given up before this was known to be Kafka
         for half, peer in ((one, other), (other, one)):
             half.owner = self
@@ -101,6 +103,10 @@ class Link:
     def locate(self, half: Half) -> int:
         """Answer a half that asks for a footing in its run."""
         if self.connection is UNSETTLED:
+            records = find_records(half)
+            if records >= 0:
+                self._encrypted(half, records)
+                return -1
             if self.opened_by_syn and half.syn_seq >= 0 and not half.searched > len(half.run):
                 return self._locate_opening(half)
             return self._locate_unknown(half)
@@ -170,7 +176,15 @@ class Link:
 
     def _not_kafka(self, half: Half) -> None:
         self.protocol = protocol_of(bytes(half.run[:64]))
-        self.analyzer.ignore(self, self.protocol)
+        if self.protocol == "tls":
+            self._encrypted(half, 0)
+        else:
+            self.analyzer.ignore(self, self.protocol)
+
+    def _encrypted(self, half: Half, offset: int) -> None:
+        self.protocol = "tls"
+        self.tls = Tls(self, half, offset)
+        self.connection = self.tls.connection
 
     def guess_protocol(self) -> str:
         """A name for a connection that never showed what it was."""
@@ -377,8 +391,16 @@ class Link:
         self.closed = True
         if self.connection is UNSETTLED:
             for half in (self.client, self.broker):
+                if self.tls is None and half.run and protocol_of(bytes(half.run[:64])) == "tls":
+                    self._encrypted(half, 0)
+        if self.connection is UNSETTLED or self.tls is not None:
+            for half in (self.client, self.broker):
                 half.closed = True
-            self.analyzer.unrecognized(self)
+            if self.tls is None:
+                self.analyzer.unrecognized(self)
+            else:
+                self.tls.close()
+                self.analyzer.connection_ended(self)
             return
         self._unfinished_request()
         self._unfinished_response()

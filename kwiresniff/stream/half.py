@@ -53,6 +53,9 @@ MAX_RUN_BYTES = 64 << 10
 #: After this much without a footing only segment starts are looked at, which costs next to nothing.
 SEARCH_BUDGET_BYTES = 1 << 20
 
+#: The rest of a frame that never ends: more than any connection carries.
+ENDLESS = 1 << 62
+
 LOST_GAP = "gap"
 LOST_BAD_LENGTH = "bad_length"
 LOST_MID_STREAM = "mid_stream"
@@ -380,6 +383,14 @@ class Half:
         self.need = 0
         self._head = b""
         self.drop_run()
+
+    def count_only(self) -> None:
+        """From here on nothing is kept and no frame ends; segments are only counted."""
+        self.resume()
+        self.at_edge = False
+        self.need = ENDLESS
+        self.room = 0
+        self.parts = _NONE
 
     def unfinished(self) -> tuple[int, int, bytes]:
         """What an end leaves behind: ``(size_bytes, bytes_present, data)`` of a frame begun, or zeros."""

@@ -239,7 +239,6 @@ def test_the_round_trip_of_the_handshake_is_syn_to_first_acknowledgement() -> No
 @pytest.mark.parametrize(
     ("first", "name"),
     [
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"r" * 40, "tls"),
         (b"GET /metrics HTTP/1.1\r\nHost: broker:9092\r\n\r\n", "http"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "ssh"),
         (b"USER guest 0 * :somebody\r\n", "text"),

@@ -1,0 +1,139 @@
+"""A connection that is TLS: its hellos are read, the rest is counted.
+
+What it carries comes, if at all, from whoever holds the keys, as segments of their own beside the encrypted ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kwiresniff.model import Connection
+from kwiresniff.session.tls_hello import (
+    CLIENT_HELLO,
+    HANDSHAKE,
+    RECORD_HEADER_BYTES,
+    SERVER_HELLO,
+    Front,
+    is_record,
+    record_header,
+)
+from kwiresniff.stream.half import Half
+
+if TYPE_CHECKING:
+    from kwiresniff.session.link import Link
+
+#: Segments of a run that are looked at for the start of a record. A run of usual segments has fewer; tiny ones by the
+#: thousand must not make each look at it dearer.
+MAX_STARTS = 64
+
+
+class Tls:
+    """Takes the two halves of a link over.
+
+    ``connection`` is the link's; its ``tls`` is filled in by ``close``.
+    """
+
+    __slots__ = ("_fronts", "_link", "connection", "decrypted")
+
+    def __init__(self, link: Link, half: Half, offset: int) -> None:
+        """The run of ``half`` shows records from ``offset`` on."""
+        self._link = link
+        client = client_of(half, offset) or (link.client if link.opened_by_syn else self._likely_client(half))
+        link.client, link.broker = client, client.peer
+        self.connection: Connection = link.analyzer.new_connection(link)
+        self.connection.protocol = "tls"
+        self.decrypted = False
+        self._fronts = (Front(), Front())
+        for index, one in enumerate((link.client, link.broker)):
+            one.index = index
+            one.lost = self._lost
+            one.locate = self._locate
+            if one is half:
+                del one.run[:offset]
+            if one.run:
+                self._locate(one)
+
+    def _likely_client(self, half: Half) -> Half:
+        """The side that is more likely the client's when nothing but encrypted data was seen.
+
+        Known ports of brokers tell; else the higher port, which is a guess that holds where clients take theirs from
+        the ephemeral range.
+        """
+        ports = self._link.analyzer.broker_ports
+        mine, other = half.flow[-4:-2], half.flow[-2:]
+        if (mine in ports) != (other in ports):
+            return half.peer if mine in ports else half
+        return half if mine > other else half.peer
+
+    def _locate(self, half: Half) -> int:
+        """Reads what has come; once nothing in the clear is left, the half only counts."""
+        front = self._fronts[half.index]
+        front.feed(half.run)
+        half.drop_run()
+        if front.done:
+            half.count_only()
+        return -1
+
+    def _lost(self, half: Half, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
+        # Behind a gap there are no records to be found; what was read before it stands.
+        self._fronts[half.index].done = True
+        if half.searching:
+            half.count_only()
+
+    def close(self) -> None:
+        """Put together what was learned."""
+        client, server = self._fronts
+        certified: bool | None = None
+        if client.sent_certificate:
+            certified = True
+        elif client.encrypted and server.certificate is not None:
+            certified = False  # all of a TLS 1.2 handshake was seen, and no certificate of the client's in it
+        self.connection.tls = {
+            "version": server.version_name,
+            "cipher": server.cipher,
+            "server_name": client.server_name,
+            "alpn": server.protocol,
+            "alpn_offered": client.offered,
+            "client_certificate": certified,
+            "client_certificate_names": client.certificate if certified else None,
+            "server_certificate_names": server.certificate,
+            "alert": _alert(client, server),
+            "decrypted": self.decrypted,
+        }
+
+
+def _alert(client: Front, server: Front) -> dict[str, Any] | None:
+    for sender, front in (("client", client), ("broker", server)):
+        if front.alert is not None:
+            return {"sender": sender, "description": front.alert}
+    return None
+
+
+def client_of(half: Half, offset: int) -> Half | None:
+    """The client, when the record at ``offset`` of the half's run is a hello."""
+    if len(half.run) <= offset + RECORD_HEADER_BYTES or half.run[offset] != HANDSHAKE:
+        return None
+    message = half.run[offset + RECORD_HEADER_BYTES]
+    if message == CLIENT_HELLO:
+        return half
+    return half.peer if message == SERVER_HELLO else None
+
+
+def find_records(half: Half) -> int:
+    """Offset in the half's run of a row of TLS records, or -1.
+
+    Believed is what begins with a segment and whose records join up until the end of the run, or of a segment, is
+    the end of one, or twice.
+    """
+    run = half.run
+    length = len(run)
+    starts = [offset for offset, _, _ in half.marks[:MAX_STARTS]]
+    for start in starts:
+        at = start
+        joined = 0
+        while is_record(run, at):
+            joined += 1
+            at += RECORD_HEADER_BYTES + record_header(run, at)[2]
+            if joined > 2 or at in starts or at == length:
+                return start
+    return -1

@@ -1,0 +1,217 @@
+"""What the two sides of a TLS connection say in the clear before they encrypt.
+
+Source: RFC 8446 (TLS 1.3: sections 4.1.2, 4.1.3, 4.2.1, 5.1), RFC 5246 (TLS 1.2: sections 6.2.1, 7.4), RFC 6066
+(server name, section 3), RFC 7301 (application protocols). All numbers are big-endian. A record is type, version,
+16-bit length; a handshake message inside records is type, 24-bit length, and may begin and end anywhere in them.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from kwiresniff.session.tls_names import alert_name, cipher_suite_name, version_name
+from kwiresniff.session.x509 import certificate_names
+
+#: Bytes of one direction that are read. The longest front is a server's with a chain of certificates, some 10 KiB;
+#: clients with post-quantum keys and a chain of their own stay below it too.
+MAX_FRONT_BYTES = 64 * 1024
+#: The largest record: 16 KiB and what TLS 1.2 allows encryption to add.
+MAX_RECORD_BYTES = 16_384 + 2_048
+#: Application protocols told of one offer; real ones have two or three.
+MAX_PROTOCOLS = 16
+
+RECORD_HEADER_BYTES = 5
+CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION_DATA = 20, 21, 22, 23
+CLIENT_HELLO, SERVER_HELLO, CERTIFICATE, CERTIFICATE_REQUEST, SERVER_HELLO_DONE = 1, 2, 11, 13, 14
+_SERVER_NAME, _PROTOCOLS, _SUPPORTED_VERSIONS = 0, 16, 43
+_TLS_1_3 = 0x0304
+
+record_header = Struct(">BHH").unpack_from
+
+
+class _Misfit(Exception):
+    """Bytes that are not what they should be."""
+
+
+class _Cursor:
+    """Reads ``data`` from its front; raises _Misfit at its end."""
+
+    __slots__ = ("_at", "_data")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def __bool__(self) -> bool:
+        return self._at < len(self._data)
+
+    def take(self, size: int) -> bytes:
+        data = self._data[self._at : self._at + size]
+        if len(data) < size:
+            raise _Misfit
+        self._at += size
+        return data
+
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size), "big")
+
+    def vector(self, size: int) -> _Cursor:
+        """What follows a length of ``size`` bytes."""
+        return _Cursor(self.take(self.number(size)))
+
+    def rest(self) -> bytes:
+        return self.take(len(self._data) - self._at)
+
+
+def is_record(data: bytes | bytearray, offset: int) -> bool:
+    """Whether a record's header may be at ``offset``."""
+    if len(data) - offset < RECORD_HEADER_BYTES:
+        return False
+    kind, version, length = record_header(data, offset)
+    return CHANGE_CIPHER_SPEC <= kind <= APPLICATION_DATA and version >> 8 == 3 and 0 < length <= MAX_RECORD_BYTES
+
+
+class Front:
+    """The plaintext front of one direction.
+
+    ``done`` once nothing more can be learned from it. What was not seen stays None: ``version`` and ``cipher`` are
+    a server's choice, ``server_name`` and ``offered`` (application protocols) a client's wish; ``protocol`` is the one
+    chosen. ``certificate`` has the names in the first certificate sent, empty when there was none in it.
+    """
+
+    __slots__ = (
+        "_buffer", "_messages", "_room", "alert", "certificate", "certificate_requested", "cipher", "done",
+        "encrypted", "offered", "protocol", "server_name", "sent_certificate", "version",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.done = False
+        self.encrypted = False
+        self.version: int | None = None
+        self.cipher: str | None = None
+        self.server_name: str | None = None
+        self.offered: list[str] | None = None
+        self.protocol: str | None = None
+        self.certificate: list[str] | None = None
+        self.sent_certificate = False
+        self.certificate_requested = False
+        self.alert: str | None = None
+        self._buffer = bytearray()
+        self._messages = bytearray()
+        self._room = MAX_FRONT_BYTES
+
+    def feed(self, data: bytes | bytearray) -> None:
+        """The next bytes in order."""
+        if self.done:
+            return
+        self._room -= len(data)
+        buffer = self._buffer
+        buffer += data
+        at = 0
+        while not self.done and len(buffer) - at >= RECORD_HEADER_BYTES:
+            if not is_record(buffer, at):
+                self.done = True
+                break
+            kind, _, length = record_header(buffer, at)
+            if kind in (CHANGE_CIPHER_SPEC, APPLICATION_DATA):
+                self.done = self.encrypted = True
+                break
+            if len(buffer) - at < RECORD_HEADER_BYTES + length:
+                break
+            at += RECORD_HEADER_BYTES
+            self._record(kind, bytes(buffer[at : at + length]))
+            at += length
+        del buffer[:at]
+        if self._room <= 0:
+            self.done = True
+        if self.done:
+            self._buffer = self._messages = bytearray()
+
+    def _record(self, kind: int, data: bytes) -> None:
+        if kind == ALERT:
+            if len(data) == 2:
+                self.alert = alert_name(data[1])
+            self.done = True
+            return
+        messages = self._messages
+        messages += data
+        at = 0
+        while not self.done and len(messages) - at >= 4:
+            end = at + 4 + int.from_bytes(messages[at + 1 : at + 4], "big")
+            if end > len(messages):
+                break
+            try:
+                self._message(messages[at], _Cursor(bytes(messages[at + 4 : end])))
+            except _Misfit:
+                self.done = True
+            at = end
+        del messages[:at]
+
+    def _message(self, kind: int, body: _Cursor) -> None:
+        if kind == CLIENT_HELLO:
+            self._client_hello(body)
+        elif kind == SERVER_HELLO:
+            self._server_hello(body)
+        elif kind == CERTIFICATE:
+            chain = body.vector(3)
+            self.sent_certificate = bool(chain)
+            self.certificate = certificate_names(chain.vector(3).rest()) if chain else []
+        elif kind == CERTIFICATE_REQUEST:
+            self.certificate_requested = True
+        elif kind == SERVER_HELLO_DONE:
+            self.done = True
+
+    def _client_hello(self, body: _Cursor) -> None:
+        body.take(2 + 32)  # version, random
+        body.vector(1)  # session id
+        body.vector(2)  # cipher suites
+        body.vector(1)  # compression methods
+        for kind, data in _extensions(body):
+            if kind == _SERVER_NAME:
+                for_host = data.vector(2)
+                while for_host and self.server_name is None:
+                    host = for_host.number(1) == 0
+                    name = for_host.vector(2).rest()
+                    self.server_name = _text(name) if host else None
+            elif kind == _PROTOCOLS:
+                self.offered = _protocols(data)
+
+    def _server_hello(self, body: _Cursor) -> None:
+        version = body.number(2)
+        body.take(32)  # random
+        body.vector(1)  # session id
+        self.cipher = cipher_suite_name(body.number(2))
+        self.version = version
+        body.take(1)  # compression method
+        for kind, data in _extensions(body):
+            if kind == _SUPPORTED_VERSIONS:
+                self.version = data.number(2)
+            elif kind == _PROTOCOLS:
+                self.protocol = next(iter(_protocols(data)), None)
+        # From here on a TLS 1.3 server encrypts; of a HelloRetryRequest all that is told here is final.
+        self.done = self.version == _TLS_1_3
+
+    @property
+    def version_name(self) -> str | None:
+        return None if self.version is None else version_name(self.version)
+
+
+def _extensions(body: _Cursor) -> list[tuple[int, _Cursor]]:
+    found = []
+    extensions = body.vector(2) if body else body
+    while extensions:
+        kind = extensions.number(2)
+        found.append((kind, extensions.vector(2)))
+    return found
+
+
+def _protocols(data: _Cursor) -> list[str]:
+    names: list[str] = []
+    protocols = data.vector(2)
+    while protocols and len(names) < MAX_PROTOCOLS:
+        names.append(_text(protocols.vector(1).rest()))
+    return names
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("ascii", "backslashreplace")
