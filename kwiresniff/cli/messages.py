@@ -10,6 +10,8 @@ from kwiresniff.model import Problem
 #: A folder may hold thousands; the line should still be read.
 MAX_FILES_NAMED = 3
 
+_HOW_TO_DECRYPT = "to decrypt TLS, name its key log with --keylog FILE"
+
 
 class Messages:
     """Tells problems as they come, one line each, and keeps what is not Kafka for the end: when there was no Kafka at
@@ -37,6 +39,8 @@ class Messages:
         elif not self._elsewhere:
             for problem in self._others:
                 self._say_problem(problem)
+            if self._reading.encrypted:
+                self._say(f"{_many(self._reading.encrypted, 'TLS connection')} not decrypted; {_HOW_TO_DECRYPT}")
 
     def _say_problem(self, problem: Problem) -> None:
         from kwiresniff.render import problem_line
@@ -57,11 +61,14 @@ class Messages:
             protocol = str(details.get("protocol", "unknown"))
             name = "an unknown protocol" if protocol == "unknown" else protocol
             counts[name] = counts.get(name, 0) + int(details.get("connections", 1))
+        if self._reading.encrypted:
+            counts["tls"] = self._reading.encrypted
         found = [f"{_many(count, 'TCP connection')} with {name}" for name, count in counts.items()]
         found += [f"{_many(count, 'packet')} {what}" for what, count in self._reading.other_packets.items()]
         files = self._reading.files
         where = ", ".join(files[:MAX_FILES_NAMED]) + (", ..." if len(files) > MAX_FILES_NAMED else "")
-        return escape(f"{where}: no Kafka in it; there were {', '.join(found) or 'no packets'}")
+        what = escape(f"{where}: no Kafka in it; there were {', '.join(found) or 'no packets'}")
+        return f"{what}; {_HOW_TO_DECRYPT}" if self._reading.encrypted else what
 
 
 def _many(count: int, what: str) -> str:

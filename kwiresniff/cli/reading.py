@@ -48,6 +48,7 @@ class Reading:
     Everything that can be wrong with the command line or the files is raised here, before anything is printed.
     Iterate ``events`` once; the counts are final when it ends. ``exchanges`` counts what was found, ``shown`` what
     came through the filter and the limits, ``problems`` everything that was wrong, inside exchanges too.
+    ``encrypted`` counts the TLS connections that could not be looked into.
     ``topics`` has the topic of each exchange collected even when bodies are not decoded. ``screen`` says that the
     command prints exchange by exchange, so that a progress bar on the same terminal would be in the way.
     """
@@ -86,6 +87,7 @@ class Reading:
         self.exchanges = 0
         self.shown = 0
         self.problems = 0
+        self.encrypted = 0
 
     @property
     def files(self) -> list[str]:
@@ -131,8 +133,11 @@ class Reading:
                 elif isinstance(event, Problem):
                     self.problems += 1
                     yield self._placed(event)
-                elif not (narrowed and isinstance(event, Connection) and event.id not in connections):
-                    yield event
+                elif isinstance(event, Connection):
+                    if event.protocol == "tls":
+                        self.encrypted += 1
+                    if not narrowed or event.id in connections:
+                        yield event
                 if self.plugins.loaded:
                     yield from self._tell(self.plugins.take_problems())
                 if len(self._captures.problems) > problems_told:

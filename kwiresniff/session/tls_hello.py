@@ -68,7 +68,7 @@ def is_record(data: bytes | bytearray, offset: int) -> bool:
     if len(data) - offset < RECORD_HEADER_BYTES:
         return False
     kind, version, length = record_header(data, offset)
-    return CHANGE_CIPHER_SPEC <= kind <= APPLICATION_DATA and version >> 8 == 3 and 0 < length <= MAX_RECORD_BYTES
+    return bool(CHANGE_CIPHER_SPEC <= kind <= APPLICATION_DATA and version >> 8 == 3 and 0 < length <= MAX_RECORD_BYTES)
 
 
 class Front:
@@ -81,7 +81,7 @@ class Front:
 
     __slots__ = (
         "_buffer", "_messages", "_room", "alert", "certificate", "certificate_requested", "cipher", "done",
-        "encrypted", "offered", "protocol", "server_name", "sent_certificate", "version",
+        "encrypted", "offered", "protocol", "sent_certificate", "server_name", "version",
     )  # fmt: skip
 
     def __init__(self) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import Done
 from tests.cli.pcap import heartbeats, irc, metadata_v0, save
+from tests.session.tls_talk import TlsTalk
 from tests.session.wire import Wire, heartbeat
 
 Run = Callable[..., Done]
@@ -178,3 +179,22 @@ def test_topic_names_are_learned_from_exchanges_the_filter_leaves_out(kwiresniff
     by_name = kwiresniff("read", "-o", "jsonl", "-Y", "api == Produce and topic == orders", str(REAL))
     assert [one["api_version"] for one in objects(by_name) if one["kind"] == "exchange"] == [13]
     assert "orders" in kwiresniff("read", "-Y", "api == Produce", str(REAL)).out
+
+
+def test_a_capture_with_nothing_but_tls_says_how_to_decrypt_it(kwiresniff: Run, tmp_path: Path) -> None:
+    talk = TlsTalk().shake().up(b"request").down(b"response")
+    wire = Wire().open()
+    for side, flight in talk.flights:
+        wire.send(side, flight)
+    capture = save(tmp_path / "tls.pcap", wire.close())
+    for command in (("read",), ("read", "-o", "summary"), ("stats",)):
+        done = kwiresniff(*command, capture)
+        assert (done.code, done.out) == (0, "")
+        assert done.err.count("\n") == 1
+        assert "1 TCP connection with tls" in done.err and "--keylog" in done.err
+    (connection,) = objects(kwiresniff("read", "-q", "-o", "jsonl", capture))
+    assert (connection["kind"], connection["protocol"]) == ("connection", "tls")
+    assert connection["tls"]["version"] == talk.client.version()
+    beside = save(tmp_path / "kafka.pcap", heartbeats(1, client_port=41_000))
+    done = kwiresniff("read", "-o", "summary", capture, beside)
+    assert "1 TLS connection not decrypted" in done.err and "--keylog" in done.err

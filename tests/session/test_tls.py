@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import ssl
+import subprocess
 
 import pytest
 
 from kwiresniff.model import Connection, Event
+from kwiresniff.session.tls_names import cipher_suite_name
 from tests.session.tls_talk import TlsTalk
 from tests.session.wire import Wire, events
 
@@ -73,10 +76,10 @@ def test_everything_on_the_wire_is_counted() -> None:
     connection = only(events(one))
     sent = [sum(len(flight) for side, flight in talk.flights if side == way) for way in (0, 1)]
     assert connection.bytes == sent
-    assert sum(connection.packets) == len(one.segments)
+    assert sum(connection.packets) == len(one.segments) - 1  # the last acknowledgement comes after the end
     assert connection.retransmits == [0, 0]
     assert connection.handshake_seen and connection.handshake_rtt_ns == 2_000_000
-    assert (connection.first_ns, connection.last_ns) == (one.segments[0][1], one.segments[-1][1])
+    assert (connection.first_ns, connection.last_ns) == (one.segments[0][1], one.segments[-2][1])
     assert connection.exchanges == {}
 
 
@@ -199,3 +202,17 @@ def test_a_damaged_handshake_is_tls_all_the_same(version: str) -> None:
                 assert len(found) == 1
                 if at > 12 or number:
                     only(found)
+
+
+def test_suites_go_by_their_registered_names() -> None:
+    """As OpenSSL's own table has them."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl")
+    command = [openssl, "ciphers", "-V", "-stdname", "ALL:@SECLEVEL=0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    names = {int(row[0].replace(",0x", ""), 16): row[2] for row in rows}
+    known = {number: name for number in range(0x10000) if (name := cipher_suite_name(number))[:2] != "0x"}
+    assert len(known.keys() & names.keys()) >= 30
+    assert all(names.get(number, name) == name for number, name in known.items())
