@@ -26,6 +26,10 @@ from kwiresniff.model import Segment
 MIN_SHARD_BYTES = 128 << 20
 #: Every shard reads all packets; beyond this many that reading is more work than the decoding it shares out.
 MAX_SHARDS = 16
+#: A few seconds of decoding.
+MIN_TASK_BYTES = 16 << 20
+#: With so many for each slot the last ones still even out what is uneven; the driver keeps account of every one.
+MAX_TASKS_PER_SLOT = 32
 #: Directions remembered with their shard; at 100 bytes each it stays below 10 MB.
 MAX_FLOWS = 65_536
 
@@ -156,6 +160,13 @@ def plan(sources: Sequence[Source], parallelism: int, *, min_shard_bytes: int = 
         shards = min(max(round(source.size_bytes / share), 1), MAX_SHARDS, max(parallelism, 1))
         units += [Unit(source, shard, shards) for shard in range(shards)]
     return sorted(units, key=lambda unit: (-unit.source.size_bytes // unit.shards, unit.id))
+
+
+def share_out(units: Sequence[Unit], parallelism: int) -> list[list[Unit]]:
+    """The units in tasks: one each, but small ones together, since a task costs more to start than they take."""
+    size = sum(unit.source.size_bytes // unit.shards for unit in units)
+    tasks = min(max(size // MIN_TASK_BYTES, parallelism), parallelism * MAX_TASKS_PER_SLOT, len(units))
+    return [list(units[at::tasks]) for at in range(tasks)]
 
 
 def shard_of(flow: bytes, shards: int) -> int:

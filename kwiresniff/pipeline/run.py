@@ -10,15 +10,13 @@ from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.errors import ExportError
-from kwiresniff.pipeline.plan import Source, Unit, find_sources, plan
+from kwiresniff.pipeline.plan import Source, Unit, find_sources, plan, share_out
 from kwiresniff.pipeline.reading import Settings
 from kwiresniff.pipeline.store import Commit, Store
 from kwiresniff.pipeline.work import WRITTEN, settings_text, totals
 
 #: Seconds between two looks at what is done.
 _POLL_SECONDS = 0.5
-#: A task costs some 10 ms to start; with this many for each slot the last ones still even out what is uneven.
-MAX_TASKS_PER_SLOT = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ def make_job(sources: Sequence[Source], parallelism: int, commits: dict[str, Com
         }
         whole = {mine[name]["unit"]["shards"] for name in good}
         kept = next((set(_names(source, n)) for n in whole if good.issuperset(_names(source, n))), None)
-        if kept is None and _only_fewer(source, mine.values()):
+        if kept is None and mine and _only_fewer(source, mine.values()):
             kept = set(mine)
         if kept is None:
             kept = good & {unit.id for unit in unit_list}
@@ -130,7 +128,7 @@ class Run:
 
     def _submit(self, spark: Any, progress: Callable[[dict[str, Any]], None]) -> None:
         job = {
-            "tasks": [[unit.as_json() for unit in task] for task in self._tasks()],
+            "tasks": [[unit.as_json() for unit in task] for task in share_out(self.job.units, self._parallelism)],
             "settings": self._settings.as_json(),
             "tables": self._tables,
             "out": self.store.out,
@@ -142,11 +140,6 @@ class Run:
                 progress(self._this_run())
             result.result()
             progress(self._this_run())
-
-    def _tasks(self) -> list[list[Unit]]:
-        """A task a unit, unless there are so many that starting them would be felt."""
-        most = max(self._parallelism * MAX_TASKS_PER_SLOT, 1)
-        return [list(self.job.units[at::most]) for at in range(min(most, len(self.job.units)))]
 
     def _this_run(self) -> dict[str, Any]:
         mine = {unit.id for unit in self.job.units}

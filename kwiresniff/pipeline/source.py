@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, MutableMapping, Sequence
+from itertools import chain
 from typing import Any, cast
 
 from pyspark.sql import SparkSession
@@ -20,7 +21,7 @@ from pyspark.sql.types import StructType
 from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.batches import arrow_batches
 from kwiresniff.pipeline.columns import READABLE, ddl
-from kwiresniff.pipeline.plan import Unit, find_sources, plan
+from kwiresniff.pipeline.plan import Unit, find_sources, plan, share_out
 from kwiresniff.pipeline.reading import Settings, table_rows
 from kwiresniff.pipeline.work import run_unit
 from kwiresniff.session import Depth
@@ -28,13 +29,6 @@ from kwiresniff.session import Depth
 #: Tasks to aim at when nobody says how many there may be.
 PARALLELISM = 8
 _DEPTHS = ("headers", "errors", "bodies", "records")
-
-
-class UnitPartition(InputPartition):
-    """One unit, in the form in which it travels."""
-
-    def __init__(self, unit: dict[str, Any]) -> None:
-        super().__init__(unit)
 
 
 class CaptureSource(DataSource):
@@ -77,11 +71,13 @@ class _TableReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         units = plan(find_sources(self._paths, self._grouping), self._parallelism)
-        return [UnitPartition(unit.as_json()) for unit in units]
+        tasks = share_out(units, self._parallelism)
+        return [InputPartition([unit.as_json() for unit in task]) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        unit = Unit.from_json(partition.value)
-        return arrow_batches(self._table, table_rows(self._table, unit, self._settings))
+        units = map(Unit.from_json, partition.value)
+        rows = chain.from_iterable(table_rows(self._table, unit, self._settings) for unit in units)
+        return arrow_batches(self._table, rows)
 
 
 class RunSource(DataSource):

@@ -28,8 +28,8 @@ from kwiresniff.pipeline.batches import columns, row_bytes
 from kwiresniff.pipeline.columns import PARTITIONED_BY, TABLES, arrow_schema
 from kwiresniff.pipeline.rows import Row
 
-#: Rows a unit holds before it writes the fullest partition; as Python objects they take about three times that.
-BUFFER_BYTES = 64 << 20
+#: What a unit holds before it writes the fullest folder; a process then takes some 200 MB at most.
+BUFFER_BYTES = 32 << 20
 #: Folders one unit may make. A capture may claim any times; those of honest ones span days and some 90 APIs.
 MAX_PARTITIONS = 4_096
 #: What Hive, and so Spark, calls the folder of rows without a value.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kwiresniff.errors import CaptureError
-from kwiresniff.pipeline.plan import File, Source, Unit, find_sources, plan, series_name, shard_of
+from kwiresniff.pipeline.plan import File, Source, Unit, find_sources, plan, series_name, shard_of, share_out
 from kwiresniff.session.analyzer import reverse
 
 
@@ -92,6 +92,16 @@ def test_a_source_that_is_most_of_the_data_is_split_to_a_fair_share() -> None:
         ("big", 2, 3),
         ("small", 0, 1),
     ]
+
+
+def test_small_units_share_a_task_and_big_ones_have_their_own() -> None:
+    """Every unit in one task; never more tasks than the driver should keep account of."""
+    small = plan([source(str(number), 1000) for number in range(100)], 4)
+    big = plan([source(str(number), 100 << 20) for number in range(6)], 4)
+    many = plan([source(str(number), 100 << 20) for number in range(1000)], 4)
+    assert [len(share_out(units, 4)) for units in (small, big, many)] == [4, 6, 128]
+    for units in (small, big, many):
+        assert sorted(unit.id for task in share_out(units, 4) for unit in task) == sorted(unit.id for unit in units)
 
 
 def test_both_directions_of_a_connection_are_in_the_same_shard() -> None:

@@ -21,7 +21,7 @@ def test_the_data_source_says_what_export_says_about_every_capture(spark: Any, t
     """All captures in one job, exchange for exchange in the order of the capture."""
     expected = {str(path): exchanges(export(tmp_path / f"{path.name}.jsonl", path)) for path in recorded()}
     found: dict[str, list[Json]] = {path: [] for path in expected}
-    for row in frame(spark, *recorded()).collect():
+    for row in frame(spark, *recorded(), parallelism="2").collect():
         found[row["source"]].append(exchange_of(row.asDict(recursive=True)))
     assert found == expected
 

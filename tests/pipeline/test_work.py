@@ -173,6 +173,7 @@ def test_only_what_is_new_or_has_grown_is_done_again(store: Store, tmp_path: Pat
     """A finished source is left alone; one with another file of its series is done anew, its old files leave."""
     first, second = rotate(CAPTURES / "first-look.pcap", tmp_path, 30)
     hidden = second.rename(tmp_path / "later")
+    assert make_job([unit_of(CAPTURE).source], 1, store.commits(), TEXT).units == (unit_of(CAPTURE),)
     work(store, unit_of(first))
     work(store, unit_of(CAPTURE))
     done = store.commits()
