@@ -113,7 +113,7 @@ class Plugins:
                     if found is not None:
                         decoded[part] = {"plugin": found[0], "data": found[1]}
                 if decoded:
-                    record["decoded"] = decoded
+                    record["decoded"] = {**record.get("decoded", {}), **decoded}
 
     def decode(self, topic: str | None, part: str, data: bytes, headers: Sequence[Body]) -> tuple[str, Any] | None:
         """The name of the first plugin that understands ``data`` and what it makes of it, or None."""

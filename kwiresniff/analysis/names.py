@@ -23,6 +23,9 @@ _TRANSACTION_LISTS = frozenset({"transactional_ids"})
 _PARTITION_FIELDS = frozenset({"partition", "partition_index", "partition_id"})
 _PARTITION_LISTS = frozenset({"partitions", "partition_indexes", "partition_ids"})
 
+#: Fields that hold record sets.
+RECORD_SETS = frozenset({"records", "unaligned_records"})
+
 #: ConfigResource.Type and the coordinator key types of FindCoordinator.
 _TOPIC_RESOURCE = 2
 _GROUP_KEY = 0
@@ -169,14 +172,14 @@ def _partitions(parent: str, member: Body) -> Iterator[int]:
 
 
 def record_sets(body: Body | None, topic_name: TopicNames | None = None) -> Iterator[tuple[str | None, Body, Any]]:
-    """Every ``records`` member of a body: the topic's name as far as it is known, the structure that holds it, and
+    """Every record set of a body: the topic's name as far as it is known, the structure that holds it, and
     the list of batches (or whatever else stands there)."""
     todo: list[tuple[str, Body, str | None]] = [] if body is None else [("", body, None)]
     while todo:
         parent, member, topic = todo.pop()
         topic = _topic_of(parent, member, topic_name) or topic
         for name, value in member.items():
-            if name == "records":
+            if name in RECORD_SETS:
                 yield topic, member, value
             elif isinstance(value, list) and value and isinstance(value[0], dict):
                 todo += [(name, item, topic) for item in value if isinstance(item, dict)]

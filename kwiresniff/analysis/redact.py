@@ -10,7 +10,7 @@ import secrets
 from hashlib import blake2b
 from typing import Any
 
-from kwiresniff.analysis.names import record_sets
+from kwiresniff.analysis.names import RECORD_SETS, record_sets
 from kwiresniff.model import Body, Node, Walk
 
 #: 64 bits: among a billion different values a collision has a chance of 3 %.
@@ -42,7 +42,7 @@ class Redactor:
         """Redacts every record set of a decoded body."""
         for _, holder, records in record_sets(body):
             if isinstance(records, bytes):
-                holder["records"] = self.value(records)
+                holder.update((name, self.value(records)) for name in RECORD_SETS if name in holder)
             elif isinstance(records, list):
                 for batch in records:
                     self._batch(batch)
@@ -74,6 +74,7 @@ class Redactor:
             elif in_records and (isinstance(node.value, bytes) or node.name in _USER_FIELDS):
                 if isinstance(node.value, bytes | str):
                     node.value = self.value(node.value)
+                    node.children = []  # what was decoded of it
                 node.meaning = ""
                 node.derived = True
             todo += [(child, in_records) for child in node.children]

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from kwiresniff.model import Node
 from kwiresniff.render import units
+from kwiresniff.render.escape import escape
 from kwiresniff.render.lines import Chunk, pad_left
 from kwiresniff.render.row import Row, plain_rows
 from kwiresniff.render.values import Style, leaf, meaning_spans, problem_spans, scalar
@@ -52,7 +53,25 @@ def record_row(
         chunks[-1] = chunks[-1] + problem_spans(record)
     if not style.verbosity:
         chunks += [leaf(child, style) for child in record.children if child.problem and not child.children]
-    return Row(chunks, _own_rows(record, style) if label is None and style.verbosity > 1 else [], record)
+    rows = _own_rows(record, style) if label is None and style.verbosity > 1 else []
+    return Row(chunks, [*rows, *_inside(parts, style)], record)
+
+
+def _inside(parts: dict[str, Node], style: Style) -> list[Row]:
+    """What has been read in the bytes of key and value."""
+    opened = [parts[name] for name in ("key", "value") if name in parts and parts[name].children]
+    if not opened:
+        return []
+    from kwiresniff.render.rows import field_rows  # which draws record sets by this module
+
+    return [row for node in opened for row in field_rows(node, style, 0)]
+
+
+def _said(node: Node, style: Style) -> Chunk:
+    """A key or value where it stands: its bytes, or what they are when that is told below."""
+    if node.children:
+        return [("meaning", escape(node.meaning)), *problem_spans(node)]
+    return [scalar(node.value, style, quote=False), *meaning_spans(node)]
 
 
 def _own_rows(record: Node, style: Style) -> list[Row]:
@@ -68,13 +87,13 @@ def _own_rows(record: Node, style: Style) -> list[Row]:
 def _key_value(key: Node | None, value: Node, style: Style) -> Chunk:
     chunk: Chunk = []
     if key is not None:
-        kind, text = scalar(key.value, style, quote=False)
+        (kind, text), *meaning = _said(key, style)
         chunk.append(("key" if kind == "value" else kind, text))
         if key.value is not None:
-            chunk += meaning_spans(key)
+            chunk += meaning
     chunk.append(("dim", f" {style.glyphs.arrow} "))
     if value.value is not None:
-        return [*chunk, scalar(value.value, style, quote=False), *meaning_spans(value)]
+        return [*chunk, *_said(value, style)]
     # A null value deletes its key when the topic is compacted; without a key it is just nothing.
     keyed = key is not None and key.value is not None
     return [*chunk, ("wait", "tombstone") if keyed else ("dim", "null"), *problem_spans(value)]

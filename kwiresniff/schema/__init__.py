@@ -9,7 +9,7 @@ from kwiresniff.schema.enums import enum_names, enum_value
 from kwiresniff.schema.errorcodes import KafkaError, error, error_by_name
 from kwiresniff.schema.headers import request_header_version, response_header_version
 from kwiresniff.schema.index import Api
-from kwiresniff.schema.registry import data_message, data_names, header, message
+from kwiresniff.schema.registry import data_message, data_names, data_versions, header, message, stored_records
 from kwiresniff.schema.releases import find_release, release_history, releases, versions_in
 from kwiresniff.schema.types import MessageVersion, WireField
 
@@ -24,6 +24,7 @@ __all__ = [
     "apis",
     "data_message",
     "data_names",
+    "data_versions",
     "enum_names",
     "enum_value",
     "error",
@@ -36,6 +37,7 @@ __all__ = [
     "releases",
     "request_header_version",
     "response_header_version",
+    "stored_records",
     "version_range",
     "versions_in",
 ]

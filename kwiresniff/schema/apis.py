@@ -9,7 +9,7 @@ from kwiresniff.schema.index import INDEX_NAME, Api, fold_name, names_of, parse_
 
 DATA = Path(__file__).parent / "data"
 
-_APIS, DATA_FILES = parse_index((DATA / INDEX_NAME).read_text("utf-8"))
+_APIS, DATA_FILES, RECORDS = parse_index((DATA / INDEX_NAME).read_text("utf-8"))
 _BY_NAME = names_of(_APIS.values())
 
 #: The newest official name of every API by its key.

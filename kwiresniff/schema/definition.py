@@ -141,13 +141,27 @@ ZEROS: dict[str, Any] = {
 }
 
 
+class Record(NamedTuple):
+    """The part of an internal topic's record that a message is, in Kafka's words, and the record type's number.
+
+    ``role`` is ``metadata`` (a value of the metadata log or the like), ``coordinator-key`` or ``coordinator-value``.
+    """
+
+    role: str
+    number: int
+
+
+#: What a message can be in a record of an internal topic.
+ROLES = frozenset({"metadata", "coordinator-key", "coordinator-value"})
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message in all its versions.
 
     ``name`` is the API's name for a request or response (without that suffix), ``request`` or ``response`` for a
     header, the message's own name otherwise. ``listeners`` and ``aliases`` (names the API had in older releases)
-    are told by the request only.
+    are told by the request only. ``record`` is what the message is in the logs where Kafka keeps its own records.
     """
 
     name: str
@@ -158,6 +172,7 @@ class Message:
     api_key: int = -1
     listeners: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    record: Record | None = None
 
     @property
     def title(self) -> str:

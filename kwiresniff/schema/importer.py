@@ -118,7 +118,7 @@ def read_files(folder: Path) -> list[Message]:
     """The messages of the definition files in ``folder``, none when it holds no index."""
     if not (folder / INDEX_NAME).is_file():
         return []
-    apis, others = parse_index((folder / INDEX_NAME).read_text("utf-8"))
+    apis, others, _ = parse_index((folder / INDEX_NAME).read_text("utf-8"))
     names = {*(api.name for api in apis.values()), *others.values(), HEADERS}
     files = [folder / f"{name}.txt" for name in sorted(names)]
     return [message for file in files if file.is_file() for message in parse(file.read_text("utf-8"), str(file))]

@@ -2,16 +2,17 @@
 
 ``index.txt`` has one line an API, ``KEY NAME REQUEST_VERSIONS RESPONSE_VERSIONS FLEXIBLE_FROM LISTENERS ALIASES``, in
 the order of keys, with ``-`` for what is not there, and one line ``data NAME FILE`` for any other message. The
-importer writes it.
+importer writes it. A record of an internal topic has its role and number behind the file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.definition import Message, Versions
+from kwiresniff.schema.definition import Message, Record, Versions
 from kwiresniff.schema.language import parse_versions
 
 INDEX_NAME = "index.txt"
@@ -46,7 +47,7 @@ def print_index(files: dict[str, tuple[Message, ...]]) -> str:
     others: list[str] = []
     for file, messages in sorted(files.items()):
         by_kind = {message.kind: message for message in messages}
-        others += [f"data {message.name} {file}" for message in messages if message.kind == "data"]
+        others += [_data_line(message, file) for message in messages if message.kind == "data"]
         if "request" in by_kind and "response" in by_kind:
             request, response = by_kind["request"], by_kind["response"]
             flexible = str(request.flexible.low) if request.flexible else NOTHING
@@ -62,24 +63,40 @@ def print_index(files: dict[str, tuple[Message, ...]]) -> str:
     return "\n".join([*(line for _, line in sorted(apis.items())), *others]) + "\n"
 
 
-def parse_index(text: str) -> tuple[dict[int, Api], dict[str, str]]:
-    """The APIs by key in ascending order, and the file that holds each other message.
+def _data_line(message: Message, file: str) -> str:
+    line = f"data {message.name} {file}"
+    return f"{line} {message.record.role} {message.record.number}" if message.record else line
+
+
+class Index(NamedTuple):
+    """The APIs by key in ascending order, the file that holds each other message, and which of those are records."""
+
+    apis: dict[int, Api]
+    files: dict[str, str]
+    records: dict[str, Record]
+
+
+def parse_index(text: str) -> Index:
+    """What an index says.
 
     Raises SchemaError with the line that is none of an index.
     """
     apis: dict[int, Api] = {}
     others: dict[str, str] = {}
+    records: dict[str, Record] = {}
     for line in text.splitlines():
         try:
             match line.split():
                 case ["data", name, file]:
                     others[name] = file
+                case ["data", name, file, role, number]:
+                    others[name], records[name] = file, Record(role, int(number))
                 case words:
                     api = _api(*words)
                     apis[api.key] = api
         except (TypeError, ValueError) as error:
             raise SchemaError(f"{INDEX_NAME}: not a line of an index: {line[:80]!r}") from error
-    return apis, others
+    return Index(apis, others, records)
 
 
 def _api(key: str, name: str, request: str, response: str, flexible: str, listeners: str, aliases: str) -> Api:

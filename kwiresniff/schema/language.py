@@ -16,6 +16,7 @@ a comment line.
 
     header request 0-2 flexible 2+        a header
     data EndTxnMarker 0                   something carried inside a message or stored in a log
+    data TopicRecord 0 flexible 0+ record metadata 2    a record of an internal topic: its role and type number
 
 A field line is ``NAME TYPE`` and then, in this order and each only when it says something:
 
@@ -40,7 +41,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.definition import MAX_VERSION, NO_VERSIONS, TYPES, Field, Message, Versions
+from kwiresniff.schema.definition import MAX_VERSION, NO_VERSIONS, ROLES, TYPES, Field, Message, Record, Versions
 
 #: Kafka's deepest definition nests 6 levels; a file that nests more than this is not one of ours.
 MAX_DEPTH = 16
@@ -115,13 +116,16 @@ class _Parser:
         aliases: tuple[str, ...] = (),
     ) -> Message:
         versions = parse_versions(words[0])
-        flexible = NO_VERSIONS
-        if len(words) == 3 and words[1] == "flexible":
-            flexible = parse_versions(words[2], versions.high)
-        elif len(words) != 1:
-            raise ValueError("expected VERSIONS [flexible VERSIONS]")
+        flexible, record = NO_VERSIONS, None
+        rest = words[1:]
+        if rest[:1] == ["flexible"]:
+            flexible, rest = parse_versions(rest[1], versions.high), rest[2:]
+        if rest[:1] == ["record"] and kind == "data" and rest[1] in ROLES:
+            record, rest = Record(rest[1], int(rest[2])), rest[3:]
+        if rest:
+            raise ValueError("expected VERSIONS [flexible VERSIONS] [record ROLE NUMBER]")
         fields = self._fields(1, versions, versions.high)
-        return Message(name, kind, versions, flexible, fields, key, listeners, aliases)
+        return Message(name, kind, versions, flexible, fields, key, listeners, aliases, record)
 
     def _fields(self, depth: int, parent: Versions, top: int) -> tuple[Field, ...]:
         fields = []
@@ -211,6 +215,8 @@ def print_messages(messages: tuple[Message, ...]) -> str:
         head += f" {_range(message.versions, -1)}"
         if message.flexible:
             head += f" flexible {_range(message.flexible, message.versions.high)}"
+        if message.record:
+            head += f" record {message.record.role} {message.record.number}"
         lines.append(head)
         lines.extend(_field_lines(message.fields, message.versions, message.versions.high, 1))
     return "\n".join(lines) + "\n"

@@ -55,7 +55,15 @@ def merge(releases: Sequence[Message]) -> Message:
     fields = fold({version: shapes for version, (_, shapes) in found.items()}, flexible, aliases)
     names = {name for release in releases for name in (release.name, *release.aliases)} - {newest.name}
     merged = Message(
-        newest.name, newest.kind, versions, flexible, fields, newest.api_key, listeners, tuple(sorted(names))
+        newest.name,
+        newest.kind,
+        versions,
+        flexible,
+        fields,
+        newest.api_key,
+        listeners,
+        tuple(sorted(names)),
+        newest.record,
     )
     for version, (_, shapes) in found.items():
         if not _same_wire(merged.at(version), shapes):

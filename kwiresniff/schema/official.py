@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.definition import NO_VERSIONS, NUMBERS, SIZED, TYPES, Field, Message, Versions
+from kwiresniff.schema.definition import NO_VERSIONS, NUMBERS, ROLES, SIZED, TYPES, Field, Message, Record, Versions
 from kwiresniff.schema.language import parse_versions
 
 #: Kafka's deepest definition nests 6 levels; structures that refer to each other in a circle would never end.
@@ -22,8 +22,7 @@ MAX_VERSIONS = 256
 
 _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*')
 _SUFFIXES = {"request": "Request", "response": "Response", "header": "Header"}
-#: What is stored in logs; its types differ only in which Java classes Kafka makes of them.
-_DATA = frozenset({"data", "metadata", "coordinator-key", "coordinator-value"})
+_DATA = ROLES | {"data"}
 
 
 def read_definition(text: str, source: str) -> Message:
@@ -51,9 +50,11 @@ def snake_case(name: str) -> str:
 def _message(document: dict[str, Any]) -> Message:
     kind = document["type"]
     name = document["name"]
+    record = None
     if kind in _SUFFIXES:
         name = name.removesuffix(_SUFFIXES[kind])
     elif kind in _DATA:
+        record = Record(kind, int(document["apiKey"])) if kind in ROLES else None
         kind = "data"
     else:
         raise ValueError(f"unknown type {kind}")
@@ -62,11 +63,19 @@ def _message(document: dict[str, Any]) -> Message:
     versions = parse_versions(document["validVersions"])
     if versions.high - versions.low >= MAX_VERSIONS:
         raise ValueError(f"more than {MAX_VERSIONS} versions")
+    if kind == "data" and record is None and name.endswith("Key"):
+        # Until 4.1 the type number of a coordinator's record was called the version of its key.
+        record = Record("coordinator-key", versions.high)
+        versions = Versions(versions.high, versions.high)
     flexible = parse_versions(document.get("flexibleVersions", "none")).within(versions) if versions else NO_VERSIONS
     structs = {struct["name"]: struct for struct in document.get("commonStructs", ())}
     fields = _fields(document["fields"], versions, structs, 1) if versions else ()
+    if record is not None and versions.low == record.number > 0:
+        versions = Versions(0, 0)
+        fields = tuple(replace(field, versions=versions) for field in fields)
     api_key = document.get("apiKey", -1) if kind in ("request", "response") else -1
-    return Message(name, kind, versions, flexible or NO_VERSIONS, fields, api_key, tuple(document.get("listeners", ())))
+    listeners = tuple(document.get("listeners", ()))
+    return Message(name, kind, versions, flexible or NO_VERSIONS, fields, api_key, listeners, record=record)
 
 
 def _fields(

@@ -9,8 +9,8 @@ from functools import cache
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction
-from kwiresniff.schema.apis import DATA, DATA_FILES, find_api, nearest
-from kwiresniff.schema.definition import Message
+from kwiresniff.schema.apis import DATA, DATA_FILES, RECORDS, find_api, nearest
+from kwiresniff.schema.definition import Message, Record
 from kwiresniff.schema.language import parse
 from kwiresniff.schema.resolve import resolve
 from kwiresniff.schema.types import MessageVersion
@@ -36,11 +36,26 @@ def message(api: int | str, version: int, direction: Direction) -> MessageVersio
 @cache
 def data_message(name: str, version: int) -> MessageVersion:
     """A message that is carried inside others or stored in a log; raises SchemaError."""
+    return resolve(_data_definition(name), version)
+
+
+def _data_definition(name: str) -> Message:
     file = DATA_FILES.get(name)
     if file is None:
         raise SchemaError(f"no data message is named {name!r}{nearest(name, list(DATA_FILES))}")
-    found = next(message for message in definitions(file) if message.name == name)
-    return resolve(found, version)
+    return next(message for message in definitions(file) if message.name == name)
+
+
+@cache
+def data_versions(name: str) -> tuple[int, int]:
+    """The lowest and highest version of such a message; raises SchemaError."""
+    low, high = _data_definition(name).versions
+    return low, high
+
+
+def stored_records() -> dict[str, Record]:
+    """Those of these messages that are records of internal topics: what part of one, and of which type."""
+    return RECORDS
 
 
 @cache

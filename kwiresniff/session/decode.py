@@ -11,9 +11,11 @@ from dataclasses import replace
 
 from kwiresniff import codec, schema
 from kwiresniff.codec.compiler import Decoder
+from kwiresniff.codec.embedded import BodyHolder, NodeHolder
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode, Walk
 from kwiresniff.session.apis import MAX_FACTS, api_facts
+from kwiresniff.session.embedded import OPENERS, forwarded
 from kwiresniff.session.secrets import conceal, conceal_walk, has_secrets
 from kwiresniff.session.topics import Topics, teaches
 from kwiresniff.session.waits import waiting_reason
@@ -44,7 +46,7 @@ def read_version(exchange: Exchange, direction: Direction) -> int:
 class _Side:
     """How one direction of an (API, version) is read: everything that need not be asked for every message."""
 
-    __slots__ = ("decode", "guess", "secret", "teaches", "trouble", "version")
+    __slots__ = ("decode", "guess", "open", "secret", "teaches", "trouble", "version")
 
     def __init__(self, exchange: Exchange, direction: Direction, version: int, records: RecordsMode) -> None:
         self.version = version
@@ -53,6 +55,7 @@ class _Side:
         self.guess = version != exchange.api_version and not (exchange.api_key == API_VERSIONS and version == 0)
         self.teaches = teaches(exchange.api_key, direction)
         self.secret = has_secrets(exchange.api_key, direction)
+        self.open = OPENERS.get((exchange.api_key, direction))
         if version < 0:
             if direction == "request":
                 message = f"API key {exchange.api_key} is in no Kafka release known here"
@@ -120,6 +123,10 @@ class BodyDecoder:
         assert body is not None
         if side.teaches:
             self._topics.learn(api_key, direction, body)
+        if side.open is not None and understood:
+            inside: list[Problem] = []
+            side.open(BodyHolder(body, inside), exchange, self._topics.name)
+            exchange.problems += (replace(problem, details={"direction": direction}) for problem in inside)
         if side.secret and not self._show_secrets:
             conceal(api_key, direction, body)
         return understood
@@ -161,6 +168,10 @@ class BodyDecoder:
         return codec.plain(walk.root), False
 
 
+def _no_name(topic_id: str) -> str | None:
+    return None
+
+
 def annotate(
     exchange: Exchange, which: Direction, topics: Topics | None = None, *, show_secrets: bool = False
 ) -> Walk | None:
@@ -179,8 +190,12 @@ def annotate(
         definition = schema.message(exchange.api_key, message.version, which)
         topic_name = topics.name if topics is not None else None
         body = codec.walk(definition, message.frame, message.body_offset, topic_name=topic_name)
+        opener = OPENERS.get((exchange.api_key, which))
+        if opener is not None and not body.problems:
+            opener(NodeHolder(body.root, body.problems), exchange, topic_name or _no_name)
         if not show_secrets:
-            conceal_walk(exchange.api_key, which, body)
+            inner = forwarded(exchange)
+            conceal_walk(exchange.api_key, which, body, inner.api_key if inner is not None else None)
         body.root.name = "body"
         walk.root.children.append(body.root)
         walk.problems += body.problems

@@ -1,7 +1,8 @@
 """What must not leave the program: credentials inside messages, replaced by their size.
 
 Covers SASL tokens (KIP-152), SCRAM credentials (KIP-554), delegation-token HMACs (KIP-48), passwords in configs,
-the same messages inside an Envelope (KIP-590), and SCRAM records of the metadata log (KIP-900).
+the same messages inside an Envelope (KIP-590), and the SCRAM credentials and passwords of the metadata log (KIP-900).
+What has been decoded of such bytes is covered as well as the bytes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Any
 
+from kwiresniff.codec.embedded import METADATA_TOPIC, METADATA_TOPIC_ID
 from kwiresniff.model import Body, Node, Walk
 
 #: (api_key, direction) -> names of the fields that hold secrets, at any depth.
@@ -26,9 +28,9 @@ _CONFIG_APIS = frozenset({(19, "request"), (33, "request"), (44, "request"), (32
 _CONFIG_ARRAYS = frozenset({"configs", "config_entries", "synonyms"})
 _ENVELOPE = 58
 _FETCHES = frozenset({(1, "response"), (59, "response")})
-_METADATA_TOPIC = "__cluster_metadata"
-#: record types of the metadata log whose values hold secrets: UserScramCredentialRecord
-_SECRET_METADATA_RECORDS = frozenset({11})
+_SCRAM_RECORD, _CONFIG_RECORD = 11, 4
+#: Fields of UserScramCredentialRecord that a password could be guessed with.
+_SCRAM_FIELDS = frozenset({"salt", "stored_key", "server_key"})
 _api_key = Struct(">h").unpack_from
 
 
@@ -60,18 +62,23 @@ def conceal(api_key: int, direction: str, body: Body) -> None:
     elif where in _CONFIG_APIS:
         _conceal_configs(body)
     elif api_key == _ENVELOPE:
-        for name in ("request_data", "response_data"):
-            if body.get(name) and _envelope_is_secret(body[name], direction):
-                body[name] = withheld(body[name])
+        name = f"{direction}_data"
+        inside = body.get(f"{name}_decoded")
+        if body.get(name) and _envelope_is_secret(body[name], direction, inside and inside["api_key"]):
+            body[name] = withheld(body[name])
+        if inside:
+            conceal(inside["api_key"], direction, inside["body"])
     elif where in _FETCHES:
         _conceal_metadata_records(body)
 
 
-def _envelope_is_secret(data: bytes, direction: str) -> bool:
-    if direction == "response" or len(data) < 2:
-        return direction == "response"  # it does not say what it answers
-    (api_key,) = _api_key(data)
-    return (api_key, "request") in _SECRET_FIELDS or (api_key, "request") in _CONFIG_APIS
+def _envelope_is_secret(data: bytes, direction: str, api_key: int | None) -> bool:
+    """Whether enveloped bytes may hold a secret; ``api_key`` is that of the inner message as far as it is known."""
+    if api_key is None:
+        if direction == "response" or len(data) < 2:
+            return direction == "response"  # it does not say what it answers
+        (api_key,) = _api_key(data)
+    return has_secrets(api_key, direction)
 
 
 def _conceal_fields(value: Any, names: frozenset[str]) -> None:
@@ -106,21 +113,38 @@ def _metadata_record_type(value: bytes) -> int:
     return value[1] if len(value) > 2 and value[0] < 0x80 and value[1] < 0x80 else -1
 
 
+def _is_secret_record(value: bytes, config: Any) -> bool:
+    """Whether a value of the metadata log holds a secret; ``config`` is the name in a ConfigRecord, if it is known."""
+    number = _metadata_record_type(value)
+    return number == _SCRAM_RECORD or (number == _CONFIG_RECORD and (config is None or is_secret_config(config)))
+
+
 def _conceal_metadata_records(body: Body) -> None:
-    for topic in body.get("responses") or ():
-        if topic.get("topic") != _METADATA_TOPIC and topic.get("topic_id") != "AAAAAAAAAAAAAAAAAAAAAQ":
-            continue
-        for partition in topic.get("partitions") or ():
-            records = partition.get("records")
-            for batch in records if isinstance(records, list) else ():
-                for record in batch.get("records") or ():
-                    value = record.get("value")
-                    if isinstance(value, bytes) and _metadata_record_type(value) in _SECRET_METADATA_RECORDS:
-                        record["value"] = withheld(value)
+    for record in _metadata_records(body):
+        value = record.get("value")
+        data = record.get("decoded", {}).get("value", {}).get("data", {})
+        if isinstance(value, bytes) and _is_secret_record(value, data.get("name")):
+            record["value"] = withheld(value)
+            for name in _SCRAM_FIELDS | {"value"}:
+                if name in data:
+                    data[name] = withheld(data[name])
 
 
-def conceal_walk(api_key: int, direction: str, walk: Walk) -> None:
-    """The same for an annotated message: secret leaves lose their value and are not tied to bytes any more."""
+def _metadata_records(body: Body) -> Iterator[Body]:
+    """The records of the metadata log in a response to Fetch or FetchSnapshot."""
+    for topic in body.get("responses") or body.get("topics") or ():
+        if METADATA_TOPIC in (topic.get("topic"), topic.get("name")) or topic.get("topic_id") == METADATA_TOPIC_ID:
+            for partition in topic.get("partitions") or ():
+                batches = partition.get("records") or partition.get("unaligned_records")
+                for batch in batches if isinstance(batches, list) else ():
+                    yield from batch.get("records") or ()
+
+
+def conceal_walk(api_key: int, direction: str, walk: Walk, inner_api_key: int | None = None) -> None:
+    """The same for an annotated message: secret leaves lose their value and are not tied to bytes any more.
+
+    ``inner_api_key`` is that of the message inside an Envelope, when it is known.
+    """
     where = (api_key, direction)
     fields = _SECRET_FIELDS.get(where)
     if fields:
@@ -133,23 +157,30 @@ def conceal_walk(api_key: int, direction: str, walk: Walk) -> None:
             if named:
                 _conceal_nodes(node, lambda child: child.name in ("value", "config_value"))
     elif api_key == _ENVELOPE:
-        _conceal_nodes(
-            walk.root,
-            lambda node: (
-                node.name in ("request_data", "response_data")
-                and isinstance(node.value, bytes)
-                and _envelope_is_secret(node.value, direction)
-            ),
-        )
-    elif where in _FETCHES and any(node.value == _METADATA_TOPIC for node in _nodes(walk.root) if node.name == "topic"):
-        _conceal_nodes(
-            walk.root,
-            lambda node: (
-                node.name == "value"
-                and isinstance(node.value, bytes)
-                and _metadata_record_type(node.value) in _SECRET_METADATA_RECORDS
-            ),
-        )
+        name = f"{direction}_data"
+        for node in walk.root.children:
+            if node.name != name or not isinstance(node.value, bytes):
+                continue
+            if inner_api_key is not None:
+                for part in node.children:
+                    conceal_walk(inner_api_key, direction, Walk(part, 0))
+            if _envelope_is_secret(node.value, direction, inner_api_key):
+                _conceal_node(node)
+    elif where in _FETCHES:
+        for topic in _nodes(walk.root):
+            if any(child.value in (METADATA_TOPIC, METADATA_TOPIC_ID) for child in topic.children):
+                for node in _nodes(topic):
+                    if node.type == "RECORD":
+                        _conceal_record(node)
+
+
+def _conceal_record(record: Node) -> None:
+    for node in record.children:
+        if node.name == "value" and isinstance(node.value, bytes):
+            config = next((child.value for child in node.children if child.name == "name"), None)
+            if _is_secret_record(node.value, config):
+                _conceal_nodes(node, lambda child: child.name in _SCRAM_FIELDS or child.name == "value")
+                _conceal_node(node)
 
 
 def _nodes(root: Node) -> Iterator[Node]:
@@ -163,6 +194,12 @@ def _nodes(root: Node) -> Iterator[Node]:
 def _conceal_nodes(root: Node, is_secret: Callable[[Node], bool]) -> None:
     for node in _nodes(root):
         if not node.children and node.value and is_secret(node):
-            node.value = withheld(node.value)
-            node.meaning = "withheld"
-            node.derived = True
+            _conceal_node(node)
+
+
+def _conceal_node(node: Node) -> None:
+    """A node with children keeps those."""
+    node.value = withheld(node.value)
+    node.derived = True
+    if not node.children:
+        node.meaning = "withheld"

@@ -117,3 +117,18 @@ def test_structures_nested_without_end_are_refused() -> None:
     lines = ["data Deep 0", *(f"{'  ' * depth}a struct" for depth in range(1, 100))]
     with pytest.raises(SchemaError, match="indented too far"):
         parse("\n".join(lines))
+
+
+def test_a_record_of_an_internal_topic_says_its_role_and_number() -> None:
+    text = "data TopicRecord 0 flexible 0+ record metadata 2\n  name string\n"
+    (message,) = parse(text)
+    assert message.record == ("metadata", 2)
+    assert print_messages((message,)) == text
+
+
+@pytest.mark.parametrize(
+    "words", ["record", "record metadata", "record metadata two", "record nothing 2", "metadata 2"]
+)
+def test_a_record_that_is_none_is_refused(words: str) -> None:
+    with pytest.raises(SchemaError, match=r"data\.txt:1"):
+        parse(f"data TopicRecord 0 {words}\n", "data.txt")

@@ -114,9 +114,28 @@ def test_a_message_without_versions_left_may_be_without_fields() -> None:
     assert (message.name, bool(message.versions), message.fields) == ("StopReplica", False, ())
 
 
-@pytest.mark.parametrize("kind", ["metadata", "coordinator-key", "coordinator-value", "data"])
-def test_everything_that_is_stored_in_logs_is_data(kind: str) -> None:
-    assert read_definition(definition(type=kind), "Sample.json").kind == "data"
+def test_what_is_stored_in_logs_is_data() -> None:
+    message = read_definition(definition(type="data"), "Sample.json")
+    assert (message.kind, message.record) == ("data", None)
+
+
+@pytest.mark.parametrize("role", ["metadata", "coordinator-key", "coordinator-value"])
+def test_a_record_of_an_internal_topic_is_data_with_its_role_and_number(role: str) -> None:
+    message = read_definition(definition(type=role, apiKey=7), "Sample.json")
+    assert (message.kind, message.api_key, message.record) == ("data", -1, (role, 7))
+
+
+def test_the_version_of_a_coordinators_key_was_its_record_type_until_4_1() -> None:
+    text = definition(
+        type="data",
+        name="GroupMetadataKey",
+        validVersions="2",
+        flexibleVersions="none",
+        fields=[{"name": "group", "type": "string", "versions": "2"}],
+    )
+    message = read_definition(text, "GroupMetadataKey.json")
+    assert (message.versions, message.record) == ((0, 0), ("coordinator-key", 2))
+    assert [shape.name for shape in message.at(0)] == ["group"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,51 @@
+"""A request inside another: what a broker forwards to the controller for a client (KIP-590).
+
+``request_data`` and ``response_data`` are whole messages with their headers; the response does not say what it
+answers, so its request is asked.
+"""
+
+from __future__ import annotations
+
+from kwiresniff import schema
+from kwiresniff.codec.embedded.content import versioned
+from kwiresniff.codec.embedded.holder import Holder
+from kwiresniff.codec.headers import RequestHeader, decode_request_header, decode_response_header
+from kwiresniff.errors import KwiresniffError
+
+REQUEST, RESPONSE, PRINCIPAL = "request_data", "response_data", "request_principal"
+ENVELOPE = 58
+
+
+def open_enveloped_request(holder: Holder) -> None:
+    """The forwarded request and who sent it; a principal of somebody's own making stays bytes."""
+    header = enveloped_header(holder.get(REQUEST))
+    if header is not None:
+        holder.open_frame(REQUEST, "request", header)
+    principal = holder.get(PRINCIPAL)
+    if isinstance(principal, bytes) and principal:
+        holder.open(PRINCIPAL, versioned("DefaultPrincipalData", principal, sure=False))
+
+
+def open_enveloped_response(holder: Holder, request: RequestHeader | None) -> None:
+    """The controller's answer to the request with this header."""
+    raw = holder.get(RESPONSE)
+    if request is None or not isinstance(raw, bytes) or not raw:
+        return
+    try:
+        header_version = schema.response_header_version(request.api_key, request.api_version)
+        correlation_id, body_offset = decode_response_header(raw, header_version)
+    except KwiresniffError:
+        return
+    header = request._replace(correlation_id=correlation_id, body_offset=body_offset, header_version=header_version)
+    holder.open_frame(RESPONSE, "response", header)
+
+
+def enveloped_header(raw: object) -> RequestHeader | None:
+    """The header of a forwarded request; None when it cannot be read, or is an envelope itself."""
+    if not isinstance(raw, bytes):
+        return None
+    try:
+        header = decode_request_header(raw)
+    except KwiresniffError:
+        return None
+    return header if header.api_key in schema.API_NAMES and header.api_key != ENVELOPE else None

@@ -1,0 +1,64 @@
+"""What the members of a group tell each other through the broker, which only passes it on.
+
+``protocol_type`` says whose language it is. Consumers: ConsumerProtocolSubscription and ConsumerProtocolAssignment,
+in which an assignor may put ``user_data`` of its own. Connect workers: ConnectWorkerState and ConnectAssignment.
+Sources: KIP-62, KIP-54, KIP-341, KIP-429 (consumers), KIP-415, KIP-507 (Connect).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwiresniff.codec.embedded.content import Content, versioned
+from kwiresniff.codec.embedded.holder import Holder
+
+CONSUMER = "consumer"
+CONNECT = "connect"
+
+_SUBSCRIPTIONS = {CONSUMER: "ConsumerProtocolSubscription", CONNECT: "ConnectWorkerState"}
+_ASSIGNMENTS = {CONSUMER: "ConsumerProtocolAssignment", CONNECT: "ConnectAssignment"}
+_STICKY = "StickyAssignorUserData"
+
+
+def open_subscription(holder: Holder, field: str, protocol_type: Any, protocol: Any) -> None:
+    """What a member tells of itself: ``metadata`` in JoinGroup. ``protocol`` is the assignor's name."""
+    inner = _open(holder, field, protocol_type, _SUBSCRIPTIONS)
+    if inner is None:
+        return
+    if inner.get("allocation"):
+        inner.open("allocation", versioned(_ASSIGNMENTS[CONNECT], inner.get("allocation"), sure=False))
+    raw = inner.get("user_data")
+    if not isinstance(raw, bytes) or not raw:
+        return
+    if protocol == "sticky":
+        for version in (1, 0):  # as the assignor itself tries them
+            if inner.open("user_data", Content(_STICKY, version, 0, sure=False)):
+                break
+    elif protocol == "cooperative-sticky":
+        inner.open("user_data", Content("CooperativeStickyAssignorUserData", 0, 0, sure=False))
+
+
+def open_assignment(holder: Holder, field: str, protocol_type: Any) -> None:
+    """What a member is told to do: ``assignment`` in SyncGroup."""
+    _open(holder, field, protocol_type, _ASSIGNMENTS)
+
+
+def open_group_record(holder: Holder) -> None:
+    """The members of a group as the coordinator has stored them: GroupMetadataValue."""
+    protocol_type, protocol = holder.get("protocol_type"), holder.get("protocol")
+    for member in holder.each("members"):
+        open_subscription(member, "subscription", protocol_type, protocol)
+        open_assignment(member, "assignment", protocol_type)
+
+
+def _open(holder: Holder, field: str, protocol_type: Any, messages: dict[str, str]) -> Holder | None:
+    raw = holder.get(field)
+    if not isinstance(raw, bytes) or not raw:
+        return None
+    if protocol_type in messages:
+        return holder.open(field, versioned(messages[protocol_type], raw))
+    if protocol_type:
+        return None
+    # Not every version says the type: what fits one of them to the last byte is taken for it.
+    found = (holder.open(field, versioned(message, raw, sure=False)) for message in messages.values())
+    return next((inner for inner in found if inner is not None), None)

@@ -1,0 +1,226 @@
+"""One way to look into a structure and to open its bytes, whether it is a decoded body or a node of a tree.
+
+What bytes hold is put beside them: in a body as a member ``<field>_decoded``, a dict of ``message``, ``version`` and
+``data``; in a tree as the children of the field's node. Bytes that should hold something and do not are a problem
+``embedded_undecoded``, and stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from kwiresniff import schema
+from kwiresniff.codec.embedded.content import Content
+from kwiresniff.codec.headers import RequestHeader
+from kwiresniff.codec.lookup import data_decoder, decoder, walk_header
+from kwiresniff.codec.walker import count_nodes, walk
+from kwiresniff.errors import DecodeError, SchemaError
+from kwiresniff.model import Body, Direction, Node, Problem
+
+#: Nodes added to the tree of one message. A tree is for reading; at some 300 bytes each this is 30 MB.
+MAX_NODES = 100_000
+#: Problems told of what is embedded in one message: more of the same tell nothing new.
+MAX_PROBLEMS = 100
+
+DECODED = "_decoded"
+
+
+class Holder(Protocol):
+    """A structure whose fields can be read and opened."""
+
+    def get(self, name: str) -> Any:
+        """The plain value of a field, or None when there is none."""
+
+    def each(self, name: str) -> Iterator[Holder]:
+        """The structures of an array, or none."""
+
+    def records(self, name: str) -> Iterator[Holder]:
+        """The records of a record set, control records left out."""
+
+    def open(self, name: str, content: Content | None) -> Holder | None:
+        """Decode a field's bytes as ``content``; what they hold, or None."""
+
+    def open_frame(self, name: str, direction: Direction, header: RequestHeader) -> None:
+        """Decode a field's bytes as a whole request or response whose header has been read."""
+
+
+class BodyHolder:
+    """A structure of a decoded body. ``problems`` is shared by all that come from one message."""
+
+    __slots__ = ("body", "path", "problems")
+
+    def __init__(self, body: Body, problems: list[Problem], path: str = "") -> None:
+        self.body = body
+        self.path = path
+        self.problems = problems
+
+    def get(self, name: str) -> Any:
+        return self.body.get(name)
+
+    def each(self, name: str) -> Iterator[BodyHolder]:
+        for index, element in enumerate(self.body.get(name) or ()):
+            yield BodyHolder(element, self.problems, f"{self._path(name)}[{index}]")
+
+    def records(self, name: str) -> Iterator[BodyHolder]:
+        batches = self.body.get(name)
+        for at, batch in enumerate(batches if isinstance(batches, list) else ()):
+            if not batch.get("is_control"):
+                for index, record in enumerate(batch.get("records") or ()):
+                    yield _RecordHolder(record, self.problems, f"{self._path(name)}[{at}].records[{index}]")
+
+    def open(self, name: str, content: Content | None) -> BodyHolder | None:
+        raw = self.body[name]
+        if content is None:
+            return None
+        try:
+            data, end = data_decoder(content.message, content.version)(raw, content.start, [])
+        except DecodeError as error:
+            _complain(self, name, content, str(error))
+            return None
+        if content.exact and end != len(raw):
+            _complain(self, name, content, f"{len(raw) - end} bytes follow its end")
+            return None
+        return self._put(name, {"message": content.message, "version": content.version, "data": data})
+
+    def open_frame(self, name: str, direction: Direction, header: RequestHeader) -> None:
+        raw = self.body[name]
+        issues: list[Problem] = []
+        try:
+            inner, end = decoder(header.api_key, header.api_version, direction)(raw, header.body_offset, issues)
+        except (DecodeError, SchemaError) as error:
+            _complain(self, name, _content_of(header, direction), str(error))
+            return
+        if issues or end != len(raw):
+            reason = issues[0].message if issues else f"{len(raw) - end} bytes follow its end"
+            _complain(self, name, _content_of(header, direction), reason)
+        members = {
+            "api_key": header.api_key,
+            "api": schema.API_NAMES[header.api_key],
+            "api_version": header.api_version,
+            "correlation_id": header.correlation_id,
+        }
+        if direction == "request":
+            members["client_id"] = header.client_id
+        self.body[name + DECODED] = {**members, "body": inner}
+
+    def _put(self, name: str, found: Body) -> BodyHolder:
+        self.body[name + DECODED] = found
+        return BodyHolder(found["data"], self.problems, f"{self._path(name)}{DECODED}.data")
+
+    def _path(self, name: str) -> str:
+        return f"{self.path}.{name}" if self.path else name
+
+
+class _RecordHolder(BodyHolder):
+    """A record: what its key and value hold stands together under ``decoded``."""
+
+    __slots__ = ()
+
+    def _put(self, name: str, found: Body) -> BodyHolder:
+        self.body.setdefault("decoded", {})[name] = found
+        return BodyHolder(found["data"], self.problems, f"{self._path('decoded')}.{name}.data")
+
+
+class NodeHolder:
+    """A structure of a tree. ``problems`` and ``room`` (nodes that may still be added) are shared."""
+
+    __slots__ = ("node", "path", "problems", "room")
+
+    def __init__(self, node: Node, problems: list[Problem], path: str = "", room: list[int] | None = None) -> None:
+        self.node = node
+        self.path = path
+        self.problems = problems
+        self.room = [MAX_NODES] if room is None else room
+
+    def get(self, name: str) -> Any:
+        child = self._child(name)
+        return None if child is None else child.value
+
+    def each(self, name: str) -> Iterator[NodeHolder]:
+        array = self._child(name)
+        for child in () if array is None else array.children:
+            yield self._inner(child, f"{self._path(name)}{child.name}")
+
+    def records(self, name: str) -> Iterator[NodeHolder]:
+        for batch in self.each(name):
+            inner = batch._child("records")
+            for record in [batch] if inner is None else batch.each("records"):
+                if record._child("control") is None:
+                    yield record
+
+    def open(self, name: str, content: Content | None) -> NodeHolder | None:
+        node = self._child(name)
+        if content is None or node is None or self.room[0] <= 0:
+            return None
+        raw = node.value
+        found = walk(schema.data_message(content.message, content.version), raw, content.start)
+        problems = [one for one in found.problems if content.exact or one.code != "trailing_bytes"]
+        if problems:
+            # The fast decoder decides, so that trees and bodies agree.
+            checked = BodyHolder({name: raw}, [], self.path)
+            if checked.open(name, content) is None:
+                for problem in checked.problems:
+                    node.problem = problem.message
+                    _note(self.problems, problem)
+                return None
+        self._hang(node, found.root.children)
+        node.meaning = content.title
+        return self._inner(node, f"{self._path(name)}{DECODED}.data")
+
+    def open_frame(self, name: str, direction: Direction, header: RequestHeader) -> None:
+        node = self._child(name)
+        if node is None:
+            return
+        content = _content_of(header, direction)
+        front = walk_header(direction, header.header_version, node.value)
+        front.root.name = "header"
+        try:
+            message = schema.message(header.api_key, header.api_version, direction)
+        except SchemaError as error:
+            node.problem = _complain(self, name, content, str(error))
+            return
+        body = walk(message, node.value, header.body_offset)
+        body.root.name = "body"
+        if body.problems:
+            node.problem = _complain(self, name, content, body.problems[0].message)
+        self._hang(node, [front.root, body.root])
+        node.meaning = content.title
+
+    def _hang(self, node: Node, children: list[Node]) -> None:
+        """Put the nodes of its content below a node; the bytes are the last of those it lies on."""
+        self.room[0] -= sum(map(count_nodes, children))
+        base = node.offset + node.length - len(node.value)
+        todo = list(children)
+        while todo:
+            one = todo.pop()
+            one.offset += base
+            one.derived |= node.derived
+            todo += one.children
+        node.children = children
+
+    def _inner(self, node: Node, path: str) -> NodeHolder:
+        return NodeHolder(node, self.problems, path, self.room)
+
+    def _child(self, name: str) -> Node | None:
+        return next((child for child in self.node.children if child.name == name), None)
+
+    def _path(self, name: str) -> str:
+        return f"{self.path}.{name}" if self.path else name
+
+
+def _content_of(header: RequestHeader, direction: Direction) -> Content:
+    return Content(f"{schema.API_NAMES[header.api_key]} {direction}", header.api_version, header.body_offset)
+
+
+def _complain(holder: BodyHolder | NodeHolder, name: str, content: Content, reason: str) -> str:
+    text = f"{name} should hold {content.title}: {reason}"
+    if content.sure:
+        path = f"{holder.path}.{name}" if holder.path else name
+        _note(holder.problems, Problem("embedded_undecoded", text, path=path))
+    return text
+
+
+def _note(problems: list[Problem], problem: Problem) -> None:
+    if len(problems) < MAX_PROBLEMS:
+        problems.append(problem)

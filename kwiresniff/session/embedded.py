@@ -1,0 +1,127 @@
+"""Which fields of which messages hold something to open, and what an exchange tells about it.
+
+The work is done in ``codec.embedded``; here stands where. A message that is not in the table costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kwiresniff import codec
+from kwiresniff.codec.embedded import (
+    INTERNAL_TOPICS,
+    METADATA_TOPIC,
+    METADATA_TOPIC_ID,
+    Holder,
+    open_assignment,
+    open_batches,
+    open_enveloped_request,
+    open_enveloped_response,
+    open_subscription,
+)
+from kwiresniff.codec.embedded.envelope import ENVELOPE, enveloped_header
+from kwiresniff.codec.headers import RequestHeader
+from kwiresniff.errors import KwiresniffError
+from kwiresniff.model import Exchange, TopicNames
+
+#: ``open(holder, exchange, topic_name)``: opens what the message that ``holder`` stands for holds.
+Opener = Callable[[Holder, Exchange, TopicNames], None]
+
+
+def _join_request(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    for protocol in holder.each("protocols"):
+        open_subscription(protocol, "metadata", holder.get("protocol_type"), protocol.get("name"))
+
+
+def _join_response(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    protocol_type = holder.get("protocol_type") or _asked(exchange, "protocol_type")
+    for member in holder.each("members"):
+        open_subscription(member, "metadata", protocol_type, holder.get("protocol_name"))
+
+
+def _sync_request(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    for assignment in holder.each("assignments"):
+        open_assignment(assignment, "assignment", holder.get("protocol_type"))
+
+
+def _sync_response(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    open_assignment(holder, "assignment", holder.get("protocol_type") or _asked(exchange, "protocol_type"))
+
+
+def _describe_groups(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    for group in holder.each("groups"):
+        protocol_type = group.get("protocol_type")
+        for member in group.each("members"):
+            open_subscription(member, "member_metadata", protocol_type, group.get("protocol_data"))
+            open_assignment(member, "member_assignment", protocol_type)
+
+
+def _fetch(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    for topic in holder.each("responses"):
+        name = topic.get("topic") or _named(topic.get("topic_id"), topic_name)
+        if name in INTERNAL_TOPICS:
+            for partition in topic.each("partitions"):
+                open_batches(partition, "records", name)
+
+
+def _produce(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    for topic in holder.each("topic_data"):
+        name = topic.get("name") or _named(topic.get("topic_id"), topic_name)
+        if name in INTERNAL_TOPICS:
+            for partition in topic.each("partition_data"):
+                open_batches(partition, "records", name)
+
+
+def _fetch_snapshot(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    for topic in holder.each("topics"):
+        name = topic.get("name")
+        if name in INTERNAL_TOPICS:
+            for partition in topic.each("partitions"):
+                open_batches(partition, "unaligned_records", name)
+
+
+def _envelope_request(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    open_enveloped_request(holder)
+
+
+def _envelope_response(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    open_enveloped_response(holder, forwarded(exchange))
+
+
+OPENERS: dict[tuple[int, str], Opener] = {
+    (0, "request"): _produce,
+    (1, "response"): _fetch,
+    (11, "request"): _join_request,
+    (11, "response"): _join_response,
+    (14, "request"): _sync_request,
+    (14, "response"): _sync_response,
+    (15, "response"): _describe_groups,
+    (58, "request"): _envelope_request,
+    (58, "response"): _envelope_response,
+    (59, "response"): _fetch_snapshot,
+}
+
+
+def forwarded(exchange: Exchange) -> RequestHeader | None:
+    """The header of the request inside an Envelope; read from the frame, since the body may be without it by now."""
+    request = exchange.request
+    if exchange.api_key != ENVELOPE or request is None or request.frame is None:
+        return None
+    try:
+        body, _ = codec.decoder(ENVELOPE, request.version, "request")(request.frame, request.body_offset, [])
+    except KwiresniffError:
+        return None
+    return enveloped_header(body["request_data"])
+
+
+def _asked(exchange: Exchange, name: str) -> Any:
+    """What the request said."""
+    body = exchange.request.body if exchange.request is not None else None
+    return body.get(name) if body else None
+
+
+def _named(topic_id: Any, topic_name: TopicNames) -> str | None:
+    if not isinstance(topic_id, str):
+        return None
+    return METADATA_TOPIC if topic_id == METADATA_TOPIC_ID else topic_name(topic_id)
