@@ -23,6 +23,7 @@ from kwiresniff.codec.layout import (
     is_records,
     is_string,
     may_be_null,
+    null_mark,
     regular,
     single,
     tagged,
@@ -139,8 +140,9 @@ class _DecoderSource(ReaderSource):
             value = self.structure(field.fields, path)
             self.flush()
             self.line(f"{made} = {value}")
-        self.line(f"elif {mark} == -1: {made} = None")
-        self.line(f"else: raise bad_mark({mark}, {path!r})")
+        null = null_mark(field)
+        self.line(f"elif {mark} == {null}: {made} = None")
+        self.line(f"else: raise bad_mark({mark}, {null}, {path!r})")
         return made
 
     def sized(self, field: WireField, path: str) -> str:

@@ -20,6 +20,7 @@ from kwiresniff.codec.layout import (
     is_string,
     length_prefix,
     may_be_null,
+    null_mark,
     regular,
     single,
     tagged,
@@ -111,7 +112,7 @@ class _EncoderSource(Source):
             return
         self.flush()
         with self.block(f"if {name} is None:"):
-            self.put(NULLABLE_STRUCT_MARK.code, "-1")
+            self.put(NULLABLE_STRUCT_MARK.code, str(null_mark(field)))
             self.flush()
         with self.block("else:"):
             self.put(NULLABLE_STRUCT_MARK.code, "1")

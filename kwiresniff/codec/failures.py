@@ -41,8 +41,8 @@ def bad_varint(path: str = "") -> DecodeError:
     return DecodeError(f"a varint{where} runs past its largest size", code="bad_varint", path=path)
 
 
-def bad_mark(mark: int, path: str) -> DecodeError:
-    return DecodeError(f"{path} starts with {mark} instead of 1 or -1", code="bad_struct_mark", path=path)
+def bad_mark(mark: int, null: int, path: str) -> DecodeError:
+    return DecodeError(f"{path} starts with {mark} instead of 1 or {null}", code="bad_struct_mark", path=path)
 
 
 def bad_tag_size(path: str, size: int, used: int, remaining: int) -> DecodeError:

@@ -55,6 +55,15 @@ NULLABLE_STRUCT_MARK = Fixed("b", 1)
 VARINT_BYTE = Fixed("B", 1)
 
 
+def null_mark(field: WireField) -> int:
+    """The mark of a nullable structure that is null; that of any other is 1.
+
+    KIP-893 has it an INT8 of -1, but in a tagged field Kafka's generated classes have it an UNSIGNED_VARINT of 0
+    (ConsumerGroupMemberMetadataValue of the group coordinator is the one message with such a field).
+    """
+    return -1 if field.tag is None else 0
+
+
 def is_compact(wire_type: str) -> bool:
     """Whether the length is an UNSIGNED_VARINT of length + 1, 0 for null."""
     return wire_type.startswith("COMPACT_")

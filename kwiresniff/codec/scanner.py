@@ -20,6 +20,7 @@ from kwiresniff.codec.layout import (
     is_records,
     is_string,
     may_be_null,
+    null_mark,
     regular,
     single,
     tagged,
@@ -135,7 +136,8 @@ class _ScannerSource(ReaderSource):
         with self.block(f"if {mark} == 1:"):
             self.structure(field.fields, path)
             self.flush()
-        self.line(f"elif {mark} != -1: raise bad_mark({mark}, {path!r})")
+        null = null_mark(field)
+        self.line(f"elif {mark} != {null}: raise bad_mark({mark}, {null}, {path!r})")
 
     def sized(self, field: WireField, path: str) -> None:
         """A string, byte array or record set: jumped over, or sliced when asked for."""

@@ -22,6 +22,7 @@ from kwiresniff.codec.layout import (
     is_string,
     length_prefix,
     may_be_null,
+    null_mark,
     regular,
     single,
     smallest_size,
@@ -139,7 +140,7 @@ class _Walker:
         if field.array:
             self.array(node, field, path)
         elif field.type == STRUCT:
-            if not field.nullable or self.present(node, path):
+            if not field.nullable or self.present(node, field, path):
                 self.structure(node, field.fields, path)
         elif field.type in FIXED:
             self.fixed(node, field, path)
@@ -221,12 +222,12 @@ class _Walker:
         room = max(0, MAX_PROBLEMS - len(self.problems))
         self.problems += [replace(problem, path=f"{path}{problem.path}") for problem in problems[:room]]
 
-    def present(self, node: Node, path: str) -> bool:
-        """Read the mark before a nullable structure: 1 present, -1 null."""
-        mark = int.from_bytes(self.take(1, path), signed=True)
-        if mark not in (1, -1):
-            raise failures.bad_mark(mark, path)
-        node.null = mark == -1
+    def present(self, node: Node, field: WireField, path: str) -> bool:
+        """Read the mark before a nullable structure."""
+        mark, null = int.from_bytes(self.take(1, path), signed=True), null_mark(field)
+        if mark not in (1, null):
+            raise failures.bad_mark(mark, null, path)
+        node.null = mark == null
         return not node.null
 
     def array(self, node: Node, field: WireField, path: str) -> None:

@@ -120,7 +120,8 @@ def _field(document: dict[str, Any], parent: Versions, structs: dict[str, Any], 
     )
     if "tag" in document:
         field = replace(field, tag=int(document["tag"]), tagged=_within(document["taggedVersions"], versions))
-    if "default" in document:
+    # Kafka's generator takes "null" for a default of null, and a bare null for no default at all.
+    if document.get("default") is not None:
         field = replace(field, default=_default(document["default"], field), explicit_default=True)
     if "flexibleVersions" in document:
         if array or type_name not in SIZED:

@@ -26,7 +26,8 @@ class WireField:
     ``type`` is a leaf type or ``STRUCT``. With ``array`` the field is an array of that type and ``nullable`` says
     whether the array may be null; without it ``nullable`` says whether the value itself may be. In a flexible
     version array counts are UNSIGNED_VARINT of count + 1, else INT32; a nullable STRUCT is led by an INT8, -1 for
-    null and 1 for present. ``tag`` is the tag number of a tagged field or None. ``default`` is the value a tagged
+    null and 1 for present, or in a tagged field by an UNSIGNED_VARINT, 0 for null. ``tag`` is the tag number of a
+    tagged field or None. ``default`` is the value a tagged
     field has when it is absent (JSON form; ``[]`` for arrays, None for null, a dict for a struct).
     ``entity`` is Kafka's entityType (``topicName``, ``groupId``, ``brokerId``, ...) or empty, ``enum`` the name of
     the enumeration its values belong to (``error_code``, ``acks``, ...) or empty.

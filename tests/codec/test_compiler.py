@@ -6,9 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwiresniff.codec.compiler import compile_decoder
+from kwiresniff.codec.encoder import compile_encoder
 from kwiresniff.codec.layout import MAX_NESTING
+from kwiresniff.codec.plain import plain
 from kwiresniff.codec.primitives import MAX_TAGS, write_uvarint
 from kwiresniff.codec.reader_source import LARGE_BYTES, MAX_ENTRIES
+from kwiresniff.codec.scanner import compile_scanner
+from kwiresniff.codec.walker import walk
 from kwiresniff.errors import DecodeError, SchemaError
 from tests.codec.definitions import (
     EVERYTHING,
@@ -113,6 +117,22 @@ def test_a_nullable_structure_starts_with_1_or_minus_1():
     assert decode(b"\x01\x05", 0, [])[0] == {"cursor": {"offset": 5}}
     assert decode(b"\xff", 0, [])[0] == {"cursor": None}
     assert failure(definition, b"\x00").code == "bad_struct_mark"
+
+
+def test_a_nullable_structure_in_a_tagged_field_starts_with_1_or_0():
+    cursor = field("cursor", "STRUCT", field("offset", "INT8"), nullable=True, tag=0, default={"offset": 0})
+    definition = message(cursor, flexible=True)
+    for raw, value in (
+        (b"\x01\x00\x03\x01\x05\x00", {"offset": 5}),
+        (b"\x01\x00\x01\x00", None),
+        (b"\x00", {"offset": 0}),
+    ):
+        assert compile_decoder(definition)(raw, 0, []) == ({"cursor": value}, len(raw))
+        assert compile_encoder(definition)({"cursor": value}) == raw
+        assert plain(walk(definition, raw, 0).root) == {"cursor": value}
+    assert compile_scanner(definition, frozenset({"offset"}))(b"\x01\x00\x03\x01\x05\x00", 0) == [("offset", 5)]
+    assert compile_scanner(definition, frozenset({"offset"}))(b"\x01\x00\x01\x00", 0) == []
+    assert failure(definition, b"\x01\x00\x01\xff").code == "bad_struct_mark"
 
 
 def test_a_count_of_two_billion_is_refused_before_anything_is_made_for_it():

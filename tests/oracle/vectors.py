@@ -81,8 +81,13 @@ class Entry(NamedTuple):
 
 @cache
 def entries() -> tuple[Entry, ...]:
+    """Everything there is, but for messages that are no request or response and that our definitions do not have.
+
+    Servers also keep files of their own, which are in no topic.
+    """
     with lzma.open(VECTORS, "rt", encoding="utf-8") as lines:
-        return tuple(_entry(json.loads(line)) for line in lines)
+        found = [_entry(json.loads(line)) for line in lines]
+    return tuple(entry for entry in found if entry.kind != "data" or entry.name in DATA_FILES)
 
 
 def _entry(line: dict[str, Any]) -> Entry:

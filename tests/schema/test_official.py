@@ -162,3 +162,9 @@ def test_the_version_of_a_coordinators_key_was_its_record_type_until_4_1() -> No
 def test_what_is_no_definition_is_refused_in_one_line(text: str, complaint: str) -> None:
     with pytest.raises(SchemaError, match=rf"^Sample\.json: not a Kafka message definition: .*{complaint}"):
         read_definition(text, "Sample.json")
+
+
+def test_a_default_of_bare_null_is_none_given() -> None:
+    """As Kafka's generator has it: ConsumerGroupMemberMetadataValue starts with a structure, not with null."""
+    field = only({"name": "A", "type": "string", "versions": "0+", "nullableVersions": "0+", "default": None})
+    assert not field.explicit_default
