@@ -23,7 +23,6 @@ from kwiresniff.model import (
     Direction,
     Event,
     Exchange,
-    Message,
     Problem,
     RecordsMode,
     Segment,
@@ -39,6 +38,8 @@ Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
 
 #: Connections followed at once; beyond it the longest idle ones are ended. A busy broker has some 10,000.
 MAX_CONNECTIONS = 50_000
+#: A reset connection is followed so much longer: what the other side sent before it knew is still underway.
+LINGER_NS = 1_000_000_000
 #: Ended connections remembered, so that their late retransmissions do not look like new ones.
 MAX_ENDED = 4_096
 #: Flows known not to be Kafka.
@@ -85,9 +86,11 @@ class Analyzer:
         scanned = topics or depth != "headers"
         self._scanner = Scanner(self.topics, errors=depth != "headers", topics=topics) if scanned else None
         self._halves: dict[bytes, Half] = {}
-        self._opening: dict[bytes, Half] = {}
-        self._ignored: dict[bytes, None] = {}
+        # Halves whose connection is opening or ending: all their segments are unusual.
+        self._edges: dict[bytes, Half] = {}
+        self._ignored: dict[bytes, list[int]] = {}  # what is counted of the flow's server, see _count_not_kafka
         self._ended: deque[Link] = deque()
+        self._resets: deque[tuple[int, Link]] = deque()  # (when, connection) in that order
         self._not_kafka: dict[tuple[str, str], list[int]] = {}
         self._connections = 0
         self._out: list[Event] = []
@@ -105,10 +108,10 @@ class Analyzer:
             else:
                 half.packets += 1
                 half.last_ns = ns
-                if start == end and not missing:
-                    continue
                 if half.peer.waiting:
                     half.peer.acknowledged(ack)
+                if start == end and not missing:
+                    continue
                 length = end - start
                 half.bytes += length
                 if seq == half.next_seq and not missing and not half.waiting:
@@ -137,10 +140,10 @@ class Analyzer:
 
     def close(self) -> None:
         """End every connection that is still open, and say what was there besides Kafka."""
-        for half in [*self._halves.values(), *self._opening.values()]:
-            self._link(half).close("end of capture")
+        for half in [*self._halves.values(), *self._edges.values()]:
+            self._link(half).close()
         self._halves.clear()
-        self._opening.clear()
+        self._edges.clear()
         for (protocol, server), (connections, size, packet, ns) in self._not_kafka.items():
             what = "not Kafka" if protocol == "unknown" else protocol
             many = f"{connections} connections" if connections > 1 else "a connection"
@@ -170,7 +173,7 @@ class Analyzer:
         link = Link(self, flow, reverse(flow), self._keep_request, ns)
         for half in (link.client, link.broker):
             self._halves[half.flow] = half
-            self._opening.pop(half.flow, None)
+            self._edges.pop(half.flow, None)
         return link.client
 
     def _unusual(
@@ -187,31 +190,39 @@ class Analyzer:
         missing: int,
     ) -> None:
         """A segment that opens, ends or repeats a connection, or whose connection is not known."""
-        half = self._halves.get(flow) or self._opening.get(flow)
+        while self._resets and ns - self._resets[0][0] > LINGER_NS:
+            self._end(self._resets.popleft()[1])
+        half = self._halves.get(flow) or self._edges.get(flow)
         data = start < end or missing
         if flags & SYN:
             half = self._synchronize(flow, half, ns, seq, ack, flags)
             seq = (seq + 1) & SEQ_MASK
         elif half is None:
-            if flow in self._ignored or not data:
+            counts = self._ignored.get(flow)
+            if counts is not None:
+                counts[1] += end - start
+                return
+            if not data:
                 return
             half = self._open(flow, ns)
         elif half.closed or (data and half.is_jump(seq)):
             if not data or (half.closed and not half.is_jump(seq)):
                 return  # the last acknowledgements and retransmissions of a connection that has ended
-            self._link(half).close("another connection on the same ports")
+            self._link(half).close()
             half = self._open(flow, ns)
-        elif flow in self._opening:
+        elif flow in self._edges and not (half.fin or half.peer.fin):
             self._established(flow, half, ns, ack, flags)
         half.packets += 1
         half.last_ns = ns
-        if data and not half.closed:
-            if half.peer.waiting:
-                half.peer.acknowledged(ack)
+        if half.closed:
+            return
+        if flags & ACK and half.peer.waiting:
+            half.peer.acknowledged(ack)
+        if data or (flags & (FIN | RST) and not half.fin and not half.is_jump(seq)):
             half.bytes += end - start
             half.segment(packet, ns, seq, buffer, start, end, missing)
-        if flags & (FIN | RST):
-            self._finish(half, reset=bool(flags & RST))
+        if flags & (FIN | RST) or half.fin or half.peer.fin:
+            self._finish(half, ns, flags)
 
     def _synchronize(self, flow: bytes, half: Half | None, ns: int, seq: int, ack: int, flags: int) -> Half:
         if half is not None and half.syn_seq == seq:
@@ -220,7 +231,7 @@ class Analyzer:
         answered = bool(flags & ACK)
         if half is None or half.syn_seq >= 0 or half.closed or half.next_seq >= 0:
             if half is not None:
-                self._link(half).close("another connection on the same ports")
+                self._link(half).close()
             self._ignored.pop(flow, None)
             self._ignored.pop(reverse(flow), None)
             half = self._open(flow, ns)
@@ -237,11 +248,11 @@ class Analyzer:
         else:
             link.opened(half, ns)
             # The client's next packet tells the round trip, so it must come this way too.
-            self._opening[flow] = self._halves.pop(flow)
+            self._edges[flow] = self._halves.pop(flow)
         return half
 
     def _established(self, flow: bytes, client: Half, ns: int, ack: int, flags: int) -> None:
-        self._halves[flow] = self._opening.pop(flow)
+        self._halves[flow] = self._edges.pop(flow)
         link = self._link(client)
         if flags & ACK and not flags & RST:
             broker = client.peer
@@ -251,30 +262,40 @@ class Analyzer:
             elif link.syn_ns >= 0:
                 link.handshake_rtt_ns = ns - link.syn_ns
 
-    def _finish(self, half: Half, *, reset: bool) -> None:
-        half.fin = True
+    def _finish(self, half: Half, ns: int, flags: int) -> None:
+        """A FIN, a RST, or any segment after one: the connection ends when everything before its end is there."""
+        peer = half.peer
         link = self._link(half)
-        if reset or (half.peer.fin and not half.waiting and not half.peer.waiting):
-            link.close("reset" if reset else "closed")
-            self._remember_ended(link)
+        if flags & (FIN | RST):
+            half.fin = True
+            for one in (half, peer):
+                if self._halves.get(one.flow) is one:
+                    self._edges[one.flow] = self._halves.pop(one.flow)
+        if flags & RST and half.bytes + peer.bytes:
+            if not link.reset:
+                link.reset = True
+                self._resets.append((ns, link))
+        elif flags & RST or (half.fin and peer.fin and not half.waiting and not peer.waiting):
+            self._end(link)
 
-    def _remember_ended(self, link: Link) -> None:
+    def _end(self, link: Link) -> None:
+        link.close()
         self._ended.append(link)
         while len(self._ended) > MAX_ENDED:
             self._forget(self._ended.popleft())
 
     def _forget(self, link: Link) -> None:
         for half in (link.client, link.broker):
-            for table in (self._halves, self._opening):
+            for table in (self._halves, self._edges):
                 if table.get(half.flow) is half:
                     del table[half.flow]
 
     def _end_idle(self) -> None:
         """Make room: end the tenth of the connections that has been idle longest."""
-        links = {id(half.owner): self._link(half) for half in [*self._halves.values(), *self._opening.values()]}
+        links = {id(half.owner): self._link(half) for half in [*self._halves.values(), *self._edges.values()]}
         by_age = sorted(links.values(), key=lambda link: max(link.client.last_ns, link.broker.last_ns))
         for link in by_age[: max(len(by_age) // 10, 1)]:
-            link.close("idle, and too many connections")
+            link.close()
             self._forget(link)
 
     def new_connection(self, link: Link) -> Connection:
@@ -302,11 +323,11 @@ class Analyzer:
     def ignore(self, link: Link, protocol: str) -> None:
         """A connection has shown that it is not Kafka: count it and look at it no more."""
         link.closed = True
-        self._count_not_kafka(link, protocol)
+        counts = self._count_not_kafka(link, protocol)
         for half in (link.client, link.broker):
             half.closed = True
             half.drop_run()
-            self._ignored[half.flow] = None
+            self._ignored[half.flow] = counts
         self._forget(link)
         while len(self._ignored) > MAX_IGNORED:
             del self._ignored[next(iter(self._ignored))]
@@ -316,13 +337,14 @@ class Analyzer:
         if link.client.bytes + link.broker.bytes:
             self._count_not_kafka(link, link.guess_protocol())
 
-    def _count_not_kafka(self, link: Link, protocol: str) -> None:
+    def _count_not_kafka(self, link: Link, protocol: str) -> list[int]:
         client, server = endpoints(link.client.flow)
         where = server if link.opened_by_syn else f"{server} or {client}"
         key = (protocol, where) if len(self._not_kafka) < MAX_NAMES else (protocol, "further servers")
         counts = self._not_kafka.setdefault(key, [0, 0, 0, link.first_ns])
         counts[0] += 1
         counts[1] += link.client.bytes + link.broker.bytes
+        return counts
 
     # -- what links report --------------------------------------------------------------------------------------
 
@@ -333,16 +355,16 @@ class Analyzer:
             self.client_ids[raw] = text
         return text
 
-    def confirm(self, frame: bytes) -> bool:
-        """Whether a frame reads as a request to its last byte."""
-        if len(frame) < 10:
-            return False
-        api_key, api_version = int.from_bytes(frame[:2], "big"), int.from_bytes(frame[2:4], "big")
+    @staticmethod
+    def reads(api_key: int, version: int, direction: Direction, frame: bytes, offset: int) -> bool | None:
+        """Whether a body reads as this message to its last byte; None when there is no such API or version."""
         try:
-            head = codec.decode_request_header(frame)
-            decode = codec.decoder(api_key, api_version, "request", "skip")
-            _, end = decode(frame, head[4], [])
-        except (DecodeError, SchemaError):
+            decode = codec.decoder(api_key, version, direction, "skip")
+        except SchemaError:
+            return None
+        try:
+            _, end = decode(frame, offset, [])
+        except DecodeError:
             return False
         return bool(end == len(frame))
 
@@ -375,10 +397,16 @@ class Analyzer:
         outcome = exchange.outcome
         counts[outcome] = counts.get(outcome, 0) + 1
 
-    def problem(self, code: str, message: str, frame: Message, link: Link) -> None:
-        """A frame that belongs to no exchange."""
+    def lost_message(self, direction: Direction, packet: int, ns: int, size: int, lost: int, link: Link) -> None:
+        """A frame of which so much is missing that it belongs to no exchange."""
         self._out.append(
-            Problem(code, message, packet=frame.first_packet, timestamp_ns=frame.first_ns, details=self._where(link))
+            Problem(
+                f"lost_{direction}",
+                f"a {direction} of {size} bytes is missing from the capture",
+                packet=packet,
+                timestamp_ns=ns,
+                details={**self._where(link), "size_bytes": size, "present_bytes": size - lost},
+            )
         )
 
     def incomplete(self, code: str, what: str, link: Link, half: Half, size: int, present: int) -> None:
@@ -396,16 +424,12 @@ class Analyzer:
 
     def lost(self, link: Link, half: Half, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
         """Bytes that were not in the capture (``missing``) or could not be read (``skipped``)."""
+        skipped += half.skipped
         if link.connection is UNSETTLED:
-            link.skipped_before[half is link.broker] += skipped
+            half.skipped = skipped
             return
-        skipped_bytes = link.connection.skipped_bytes
-        if link.skipped_before != [0, 0]:
-            skipped_bytes[0] += link.skipped_before[0]
-            skipped_bytes[1] += link.skipped_before[1]
-            skipped += sum(link.skipped_before)
-            link.skipped_before = [0, 0]
-        skipped_bytes[half.index] += skipped
+        half.skipped = 0
+        link.connection.skipped_bytes[half.index] += skipped
         way = "client to broker" if half is link.client else "broker to client"
         parts = []
         if missing:

@@ -24,22 +24,23 @@ API_VERSIONS = 18
 UNSUPPORTED_VERSION = 35
 
 
-def read_version(exchange: Exchange, direction: Direction) -> int:
-    """The version an exchange's request or response is read as, or -1 when its API is unknown.
+def response_version(api_key: int, version: int, frame: bytes) -> int:
+    """The version that the response frame to a request of this version is read as.
 
     A broker that does not know the version of an ApiVersions request answers in version 0 with
     UNSUPPORTED_VERSION (KIP-511).
     """
+    if api_key == API_VERSIONS and int.from_bytes(frame[4:6], "big") == UNSUPPORTED_VERSION:
+        return 0
+    return version
+
+
+def read_version(exchange: Exchange, direction: Direction) -> int:
+    """The version an exchange's request or response is read as, or -1 when its API is unknown."""
     facts = api_facts(exchange.api_key, exchange.api_version)
     response = exchange.response
-    if (
-        exchange.api_key == API_VERSIONS
-        and direction == "response"
-        and response is not None
-        and response.frame is not None
-        and int.from_bytes(response.frame[4:6], "big") == UNSUPPORTED_VERSION
-    ):
-        return 0
+    if direction == "response" and response is not None and response.frame is not None:
+        return response_version(exchange.api_key, facts.read_as, response.frame)
     return facts.read_as
 
 

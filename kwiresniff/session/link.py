@@ -6,11 +6,15 @@ sense is the client. The port is never asked.
 
 from __future__ import annotations
 
+from functools import partial
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from kwiresniff import codec
+from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Connection, Exchange, Message, Problem
 from kwiresniff.session.apis import FACTS, api_facts
+from kwiresniff.session.decode import response_version
 from kwiresniff.session.pairing import MAX_PENDING, Pending
 from kwiresniff.session.recognize import is_gssapi_token, protocol_of
 from kwiresniff.session.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
@@ -23,6 +27,7 @@ from kwiresniff.stream.footing import (
     find_request,
     find_response,
     grade_request,
+    is_near,
 )
 from kwiresniff.stream.half import LOST_BAD_LENGTH, LOST_GAP, LOST_UNRECOGNIZED, MAX_FRAME_BYTES, Half
 
@@ -39,11 +44,19 @@ OPENING_BYTES = 2048
 #: in the end, if it never shows one; less is too little to say anything.
 JUDGE_BYTES = 256
 
+#: Responses held back because they may have overtaken their requests, and the longest one that is: capture points
+#: with several queues swap neighbouring packets, so what is overtaken is a packet or two away.
+MAX_EARLY = 16
+MAX_EARLY_BYTES = 64 << 10
+
 _request_header = Struct(">hhih").unpack_from
 _request_header_v0 = Struct(">hhi").unpack_from
 _correlation_id = Struct(">i").unpack_from
 _length = Struct(">i").unpack_from
 
+
+#: The arguments of a frame callback.
+Frame: TypeAlias = tuple[Half, int, int, int, int, int, bytes, int]
 
 #: Stands for the connection until it is known to be Kafka.
 UNSETTLED = Connection(0, "", "")
@@ -53,8 +66,9 @@ class Link:
     """What is known of one TCP connection, and the callbacks of its two halves."""
 
     __slots__ = (
-        "analyzer", "broker", "client", "client_ids", "closed", "connection", "first_correlation_id", "first_ns",
-        "handshake_rtt_ns", "opened_by_syn", "pending", "protocol", "sasl", "skipped_before", "syn_ns", "tls",
+        "analyzer", "broker", "client", "client_ids", "closed", "connection", "doubtful", "early", "early_resume",
+        "first_correlation_id", "first_ns", "handshake_rtt_ns", "opened_by_syn", "pending", "protocol", "replaying",
+        "reset", "sasl", "syn_ns", "tls",
     )  # fmt: skip
 
     def __init__(self, analyzer: Analyzer, flow: bytes, other_flow: bytes, keep: int, ns: int) -> None:
@@ -71,10 +85,14 @@ class Link:
         self.handshake_rtt_ns: int | None = None
         self.opened_by_syn = False
         self.closed = False
+        self.reset = False
+        self.early: list[Frame] = []  # responses held back for a request that they may have overtaken
+        self.early_resume = one.frame  # the client's frame callback before that
+        self.replaying = False
+        self.doubtful = False  # one side may be the client, if the other one answers it
         self.protocol = ""
         self.sasl: Sasl | None = None
         self.tls: Tls | None = None
-        self.skipped_before = [0, 0]  # bytes given up before this was known to be Kafka
         for half, peer in ((one, other), (other, one)):
             half.owner = self
             half.peer = peer
@@ -98,6 +116,8 @@ class Link:
         client.frame, client.peer.frame = self.request, self.response
         client.min_frame_bytes = 0
         client.peer.min_frame_bytes = 0
+        if not client.peer.run and client.peer.run_is_whole():
+            client.peer.resume()  # nothing has come from the broker, so the first that comes is a response
         return connection
 
     def locate(self, half: Half) -> int:
@@ -107,12 +127,15 @@ class Link:
             if records >= 0:
                 self._encrypted(half, records)
                 return -1
-            if self.opened_by_syn and half.syn_seq >= 0 and not half.searched > len(half.run):
+            if self.opened_by_syn and half.run_is_whole():
                 return self._locate_opening(half)
             return self._locate_unknown(half)
         if half is self.client:
-            return find_request(half, self.analyzer.versions, None)
-        return find_response(half, self.pending.by_id, self.first_correlation_id)
+            confirm = believe if half.flow[-2:] in self.analyzer.broker_ports else self._confirm_request
+            return find_request(half, self.analyzer.versions, confirm, known_client=True)
+        if half.run_is_whole():
+            return 0
+        return find_response(half, self.pending.by_id, self.first_correlation_id, self._confirm_response)
 
     def _locate_opening(self, half: Half) -> int:
         """The very first bytes of a direction whose handshake was seen."""
@@ -131,9 +154,8 @@ class Link:
             connection = self._settle(half)
             self.sasl = Sasl(connection)
             self.sasl.begin("GSSAPI", half.last_ns)
-            self.sasl.raw = True
-            self._expect_raw_tokens()
-            return self._both_in_step()
+            self._expect_raw_tokens(self.sasl)
+            return 0
         if len(run) < min(REQUEST_FRONT_BYTES, size + 4):
             return -1
         grade = grade_request(run, 0, self.analyzer.versions, opening=True)
@@ -143,36 +165,72 @@ class Link:
             elif half.flow[-2:] in self.analyzer.broker_ports:
                 pass
             elif len(run) >= size + 4:
-                grade = WEAK if self.analyzer.confirm(bytes(run[4 : size + 4])) else 0
+                grade = WEAK if self._reads_as_request(bytes(run[4 : size + 4])) else 0
             elif len(run) < OPENING_BYTES:
                 return -1
         if not grade:
             self._not_kafka(half)
             return -1
         self._settle(half)
-        return self._both_in_step()
-
-    def _both_in_step(self) -> int:
-        # The broker's stream is whole as well when its SYN was seen, so it begins with a response.
-        broker = self.broker
-        if broker.syn_seq >= 0 and not broker.run:
-            broker.resume()
         return 0
 
     def _locate_unknown(self, half: Half) -> int:
         """A connection that was there before the capture: whoever makes sense as a client is the client."""
-        if self.opened_by_syn and half is not self.client:
-            return -1
-        ports = self.analyzer.broker_ports
-        if half.flow[-4:-2] in ports and half.flow[-2:] not in ports:
-            return -1
-        confirm = None if half.flow[-2:] in ports else self.analyzer.confirm
-        found = find_request(half, self.analyzer.versions, confirm)
-        if found < 0:
-            return -1
-        self._settle(half)
-        # What the other side has said so far may answer requests from before, but not this one: look again later.
-        return found
+        for one in (half, half.peer) if self.doubtful else (half,):
+            if self.opened_by_syn and one is not self.client:
+                continue
+            ports = self.analyzer.broker_ports
+            to_broker = one.flow[-2:] in ports
+            if one.flow[-4:-2] in ports and not to_broker:
+                continue
+            self.doubtful = False
+            confirm = believe if to_broker else partial(self._confirm_client, one.peer)
+            found = find_request(one, self.analyzer.versions, confirm, known_client=to_broker)
+            if found >= 0:
+                self._settle(one)
+                if one is half:
+                    return found
+                one.step_in(found)
+                return self.locate(half)
+        return -1
+
+    def _reads_as_request(self, frame: bytes) -> bool | None:
+        if len(frame) < MIN_REQUEST_BYTES:
+            return False
+        api_key, api_version, _, _ = _request_header(frame)
+        try:
+            offset = codec.decode_request_header(frame)[4]
+        except DecodeError:
+            return False
+        except SchemaError:
+            return None
+        return self.analyzer.reads(api_key, api_version, "request", frame, offset)
+
+    def _confirm_request(self, frame: bytes, grade: int) -> bool | None:
+        return self._reads_as_request(frame)
+
+    def _confirm_client(self, peer: Half, frame: bytes, grade: int) -> bool | None:
+        """Whether a frame shows that its sender, on the other side of ``peer``, is the client.
+
+        Without a client id, zeros read like a request too easily, and a version that nobody knows cannot be checked:
+        then the other side must have answered it.
+        """
+        verdict = self._reads_as_request(frame)
+        if verdict is False or (verdict and grade == STRONG):
+            return verdict
+        self.doubtful = True
+        return echoes(peer, frame[4:8])
+
+    def _confirm_response(self, frame: bytes) -> bool | None:
+        """Whether a frame reads as the response to the outstanding request with its correlation id."""
+        found = self.pending.by_id.get(_correlation_id(frame)[0])
+        if found is None:
+            return False
+        exchange = found if isinstance(found, Exchange) else found[-1]
+        facts = api_facts(exchange.api_key, exchange.api_version)
+        version = response_version(exchange.api_key, facts.read_as, frame)
+        offset = skip_tagged_fields(frame, 4) if facts.response_header_version else 4
+        return self.analyzer.reads(exchange.api_key, version, "response", frame, offset)
 
     def _not_kafka(self, half: Half) -> None:
         self.protocol = protocol_of(bytes(half.run[:64]))
@@ -203,7 +261,7 @@ class Link:
         """A frame from the client."""
         message = Message(packet, ns, last_packet, last_ns, size, data)
         if len(data) < MIN_REQUEST_BYTES:
-            self._short_request(half, message, data)
+            self._short_request(half, message, data, lost)
             return
         api_key, api_version, correlation_id, length = _request_header(data)
         facts = FACTS.get((api_key << 16) + api_version) or api_facts(api_key, api_version)
@@ -238,6 +296,8 @@ class Link:
         if api_key == PRODUCE:
             if acks_of_produce(data, offset, api_version) == 0:
                 exchange.outcome = "no_response_expected"
+                if self.first_correlation_id is None:
+                    self.first_correlation_id = correlation_id
                 self.analyzer.complete(exchange)
                 return
         elif api_key in _PEEKED:
@@ -266,35 +326,41 @@ class Link:
         """A frame from the client while bare SASL tokens are exchanged, or the request that ends that."""
         sasl = self.sasl
         assert sasl is not None
-        if grade_request(size.to_bytes(4, "big") + data[:1100], 0, self.analyzer.versions) == STRONG:
+        grade = grade_request(size.to_bytes(4, "big") + data[:1100], 0, self.analyzer.versions)
+        if grade == STRONG or (grade == WEAK and self._reads_as_request(data)):
             sasl.end_raw(ns)
             half.frame = self.request
             self.request(half, packet, ns, last_packet, last_ns, size, data, lost)
             return
-        sasl.raw_tokens += 1
-        sasl.raw_bytes += size
         sasl.awaiting_token += 1
+        sasl.token(size - lost)
         sasl.client_token(data)
 
     def raw_response(
         self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
     ) -> None:
-        """A frame from the broker that answers a bare SASL token, or the first response after them."""
+        """A frame from the broker that answers a bare SASL token, or a response before or after them."""
         sasl = self.sasl
         assert sasl is not None
-        if sasl.awaiting_token:
-            sasl.awaiting_token -= 1
-            sasl.raw_tokens += 1
-            sasl.raw_bytes += size
+        answers = False
+        if len(data) >= 4:
+            (correlation_id,) = _correlation_id(data)
+            answers = correlation_id in self.pending.by_id
+            if not sasl.awaiting_token:  # the token or the request that this answers was lost
+                answers = answers or is_near(correlation_id, self.first_correlation_id)
+        if not answers and (sasl.raw or sasl.awaiting_token):
+            sasl.awaiting_token = max(sasl.awaiting_token - 1, 0)
+            sasl.token(size - lost)
             return
         if not sasl.raw:
             half.frame = self.response
         self.response(half, packet, ns, last_packet, last_ns, size, data, lost)
 
-    def _expect_raw_tokens(self) -> None:
+    def _expect_raw_tokens(self, sasl: Sasl) -> None:
+        sasl.raw = True
         self.client.frame, self.broker.frame = self.raw_request, self.raw_response
 
-    def _short_request(self, half: Half, message: Message, data: bytes) -> None:
+    def _short_request(self, half: Half, message: Message, data: bytes, lost: int) -> None:
         """A frame too short for a header with a client id: ControlledShutdown v0, a request mostly lost, or none."""
         size = message.size_bytes
         if size < 8:
@@ -302,9 +368,7 @@ class Link:
             self.lost(half, message.first_packet, message.first_ns, 0, size + 4, LOST_BAD_LENGTH)
             return
         if len(data) < 8:
-            self.analyzer.problem(
-                "lost_request", f"a request of {size} bytes is missing from the capture", message, self
-            )
+            self.analyzer.lost_message("request", message.first_packet, message.first_ns, size, lost, self)
             return
         api_key, api_version, correlation_id = _request_header_v0(data)
         facts = api_facts(api_key, api_version)
@@ -313,6 +377,8 @@ class Link:
         message.body_offset = 8
         if facts.request_header_version:
             exchange.problems.append(Problem("bad_header", "the frame ends inside its header", 8))
+        if lost:
+            exchange.problems.append(missing_bytes("request", lost, size))
         self._await(exchange)
 
     def response(
@@ -320,17 +386,19 @@ class Link:
     ) -> None:
         """A frame from the broker."""
         if len(data) < 4:
-            if size < 4:
-                half.lose_footing(LOST_BAD_LENGTH)
-                self.lost(half, packet, ns, 0, size + 4, LOST_BAD_LENGTH)
+            self._short_response(half, packet, ns, size, lost)
             return
         (correlation_id,) = _correlation_id(data)
+        found = self.pending.by_id.pop(correlation_id, None)
+        if found is None and self._hold_early((half, packet, ns, last_packet, last_ns, size, data, lost)):
+            return
         message = Message(packet, ns, last_packet, last_ns, size, data)
         message.body_offset = 4
-        found = self.pending.by_id.pop(correlation_id, None)
         if found is None:
             exchange = Exchange(self.connection, -1, -1, correlation_id, None, None, message)
             exchange.outcome = "request_missing"
+            if lost:
+                exchange.problems.append(missing_bytes("response", lost, size))
             self.analyzer.complete(exchange)
             return
         exchange = found if found.__class__ is Exchange else self.pending.first_of(correlation_id, found)
@@ -346,33 +414,87 @@ class Link:
             self._peek_sasl_response(exchange, last_ns)
         self.analyzer.complete(exchange)
 
+    def _short_response(self, half: Half, packet: int, ns: int, size: int, lost: int) -> None:
+        """A frame without a correlation id: most of it is lost, or it never was one."""
+        if size < 4:
+            half.lose_footing(LOST_BAD_LENGTH)
+            self.lost(half, packet, ns, 0, size + 4, LOST_BAD_LENGTH)
+        else:
+            self.analyzer.lost_message("response", packet, ns, size, lost, self)
+
+    # -- order --------------------------------------------------------------------------------------------------
+
+    def _hold_early(self, response: Frame) -> bool:
+        """Hold a response without a request back until the client's next frame: capture points swap packets."""
+        client = self.client
+        size = response[5]
+        if self.replaying or self.closed or size > MAX_EARLY_BYTES or len(self.early) >= MAX_EARLY:
+            return False
+        if client.frame != self._overtaken_request:
+            self.early_resume = client.frame
+            client.frame = self._overtaken_request
+        self.early.append(response)
+        return True
+
+    def _overtaken_request(
+        self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
+    ) -> None:
+        """The first frame from the client after responses that may have overtaken it."""
+        half.frame = self.early_resume
+        half.frame(half, packet, ns, last_packet, last_ns, size, data, lost)
+        self._replay_early()
+
+    def _replay_early(self) -> None:
+        """Let the responses that were held back come in now; what has no request yet has lost it."""
+        if self.client.frame == self._overtaken_request:
+            self.client.frame = self.early_resume
+        early, self.early = self.early, []
+        self.replaying = True
+        for response in early:
+            self.response(*response)
+        self.replaying = False
+
+    def _response_after_loss(
+        self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
+    ) -> None:
+        """The first frame from the broker after bytes were lost.
+
+        Brokers answer in order, so a request older than the one that is answered now will not be answered any more.
+        """
+        if len(data) >= 4:
+            for exchange in self.pending.overtaken_by(_correlation_id(data)[0]):
+                exchange.outcome = "unanswered"
+                self.analyzer.complete(exchange)
+            half.frame = self.response
+        self.response(half, packet, ns, last_packet, last_ns, size, data, lost)
+
     # -- what is read at every depth ----------------------------------------------------------------------------
 
     def _peek_request(self, exchange: Exchange) -> None:
-        body = self.analyzer.peek(exchange, "request")
-        if body is None or exchange.request is None:
-            return
+        body = self.analyzer.peek(exchange, "request") or {}
         if exchange.api_key == API_VERSIONS:
             name = body.get("client_software_name")
             if name:
                 version = body.get("client_software_version") or ""
                 self.connection.client_software = {"name": name, "version": version}
             return
-        if self.sasl is None:
-            self.sasl = Sasl(self.connection)
+        sasl = self.sasl
+        if sasl is None:
+            sasl = self.sasl = Sasl(self.connection)
         if exchange.api_key == SASL_HANDSHAKE:
-            self.sasl.begin(body.get("mechanism"), exchange.request.first_ns)
+            assert exchange.request is not None
+            sasl.begin(body.get("mechanism"), exchange.request.first_ns)
+            if exchange.api_version == 0:
+                self._expect_raw_tokens(sasl)
         else:
-            self.sasl.client_token(body.get("auth_bytes") or b"")
+            sasl.client_token(body.get("auth_bytes") or b"")
 
     def _peek_sasl_response(self, exchange: Exchange, ns: int) -> None:
         body = self.analyzer.peek(exchange, "response")
         if body is None or self.sasl is None:
             return
         if exchange.api_key == SASL_HANDSHAKE:
-            self.sasl.handshake_answered(exchange.api_version, body.get("error_code", 0))
-            if self.sasl.raw:
-                self._expect_raw_tokens()
+            self.sasl.handshake_answered(body.get("error_code", 0))
         else:
             self.sasl.authenticate_answered(body, ns)
 
@@ -380,21 +502,30 @@ class Link:
 
     def lost(self, half: Half, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
         """A half gave up bytes. Before it is known to be Kafka nobody is told yet, but they are counted."""
+        if half is self.client:
+            if self.early:
+                self._replay_early()
+        elif half.frame == self.response:
+            half.frame = self._response_after_loss
         self.analyzer.lost(self, half, packet, ns, missing, skipped, code)
 
-    def close(self, reason: str) -> None:
+    def close(self) -> None:
         """The connection, or the capture, is over: say what was left unfinished."""
         if self.closed:
             return
-        for half in (self.client, self.broker):
+        halves = (self.client, self.broker)
+        for half in halves:
             half.flush()
+        for half in (*halves, self.broker):
+            half.search()  # the other side may have shown since the last search what there is to find
+        self._replay_early()
         self.closed = True
         if self.connection is UNSETTLED:
-            for half in (self.client, self.broker):
+            for half in halves:
                 if self.tls is None and half.run and protocol_of(bytes(half.run[:64])) == "tls":
                     self._encrypted(half, 0)
         if self.connection is UNSETTLED or self.tls is not None:
-            for half in (self.client, self.broker):
+            for half in halves:
                 half.closed = True
             if self.tls is None:
                 self.analyzer.unrecognized(self)
@@ -405,7 +536,7 @@ class Link:
         self._unfinished_request()
         self._unfinished_response()
         for half in (self.client, self.broker):
-            if half.searching and half.run:
+            if half.run or half.skipped:
                 self.analyzer.lost(self, half, 0, half.last_ns, 0, len(half.run), LOST_UNRECOGNIZED)
                 half.drop_run()
             half.closed = True
@@ -434,9 +565,21 @@ class Link:
         self.analyzer.incomplete("incomplete_response", what, self, half, size, present)
 
 
+def believe(frame: bytes, grade: int) -> bool:
+    """The judge of requests that needs no convincing."""
+    return True
+
+
+def echoes(half: Half, correlation_id: bytes) -> bool:
+    """Whether a segment under search begins like a response with this correlation id."""
+    run = half.run
+    return any(run[offset + 4 : offset + 8] == correlation_id for offset, _, _ in half.marks)
+
+
 def missing_bytes(which: str, lost: int, size: int) -> Problem:
     """The problem of a frame with a hole in it."""
-    return Problem(LOST_GAP, f"{lost} of the {which}'s {size} bytes are missing from the capture", path=which)
+    what = f"{lost} of the {which}'s {size} bytes are missing from the capture"
+    return Problem(LOST_GAP, what, path=which, details={"missing_bytes": lost})
 
 
 def skip_tagged_fields(data: bytes, offset: int) -> int:

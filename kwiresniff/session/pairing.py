@@ -51,6 +51,16 @@ class Pending:
         self.by_id[correlation_id] = found if len(found) > 1 else found[0]
         return first
 
+    def overtaken_by(self, correlation_id: int) -> Iterator[Exchange]:
+        """Remove and yield the requests older than the newest one with this id, if there is one."""
+        found = self.by_id.get(correlation_id)
+        if found is None:
+            return
+        while next(iter(self.by_id)) != correlation_id:
+            yield self.take_oldest()
+        while isinstance(found := self.by_id[correlation_id], deque):
+            yield self.first_of(correlation_id, self.by_id.pop(correlation_id))
+
     def drain(self) -> Iterator[Exchange]:
         """Every outstanding request; the table is empty afterwards."""
         while self.by_id:

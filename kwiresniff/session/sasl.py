@@ -44,12 +44,16 @@ class Sasl:
         facts["outcome"] = "unknown"
         self.started_ns = ns
 
-    def handshake_answered(self, version: int, error_code: int) -> None:
-        """The answer to SaslHandshake: after version 0 the tokens travel bare."""
+    def handshake_answered(self, error_code: int) -> None:
+        """The answer to SaslHandshake; refused, no tokens follow it."""
         if error_code:
             self._facts()["outcome"] = "failed"
-        elif version == 0:
-            self.raw = True
+            self.raw = False
+
+    def token(self, size: int) -> None:
+        """Count a bare token, from either side."""
+        self.raw_tokens += 1
+        self.raw_bytes += size
 
     def client_token(self, token: bytes) -> None:
         """A token from the client, bare or out of SaslAuthenticate; takes the principal where it can be read."""

@@ -25,12 +25,19 @@ VERSIONS_AHEAD = 4
 MAX_SOUGHT_CORRELATION_IDS = 64
 #: Places looked at for them in one run; small ids occur in any binary data by the thousand.
 MAX_PLACES = 2048
-#: A response to a request sent before the capture began has a correlation id this little below the first one seen.
+#: A response to a request that was sent before the capture began has a correlation id this little below the first
+#: one seen, or a little above: Java clients number a request when it is queued, not when it is sent.
 MAX_MISSED_REQUESTS = 1000
+MAX_QUEUED_REQUESTS = 100
+
+#: So much of a frame that is not complete must be there before it is believed all the same: by then what it was
+#: mistaken for would have ended, and the real client, if it is the other side, would have spoken.
+MIN_UNFINISHED_BYTES = 16 << 10
 
 NO, WEAK, STRONG = 0, 1, 2
 
 Versions = Mapping[int, tuple[int, int]]
+Confirm = Callable[[bytes, int], "bool | None"]
 
 request_front = Struct(">ihhih").unpack_from
 response_front = Struct(">ii").unpack_from
@@ -77,11 +84,20 @@ def grade_request(data: bytes | bytearray, offset: int, versions: Versions, *, o
     return STRONG
 
 
-def find_request(half: Half, versions: Versions, confirm: Callable[[bytes], bool] | None) -> int:
+def is_near(correlation_id: int, first_correlation_id: int | None) -> bool:
+    """Whether a correlation id can be one of a request shortly before the first one that was seen."""
+    if first_correlation_id is None:
+        return False
+    return -MAX_QUEUED_REQUESTS <= first_correlation_id - correlation_id <= MAX_MISSED_REQUESTS
+
+
+def find_request(half: Half, versions: Versions, confirm: Confirm, *, known_client: bool) -> int:
     """Offset in ``half.run`` of a request that makes sense, or -1.
 
-    ``confirm`` is asked about weak candidates (it gets the whole frame without its length) when the role of this
-    half is not known yet; None when it is known to be the client's.
+    ``confirm`` gets a whole frame, without its length, and its grade; it says whether the frame is a request, None
+    when it cannot judge, which only a strong candidate survives. It is asked about weak candidates and, as long as
+    this half is not the ``known_client``'s, about strong ones too: a response with a small correlation id can read
+    like the header of a Produce request, its first topic like the client id.
     """
     run = half.run
     length = len(run)
@@ -95,20 +111,32 @@ def find_request(half: Half, versions: Versions, confirm: Callable[[bytes], bool
             continue
         end = offset + 4 + request_front(run, offset)[0]
         if end > length:
-            if grade == STRONG or (confirm is None and offset in starts):
+            at_start = offset in starts and (known_client or end == length + half.ahead)
+            if grade == STRONG and (at_start or length - offset >= MIN_UNFINISHED_BYTES):
                 return offset
             continue
-        agreed = end == length or end in starts or grade_request(run, end, versions)
-        if agreed and (grade == STRONG or confirm is None or confirm(bytes(run[offset + 4 : end]))):
+        if not (end == length or end in starts or grade_request(run, end, versions)):
+            continue
+        if known_client and grade == STRONG:
+            return offset
+        verdict = confirm(bytes(run[offset + 4 : end]), grade)
+        if verdict or (verdict is None and grade == STRONG):
             return offset
     return -1
 
 
-def find_response(half: Half, outstanding: Collection[int], first_correlation_id: int | None) -> int:
+def find_response(
+    half: Half,
+    outstanding: Collection[int],
+    first_correlation_id: int | None,
+    confirm: Callable[[bytes], bool | None],
+) -> int:
     """Offset in ``half.run`` of a response to one of the ``outstanding`` requests, or -1.
 
+    ``confirm`` gets a whole frame, without its length, whose correlation id is outstanding, and says whether it reads
+    as the response to that request, None when it cannot judge: small correlation ids stand everywhere in any data.
     ``first_correlation_id`` is the first one ever seen on the connection; at a segment start a frame that ends with
-    a segment and carries one slightly lower is believed to answer a request from before the capture.
+    a segment and carries one near it is believed to answer a request from before the capture.
     """
     run = half.run
     length = len(run)
@@ -122,16 +150,12 @@ def find_response(half: Half, outstanding: Collection[int], first_correlation_id
             return False
         end = offset + 4 + size
         if correlation_id not in outstanding:
-            if anywhere or first_correlation_id is None:
-                return False
-            if not 0 < first_correlation_id - correlation_id <= MAX_MISSED_REQUESTS:
-                return False
-            return end in starts or end == length
+            return not anywhere and (end in starts or end == length) and is_near(correlation_id, first_correlation_id)
         if end > length:
-            return not anywhere
-        if end == length or end in starts:
-            return True
-        return length - end >= 8 and response_front(run, end)[1] in outstanding
+            return not anywhere and (end == length + half.ahead or length - offset >= MIN_UNFINISHED_BYTES)
+        if not (end == length or end in starts or (length - end >= 8 and response_front(run, end)[1] in outstanding)):
+            return False
+        return confirm(bytes(run[offset + 4 : end])) is not False
 
     best = -1
     for offset in sorted(starts):

@@ -74,10 +74,10 @@ class Half:
     """One direction; see the module. The public attributes up to ``room`` are read and written by the hot loop."""
 
     __slots__ = (
-        "_busy", "_head", "_lost_in_frame", "_position", "_search_code", "at_edge", "bytes", "closed", "fin",
+        "_busy", "_head", "_lost_in_frame", "_position", "_search_code", "ahead", "at_edge", "bytes", "closed", "fin",
         "first_ns", "first_packet", "flow", "frame", "index", "keep", "last_ns", "locate", "lost", "marks",
         "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room", "run",
-        "searched", "searching", "size", "syn_seq", "waiting", "waiting_bytes",
+        "searched", "searching", "size", "skipped", "syn_seq", "waiting", "waiting_bytes",
     )  # fmt: skip
 
     def __init__(self, flow: bytes, frame: FrameSink, lost: LostSink, locate: Locate, keep: int) -> None:
@@ -104,10 +104,12 @@ class Half:
         self.searching = False
         self.searched = 0
         self.run = bytearray()
+        self.ahead = 0  # bytes of the run's last segment that were on the wire but are not in the capture
         self.marks: list[tuple[int, int, int]] = []  # (offset in run, packet, timestamp_ns) of each segment in it
         self.packets = 0
         self.bytes = 0
         self.retransmits = 0
+        self.skipped = 0  # bytes given up that the owner has not reported yet
         self.last_ns = 0
         self.fin = False
         self.closed = False
@@ -129,7 +131,10 @@ class Half:
         return self.next_seq >= 0 and abs(self.distance(seq)) > JUMP_BYTES
 
     def segment(self, packet: int, ns: int, seq: int, buffer: bytes, start: int, end: int, missing: int) -> None:
-        """Take a data segment, in whatever order it comes: the full path beside the hot loop's short one."""
+        """Take a segment, in whatever order it comes: the full path beside the hot loop's short one.
+
+        One without data marks the end of the stream: it waits like any other for what must come before it.
+        """
         if self.next_seq < 0:
             self.next_seq = seq
         behind = -self.distance(seq)
@@ -152,13 +157,22 @@ class Half:
             self._drain()
 
     def _accept(self, packet: int, ns: int, buffer: bytes, start: int, end: int, missing: int) -> None:
-        length = end - start + missing
+        if start < end:
+            self._advance(end - start)
+            self.ahead = missing
+            self.deliver(packet, ns, buffer, start, end)
+            self.ahead = 0
+        if missing:
+            self._advance(missing)
+            self._gap(packet, ns, missing)
+
+    def _advance(self, length: int) -> None:
         self.next_seq = (self.next_seq + length) & SEQ_MASK
         self._position += length
-        if start < end:
-            self.deliver(packet, ns, buffer, start, end)
-        if missing:
-            self._gap(packet, ns, missing)
+
+    def run_is_whole(self) -> bool:
+        """Whether the run holds every byte since the handshake, so that its first byte begins a frame."""
+        return self.syn_seq >= 0 and (self.next_seq - self.syn_seq - 1) & SEQ_MASK == len(self.run)
 
     def _hold(self, packet: int, ns: int, ahead: int, data: bytes, missing: int) -> None:
         heappush(self.waiting, (self._position + ahead, packet, ns, data, missing))
@@ -173,7 +187,7 @@ class Half:
             self.waiting_bytes -= len(data)
             start, end = self._position - position, len(data)
             if start >= end + missing:
-                self.retransmits += 1
+                self.retransmits += start > 0  # an end of stream that waited in its place is nothing sent twice
                 continue
             if start > end:
                 missing -= start - end
@@ -189,8 +203,7 @@ class Half:
         """Declare the bytes before the first waiting segment lost and go on behind them."""
         position, packet, ns, _, _ = self.waiting[0]
         skip = position - self._position
-        self.next_seq = (self.next_seq + skip) & SEQ_MASK
-        self._position = position
+        self._advance(skip)
         self._gap(packet, ns, skip)
         self._drain()
 
@@ -361,11 +374,12 @@ class Half:
                 found = self.locate(self)
                 if found < 0 or not self.searching:
                     return
-                self._step_in(found)
+                self.step_in(found)
         finally:
             self._busy = False
 
-    def _step_in(self, found: int) -> None:
+    def step_in(self, found: int) -> None:
+        """Take ``found`` in the run for the first byte of a frame and deliver from there."""
         run, marks, code = bytes(self.run), self.marks, self._search_code
         self.resume()
         if found:
