@@ -1,0 +1,113 @@
+"""Recorded captures, damaged in every way networks and capture points damage them.
+
+Whatever is still whole is found and paired as in the undamaged capture, except within one frame of the damage; nothing
+is invented; and every captured byte is part of a message, skipped, or left unfinished, and said to be so.
+
+``--exhaustive`` damages every place instead of a sample of them, ``--more-captures DIR`` takes further captures.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kwiresniff.capture import open_captures
+from kwiresniff.model import Segment
+from tests.damage.comparison import Truth
+from tests.damage.damages import PLACED, SNAP_LENGTHS, snapped
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+#: Places damaged in a capture, for each kind of damage, when not all of them are.
+SAMPLE = 40
+
+
+def captures_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if ".pcap" in path.name)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "capture" in metafunc.fixturenames:
+        paths = captures_in(CAPTURES)
+        more = metafunc.config.getoption("--more-captures")
+        if more:
+            paths += captures_in(Path(more))
+        metafunc.parametrize("capture", paths, ids=[path.name for path in paths])
+
+
+def places(segments: Sequence[Segment], config: pytest.Config) -> list[int]:
+    """Where to damage: everywhere, or evenly over the capture, the first segments of which open connections."""
+    count = len(segments)
+    if count <= SAMPLE or config.getoption("--exhaustive"):
+        return list(range(count))
+    return sorted({*range(SAMPLE // 2), *(count * step // (SAMPLE // 2) for step in range(SAMPLE // 2))})
+
+
+def test_what_is_still_whole_in_a_damaged_capture_is_found_and_paired(
+    capture: Path, pytestconfig: pytest.Config
+) -> None:
+    """Dropped, swapped, duplicated, cut and started at each place; snapped to each length."""
+    segments = list(open_captures([str(capture)]))
+    truth = Truth(segments)
+    assert truth.differences(segments, tolerance=0) == []
+    for name, damage in PLACED.items():
+        for place in places(segments, pytestconfig):
+            assert truth.differences(damage(segments, place)) == [], f"{name} at segment {place}"
+    for length in SNAP_LENGTHS:
+        assert truth.differences(snapped(segments, length)) == [], f"snapped to {length}"
+
+
+def test_whole_messages_decode_the_same_to_the_last_record() -> None:
+    """The same with all bodies and records decoded, on one capture."""
+    segments = list(open_captures([str(CAPTURES / "first-look.pcap")]))
+    truth = Truth(segments, "records")
+    for name, damage in PLACED.items():
+        for place in range(0, len(segments), 5):
+            assert truth.differences(damage(segments, place)) == [], f"{name} at segment {place}"
+
+
+# -- damage in files -------------------------------------------------------------------------------------------------
+
+PCAP_HEADER_BYTES = 24
+PCAP_RECORD = struct.Struct("<IIII")  # seconds, fraction, captured length, original length
+
+
+def records_of(data: bytes) -> list[tuple[int, int, int]]:
+    """(start, end, captured length) of each packet record of a little-endian pcap file."""
+    found = []
+    at = PCAP_HEADER_BYTES
+    while at < len(data):
+        captured = PCAP_RECORD.unpack_from(data, at)[2]
+        found.append((at, at + 16 + captured, captured))
+        at += 16 + captured
+    return found
+
+
+def renumbered(segments: Sequence[Segment], offset: int) -> list[Segment]:
+    """Segments of a file that starts ``offset`` packets late, under the packet numbers of the whole file."""
+    return [(segment[0] + offset, *segment[1:]) for segment in segments]
+
+
+@pytest.mark.parametrize("name", ["first-look.pcap", "java-admin-groups.pcap"])
+def test_files_cut_started_and_snapped_read_like_segments_damaged_so(name: str, tmp_path: Path) -> None:
+    """The damage done to the file instead of its segments: in mid-packet, and by a real snap length."""
+    data = (CAPTURES / name).read_bytes()
+    truth = Truth(list(open_captures([str(CAPTURES / name)])))
+    path = tmp_path / "damaged.pcap"
+    records = records_of(data)
+    for index in range(1, len(records), 7):
+        start, end, _ = records[index]
+        path.write_bytes(data[: (start + end) // 2])
+        assert truth.differences(list(open_captures([str(path)]))) == [], f"cut in packet {index + 1}"
+        path.write_bytes(data[:PCAP_HEADER_BYTES] + data[start:])
+        assert truth.differences(renumbered(list(open_captures([str(path)])), index)) == [], f"from {index + 1}"
+    for length in SNAP_LENGTHS:
+        snap = bytearray(data[:PCAP_HEADER_BYTES])
+        for start, _, captured in records:
+            seconds, fraction, _, original = PCAP_RECORD.unpack_from(data, start)
+            kept = min(captured, length)
+            snap += PCAP_RECORD.pack(seconds, fraction, kept, original) + data[start + 16 : start + 16 + kept]
+        path.write_bytes(snap)
+        assert truth.differences(list(open_captures([str(path)]))) == [], f"snapped to {length}"
