@@ -106,7 +106,30 @@ def transactional_ids_of(body: Body | None) -> list[str]:
 
 def partitions_of(body: Body | None) -> list[int]:
     """The partition numbers in a body, each once, in order."""
-    return _collect(body, _partitions)
+    found: dict[int, None] = {}
+    if body is not None:
+        _find_partitions("", body, found)
+    return list(found)
+
+
+def _find_partitions(parent: str, member: Body, found: dict[int, None]) -> None:
+    """In one function, as ``_find_topics`` is: a third of what generators cost."""
+    for name, value in member.items():
+        kind = value.__class__
+        if kind is int:
+            if name in _PARTITION_FIELDS or (name == "index" and "partition" in parent):
+                found[value] = None
+        elif kind is list:
+            if not value or name == "records":
+                continue
+            if value[0].__class__ is dict:
+                for item in value:
+                    if item.__class__ is dict:
+                        _find_partitions(name, item, found)
+            elif name in _PARTITION_LISTS:
+                found.update(dict.fromkeys(item for item in value if item.__class__ is int))
+        elif kind is dict:
+            _find_partitions(name, value, found)
 
 
 def _collect(body: Body | None, find: Callable[[str, Body], Iterator[Any]]) -> list[Any]:
@@ -160,15 +183,6 @@ def _entities(parent: str, member: Body, fields: frozenset[str], lists: frozense
 
 def _texts(values: list[Any]) -> Iterator[str]:
     return (text for text in map(_text, values) if text is not None)
-
-
-def _partitions(parent: str, member: Body) -> Iterator[int]:
-    for name, value in member.items():
-        if isinstance(value, int):
-            if name in _PARTITION_FIELDS or (name == "index" and "partition" in parent):
-                yield value
-        elif isinstance(value, list) and name in _PARTITION_LISTS:
-            yield from (item for item in value if isinstance(item, int))
 
 
 def record_sets(body: Body | None, topic_name: TopicNames | None = None) -> Iterator[tuple[str | None, Body, Any]]:

@@ -5,12 +5,12 @@ Everything the exported JSON says about an exchange is in its row, so the one ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any
 
-from kwiresniff.analysis.names import groups_of, partitions_of, record_sets, topics_of
+from kwiresniff.analysis.names import record_sets
 from kwiresniff.export import JsonEncoder, connection_json, exchange_json, problem_json
 from kwiresniff.model import (
     Body,
@@ -23,6 +23,7 @@ from kwiresniff.model import (
     file_index,
     packet_number,
 )
+from kwiresniff.pipeline.mentions import Mentions, mentions
 from kwiresniff.session import endpoints
 
 Row = tuple[Any, ...]
@@ -33,7 +34,6 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 #: Spark and Python have years 1 to 9999, and Parquet 64 bits; a capture may claim any time.
 _MIN_NS = -62_135_596_800 * 10**9
 _MAX_NS = 2**63 - 1
-_INT32 = range(-(2**31), 2**31)
 _NO_MESSAGE: Row = (None,) * 7
 
 #: Where the partition index stands beside a record set, in this order.
@@ -53,6 +53,8 @@ class Rows:
         self._files = files
         self._topic_name = topic_name
         self._line = JsonEncoder().line
+        self._last: Exchange | None = None
+        self._mentions = Mentions([], [], [])
         self._number: Callable[[int], int] = lambda number: (number - 1) * shards + shard + 1
 
     def exchange(self, exchange: Exchange) -> Row:
@@ -73,9 +75,7 @@ class Rows:
             exchange.latency_ns,
             None if request is None else request.last_ns - request.first_ns,
             None if response is None else response.last_ns - response.first_ns,
-            self.topics(exchange),
-            [number for number in _of_both(exchange, partitions_of) if number in _INT32],
-            _of_both(exchange, groups_of),
+            *self.mentions(exchange),
             list(dict.fromkeys(name for _, _, name, _ in exchange.errors)),
             [
                 {"path": path, "code": code, "name": name, "retriable": retriable}
@@ -160,9 +160,12 @@ class Rows:
             missing,
         )
 
-    def topics(self, exchange: Exchange) -> list[str]:
-        """The topics that either body names, each once."""
-        return list(exchange.topics) or _of_both(exchange, lambda body: topics_of(body, self._topic_name))
+    def mentions(self, exchange: Exchange) -> Mentions:
+        """What an exchange speaks of. Several tables ask for the same one in turn, so the last answer is kept."""
+        if self._last is not exchange:
+            self._last = exchange
+            self._mentions = mentions(exchange, self._topic_name)
+        return self._mentions
 
     def _record(self, batch: Body, record: Body) -> Row:
         headers = record.get("headers")
@@ -230,12 +233,6 @@ def _midnight(day: int) -> tuple[date, datetime]:
 
 def _int64(ns: int) -> int | None:
     return ns if -_MAX_NS <= ns <= _MAX_NS else None
-
-
-def _of_both(exchange: Exchange, find: Callable[[Body | None], Iterable[Any]]) -> list[Any]:
-    request, response = exchange.request, exchange.response
-    bodies = (request.body if request else None, response.body if response else None)
-    return list(dict.fromkeys(value for body in bodies for value in find(body)))
 
 
 @lru_cache(maxsize=4096)

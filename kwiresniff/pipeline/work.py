@@ -62,7 +62,7 @@ def _write(events: Iterator[Event], reading: UnitReading, writer: Writer, tables
             for row in rows_of(table, event, rows):
                 writer.add(table, row)
         if latency is not None and isinstance(event, Exchange):
-            latency.add(event, rows.topics(event))
+            latency.add(event, rows.mentions(event).topics)
             if latency.full():
                 _take(latency, writer, tables)
     if latency is not None:
