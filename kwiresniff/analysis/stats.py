@@ -7,6 +7,8 @@ slow broker. Tables are bounded: when there are too many different keys, what co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from heapq import nlargest
+from typing import Protocol, TypeAlias
 
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.names import topics_of
@@ -56,7 +58,23 @@ class _Row:
         self.waiting[reason].add(latency_ns)
 
 
+#: A row's key: one value, or one for each dimension when there are several.
+Key: TypeAlias = str | tuple[str, ...]
+
 Keys = Callable[[Exchange], Iterable[str]]
+
+
+class RowCounts(Protocol):
+    """What a row knows about itself without working out its percentiles."""
+
+    count: int
+    errors: int
+    unanswered: int
+    latency: Histogram
+
+
+def _parts(key: Key) -> tuple[str, ...]:
+    return (key,) if isinstance(key, str) else key
 
 
 def _by_api(exchange: Exchange) -> Sequence[str]:
@@ -108,7 +126,7 @@ class StatsTable:
         self.by = tuple(by)
         self._keys = [makers[name] for name in by]
         self._single = self._keys[0] if len(by) == 1 else None
-        self._rows: dict[str | tuple[str, ...], _Row] = {}
+        self._rows: dict[Key, _Row] = {}
 
     def add(self, exchange: Exchange) -> None:
         """Counts one exchange."""
@@ -124,15 +142,28 @@ class StatsTable:
             keys = [(*key, value) for key in keys for value in part(exchange)]
         return keys
 
-    def _new_row(self, key: str | tuple[str, ...]) -> _Row:
+    def _new_row(self, key: Key) -> _Row:
         if len(self._rows) >= MAX_ROWS:
             key = OTHERS if self._single is not None else (OTHERS,) * len(self.by)
         return self._rows.setdefault(key, _Row())
 
+    def __len__(self) -> int:
+        return len(self._rows)
+
     def rows(self) -> list[StatRow]:
         """The rows, busiest first."""
-        found = [self._stat_row((key,) if isinstance(key, str) else key, row) for key, row in self._rows.items()]
+        found = [self._stat_row(_parts(key), row) for key, row in self._rows.items()]
         return sorted(found, key=lambda row: (-row.count, row.key))
+
+    def counts(self) -> dict[Key, int]:
+        """How many exchanges each row has, without working out anything else."""
+        return {key: row.count for key, row in self._rows.items()}
+
+    def top(self, size: int, order: Callable[[Key, RowCounts], float]) -> list[tuple[Key, StatRow]]:
+        """The ``size`` rows for which ``order`` is greatest, among equals the busiest; only these are worked out."""
+        rows = self._rows
+        keys = nlargest(size, rows, key=lambda key: (order(key, rows[key]), rows[key].count))
+        return [(key, self._stat_row(_parts(key), rows[key])) for key in keys]
 
     def _stat_row(self, key: tuple[str, ...], row: _Row) -> StatRow:
         waiting = [(reason, histogram.summary()) for reason, histogram in sorted(row.waiting.items())]

@@ -8,20 +8,25 @@ from typing import Any
 
 import click
 
+from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.units import duration_ns
 from kwiresniff.capture.live import Live, LiveOptions, Rotation, network_interfaces, open_live
 from kwiresniff.capture.live.bpf import expression
 from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_SNAP_BYTES
+from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import FAILED, INTERRUPTED
-from kwiresniff.cli.options import ReadOptions, live_options
+from kwiresniff.cli.messages import Messages
+from kwiresniff.cli.options import ParamType, ReadOptions, live_options
 from kwiresniff.cli.printing import DEPTHS, print_events
 from kwiresniff.cli.reading import Reading
+from kwiresniff.cli.tables import ByType, print_tables
+from kwiresniff.model import Event, Exchange, Problem
 
 _FILE_SIZE = re.compile(r"([1-9]\d{0,9})([kKmMgG]?)", re.ASCII)
 _FILE_SIZE_UNITS = {"": 1_000_000, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
-class DurationType(click.ParamType["int"]):
+class DurationType(ParamType):
     """``30s``, ``5m``; nanoseconds."""
 
     name = "duration"
@@ -33,7 +38,7 @@ class DurationType(click.ParamType["int"]):
         return found
 
 
-class FileSizeType(click.ParamType["int"]):
+class FileSizeType(ParamType):
     """Millions of bytes, or KiB, MiB, GiB with the letters tcpdump has for them; bytes."""
 
     name = "size"
@@ -74,11 +79,15 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
 @click.option(
     "-o",
     "form",
-    type=click.Choice(list(DEPTHS)),
+    type=click.Choice([*DEPTHS, "stats"]),
     default="tree",
     show_default=True,
-    help="Annotated trees, one line per exchange, or JSON.",
+    help="Annotated trees, one line per exchange, JSON, or statistics.",
 )
+@click.option(
+    "--live/--no-live", "watched", default=None, help="Statistics refreshed in place: what -o stats is on a terminal."
+)
+@click.option("--by", type=ByType(), metavar="NAMES", help="Tables of statistics, as in stats.")
 @click.option("-c", "--count", type=click.IntRange(1), metavar="N", help="Stop after N packets.")
 @click.option("--duration", type=DurationType(), metavar="TIME", help="Stop after a time like 30s or 5m.")
 @click.option("-w", "--write", metavar="FILE", help="Keep the packets too, as pcap.")
@@ -112,6 +121,8 @@ def command(
     options: ReadOptions,
     interfaces: tuple[str, ...],
     form: str,
+    watched: bool | None,
+    by: tuple[tuple[str, ...], ...] | None,
     count: int | None,
     duration: int | None,
     write: str | None,
@@ -128,6 +139,8 @@ def command(
     it, after what was seen has been printed.
     """
     _check_files(write, file_size, seconds, files)
+    if watched and not sys.stdout.isatty():
+        raise click.UsageError("--live needs a terminal")
     live_options = LiveOptions(
         interfaces=tuple(dict.fromkeys(interfaces)),
         expression=expression(words, options.port),
@@ -139,8 +152,11 @@ def command(
     )
     live = open_live(live_options, write, Rotation(file_size, seconds, files))
     try:
-        reading = Reading(live, options, DEPTHS[form])
-        finished = print_events(reading, form, live.stop)
+        if form == "stats" or watched:
+            reading, finished = _count(live, options, by, watched=sys.stdout.isatty() if watched is None else watched)
+        else:
+            reading = Reading(live, options, DEPTHS[form])
+            finished = print_events(reading, form, live.stop)
     finally:
         live.close()
     if not options.quiet:
@@ -148,6 +164,36 @@ def command(
     if not finished:
         return INTERRUPTED
     return FAILED if options.strict and reading.problems else 0
+
+
+def _count(
+    live: Live, options: ReadOptions, by: tuple[tuple[str, ...], ...] | None, *, watched: bool
+) -> tuple[Reading, bool]:
+    """Statistics instead of exchanges, on the way when somebody watches and at the end in any case."""
+    from kwiresniff.cli.live import watch
+
+    names = by or (("api",), ("client",), ("topic",)) if watched else by or (("api",),)
+    reading = Reading(live, options, "errors", topics=any("topic" in one for one in names), screen=False)
+    messages = Messages(reading)
+    if watched:
+        finished, tables, problems = watch(live, reading, names)
+        for problem in problems:
+            messages.problem(problem)
+    else:
+        tables = [StatsTable(one, reading.topic_name) for one in names]
+        finished = for_each(reading.events(), lambda event: _add(event, tables, messages), live.stop)
+    if reading.shown:
+        print_tables(tables, options)
+    messages.end()
+    return reading, finished
+
+
+def _add(event: Event, tables: list[StatsTable], messages: Messages) -> None:
+    if isinstance(event, Exchange):
+        for table in tables:
+            table.add(event)
+    elif isinstance(event, Problem):
+        messages.problem(event)
 
 
 def _check_files(write: str | None, file_size: int | None, seconds: int | None, files: int | None) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
@@ -12,24 +10,10 @@ from kwiresniff.analysis.stats import DIMENSIONS, StatsTable
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import FAILED, INTERRUPTED
 from kwiresniff.cli.messages import Messages
-from kwiresniff.cli.options import ParamType, ReadOptions, capture_options
+from kwiresniff.cli.options import ReadOptions, capture_options
 from kwiresniff.cli.reading import Reading
+from kwiresniff.cli.tables import ByType, print_tables
 from kwiresniff.model import Event, Exchange, Problem
-
-
-class ByType(ParamType):
-    """``api,client`` is two tables, ``api+client`` one with a row for each pair."""
-
-    name = "dimensions"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[tuple[str, ...], ...]:
-        tables = tuple(tuple(part.strip() for part in table.split("+")) for table in value.split(","))
-        for name in (name for table in tables for name in table):
-            if name not in DIMENSIONS:
-                self.fail(f"{name!r} is not one of {', '.join(DIMENSIONS)}", param, ctx)
-        return tables
 
 
 @click.command("stats")
@@ -71,7 +55,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, by: tuple[tuple[str
 
 def _print(tables: Sequence[StatsTable], form: str, options: ReadOptions) -> None:
     if form == "table":
-        _print_tables(tables, options)
+        print_tables(tables, options)
         return
     from kwiresniff.export import JsonEncoder, Output, stat_json
 
@@ -82,21 +66,3 @@ def _print(tables: Sequence[StatsTable], form: str, options: ReadOptions) -> Non
             out.stream.writelines(map(line, objects))
         else:
             out.stream.write(line(objects))
-
-
-def _print_tables(tables: Sequence[StatsTable], options: ReadOptions) -> None:
-    from kwiresniff.render import console, is_unicode, stats_table, use_color
-
-    screen = console(options.color)
-    for index, table in enumerate(tables):
-        if index:
-            screen.print()
-        screen.print(
-            stats_table(
-                table.rows(),
-                by=table.by,
-                width=screen.width,
-                color=use_color(sys.stdout, options.color),
-                unicode=is_unicode(sys.stdout),
-            )
-        )

@@ -146,7 +146,7 @@ class Pipe:
         with contextlib.suppress(NotACapture):
             reader = open_reader(self._stream, _Packets(), 0, damages.append)
             for _, timestamp_ns, _, _, _, _, buffer, start, end, missing in reader.segments():
-                yield timestamp_ns, self.link_type, buffer, start, end, end - start + missing
+                yield timestamp_ns, buffer, start, end, end - start + missing
         if not asked_to_end:
             self._process.wait()
             self.problems += damages

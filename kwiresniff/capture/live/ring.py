@@ -114,7 +114,7 @@ class Ring:
                 timestamp_ns = seconds * 1_000_000_000 + fraction
                 if 0 < until_ns < timestamp_ns:
                     return
-                yield timestamp_ns, self.link_type, buffer, start, start + captured, wire
+                yield timestamp_ns, buffer, start, start + captured, wire
                 offset += following
 
     def dropped(self) -> int:

@@ -8,8 +8,8 @@ from typing import Protocol, TypeAlias
 
 from kwiresniff.model import Problem
 
-#: One captured packet: ``(timestamp_ns, link_type, buffer, start, end, wire_bytes)``.
-Packet: TypeAlias = tuple[int, int, bytes, int, int, int]
+#: One captured packet: ``(timestamp_ns, buffer, start, end, wire_bytes)``.
+Packet: TypeAlias = tuple[int, bytes, int, int, int]
 
 #: How long to wait for packets before looking whether to go on: what a person waits for a key without noticing.
 WAIT_MS = 100

@@ -1,0 +1,46 @@
+"""Statistics tables: which ones the user wants, and how they are printed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from kwiresniff.analysis.stats import DIMENSIONS, StatsTable
+from kwiresniff.cli.options import ParamType, ReadOptions
+
+
+class ByType(ParamType):
+    """``api,client`` is two tables, ``api+client`` one with a row for each pair."""
+
+    name = "dimensions"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[tuple[str, ...], ...]:
+        tables = tuple(tuple(part.strip() for part in table.split("+")) for table in value.split(","))
+        for name in (name for table in tables for name in table):
+            if name not in DIMENSIONS:
+                self.fail(f"{name!r} is not one of {', '.join(DIMENSIONS)}", param, ctx)
+        return tables
+
+
+def print_tables(tables: Sequence[StatsTable], options: ReadOptions) -> None:
+    """The tables one after the other on standard output."""
+    from kwiresniff.render import console, is_unicode, stats_table, use_color
+
+    screen = console(options.color)
+    for index, table in enumerate(tables):
+        if index:
+            screen.print()
+        screen.print(
+            stats_table(
+                table.rows(),
+                by=table.by,
+                width=screen.width,
+                color=use_color(sys.stdout, options.color),
+                unicode=is_unicode(sys.stdout),
+            )
+        )
