@@ -96,7 +96,7 @@ def run_command(
     """
     from kwiresniff.pipeline.reading import Settings
     from kwiresniff.pipeline.run import Run
-    from kwiresniff.pipeline.session import session
+    from kwiresniff.pipeline.start import start_session
 
     if redact and redact_key is None:
         redact_key = secrets.token_hex(16)
@@ -111,7 +111,7 @@ def run_command(
     )
 
     def start() -> Any:
-        spark = session(master, remote=remote, ui=verbose)
+        spark = start_session(master, remote=remote, ui=verbose)
         if verbose and remote is None:
             print(f"kwiresniff: Spark at {spark.sparkContext.uiWebUrl}", file=sys.stderr)
         return spark
@@ -135,11 +135,11 @@ def query_command(folder: str, sql: str, form: str, master: str, remote: str | N
     add up: SELECT api, percentile_ns(collect_list(latency), 0.99) FROM latency GROUP BY api.
     """
     from kwiresniff.pipeline.query import query
-    from kwiresniff.pipeline.session import session
+    from kwiresniff.pipeline.start import start_session
     from kwiresniff.pipeline.store import Store
 
     Store(folder).check()
-    names, rows = query(session(master, remote=remote, ui=verbose), folder, sql)
+    names, rows = query(start_session(master, remote=remote, ui=verbose), folder, sql)
     if form == "jsonl":
         from kwiresniff.export import JsonEncoder, Output
 

@@ -16,11 +16,19 @@ if TYPE_CHECKING:
 def register(spark: SparkSession | None = None) -> None:
     """Makes ``spark.read.format("kwiresniff")`` known to a session, by default the active one."""
     from kwiresniff.pipeline import source
-    from kwiresniff.pipeline.session import active_session
+    from kwiresniff.pipeline.start import active_session
 
     found = spark if spark is not None else active_session()
     if found is not None:
         source.register(found)
+
+
+def session(master: str = "local[*]", *, remote: str | None = None, ui: bool = False, **settings: str) -> SparkSession:
+    """A Spark session with the data source, see ``kwiresniff.pipeline.start``."""
+    from kwiresniff.pipeline.start import start_session
+
+    found: SparkSession = start_session(master, remote=remote, ui=ui, **settings)
+    return found
 
 
 # Whoever has no Spark session has no use for Spark being imported.

@@ -22,7 +22,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session with two workers, in folders that go away."""
     if find_spec("pyspark") is None and not os.environ.get(REQUIRED):
         pytest.skip("pyspark is not installed; pip install '.[spark]'")
-    from kwiresniff.pipeline.session import session
+    from kwiresniff.pipeline import session
 
     before = {name: os.environ.get(name) for name in ("PYTHONPATH", "JAVA_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP")}
     # Workers import the package that is tested, wherever the tests were started.

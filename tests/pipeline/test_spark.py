@@ -120,3 +120,13 @@ def test_a_named_file_that_is_no_capture_is_told_by_the_data_source(spark: Any, 
     (tmp_path / "a.pcap").write_text("this is a text", encoding="utf-8")
     (row,) = frame(spark, tmp_path / "a.pcap", table="problems").collect()
     assert row["code"] == "capture_unreadable"
+
+
+def test_spark_finds_the_data_source_by_itself(spark: Any) -> None:
+    """The name by which Spark looks for data sources in installed packages, and what it expects there."""
+    from pyspark.sql.datasource import DataSource
+
+    from pyspark_kwiresniff import DefaultSource
+
+    assert issubclass(DefaultSource, DataSource)
+    assert DefaultSource.name() == "kwiresniff"

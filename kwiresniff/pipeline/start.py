@@ -29,7 +29,7 @@ logger.gateway.level = error
 """
 
 
-def session(master: str = "local[*]", *, remote: str | None = None, ui: bool = False, **settings: str) -> Any:
+def start_session(master: str = "local[*]", *, remote: str | None = None, ui: bool = False, **settings: str) -> Any:
     """A session on ``master``, or on a Spark Connect server, with the data source registered.
 
     ``settings`` are Spark's own, with ``__`` for the dots. Raises KwiresniffError when Spark is not installed, when
