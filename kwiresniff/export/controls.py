@@ -12,8 +12,8 @@ import re
 #: C1 controls, bidirectional marks, and the line separators that some readers of JSON Lines split at.
 _BEYOND_ASCII = "\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 _UTF8 = re.compile(rb"\xc2[\x80-\x9f]|\xd8\x9c|\xe2(?:\x80[\x8e\x8f\xa8-\xae]|\x81[\xa6-\xa9])")
-#: Tabs and line breaks are left: quotes keep them inside their field.
-_TEXT = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f{_BEYOND_ASCII}]")
+#: Tabs and newlines are left: quotes keep them inside their field.
+_TEXT = re.compile(f"[\x00-\x08\x0b-\x1f\x7f{_BEYOND_ASCII}]")
 
 
 def escape_json(line: bytes) -> bytes:

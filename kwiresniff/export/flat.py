@@ -108,7 +108,7 @@ def _words(names: Iterable[str]) -> str | None:
 class CsvWriter:
     """Comma-separated values with a header line, UTF-8, lines ended by a newline (RFC 4180 quoting).
 
-    Control characters other than tabs and line breaks are written as escapes.
+    Control characters other than tabs and newlines are written as escapes.
     """
 
     def __init__(self, out: IO[bytes], files: Sequence[str] = ()) -> None:

@@ -31,7 +31,7 @@ def test_json_escapes_what_acts_and_means_the_same(key: bytes) -> None:
 def test_csv_escapes_what_acts_and_leaves_the_rest() -> None:
     out = io.BytesIO()
     writer = CsvWriter(out)
-    writer.write(exchange(client_id="a\x1b[31m\x9b1m\u202eb\tc\ngrün \\x"))
+    writer.write(exchange(client_id="a\x1b[31m\x9b1m\u202eb\tc\nd\rgrün \\x"))
     writer.close()
     (row,) = csv.DictReader(io.StringIO(out.getvalue().decode()))
-    assert row["client_id"] == "a\\x1b[31m\\x9b1m\\u202eb\tc\ngrün \\x"
+    assert row["client_id"] == "a\\x1b[31m\\x9b1m\\u202eb\tc\nd\\x0dgrün \\x"
