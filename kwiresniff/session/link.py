@@ -270,9 +270,10 @@ class Link:
         offset = 10
         if length > 0 and facts.request_header_version:
             offset += length
-            raw = data[10:offset]
-            client_id = self.client_ids.get(raw) or self.analyzer.client_id(raw)
-            if offset > len(data):
+            if offset <= len(data):
+                raw = data[10:offset]
+                client_id = self.client_ids.get(raw) or self.analyzer.client_id(raw)
+            else:  # what stands there is something else, a password perhaps
                 problem = Problem("bad_client_id", f"client id of {length} bytes is longer than the frame", 8)
         elif facts.request_header_version == 0:
             offset = 8

@@ -1,0 +1,67 @@
+"""Credentials in the metadata log, which brokers fetch from each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwiresniff.codec import encoder, walk
+from kwiresniff.codec.plain import plain
+from kwiresniff.schema import message
+from kwiresniff.session.secrets import conceal, conceal_walk
+
+METADATA_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+SECRET = b"not-to-be-seen"
+#: Frame version, record type and version, then compact strings (KIP-631).
+SCRAM = b"\x01\x0b\x00\x06alice\x02\x0f" + SECRET + b"\x0f" + SECRET + b"\x0f" + SECRET + b"\x00\x00\x10\x00\x00"
+CONFIG = b"\x01\x04\x00\x04\x021\x11sasl.jaas.config\x0f" + SECRET + b"\x00"
+
+
+def batches(value: bytes) -> list[dict[str, Any]]:
+    record = {"offset": 0, "timestamp": 0, "key": None, "value": value, "headers": []}
+    return [{"base_offset": 0, "magic": 2, "partition_leader_epoch": 0, "compression": "none", "base_timestamp": 0,
+             "max_timestamp": 0, "producer_id": -1, "producer_epoch": -1, "base_sequence": -1, "attributes": 0,
+             "last_offset_delta": 0, "records": [record]}]  # fmt: skip
+
+
+def fetch(topic: dict[str, str], value: bytes) -> dict[str, Any]:
+    partition = {"partition_index": 0, "error_code": 0, "high_watermark": 1, "last_stable_offset": 1,
+                 "log_start_offset": 0, "aborted_transactions": [], "preferred_read_replica": -1,
+                 "records": batches(value)}  # fmt: skip
+    return {
+        "throttle_time_ms": 0,
+        "error_code": 0,
+        "session_id": 0,
+        "responses": [{**topic, "partitions": [partition]}],
+    }
+
+
+def snapshot(topic: dict[str, str], value: bytes) -> dict[str, Any]:
+    partition = {"index": 0, "error_code": 0, "snapshot_id": {"end_offset": 1, "epoch": 1}, "size": 1, "position": 0,
+                 "unaligned_records": batches(value)}  # fmt: skip
+    return {"throttle_time_ms": 0, "error_code": 0, "topics": [{**topic, "partitions": [partition]}]}
+
+
+CARRIERS = [
+    pytest.param(1, 12, fetch, {"topic": "__cluster_metadata"}, id="fetch by name"),
+    pytest.param(1, 17, fetch, {"topic_id": METADATA_ID}, id="fetch by id"),
+    pytest.param(59, 0, snapshot, {"name": "__cluster_metadata"}, id="snapshot"),
+]
+
+
+@pytest.mark.parametrize(("api_key", "version", "carrier", "topic"), CARRIERS)
+@pytest.mark.parametrize("value", [SCRAM, CONFIG])
+def test_credentials_in_the_metadata_log_are_withheld(
+    api_key: int, version: int, carrier: Any, topic: dict[str, str], value: bytes
+) -> None:
+    """In bodies and in trees alike."""
+    frame = encoder(api_key, version, "response")(carrier(topic, value))
+    walked = walk(message(api_key, version, "response"), frame, 0)
+    assert not walked.problems
+    body = plain(walked.root)
+    assert SECRET in repr(body).encode()
+    conceal(api_key, "response", body)
+    conceal_walk(api_key, "response", walked)
+    assert SECRET not in repr(body).encode()
+    assert SECRET not in repr(plain(walked.root)).encode()
