@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
+import stat
+from collections.abc import Callable
+from select import POLLIN, poll
 from typing import BinaryIO
 
 from kwiresniff.capture.compression import LONGEST_MAGIC, DamagedStream, Source, compression_of, decompressed
@@ -10,15 +14,16 @@ from kwiresniff.capture.compression import LONGEST_MAGIC, DamagedStream, Source,
 #: Bytes asked for at a time. Larger gains nothing measurable, smaller costs system calls; a segment's payload
 #: keeps the whole piece alive, so it must not be large.
 CHUNK_BYTES = 256 * 1024
+#: How long a pipe is waited for at a time. A Ctrl-C that comes just before the system call would otherwise be heard
+#: only when the next bytes come, and they may never come.
+PIPE_WAIT_MS = 500
 
 
 class _Counted:
     """The bytes as they lie on disk or come through the pipe, with some given back at the front."""
 
     def __init__(self, file: BinaryIO) -> None:
-        # read1 and the read of an unbuffered file give what there is; a pipe that is still being written to
-        # must not make us wait for a full piece.
-        self._read = getattr(file, "read1", file.read)
+        self._read = _reader(file)
         self._front = b""
         self.consumed = 0
 
@@ -38,6 +43,22 @@ class _Counted:
             self.consumed += len(data)
             self._front += data
         return self._front[:size]
+
+
+def _reader(file: BinaryIO) -> Callable[[int], bytes | None]:
+    """What gives the bytes that are there, without waiting for a full piece; none at the end."""
+    raw = getattr(file, "raw", file)
+    if not isinstance(raw, io.FileIO) or stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+        return getattr(file, "read1", file.read)
+    waiting = poll()
+    waiting.register(raw, POLLIN)
+
+    def read(size: int) -> bytes | None:
+        while not waiting.poll(PIPE_WAIT_MS):
+            pass
+        return raw.read(size)
+
+    return read
 
 
 class Stream:
