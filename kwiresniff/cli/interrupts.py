@@ -38,11 +38,14 @@ class _Interrupts:
 
 @contextmanager
 def _installed(interrupts: _Interrupts) -> Iterator[None]:
-    before = signal.signal(signal.SIGINT, interrupts)
+    # What runs until it is told to end is told by SIGTERM as well, by systemd and timeout(1) for instance.
+    numbers = [signal.SIGINT] if interrupts.stop is None else [signal.SIGINT, signal.SIGTERM]
+    before = [(number, signal.signal(number, interrupts)) for number in numbers]
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 def for_each(events: Iterable[Event], use: Callable[[Event], None], stop: Callable[[], None] | None = None) -> bool:

@@ -227,3 +227,15 @@ def test_tcpdump_piped_into_read_is_shown_at_once(start: Start) -> None:
             assert tcpdump.poll() is None
             tcpdump.terminate()
             assert reader.end() == 0
+
+
+def test_an_end_that_is_asked_for_by_sigterm_is_as_orderly(start: Start) -> None:
+    with listener() as server:
+        port = server.getsockname()[1]
+        sniffer = start("sniff", "-i", "lo", "--port", str(port), "-o", "json")
+        capturing(sniffer)
+        say(server, conversations(FIRST_LOOK)[0])
+        sniffer.wait_for(lambda: bool(sniffer.out))
+        assert sniffer.end(signal.SIGTERM) == 130
+    kinds = {one["kind"] for one in json.loads("\n".join(sniffer.out))}
+    assert {"exchange", "connection"} <= kinds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -163,7 +164,11 @@ def _open_source(options: LiveOptions) -> PacketSource:
             return Ring(options)
         except PermissionError:
             denied = "may not"
-        except OSError as error:  # a kernel without packet sockets or rings; the programs may know another way
+        except OSError as error:
+            if error.errno == errno.ENETDOWN:
+                name = options.interfaces[0]
+                raise CaptureError(f"interface {name} is down; bring it up with: ip link set {name} up") from None
+            # A kernel without packet sockets or rings; the programs may know another way.
             denied = f"cannot ({error.strerror})"
     reasons = []
     if len(options.interfaces) == 1:
