@@ -6,12 +6,12 @@ same bytes again to say what, where, and how far it got.
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 
 from kwiresniff import codec, schema
 from kwiresniff.codec.compiler import Decoder
 from kwiresniff.codec.embedded import BodyHolder, NodeHolder
+from kwiresniff.codec.error_finder import ErrorFinder
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode, Walk
 from kwiresniff.session.apis import MAX_FACTS, api_facts
@@ -78,6 +78,8 @@ class BodyDecoder:
         # By (api_key << 16) + version, as asked for in the request.
         self._requests: dict[int, _Side] = {}
         self._responses: dict[int, _Side] = {}
+        # By (api_key << 16) + version as read, of which there are only as many as are known.
+        self._finders: dict[int, ErrorFinder] = {}
 
     def decode(self, exchange: Exchange) -> None:
         """Fill in bodies, errors, problems, outcome and waiting of a complete exchange."""
@@ -88,11 +90,8 @@ class BodyDecoder:
         if response is not None:
             if not self._read(exchange, response, "response", self._responses):
                 understood = False
-            body = response.body
-            if body:
-                for path, code in codec.error_finder(exchange.api_key, response.version)(body):
-                    error = schema.error(code)
-                    exchange.errors.append((path, code, error.name, error.retriable))
+            if response.body:
+                self._collect_errors(exchange, response, response.body)
             exchange.waiting = waiting_reason(exchange)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
@@ -111,10 +110,11 @@ class BodyDecoder:
                 exchange.problems.append(side.trouble)
             return False
         issues: list[Problem] = []
-        body: Body | None = None
-        end = -1
-        with contextlib.suppress(DecodeError):
+        body: Body | None
+        try:
             body, end = side.decode(frame, message.body_offset, issues)
+        except DecodeError:
+            body, end = None, -1
         understood = True
         if issues or end != len(frame) or side.guess:
             body, understood = self._look_closer(exchange, message, direction, side, body, end)
@@ -131,6 +131,15 @@ class BodyDecoder:
         if side.secret and not self._show_secrets:
             conceal(api_key, direction, body)
         return understood
+
+    def _collect_errors(self, exchange: Exchange, response: Message, body: Body) -> None:
+        find = self._finders.get((exchange.api_key << 16) + response.version)
+        if find is None:
+            find = codec.error_finder(exchange.api_key, response.version)
+            self._finders[(exchange.api_key << 16) + response.version] = find
+        for path, code in find(body):
+            error = schema.error(code)
+            exchange.errors.append((path, code, error.name, error.retriable))
 
     def _side(self, exchange: Exchange, direction: Direction, key: int, sides: dict[int, _Side]) -> _Side:
         version = read_version(exchange, direction)
