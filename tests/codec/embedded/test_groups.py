@@ -1,0 +1,156 @@
+"""What group members tell each other, as Kafka's own classes write it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwiresniff.codec.embedded import open_assignment, open_subscription
+from tests.codec.embedded.vectors import VECTORS, body_holder, decoded, node_holder, texts
+
+OWNED = [{"topic": "orders", "partitions": [0, 2]}]
+
+
+def value(name: str) -> bytes:
+    raw = VECTORS[name].value
+    assert raw is not None
+    return raw
+
+
+def subscription(raw: bytes, protocol_type: str | None, protocol: str | None = None) -> tuple[Any, list[Any]]:
+    """What stands beside the metadata afterwards, in a body and in a tree alike, and the problems."""
+    body = {"metadata": raw}
+    holder, tree = body_holder(body), node_holder({"metadata": raw})
+    open_subscription(holder, "metadata", protocol_type, protocol)
+    open_subscription(tree, "metadata", protocol_type, protocol)
+    assert body["metadata"] == raw
+    found: Any = body.get("metadata_decoded")
+    node = tree.node.children[0]
+    assert (node.value, bool(node.children)) == (raw, found is not None)
+    if found is not None and not any(name.endswith("_decoded") for name in found["data"]):
+        assert decoded(node) == found["data"]
+    assert texts(tree.problems) == texts(holder.problems)
+    return found, texts(holder.problems)
+
+
+def assignment(raw: bytes, protocol_type: str | None) -> Any:
+    body = {"assignment": raw}
+    open_assignment(body_holder(body), "assignment", protocol_type)
+    return body.get("assignment_decoded")
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_a_consumers_subscription_is_read_in_every_version(version: int) -> None:
+    data: dict[str, Any] = {"topics": ["orders", "payments"], "user_data": b"\1\2\3"}
+    if version >= 1:
+        data["owned_partitions"] = OWNED
+    if version >= 2:
+        data["generation_id"] = 7
+    if version >= 3:
+        data["rack_id"] = "rack-a"
+    expected = {"message": "ConsumerProtocolSubscription", "version": version, "data": data}
+    assert subscription(value(f"subscription-{version}"), "consumer", "range") == (expected, [])
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_a_consumers_assignment_is_read_in_every_version(version: int) -> None:
+    assert assignment(value(f"assignment-{version}"), "consumer") == {
+        "message": "ConsumerProtocolAssignment",
+        "version": version,
+        "data": {"assigned_partitions": OWNED, "user_data": b"\1\2\3"},
+    }
+
+
+def test_a_version_newer_than_known_is_read_as_the_newest_whatever_follows() -> None:
+    found, problems = subscription(b"\0\x09" + value("subscription-3")[2:] + b"more", "consumer")
+    assert (found["version"], found["data"]["rack_id"], problems) == (3, "rack-a", [])
+
+
+def test_the_sticky_assignors_read_their_user_data() -> None:
+    found, problems = subscription(value("sticky"), "consumer", "sticky")
+    assert found["data"]["user_data_decoded"] == {
+        "message": "StickyAssignorUserData",
+        "version": 1,
+        "data": {"previous_assignment": OWNED, "generation": 9},
+    }
+    assert problems == []
+    found, problems = subscription(value("cooperative-sticky"), "consumer", "cooperative-sticky")
+    assert found["data"]["user_data_decoded"] == {
+        "message": "CooperativeStickyAssignorUserData",
+        "version": 0,
+        "data": {"generation": 9},
+    }
+    assert problems == []
+
+
+def test_the_sticky_assignors_user_data_had_no_generation_before_2_3() -> None:
+    raw = value("sticky")
+    size = raw.index(b"\0\0\0\x1c")
+    old = raw[:size] + b"\0\0\0\x18" + raw[size + 4 : size + 28] + raw[size + 32 :]
+    found, problems = subscription(old, "consumer", "sticky")
+    assert found["data"]["user_data_decoded"]["version"] == 0
+    assert found["data"]["user_data_decoded"]["data"] == {"previous_assignment": OWNED}
+    assert problems == []
+
+
+def test_user_data_of_another_assignor_stays_bytes() -> None:
+    found, problems = subscription(value("sticky"), "consumer", "my-own")
+    assert "user_data_decoded" not in found["data"]
+    assert problems == []
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_connect_workers_are_understood(version: int) -> None:
+    found, problems = subscription(value(f"connect-state-{version}"), "connect", "sessioned")
+    assert problems == []
+    assert (found["message"], found["version"]) == ("ConnectWorkerState", version)
+    assert (found["data"]["url"], found["data"]["config_offset"]) == ("http://w1", 5)
+    tasks, source = {"connector": "sink", "tasks": [0, 1]}, {"connector": "source", "tasks": [-1]}
+    handed_out = {"error": 0, "leader": "w1", "leader_url": "http://w1", "config_offset": 5}
+    if version:
+        handed_out |= {"assignment": [tasks], "revoked": [source], "scheduled_delay": 300_000}
+        assert found["data"]["allocation_decoded"]["data"] == handed_out
+    else:
+        handed_out |= {"assignment": [source, tasks]}
+    assert assignment(value(f"connect-assignment-{version}"), "connect") == {
+        "message": "ConnectAssignment",
+        "version": version,
+        "data": handed_out,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("assignment-1", "ConsumerProtocolAssignment"), ("connect-assignment-1", "ConnectAssignment")],
+)
+def test_without_a_protocol_type_it_is_what_fits_to_the_last_byte(name: str, message: str) -> None:
+    assert assignment(value(name), None)["message"] == message
+    assert assignment(value(name) + b"\0", None) is None
+
+
+def test_another_protocol_type_stays_bytes() -> None:
+    assert subscription(value("subscription-0"), "my-own") == (None, [])
+
+
+@pytest.mark.parametrize("cut", [*range(2, 31), 33])
+def test_what_a_consumer_cannot_have_sent_stays_bytes_with_a_problem(cut: int) -> None:
+    raw = (value("subscription-0") + b"more")[:cut]
+    assert subscription(raw, "consumer", "range") == (None, [("embedded_undecoded", "metadata")])
+
+
+@pytest.mark.parametrize("raw", [b"", b"\0", b"\xff\xff\0\0"])
+def test_no_version_is_no_content(raw: bytes) -> None:
+    assert subscription(raw, "consumer", "range") == (None, [])
+
+
+def test_in_a_tree_the_content_lies_where_its_bytes_lie() -> None:
+    raw = value("assignment-0")
+    tree = node_holder({"before": b"12345", "assignment": raw})
+    open_assignment(tree, "assignment", "consumer")
+    frame = b"\0\0\0\x0512345" + len(raw).to_bytes(4, "big") + raw
+    node = tree.node.children[1]
+    topic, partitions = node.children[0].children[0].children
+    assert frame[topic.offset : topic.offset + topic.length] == b"\0\x06orders"
+    assert frame[partitions.offset : partitions.offset + 4] == b"\0\0\0\2"
+    assert node.meaning == "ConsumerProtocolAssignment v0"
