@@ -1,0 +1,257 @@
+"""What bytes fields hold, in whole conversations: where it is found, and that no secret comes out with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwiresniff import codec, schema
+from kwiresniff.capture import open_captures
+from kwiresniff.model import Body, Exchange, Node
+from kwiresniff.session import Topics, analyze, annotate
+from tests.codec.embedded.vectors import VECTORS
+from tests.session.wire import Wire, api_versions_v0, api_versions_v0_response, events, exchanges, request, response
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+def default(field: schema.WireField) -> Any:
+    if field.array:
+        return None if field.nullable else []
+    if field.type == "STRUCT":
+        return None if field.nullable else body_of(field.fields)
+    if field.default is not None:
+        return field.default
+    if field.nullable or "NULLABLE" in field.type:
+        return None
+    if field.type.endswith("STRING"):
+        return ""
+    if field.type.endswith(("BYTES", "RECORDS")):
+        return b""
+    return "A" * 22 if field.type == "UUID" else 0
+
+
+def body_of(fields: tuple[schema.WireField, ...], **values: Any) -> Body:
+    """A structure with these values and otherwise nothing in it."""
+    return {field.name: values.get(field.name, default(field)) for field in fields}
+
+
+def inner(fields: tuple[schema.WireField, ...], name: str) -> tuple[schema.WireField, ...]:
+    return next(field.fields for field in fields if field.name == name)
+
+
+def conversation(
+    api_key: int, version: int, asked: Body, answered: Body, *, show_secrets: bool = False
+) -> tuple[Exchange, Topics]:
+    """One exchange as the analyzer gives it, after one that makes the connection known."""
+    tags = b"\0" if schema.request_header_version(api_key, version) == 2 else b""
+    response_tags = b"\0" if schema.response_header_version(api_key, version) == 1 else b""
+    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    wire.up(request(api_key, version, 2, codec.encoder(api_key, version, "request")(asked), tags=tags))
+    wire.down(response(2, codec.encoder(api_key, version, "response")(answered), tags=response_tags))
+    return exchanges(events(wire, depth="records", show_secrets=show_secrets))[1], Topics()
+
+
+def batch(*values: bytes) -> Body:
+    """A record batch of values without keys."""
+    records: list[Body] = [
+        {"offset": offset, "timestamp": 0, "key": None, "value": value, "headers": []}
+        for offset, value in enumerate(values)
+    ]
+    nothing = dict.fromkeys(("producer_id", "producer_epoch", "base_sequence"), -1)
+    front = {"base_offset": 0, "partition_leader_epoch": 0, "magic": 2, "attributes": 0}
+    counts = {"last_offset_delta": len(values) - 1, "records_count": len(values)}
+    return {**front, **counts, "base_timestamp": 0, "max_timestamp": 0, **nothing, "records": records}
+
+
+def fetched(version: int, *names: str, show_secrets: bool = False) -> tuple[list[Body], list[str]]:
+    """Records of the metadata log after a Fetch or, with version -1, a FetchSnapshot; and everything in the tree."""
+    api_key, version, topics, records = (
+        (59, 0, "topics", "unaligned_records") if version < 0 else (1, version, "responses", "records")
+    )
+    asked = body_of(schema.message(api_key, version, "request").fields)
+    fields = schema.message(api_key, version, "response").fields
+    topic_fields = inner(fields, topics)
+    values = [VECTORS[name].value or b"" for name in names]
+    partition = body_of(inner(topic_fields, "partitions"), **{records: [batch(*values)]})
+    named = {"topic": "__cluster_metadata", "name": "__cluster_metadata", "topic_id": METADATA_TOPIC_ID}
+    topic = body_of(topic_fields, partitions=[partition], **named)
+    answered = body_of(fields, **{topics: [topic]})
+    exchange, known = conversation(api_key, version, asked, answered, show_secrets=show_secrets)
+    assert exchange.problems == []
+    assert exchange.response is not None and exchange.response.body is not None
+    walk = annotate(exchange, "response", known, show_secrets=show_secrets)
+    assert walk is not None and walk.problems == []
+    seen: list[str] = []
+    todo: list[Node] = [walk.root]
+    while todo:
+        node = todo.pop()
+        seen.append(f"{node.name} {node.value!r} {node.meaning}")
+        todo += node.children
+    return exchange.response.body[topics][0]["partitions"][0][records][0]["records"], seen
+
+
+@pytest.mark.parametrize("version", [12, 17, -1], ids=["by name", "by id", "snapshot"])
+def test_records_of_the_metadata_log_are_read_by_whatever_way_they_come(version: int) -> None:
+    (record,), seen = fetched(version, "metadata-topic")
+    assert record["decoded"]["value"]["data"]["name"] == "orders"
+    assert "name 'orders' " in seen
+
+
+@pytest.mark.parametrize("version", [12, 17, -1], ids=["by name", "by id", "snapshot"])
+def test_credentials_in_the_metadata_log_are_withheld_decoded_or_not(version: int) -> None:
+    records, seen = fetched(version, "metadata-scram", "metadata-password", "metadata-config")
+    scram, password, config = records
+    assert scram["value"] == {"withheld": True, "size_bytes": len(VECTORS["metadata-scram"].value or b"")}
+    assert scram["decoded"]["value"]["data"] == {
+        "name": "alice",
+        "mechanism": 1,
+        "salt": {"withheld": True, "size_bytes": 14},
+        "stored_key": {"withheld": True, "size_bytes": 13},
+        "server_key": {"withheld": True, "size_bytes": 13},
+        "iterations": 4096,
+    }
+    assert password["decoded"]["value"]["data"]["value"] == {"withheld": True, "size_bytes": 14}
+    assert config["decoded"]["value"]["data"]["value"] == "2"
+    assert config["value"] == VECTORS["metadata-config"].value
+    for text in (repr(records), *seen):
+        assert not any(secret in text for secret in ("salt-salt", "stored-stored", "server-server", "hunter2"))
+    assert "iterations 4096 " in seen
+
+
+def test_credentials_in_the_metadata_log_are_shown_when_asked_for() -> None:
+    (record,), seen = fetched(17, "metadata-scram", show_secrets=True)
+    assert record["decoded"]["value"]["data"]["stored_key"] == b"stored-stored"
+    assert "stored_key b'stored-stored' " in seen
+
+
+def enveloped(api_key: int, version: int, asked: Body, answered: Body) -> tuple[Exchange, str]:
+    raw = request(api_key, version, 7, codec.encoder(api_key, version, "request")(asked), tags=b"\0")[4:]
+    back = response(7, codec.encoder(api_key, version, "response")(answered), tags=b"\0")[4:]
+    outer = {"request_data": raw, "request_principal": b"\0\0\5User\6alice\0\0", "client_host_address": b"\x7f\0\0\1"}
+    exchange, topics = conversation(58, 0, outer, {"response_data": back, "error_code": 0})
+    assert exchange.problems == []
+    return exchange, repr([annotate(exchange, which, topics) for which in ("request", "response")])
+
+
+def test_an_enveloped_request_and_its_response_are_read() -> None:
+    topic = {"name": "orders", "topic_id": None}
+    asked = body_of(schema.message(20, 6, "request").fields, topics=[{**topic, "topic_id": "A" * 22}], timeout_ms=5000)
+    fields = schema.message(20, 6, "response").fields
+    result = body_of(inner(fields, "responses"), name="orders", error_code=29)
+    exchange, tree = enveloped(20, 6, asked, body_of(fields, responses=[result]))
+    assert exchange.request is not None and exchange.response is not None
+    forwarded = (exchange.request.body or {})["request_data_decoded"]
+    assert {name: forwarded[name] for name in forwarded if name != "body"} == {
+        "api_key": 20, "api": "DeleteTopics", "api_version": 6, "correlation_id": 7, "client_id": "c-1",
+    }  # fmt: skip
+    assert forwarded["body"] == asked
+    principal = (exchange.request.body or {})["request_principal_decoded"]["data"]
+    assert principal == {"type": "User", "name": "alice", "token_authenticated": False}
+    answer = (exchange.response.body or {})["response_data_decoded"]
+    assert (answer["api"], answer["correlation_id"]) == ("DeleteTopics", 7)
+    assert answer["body"]["responses"][0]["error_code"] == 29
+    assert "meaning='TOPIC_AUTHORIZATION_FAILED'" in tree
+
+
+def test_secrets_in_an_envelope_are_withheld() -> None:
+    fields = schema.message(51, 0, "request").fields
+    upsertion = body_of(
+        inner(fields, "upsertions"),
+        name="alice",
+        mechanism=1,
+        iterations=4096,
+        salt=b"salt-salt",
+        salted_password=b"hunter2!",
+    )
+    asked = body_of(fields, upsertions=[upsertion], deletions=[])
+    answered = body_of(schema.message(51, 0, "response").fields, results=[])
+    exchange, tree = enveloped(51, 0, asked, answered)
+    assert exchange.request is not None and exchange.request.body is not None
+    body = exchange.request.body
+    assert body["request_data"]["withheld"]
+    inside = body["request_data_decoded"]["body"]["upsertions"][0]
+    assert (inside["name"], inside["salted_password"]) == ("alice", {"withheld": True, "size_bytes": 8})
+    for text in (repr(body), tree):
+        assert "hunter2" not in text
+        assert "salt-salt" not in text
+    assert "'alice'" in tree
+
+
+def test_a_tokens_hmac_in_an_envelopes_response_is_withheld() -> None:
+    asked = body_of(schema.message(38, 3, "request").fields, renewers=[])
+    answered = body_of(schema.message(38, 3, "response").fields, hmac=b"hmac-hmac", token_id="t-1")
+    exchange, tree = enveloped(38, 3, asked, answered)
+    assert exchange.response is not None and exchange.response.body is not None
+    body = exchange.response.body
+    assert body["response_data"]["withheld"]
+    assert body["response_data_decoded"]["body"]["token_id"] == "t-1"
+    assert "hmac-hmac" not in repr(body) + tree
+
+
+def test_the_answer_to_an_old_join_is_read_by_what_was_asked() -> None:
+    subscription = VECTORS["connect-state-1"].value
+    asked = body_of(schema.message(11, 5, "request").fields, group_id="workers", protocol_type="connect")
+    asked["protocols"] = [{"name": "compatible", "metadata": subscription}]
+    fields = schema.message(11, 5, "response").fields
+    member = body_of(inner(fields, "members"), member_id="m-1", metadata=subscription)
+    answered = body_of(fields, protocol_name="compatible", members=[member])
+    exchange, _ = conversation(11, 5, asked, answered)
+    for message, array in ((exchange.request, "protocols"), (exchange.response, "members")):
+        assert message is not None and message.body is not None
+        assert message.body[array][0]["metadata_decoded"]["message"] == "ConnectWorkerState"
+
+
+def test_what_a_consumer_should_have_sent_and_did_not_is_a_problem_of_the_exchange() -> None:
+    asked = body_of(schema.message(11, 5, "request").fields, group_id="g", protocol_type="consumer")
+    asked["protocols"] = [{"name": "range", "metadata": b"\0\0\0\0\0\7"}]
+    exchange, topics = conversation(11, 5, asked, body_of(schema.message(11, 5, "response").fields, members=[]))
+    (problem,) = exchange.problems
+    assert (problem.code, problem.path) == ("embedded_undecoded", "protocols[0].metadata")
+    assert problem.details == {"direction": "request"}
+    walk = annotate(exchange, "request", topics)
+    assert walk is not None
+    assert [one.message for one in walk.problems] == [problem.message]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "aiokafka.pcap", "franz-go.pcap", "java-group-classic.pcap", "java-group-cooperative.pcap", "kafka-python.pcap",
+        "kafkajs.pcap", "librdkafka.pcap", "old-java-0.10-group.pcap", "old-kafka-python-0.9.pcap", "sarama.pcap",
+    ],
+)  # fmt: skip
+def test_every_clients_members_are_understood(name: str) -> None:
+    found = [
+        exchange
+        for exchange in analyze(open_captures([str(CAPTURES / name)]), depth="bodies")
+        if isinstance(exchange, Exchange) and exchange.api in ("JoinGroup", "SyncGroup", "DescribeGroups")
+    ]
+    opened = 0
+    for exchange in found:
+        assert exchange.problems == []
+        for message in (exchange.request, exchange.response):
+            body = (message.body if message is not None else None) or {}
+            for array, field in (("protocols", "metadata"), ("members", "metadata"), ("assignments", "assignment")):
+                for element in body.get(array, ()):
+                    assert element[f"{field}_decoded"]["message"].startswith("ConsumerProtocol")
+                    opened += 1
+    assert opened > 1
+
+
+def test_a_broker_that_follows_the_metadata_log_is_understood_to_the_last_record() -> None:
+    names, kinds = set(), set()
+    for exchange in analyze(open_captures([str(CAPTURES / "cluster-inside.pcap.xz")]), depth="records"):
+        if isinstance(exchange, Exchange) and exchange.api == "Fetch" and exchange.response is not None:
+            for topic in (exchange.response.body or {}).get("responses", ()):
+                for partition in topic["partitions"]:
+                    for record in (record for one in partition["records"] or () for record in one.get("records", ())):
+                        if topic["topic_id"] == METADATA_TOPIC_ID and "control" not in record:
+                            found = record["decoded"]["value"]
+                            kinds.add(found["message"])
+                            names.add(found["data"].get("name"))
+    assert {"ledger", "__transaction_state", "metadata.version"} <= names
+    assert {"RegisterBrokerRecord", "TopicRecord", "PartitionRecord", "ProducerIdsRecord"} <= kinds
