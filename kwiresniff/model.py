@@ -22,7 +22,9 @@ Body: TypeAlias = dict[str, Any]
 #: ``(packet, timestamp_ns, flow, seq, ack, flags, buffer, start, end, missing)``.
 #: ``flow`` is source address, destination address, source port, destination port as raw network-order bytes
 #: (12 bytes for IPv4, 36 for IPv6). The payload is ``buffer[start:end]``; ``missing`` more bytes were on the wire
-#: but are not in the capture (snap length). ``flags`` are the TCP flag bits (FIN 1, SYN 2, RST 4, PSH 8, ACK 16).
+#: but are not in the capture (snap length). ``flags`` are the TCP flag bits (FIN 1, SYN 2, RST 4, PSH 8, ACK 16),
+#: or DECRYPTED alone: then this is no segment from the wire but what a TLS connection carries, and ``seq`` counts the
+#: plaintext of its direction from 0.
 Segment: TypeAlias = tuple[int, int, bytes, int, int, int, bytes, int, int, int]
 
 PACKET_BITS = 40
@@ -33,6 +35,7 @@ SYN = 0x02
 RST = 0x04
 PSH = 0x08
 ACK = 0x10
+DECRYPTED = 0x100
 
 
 def packet_number(reference: int) -> int:

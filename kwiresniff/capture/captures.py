@@ -12,6 +12,7 @@ from typing import BinaryIO
 from kwiresniff.capture.formats import NotACapture, Reader, first_timestamp, open_reader
 from kwiresniff.capture.network import Decoder
 from kwiresniff.capture.paths import STANDARD_INPUT, Input, expand, reason
+from kwiresniff.capture.pcapng import begins_with_secrets
 from kwiresniff.capture.streams import Stream
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import PACKET_BITS, Problem, Segment
@@ -51,6 +52,25 @@ class Captures:
     def packets(self) -> int:
         """Packets read so far, of all kinds; exact at the end, up to one buffer behind before."""
         return self._done_packets + (self._reader.packets if self._reader else 0)
+
+    @property
+    def secrets(self) -> list[bytes]:
+        """The TLS key logs found in the current file and not taken yet."""
+        return self._reader.secrets if self._reader else []
+
+    def take_secrets(self) -> list[bytes]:
+        """Those, once."""
+        taken = list(self.secrets)
+        self.secrets.clear()
+        return taken
+
+    def has_secrets(self) -> bool:
+        """Whether any of the files begins with TLS keys."""
+        return any(one.size_bytes is not None and _begins_with_secrets(one.path) for one in self._inputs)
+
+    def again(self) -> Captures | None:
+        """The same captures from their start; None when an input can be read only once."""
+        return None if self.total_bytes is None else Captures(self._inputs, {}, [])
 
     def position(self) -> int:
         """Bytes consumed so far, as they lie on disk."""
@@ -141,6 +161,17 @@ def _check_stream(stream: Stream, *, timed: bool) -> float:
         if time != float("inf") or len(head) < size:
             break
     return time
+
+
+def _begins_with_secrets(path: str) -> bool:
+    try:
+        stream = _open(path)
+    except CaptureError:  # said when it is read
+        return False
+    try:
+        return begins_with_secrets(stream)
+    finally:
+        stream.close()
 
 
 def _recognise(stream: Stream) -> float:

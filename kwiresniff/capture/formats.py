@@ -48,9 +48,12 @@ class NotACapture(CaptureError):
 
 
 class Reader(Protocol):
-    """One capture file being read."""
+    """One capture file being read. ``secrets`` are the TLS key logs found in it so far."""
 
     packets: int
+
+    @property
+    def secrets(self) -> list[bytes]: ...
 
     def segments(self) -> Iterator[Segment]: ...
 

@@ -40,6 +40,7 @@ class PcapReader:
         self, stream: Stream, decoder: PacketDecoder, reference: int, report: Callable[[Problem], None]
     ) -> None:
         self.packets = 0
+        self.secrets: list[bytes] = []  # the format has no place for any
         self._stream = stream
         self._decoder = decoder
         self._reference = reference

@@ -16,6 +16,7 @@ from kwiresniff.capture.sections import (
     ORDERS,
     PACKET_HEADER_BYTES,
     PACKETS,
+    SECRETS,
     SECTION,
     BadBlock,
     Section,
@@ -26,6 +27,9 @@ from kwiresniff.model import Problem, Segment
 MAGIC = SECTION.to_bytes(4)
 #: The longest block that is believed; Wireshark has the same bound.
 MAX_BLOCK_BYTES = 16 * 1024 * 1024
+
+#: How far into a file its secrets are looked for: they stand before the first packet, behind a few descriptions.
+_LOOK_BYTES = 64 * 1024
 
 _SMALLEST_BLOCK = 12
 _SMALLEST_SECTION = 28
@@ -43,6 +47,11 @@ class PcapngReader:
         self._decoder = decoder
         self._reference = reference
         self._damage = Damage(stream, report)
+
+    @property
+    def secrets(self) -> list[bytes]:
+        """The TLS key logs found so far; whoever takes them clears the list."""
+        return self.section.secrets
 
     def segments(self) -> Iterator[Segment]:
         """Every TCP segment; problems with the file are reported where they end it."""
@@ -149,3 +158,24 @@ class PcapngReader:
         finally:
             self.packets = packet - first
             stream.close()
+
+
+def begins_with_secrets(stream: Stream) -> bool:
+    """Whether a file, of which nothing is consumed, has decryption secrets before its first packet."""
+    head = stream.peek(_LOOK_BYTES)
+    if head[:4] != MAGIC:
+        return False
+    order = ORDERS.get(head[8:12])
+    if order is None:
+        return False
+    section = Section(lambda link_type, order: NEVER)
+    section.begin(order)
+    offset = 0
+    while len(head) - offset >= _SMALLEST_BLOCK:
+        kind, length = section.block(head, offset)
+        if kind == SECRETS:
+            return True
+        if kind in PACKETS or length & 3 or not _SMALLEST_BLOCK <= length <= MAX_BLOCK_BYTES:
+            return False
+        offset += length
+    return False

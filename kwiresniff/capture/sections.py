@@ -23,6 +23,10 @@ ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 #: An enhanced packet block up to its data; an obsolete one is as long.
 PACKET_HEADER_BYTES = 28
 _SIMPLE_HEADER_BYTES = 12
+_SECRETS_HEADER_BYTES = 20  # the length at the block's end included
+
+#: The type of secrets that is a TLS key log: "TLSK".
+TLS_KEY_LOG = 0x544C534B
 
 #: Interfaces of one section: each costs memory, and a file can hold millions of their blocks.
 MAX_INTERFACES = 65536
@@ -64,7 +68,7 @@ class Interface:
 
 
 class Section:
-    """The section being read. ``secrets`` holds the decryption-secrets blocks of all sections, raw."""
+    """The section being read. ``secrets`` holds the TLS key logs of all sections, until someone takes them."""
 
     def __init__(self, front: Callable[[int, str], Front]) -> None:
         self.interfaces: list[Interface] = []
@@ -82,6 +86,7 @@ class Section:
         #: type, length, interface, timestamp high and low, captured length, length on the wire
         self.enhanced = struct.Struct(order + "7I").unpack_from
         self._obsolete = struct.Struct(order + "8xHH4I").unpack_from
+        self._secrets = struct.Struct(order + "8xII").unpack_from
         self._simple = struct.Struct(order + "8xI").unpack_from
         self._description = struct.Struct(order + "8xHHI").unpack_from
         self._option = struct.Struct(order + "HH").unpack_from
@@ -90,9 +95,8 @@ class Section:
         """Learn from the whole block ``buffer[start:end]`` what packets need; most blocks have nothing for us."""
         if kind == INTERFACE:
             self._take_interface(buffer, start, end)
-        elif kind == SECRETS and self._secrets_bytes + end - start <= MAX_SECRETS_BYTES:
-            self._secrets_bytes += end - start
-            self.secrets.append(buffer[start:end])
+        elif kind == SECRETS and end - start >= _SECRETS_HEADER_BYTES:
+            self._take_secrets(buffer, start, end)
 
     def packet(
         self, kind: int, buffer: bytes, start: int, end: int
@@ -122,6 +126,13 @@ class Section:
         if kind == SIMPLE_PACKET and interface.snap_length:
             captured = min(captured, interface.snap_length)
         return interface, number, ticks, data, captured, wire
+
+    def _take_secrets(self, buffer: bytes, start: int, end: int) -> None:
+        secrets_type, size = self._secrets(buffer, start)
+        data = start + _SECRETS_HEADER_BYTES - 4
+        if secrets_type == TLS_KEY_LOG and size <= end - 4 - data and self._secrets_bytes + size <= MAX_SECRETS_BYTES:
+            self._secrets_bytes += size
+            self.secrets.append(buffer[data : data + size])
 
     def _take_interface(self, buffer: bytes, start: int, end: int) -> None:
         if end - start < 20:

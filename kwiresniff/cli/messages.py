@@ -11,6 +11,7 @@ from kwiresniff.model import Problem
 MAX_FILES_NAMED = 3
 
 _HOW_TO_DECRYPT = "to decrypt TLS, name its key log with --keylog FILE"
+_NOT_DECRYPTED = "its keys are not in the key log, or its handshake is not in the capture"
 
 
 class Messages:
@@ -40,7 +41,7 @@ class Messages:
             for problem in self._others:
                 self._say_problem(problem)
             if self._reading.encrypted:
-                self._say(f"{_many(self._reading.encrypted, 'TLS connection')} not decrypted; {_HOW_TO_DECRYPT}")
+                self._say(f"{_many(self._reading.encrypted, 'TLS connection')} not decrypted; {self._advice()}")
 
     def _say_problem(self, problem: Problem) -> None:
         from kwiresniff.render import problem_line
@@ -51,6 +52,9 @@ class Messages:
         if not self._reading.options.quiet:
             sys.stdout.flush()
             print(f"kwiresniff: {line}", file=sys.stderr)
+
+    def _advice(self) -> str:
+        return _NOT_DECRYPTED if self._reading.options.keylog is not None else _HOW_TO_DECRYPT
 
     def _no_kafka(self) -> str:
         from kwiresniff.render import escape
@@ -68,7 +72,7 @@ class Messages:
         files = self._reading.files
         where = ", ".join(files[:MAX_FILES_NAMED]) + (", ..." if len(files) > MAX_FILES_NAMED else "")
         what = escape(f"{where}: no Kafka in it; there were {', '.join(found) or 'no packets'}")
-        return f"{what}; {_HOW_TO_DECRYPT}" if self._reading.encrypted else what
+        return f"{what}; {self._advice()}" if self._reading.encrypted else what
 
 
 def _many(count: int, what: str) -> str:

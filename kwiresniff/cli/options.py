@@ -53,6 +53,7 @@ class ReadOptions:
 
     filter: str | None = None
     port: tuple[int, ...] = ()
+    keylog: str | None = None
     since: Moment | None = None
     until: Moment | None = None
     limit: int | None = None
@@ -79,6 +80,7 @@ _FILE_OPTIONS = (
     click.option(
         "--since", type=MomentType(), help="Exchanges from this time on; a duration counts from the first packet."
     ),
+    click.option("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark."),
     click.option("--until", type=MomentType(), help="Exchanges before this time."),
     click.option("--no-progress", is_flag=True, help="No progress bar on stderr."),
 )

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from kwiresniff.analysis.names import record_sets
-from kwiresniff.capture import SegmentSource, open_captures
+from kwiresniff.capture import SegmentSource, open_captures, with_decryption
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.progress import Progress
 from kwiresniff.model import Connection, Event, Exchange, Problem, Segment, TopicNames, file_index
@@ -71,7 +71,9 @@ class Reading:
             needed.append(self._filter.depth)
         self.depth = max(needed, key=DEPTHS.index)
         self._captures: SegmentSource = (
-            open_captures(captures, stdin=sys.stdin.buffer) if isinstance(captures, Sequence) else captures
+            with_decryption(open_captures(captures, stdin=sys.stdin.buffer), options.keylog)
+            if isinstance(captures, Sequence)
+            else captures
         )
         self._since_ns: int | None = None
         self._until_ns: int | None = None
@@ -134,7 +136,7 @@ class Reading:
                     self.problems += 1
                     yield self._placed(event)
                 elif isinstance(event, Connection):
-                    if event.protocol == "tls":
+                    if event.protocol == "tls" and event.tls is not None and not event.tls["decrypted"]:
                         self.encrypted += 1
                     if not narrowed or event.id in connections:
                         yield event

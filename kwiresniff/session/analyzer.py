@@ -15,6 +15,7 @@ from kwiresniff import codec
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import (
     ACK,
+    DECRYPTED,
     FIN,
     RST,
     SYN,
@@ -49,6 +50,8 @@ MAX_NAMES = 10_000
 #: What is kept of a request when its body is not wanted: the header and the front of small bodies, enough for the
 #: client's name and SASL mechanism and ``acks``.
 FRONT_BYTES = 1024
+#: Flags of the segments that the short path is not for.
+UNUSUAL = FIN | SYN | RST | DECRYPTED
 #: What is kept of a response when its body is not wanted: the correlation id and a leading error code.
 RESPONSE_FRONT_BYTES = 64
 
@@ -101,9 +104,10 @@ class Analyzer:
         """Yield events in the order in which they are complete; at the end of ``segments`` everything is closed."""
         halves = self._halves
         out = self._out
+        unusual = UNUSUAL
         for packet, ns, flow, seq, ack, flags, buffer, start, end, missing in segments:
             half = halves.get(flow)
-            if half is None or flags & 7 or half.closed:
+            if half is None or flags & unusual or half.closed:
                 self._unusual(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
             else:
                 half.packets += 1
@@ -189,11 +193,15 @@ class Analyzer:
         end: int,
         missing: int,
     ) -> None:
-        """A segment that opens, ends or repeats a connection, or whose connection is not known."""
+        """A segment that opens, ends or repeats a connection, or whose connection is not known, or decrypted bytes."""
         while self._resets and ns - self._resets[0][0] > LINGER_NS:
             self._end(self._resets.popleft()[1])
         half = self._halves.get(flow) or self._edges.get(flow)
         data = start < end or missing
+        if flags & DECRYPTED:
+            if half is not None and (tls := self._link(half).tls) is not None:
+                tls.decrypt(half, packet, ns, seq, buffer, start, end)
+            return
         if flags & SYN:
             half = self._synchronize(flow, half, ns, seq, ack, flags)
             seq = (seq + 1) & SEQ_MASK
@@ -299,17 +307,22 @@ class Analyzer:
             self._forget(link)
 
     def new_connection(self, link: Link) -> Connection:
-        """A connection has shown that it is Kafka."""
-        self._connections += 1
-        client, broker = endpoints(link.client.flow)
+        """A connection has shown that it is Kafka, or TLS."""
         link.client.keep = self._keep_request
         link.broker.keep = self._keep_response
+        if link.carrier is not None:
+            link.carrier.connection.protocol = "kafka"
+            return link.carrier.connection
+        self._connections += 1
+        client, broker = endpoints(link.client.flow)
         connection = Connection(self._connections, client, broker)
         connection.first_ns = link.first_ns
         return connection
 
     def connection_ended(self, link: Link) -> None:
-        """Sum up a Kafka connection and report it."""
+        """Sum up a connection and report it; what TLS carries is part of the connection that carries it."""
+        if link.carrier is not None:
+            return
         connection = link.connection
         client, broker = link.client, link.broker
         connection.last_ns = max(client.last_ns, broker.last_ns)
@@ -324,6 +337,8 @@ class Analyzer:
         """A connection has shown that it is not Kafka: count it and look at it no more."""
         link.closed = True
         counts = self._count_not_kafka(link, protocol)
+        if link.carrier is not None:
+            return
         for half in (link.client, link.broker):
             half.closed = True
             half.drop_run()

@@ -29,7 +29,7 @@ from kwiresniff.stream.footing import (
     grade_request,
     is_near,
 )
-from kwiresniff.stream.half import LOST_BAD_LENGTH, LOST_GAP, LOST_UNRECOGNIZED, MAX_FRAME_BYTES, Half
+from kwiresniff.stream.half import LOST_BAD_LENGTH, LOST_GAP, LOST_UNRECOGNIZED, MAX_FRAME_BYTES, SEQ_MASK, Half
 
 if TYPE_CHECKING:
     from kwiresniff.session.analyzer import Analyzer
@@ -66,9 +66,9 @@ class Link:
     """What is known of one TCP connection, and the callbacks of its two halves."""
 
     __slots__ = (
-        "analyzer", "broker", "client", "client_ids", "closed", "connection", "doubtful", "early", "early_resume",
-        "first_correlation_id", "first_ns", "handshake_rtt_ns", "opened_by_syn", "pending", "protocol", "replaying",
-        "reset", "sasl", "syn_ns", "tls",
+        "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "doubtful", "early",
+        "early_resume", "first_correlation_id", "first_ns", "handshake_rtt_ns", "opened_by_syn", "pending", "protocol",
+        "replaying", "reset", "sasl", "syn_ns", "tls",
     )  # fmt: skip
 
     def __init__(self, analyzer: Analyzer, flow: bytes, other_flow: bytes, keep: int, ns: int) -> None:
@@ -93,6 +93,7 @@ class Link:
         self.protocol = ""
         self.sasl: Sasl | None = None
         self.tls: Tls | None = None
+        self.carrier: Tls | None = None  # set when this is what a TLS connection carries
         for half, peer in ((one, other), (other, one)):
             half.owner = self
             half.peer = peer
@@ -243,6 +244,15 @@ class Link:
         self.protocol = "tls"
         self.tls = Tls(self, half, offset)
         self.connection = self.tls.connection
+
+    def carry(self) -> Link:
+        """What this TLS connection carries, as a link of its own that begins with the first byte each way."""
+        carried = Link(self.analyzer, self.client.flow, self.broker.flow, self.client.keep, self.first_ns)
+        carried.carrier = self.tls
+        carried.opened(carried.client, -1)
+        for half in (carried.client, carried.broker):
+            half.syn_seq, half.next_seq = SEQ_MASK, 0
+        return carried
 
     def guess_protocol(self) -> str:
         """A name for a connection that never showed what it was."""

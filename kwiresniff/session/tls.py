@@ -33,7 +33,7 @@ class Tls:
     ``connection`` is the link's; its ``tls`` is filled in by ``close``.
     """
 
-    __slots__ = ("_fronts", "_link", "connection", "decrypted")
+    __slots__ = ("_carried", "_fronts", "_link", "connection")
 
     def __init__(self, link: Link, half: Half, offset: int) -> None:
         """The run of ``half`` shows records from ``offset`` on."""
@@ -42,7 +42,7 @@ class Tls:
         link.client, link.broker = client, client.peer
         self.connection: Connection = link.analyzer.new_connection(link)
         self.connection.protocol = "tls"
-        self.decrypted = False
+        self._carried: Link | None = None
         self._fronts = (Front(), Front())
         for index, one in enumerate((link.client, link.broker)):
             one.index = index
@@ -80,8 +80,22 @@ class Tls:
         if half.searching:
             half.count_only()
 
+    def decrypt(self, half: Half, packet: int, ns: int, seq: int, buffer: bytes, start: int, end: int) -> None:
+        """Take ``buffer[start:end]``, what ``half`` carries from the byte ``seq`` of its plaintext on."""
+        link = self._link
+        carried = self._carried
+        if carried is None:
+            carried = self._carried = link.carry()
+        if not carried.closed:
+            one = carried.client if half is link.client else carried.broker
+            one.last_ns = ns
+            one.bytes += end - start
+            one.segment(packet, ns, seq, buffer, start, end, 0)
+
     def close(self) -> None:
         """Put together what was learned."""
+        if self._carried is not None:
+            self._carried.close()
         client, server = self._fronts
         certified: bool | None = None
         if client.sent_certificate:
@@ -98,7 +112,7 @@ class Tls:
             "client_certificate_names": client.certificate if certified else None,
             "server_certificate_names": server.certificate,
             "alert": _alert(client, server),
-            "decrypted": self.decrypted,
+            "decrypted": self._carried is not None,
         }
 
 

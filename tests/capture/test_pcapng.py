@@ -124,13 +124,14 @@ def test_a_simple_packet_is_bounded_by_the_snap_length():
     assert (seen(segment).payload, segment[9]) == (b"012", 7)
 
 
-def test_decryption_secrets_are_remembered_raw():
-    """TLS keys inside a capture are kept for whoever decrypts."""
+def test_tls_keys_are_remembered():
+    """The key log of a decryption secrets block, for whoever decrypts; secrets of another kind are none."""
     block = NG.block(10, struct.pack("<II", 0x544C534B, 9) + b"CLIENT_RA")
+    block += NG.block(10, struct.pack("<II", 0x57474B4C, 4) + b"WGKL")
     data = NG.section() + block + NG.interface() + NG.enhanced(FIRST)
     reader = open_reader(Stream("x", io.BytesIO(data)), Decoder({}), 0, lambda problem: None)
     assert len(list(reader.segments())) == 1
-    assert reader.section.secrets == [block]
+    assert reader.secrets == [b"CLIENT_RA"]
 
 
 def test_a_cut_at_every_byte_gives_all_before_it():

@@ -8,10 +8,10 @@ import subprocess
 
 import pytest
 
-from kwiresniff.model import Connection, Event
+from kwiresniff.model import DECRYPTED, Connection, Event
 from kwiresniff.session.tls_names import cipher_suite_name
 from tests.session.tls_talk import TlsTalk
-from tests.session.wire import Wire, events
+from tests.session.wire import Wire, events, exchanges, heartbeat, heartbeat_response, problems
 
 VERSIONS = {
     "TLSv1.2": ssl.TLSVersion.TLSv1_2,
@@ -216,3 +216,67 @@ def test_suites_go_by_their_registered_names() -> None:
     known = {number: name for number in range(0x10000) if (name := cipher_suite_name(number))[:2] != "0x"}
     assert len(known.keys() & names.keys()) >= 30
     assert all(names.get(number, name) == name for number, name in known.items())
+
+
+def decrypted(talk: TlsTalk, said: list[tuple[int, bytes]]) -> Wire:
+    """The talk on the wire, with what was said in its last flights beside them as a decrypting source gives it."""
+    one = Wire().open()
+    places = [0, 0]
+    handshake = len(talk.flights) - len(said)
+    for number, (side, flight) in enumerate(talk.flights):
+        if number >= handshake:
+            data = said[number - handshake][1]
+            packet = one.packet + 1
+            one.segments.append(
+                (packet, packet * 1_000_000, one.flows[side], places[side], 0, DECRYPTED, data, 0, len(data), 0)
+            )
+            places[side] += len(data)
+        one.send(side, flight)
+    return one.close()
+
+
+def test_what_tls_carries_becomes_exchanges_of_the_same_connection() -> None:
+    """Counted on the wire, read in the clear: one connection, as Kafka."""
+    said = [(0, heartbeat(1)), (1, heartbeat_response(1)), (0, heartbeat(2)), (1, heartbeat_response(2, 27))]
+    talk = TlsTalk().shake()
+    for side, data in said:
+        (talk.down if side else talk.up)(data)
+    one = decrypted(talk, said)
+    found = events(one)
+    assert [(x.api, x.correlation_id, x.outcome) for x in exchanges(found)] == [
+        ("Heartbeat", 1, "ok"),
+        ("Heartbeat", 2, "error"),
+    ]
+    assert [x.latency_ns for x in exchanges(found)] == [1_000_000, 1_000_000]
+    (connection,) = (event for event in found if isinstance(event, Connection))
+    assert {x.connection for x in exchanges(found)} == {connection}
+    assert (connection.protocol, connection.exchanges) == ("kafka", {"ok": 1, "error": 1})
+    assert connection.tls is not None
+    assert (connection.tls["decrypted"], connection.tls["version"]) == (True, "TLSv1.3")
+    assert connection.bytes == [sum(len(flight) for side, flight in talk.flights if side == way) for way in (0, 1)]
+    assert connection.handshake_seen
+    assert len(found) == 3
+
+
+def test_what_tls_carries_is_cut_off_like_anything_else() -> None:
+    """A request without its response, and half a request."""
+    said = [(0, heartbeat(1)), (0, heartbeat(2)[:10])]
+    talk = TlsTalk().shake()
+    for _, data in said:
+        talk.up(data)
+    found = events(decrypted(talk, said))
+    assert [(x.correlation_id, x.outcome) for x in exchanges(found)] == [(1, "unanswered")]
+    assert [problem.code for problem in problems(found)] == ["incomplete_request"]
+    assert isinstance(found[-1], Connection)
+
+
+def test_what_tls_carries_besides_kafka_is_named() -> None:
+    said = [(0, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), (1, b"HTTP/1.1 200 OK\r\n\r\n")]
+    talk = TlsTalk().shake()
+    for side, data in said:
+        (talk.down if side else talk.up)(data)
+    found = events(decrypted(talk, said))
+    (problem,) = problems(found)
+    assert problem.code == "not_kafka" and (problem.details or {})["protocol"] == "http"
+    (connection,) = (event for event in found if isinstance(event, Connection))
+    assert (connection.protocol, (connection.tls or {})["decrypted"]) == ("tls", True)

@@ -1,0 +1,150 @@
+"""TLS undone through tshark: what OpenSSL's ends wrote comes out as plaintext segments beside the encrypted ones."""
+
+from __future__ import annotations
+
+import ssl
+import struct
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kwiresniff.capture import open_captures, with_decryption
+from kwiresniff.errors import CaptureError
+from kwiresniff.model import DECRYPTED, Segment
+from tests.capture.build import Pcapng
+from tests.cli.pcap import LINKTYPE_RAW, pcap, save
+from tests.session.tls_talk import TlsTalk
+from tests.session.wire import Wire
+
+VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
+ASKED = [b"hello", b"q" * 50_000, b"bye"]
+ANSWERED = [b"a" * 30_000, b"yes"]
+
+
+def talk(keylog: Path, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> TlsTalk:
+    one = TlsTalk(version=version, keylog=keylog).shake()
+    for number, data in enumerate(ASKED):
+        one.up(data)
+        if number < len(ANSWERED):
+            one.down(ANSWERED[number])
+    return one
+
+
+def wire(one: TlsTalk, *, segment: int = 1448, client_port: int = 40_000) -> Wire:
+    result = Wire(client_port=client_port).open()
+    for side, flight in one.flights:
+        for at in range(0, len(flight), segment):
+            result.send(side, flight[at : at + segment])
+    return result.close()
+
+
+def plaintexts(segments: Iterator[Segment]) -> dict[bytes, bytes]:
+    """The plaintext of each direction, put together by its sequence numbers."""
+    found: dict[bytes, bytes] = {}
+    for _, _, flow, seq, _, flags, buffer, start, end, missing in segments:
+        if flags & DECRYPTED:
+            assert seq == len(found.get(flow, b"")) and not missing
+            found[flow] = found.get(flow, b"") + buffer[start:end]
+    return found
+
+
+@pytest.mark.parametrize("segment", [100, 1448, 200_000])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_was_written_comes_out(tmp_path: Path, version: ssl.TLSVersion, segment: int) -> None:
+    """Records over many segments, many records in one, and packets longer than an IPv4 packet says it can be."""
+    keylog = tmp_path / "keys.log"
+    one = wire(talk(keylog, version), segment=min(segment, 65_000))
+    captures = with_decryption(open_captures([save(tmp_path / "a.pcap", one)]), str(keylog))
+    segments = list(captures)
+    assert plaintexts(iter(segments)) == {one.flows[0]: b"".join(ASKED), one.flows[1]: b"".join(ANSWERED)}
+    assert [segment[:5] for segment in segments if not segment[5] & DECRYPTED] == [one[:5] for one in one.segments]
+
+
+def test_a_record_stands_before_the_packet_that_completes_it(tmp_path: Path) -> None:
+    keylog = tmp_path / "keys.log"
+    one = wire(talk(keylog))
+    segments = list(with_decryption(open_captures([save(tmp_path / "a.pcap", one)]), str(keylog)))
+    for place, segment in enumerate(segments):
+        if segment[5] & DECRYPTED:
+            assert segments[place + 1][:3] == segment[:3]
+
+
+def test_connections_side_by_side_in_several_files_are_kept_apart(tmp_path: Path) -> None:
+    """Two connections in one file, whose ends are in the next one; and one without a key."""
+    keylog = tmp_path / "keys.log"
+    wires = [wire(talk(keylog), client_port=port) for port in (40_001, 40_002)]
+    wires.append(wire(talk(tmp_path / "others.log"), client_port=40_003))
+    mixed = [segment for turn in zip(*(one.segments for one in wires), strict=True) for segment in turn]
+    for name, part in (("1.pcap", mixed[: len(mixed) // 2]), ("2.pcap", mixed[len(mixed) // 2 :])):
+        (tmp_path / name).write_bytes(pcap(part))
+    captures = with_decryption(open_captures([str(tmp_path / "1.pcap"), str(tmp_path / "2.pcap")]), str(keylog))
+    found = plaintexts(iter(captures))
+    assert found.keys() == {flow for one in wires[:2] for flow in one.flows}
+    for one in wires[:2]:
+        assert (found[one.flows[0]], found[one.flows[1]]) == (b"".join(ASKED), b"".join(ANSWERED))
+
+
+def pcapng(segments: list[Segment], secrets: bytes) -> bytes:
+    """A little-endian pcapng file with a key log before its packets."""
+    form = Pcapng("<")
+    block = form.block(10, struct.pack("<II", 0x544C534B, len(secrets)) + secrets + bytes(-len(secrets) & 3))
+    packets = []
+    data, at = pcap(segments), 24
+    while at < len(data):
+        size = struct.unpack_from("<I", data, at + 8)[0]
+        packets.append(form.enhanced(data[at + 16 : at + 16 + size]))
+        at += 16 + size
+    return form.section() + form.interface(link_type=LINKTYPE_RAW) + block + b"".join(packets)
+
+
+def test_keys_inside_the_capture_are_used_unasked(tmp_path: Path) -> None:
+    keylog = tmp_path / "keys.log"
+    one = wire(talk(keylog))
+    capture = tmp_path / "a.pcapng"
+    capture.write_bytes(pcapng(one.segments, keylog.read_bytes()))
+    found = plaintexts(iter(with_decryption(open_captures([str(capture)]), None)))
+    assert found == {one.flows[0]: b"".join(ASKED), one.flows[1]: b"".join(ANSWERED)}
+
+
+def test_without_keys_the_captures_are_left_as_they_are(tmp_path: Path) -> None:
+    captures = open_captures([save(tmp_path / "a.pcap", wire(talk(tmp_path / "keys.log")))])
+    assert with_decryption(captures, None) is captures
+
+
+def test_what_is_no_key_log_is_refused_by_name(tmp_path: Path) -> None:
+    capture = save(tmp_path / "a.pcap", wire(talk(tmp_path / "keys.log")))
+    with pytest.raises(CaptureError, match=r"none\.log: no such file"):
+        with_decryption(open_captures([capture]), str(tmp_path / "none.log"))
+    with pytest.raises(CaptureError, match=r"a\.pcap is not a TLS key log"):
+        with_decryption(open_captures([capture]), capture)
+
+
+def test_without_tshark_the_user_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error when keys were named, a problem when they were found."""
+    keylog = tmp_path / "keys.log"
+    one = wire(talk(keylog))
+    capture = tmp_path / "a.pcapng"
+    capture.write_bytes(pcapng(one.segments, keylog.read_bytes()))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CaptureError, match="tshark"):
+        with_decryption(open_captures([str(capture)]), str(keylog))
+    captures = with_decryption(open_captures([str(capture)]), None)
+    assert ["tshark" in problem.message for problem in captures.problems] == [True]
+    assert not plaintexts(iter(captures))
+
+
+def test_who_stops_early_leaves_nothing_running(tmp_path: Path) -> None:
+    """Neither tshark nor what writes to it, even with most of the capture still to come."""
+    keylog = tmp_path / "keys.log"
+    one = talk(keylog)
+    for _ in range(100):
+        one.up(b"x" * 50_000)
+    captures = with_decryption(open_captures([save(tmp_path / "a.pcap", wire(one))]), str(keylog))
+    segments = iter(captures)
+    next(segments)
+    assert "tshark feed" in [thread.name for thread in threading.enumerate()]
+    captures.close()
+    assert "tshark feed" not in [thread.name for thread in threading.enumerate()]
+    segments.close()  # type: ignore[attr-defined]
