@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import ssl
 import struct
 import threading
@@ -17,6 +19,10 @@ from tests.capture.build import Pcapng
 from tests.cli.pcap import LINKTYPE_RAW, pcap, save
 from tests.session.tls_talk import TlsTalk
 from tests.session.wire import Wire
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("tshark") is None and not os.environ.get("CI"), reason="tshark is not installed"
+)
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 ASKED = [b"hello", b"q" * 50_000, b"bye"]

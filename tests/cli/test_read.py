@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ import pytest
 from tests.cli.conftest import Done
 from tests.cli.pcap import heartbeats, irc, metadata_v0, save
 from tests.session.tls_talk import TlsTalk
-from tests.session.wire import Wire, heartbeat
+from tests.session.wire import Wire, heartbeat, heartbeat_response
 
 Run = Callable[..., Done]
 
@@ -198,3 +201,37 @@ def test_a_capture_with_nothing_but_tls_says_how_to_decrypt_it(kwiresniff: Run, 
     beside = save(tmp_path / "kafka.pcap", heartbeats(1, client_port=41_000))
     done = kwiresniff("read", "-o", "summary", capture, beside)
     assert "1 TLS connection not decrypted" in done.err and "--keylog" in done.err
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None and not os.environ.get("CI"), reason="tshark is not installed")
+def test_a_key_log_opens_tls(kwiresniff: Run, tmp_path: Path) -> None:
+    """By every command, as if it had not been there; without the right key that is said."""
+    keylog = tmp_path / "keys.log"
+    talk = TlsTalk(keylog=keylog).shake()
+    for number in (1, 2):
+        talk.up(heartbeat(number)).down(heartbeat_response(number))
+    wire = Wire().open()
+    for side, flight in talk.flights:
+        wire.send(side, flight)
+    capture = save(tmp_path / "tls.pcap", wire.close())
+    found = objects(kwiresniff("read", "-o", "jsonl", "--keylog", str(keylog), capture))
+    assert [(one["api"], one["correlation_id"]) for one in found if one["kind"] == "exchange"] == [
+        ("Heartbeat", 1),
+        ("Heartbeat", 2),
+    ]
+    assert found[-1]["tls"]["decrypted"] is True
+    stats = kwiresniff("stats", "-o", "json", "--keylog", str(keylog), capture)
+    assert json.loads(stats.out)[0]["count"] == 2 and stats.err == ""
+    TlsTalk(keylog=tmp_path / "others.log").shake()
+    done = kwiresniff("read", "--keylog", str(tmp_path / "others.log"), capture)
+    assert "keys are not in the key log" in done.err and done.err.count("\n") == 1
+
+
+def test_a_key_log_is_of_no_use_to_a_pipe(kwiresniff: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keylog = tmp_path / "keys.log"
+    TlsTalk(keylog=keylog).shake()
+    pipe = io.TextIOWrapper(io.BytesIO(Path(save(tmp_path / "a.pcap", heartbeats(1))).read_bytes()))
+    monkeypatch.setattr("sys.stdin", pipe)
+    done = kwiresniff("read", "--keylog", str(keylog), "-")
+    assert done.code == 1 and done.err.count("\n") == 1
+    assert "standard input" in done.err
