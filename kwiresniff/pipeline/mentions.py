@@ -69,9 +69,12 @@ def _each_once(bodies: Iterable[Body], find: Callable[[Body], list[Any]]) -> lis
 @lru_cache(maxsize=2048)
 def _fields(api_key: int, version: int, direction: Direction) -> _Fields:
     try:
-        names = set(_names(message(api_key, version, direction).fields))
+        found = list(_all(message(api_key, version, direction).fields))
     except SchemaError:
         return _Fields(True, True, True)
+    if any("BYTES" in field.type for field in found):  # a message inside: an assignment, an envelope
+        return _Fields(True, True, True)
+    names = {field.name for field in found}
     return _Fields(
         any("topic" in name or name in ("resource_name", "responses", "results") for name in names),
         any("partition" in name for name in names),
@@ -79,7 +82,7 @@ def _fields(api_key: int, version: int, direction: Direction) -> _Fields:
     )
 
 
-def _names(fields: Iterable[WireField]) -> Iterator[str]:
+def _all(fields: Iterable[WireField]) -> Iterator[WireField]:
     for field in fields:
-        yield field.name
-        yield from _names(field.fields)
+        yield field
+        yield from _all(field.fields)

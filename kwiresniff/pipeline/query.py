@@ -9,11 +9,9 @@ from typing import Any
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.pipeline.aggregate import merged
 from kwiresniff.pipeline.columns import TABLES, ddl
+from kwiresniff.pipeline.run import first_line
 from kwiresniff.pipeline.store import Store
 from kwiresniff.pipeline.work import WRITABLE
-
-#: A message of Spark may list every column there is.
-MAX_MESSAGE_CHARS = 300
 
 
 def percentile_ns(sketches: list[Any] | None, fraction: float) -> int | None:
@@ -46,7 +44,7 @@ def query(spark: Any, out: str, sql: str) -> tuple[list[str], Iterator[list[Any]
         frame = spark.sql(sql)
         rows = frame.toLocalIterator()
     except PySparkException as error:
-        raise KwiresniffError(f"query: {str(error).splitlines()[0][:MAX_MESSAGE_CHARS]}") from None
+        raise KwiresniffError(f"query: {first_line(error)}") from None
     return frame.columns, ([_plain(value) for value in row] for row in rows)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from kwiresniff import __version__
-from kwiresniff.errors import ExportError
+from kwiresniff.errors import ExportError, KwiresniffError
 from kwiresniff.pipeline.plan import Source, Unit, find_sources, plan, share_out
 from kwiresniff.pipeline.reading import Settings
 from kwiresniff.pipeline.store import Commit, Store
@@ -17,6 +18,9 @@ from kwiresniff.pipeline.work import WRITTEN, settings_text, totals
 
 #: Seconds between two looks at what is done.
 _POLL_SECONDS = 0.5
+
+#: A message of Spark may list every column there is.
+MAX_MESSAGE_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,12 @@ def _names(source: Source, shards: int) -> list[str]:
     return [Unit(source, shard, shards).id for shard in range(shards)]
 
 
+def first_line(error: BaseException) -> str:
+    """What Spark says went wrong, without the stacks of two languages."""
+    lines = str(error).splitlines()
+    return (lines[0] if lines else type(error).__name__)[:MAX_MESSAGE_CHARS]
+
+
 class Run:
     """One run into an output folder, prepared: ``job`` is what it is going to do."""
 
@@ -122,6 +132,7 @@ class Run:
             self.store.clean()
             if self.job.units:
                 self._submit(start_session(), progress)
+                self.store.clean()  # attempts that were given up
             manifest = self._manifest()
             self.store.write_manifest(manifest)
             return manifest
@@ -136,9 +147,16 @@ class Run:
         frame = spark.read.format("kwiresniff-run").option("job", json.dumps(job)).load()
         with ThreadPoolExecutor(1) as pool:
             result = pool.submit(frame.collect)
-            while not wait([result], _POLL_SECONDS).done:
-                progress(self._this_run())
-            result.result()
+            try:
+                while not wait([result], _POLL_SECONDS).done:
+                    progress(self._this_run())
+            except KeyboardInterrupt:
+                # A session of this process has stopped its jobs by itself; one on a server has not.
+                with suppress(Exception):
+                    spark.interruptAll()
+                raise
+            if error := result.exception():
+                raise KwiresniffError(f"Spark: {first_line(error)}") from error
             progress(self._this_run())
 
     def _this_run(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from importlib.metadata import version
 from typing import Any
@@ -12,20 +13,23 @@ from kwiresniff.pipeline.java import cached, find_java
 
 #: In local mode the driver is the executor. Decoding happens in Python beside it, so the JVM only moves rows.
 DRIVER_MEMORY = "1g"
+#: What Spark allows a task on a cluster.
+TASK_ATTEMPTS = 4
 #: C1 alone and the serial collector halve the start: no job here runs JVM code long enough to repay more.
 _JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.net.preferIPv4Stack=true"
-#: Spark warns of a dozen things that nobody has to do anything about.
+#: Spark warns of a dozen things that nobody has to do anything about, and of what it repairs by itself with stacks of
+#: both languages. What stops a job is raised.
 _LOGGING = """\
-rootLogger.level = error
+rootLogger.level = {level}
 rootLogger.appenderRef.stderr.ref = console
 appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = Spark: %p %c{1}: %m%n
+appender.console.layout.pattern = Spark: %p %c{{1}}: %m%n
 # What its interactive shells print when they change the level themselves.
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
-logger.gateway.level = error
+logger.gateway.level = {level}
 """
 
 
@@ -58,9 +62,12 @@ def _classic(builder: Any, master: str, ui: bool) -> Any:
     # Workers run what this process runs, not whatever python3 is on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
+        # Alone among Spark's modes this one gives up when a task fails once, a worker that was killed included.
+        master = re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{TASK_ATTEMPTS}]", master)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
-    logging = cached("log4j2.properties", _LOGGING)
+    level = "error" if ui else "off"
+    logging = cached(f"log4j2-{level}.properties", _LOGGING.format(level=level))
     archive = java.archive_options(f"spark-{version('pyspark')}")
     options = f"{_JVM_OPTIONS} -Dlog4j2.configurationFile={logging} {archive}"
     return (
