@@ -39,8 +39,11 @@ Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
 
 #: Connections followed at once; beyond it the longest idle ones are ended. A busy broker has some 10,000.
 MAX_CONNECTIONS = 50_000
-#: A reset connection is followed so much longer: what the other side sent before it knew is still underway.
+#: A connection that was reset or closed is followed so much longer: what the other side sent before it knew, or the
+#: last acknowledgement, is still underway.
 LINGER_NS = 1_000_000_000
+#: Connections followed for that long at once; beyond it the first to be closed are ended.
+MAX_LINGERING = 4_096
 #: Ended connections remembered, so that their late retransmissions do not look like new ones.
 MAX_ENDED = 4_096
 #: Flows known not to be Kafka.
@@ -93,7 +96,7 @@ class Analyzer:
         self._edges: dict[bytes, Half] = {}
         self._ignored: dict[bytes, list[int]] = {}  # what is counted of the flow's server, see _count_not_kafka
         self._ended: deque[Link] = deque()
-        self._resets: deque[tuple[int, Link]] = deque()  # (when, connection) in that order
+        self._lingering: deque[tuple[int, Link]] = deque()  # (since when, connection) in that order
         self._not_kafka: dict[tuple[str, str], list[int]] = {}
         self._connections = 0
         self._out: list[Event] = []
@@ -194,8 +197,11 @@ class Analyzer:
         missing: int,
     ) -> None:
         """A segment that opens, ends or repeats a connection, or whose connection is not known, or decrypted bytes."""
-        while self._resets and ns - self._resets[0][0] > LINGER_NS:
-            self._end(self._resets.popleft()[1])
+        lingering = self._lingering
+        while lingering and (ns - lingering[0][0] > LINGER_NS or len(lingering) > MAX_LINGERING):
+            _, link = lingering.popleft()
+            if not link.closed:
+                self._end(link)
         half = self._halves.get(flow) or self._edges.get(flow)
         data = start < end or missing
         if flags & DECRYPTED:
@@ -226,7 +232,9 @@ class Analyzer:
             return
         if flags & ACK and half.peer.waiting:
             half.peer.acknowledged(ack)
-        if data or (flags & (FIN | RST) and not half.fin and not half.is_jump(seq)):
+        if flags & FIN and half.fin and not data:
+            half.retransmits += 1
+        elif data or (flags & (FIN | RST) and not half.fin and not half.is_jump(seq)):
             half.bytes += end - start
             half.segment(packet, ns, seq, buffer, start, end, missing)
         if flags & (FIN | RST) or half.fin or half.peer.fin:
@@ -279,12 +287,21 @@ class Analyzer:
             for one in (half, peer):
                 if self._halves.get(one.flow) is one:
                     self._edges[one.flow] = self._halves.pop(one.flow)
-        if flags & RST and half.bytes + peer.bytes:
-            if not link.reset:
-                link.reset = True
-                self._resets.append((ns, link))
-        elif flags & RST or (half.fin and peer.fin and not half.waiting and not peer.waiting):
-            self._end(link)
+        if flags & RST:
+            if half.bytes + peer.bytes:
+                self._linger(link, ns)
+            else:
+                self._end(link)
+        elif half.fin and peer.fin and not half.waiting and not peer.waiting:
+            if flags & FIN:
+                self._linger(link, ns)
+            else:
+                self._end(link)
+
+    def _linger(self, link: Link, ns: int) -> None:
+        if not link.lingering:
+            link.lingering = True
+            self._lingering.append((ns, link))
 
     def _end(self, link: Link) -> None:
         link.close()

@@ -67,8 +67,8 @@ class Link:
 
     __slots__ = (
         "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "doubtful", "early",
-        "early_resume", "first_correlation_id", "first_ns", "handshake_rtt_ns", "opened_by_syn", "pending", "protocol",
-        "replaying", "reset", "sasl", "syn_ns", "tls",
+        "early_resume", "first_correlation_id", "first_ns", "handshake_rtt_ns", "lingering", "opened_by_syn", "pending",
+        "protocol", "replaying", "sasl", "syn_ns", "tls",
     )  # fmt: skip
 
     def __init__(self, analyzer: Analyzer, flow: bytes, other_flow: bytes, keep: int, ns: int) -> None:
@@ -85,7 +85,7 @@ class Link:
         self.handshake_rtt_ns: int | None = None
         self.opened_by_syn = False
         self.closed = False
-        self.reset = False
+        self.lingering = False
         self.early: list[Frame] = []  # responses held back for a request that they may have overtaken
         self.early_resume = one.frame  # the client's frame callback before that
         self.replaying = False

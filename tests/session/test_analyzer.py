@@ -6,7 +6,7 @@ from struct import pack
 
 import pytest
 
-from kwiresniff.model import Connection, Exchange
+from kwiresniff.model import ACK, FIN, SYN, Connection, Exchange
 from kwiresniff.session.pairing import MAX_PENDING
 from tests.session.wire import (
     HEARTBEAT_BODY,
@@ -371,3 +371,16 @@ def test_what_comes_from_a_known_broker_port_is_no_client() -> None:
     wire = Wire(client_port=40_000).up(heartbeat(1)).down(heartbeat_response(1))
     assert exchanges(events(wire, ports=[40_000])) == []
     assert len(exchanges(events(wire, ports=[9092, 40_000]))) == 1
+
+
+def test_a_connection_counts_its_last_acknowledgement_and_a_repeated_end() -> None:
+    """As ``tshark -z conv,tcp`` does: 3 packets to open, 2 to talk, 4 to close."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    wire.send(0, flags=FIN | ACK)
+    wire.seq[0] -= 1
+    wire.send(0, flags=FIN | ACK)
+    wire.send(1, flags=FIN | ACK)
+    wire.send(0)
+    wire.send(0, flags=SYN)  # the port is used again
+    (connection,) = [event for event in events(wire) if isinstance(event, Connection)]
+    assert (connection.packets, connection.retransmits) == ([6, 3], [1, 0])
