@@ -24,8 +24,11 @@ HEADER = """\
 # answered        how many of them it answered (a Produce with acks=0 is not answered)
 # not_logged      requests that tshark counted beyond the broker's log, which leaves out what is asked before a
 #                 connection has authenticated, envelopes, and what is in flight when the broker stops
+# keylog          the keys of the TLS sessions in it
 # expected        the broker's request log for this capture: header, connection and both bodies of each request
 """
+
+CAPTURES = Path(__file__).parents[1]
 
 #: What the broker's log never has, or not always.
 NAMES_NOT_LOGGED = {17: "SASL_HANDSHAKE", 18: "API_VERSIONS", 36: "SASL_AUTHENTICATE", 58: "ENVELOPE"}
@@ -59,16 +62,25 @@ def update(folder: Path, scenario: Scenario, seen: dict[str, Any]) -> None:
         "expected": str(expected.relative_to(folder)),
         "expected_sha256": hashlib.sha256(expected.read_bytes()).hexdigest(),
     }
+    if scenario.tls:
+        row["keylog"] = str(keylog_for(folder / scenario.file).relative_to(folder))
     known = tomllib.loads(path.read_text())["capture"] if path.exists() else []
     by_file = {r["file"]: r for r in known} | {scenario.file: row | seen}
     ordered = [by_file[s.file] for s in SCENARIOS if s.file in by_file]
     path.write_text(HEADER + "".join("\n[[capture]]\n" + table(r) for r in ordered))
 
 
+def keylog_for(capture: Path) -> Path:
+    return CAPTURES / "keys" / f"{capture.stem}.log"
+
+
 def not_logged(capture: Path, scenario: Scenario, rows: list[oracle.Row]) -> dict[str, int]:
     """Requests beyond the broker's log: tshark's count of request headers less the broker's."""
     ports = [rig.CONTROLLER_PORT, *range(9092, 9092 + 2 * scenario.broker.nodes, 2)]
     options = [word for port in ports for word in ("-d", f"tcp.port=={port},kafka")]
+    if scenario.tls:
+        options = ["-o", f"tls.keylog_file:{keylog_for(Path(scenario.file))}"]
+        options += [word for port in ports for word in ("-d", f"tcp.port=={port},tls", "-d", f"tls.port=={port},kafka")]
     to_broker = " or ".join(f"tcp.dstport == {port}" for port in ports)
     seen = Counter[tuple[int, int]]()
     for keys, versions in oracle.tshark_fields(

@@ -19,7 +19,7 @@ import manifest
 import oracle
 import programs
 import rig
-from scenarios import SCENARIOS, Scenario
+from scenarios import KEYLOG, SCENARIOS, Scenario
 
 CAPTURES = Path(__file__).parents[1]
 DEFAULT_WORK = Path.home() / ".cache" / "kwiresniff-recipes"
@@ -52,6 +52,10 @@ def record(scenario: Scenario, work: Path) -> None:
             run_client(scenario.client, running.bootstrap, work, scratch)
         said = oracle.read_logs(running.request_logs, starts)
         rows = oracle.of_capture(said, target)
+        if scenario.tls:
+            keys = manifest.keylog_for(CAPTURES / scenario.file)
+            keys.parent.mkdir(exist_ok=True)
+            keys.write_bytes((scratch / KEYLOG).read_bytes())
         seen = manifest.look_at(target, scenario, rows)
         content = target.read_bytes()
     (CAPTURES / scenario.file).write_bytes(lzma.compress(content) if scenario.compressed else content)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rig import BROKER_SPACE, BrokerSetup, Tap
+from rig import BROKER_SPACE, HERE, BrokerSetup, Tap
 
 
 @dataclass(frozen=True)
 class Scenario:
     """One recording. ``{bootstrap}`` in a command becomes the broker's address.
 
-    ``prepare`` runs before tcpdump listens, ``client`` while it does; with ``from_the_start`` it listens from before
-    the brokers start until after they have stopped. ``shows`` is the manifest's sentence, ``clients`` says who talks.
+    ``prepare`` runs before tcpdump listens, ``client`` while it does; with ``from_the_start`` it listens from
+    before the brokers start until after they have stopped. With ``tls`` the client writes its key log to
+    ``keys.log``. ``shows`` is the manifest's sentence, ``clients`` says who talks.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Scenario:
     tap: Tap = field(default_factory=Tap)
     from_the_start: bool = False
     compressed: bool = False
+    tls: bool = False
 
     @property
     def file(self) -> str:
@@ -43,6 +45,19 @@ GUARDED = BrokerSetup(
         "super.users": "User:ANONYMOUS",
     }
 )
+#: The listener for clients, with a certificate made for these recordings alone.
+_CERTIFICATE = str(HERE / "kafka" / "tls.pem")
+TLS = BrokerSetup(
+    settings={
+        "listener.security.protocol.map": "CLIENT:SSL,CONTROLLER:PLAINTEXT",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": _CERTIFICATE,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": _CERTIFICATE,
+    }
+)
+#: Where a client of a TLS listener logs its keys, in the folder that it runs in.
+KEYLOG = "keys.log"
 
 
 def sasl(mechanism: str, login_module: str) -> BrokerSetup:
@@ -249,6 +264,14 @@ SCENARIOS = (
         ("kafka_python.py", "{bootstrap}", "lamps"),
         KAFKA_PYTHON,
         topics("lamps"),
+    ),
+    Scenario(
+        "kafka-python-tls",
+        "kafka-python over TLS 1.2 and 1.3 creates a topic, produces to it and reads it in a group.",
+        ("kafka_python_tls.py", "{bootstrap}", "valuables", KEYLOG),
+        KAFKA_PYTHON,
+        broker=TLS,
+        tls=True,
     ),
     Scenario(
         "aiokafka",

@@ -9,7 +9,9 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
 import re
+import shutil
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -17,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.capture import open_captures
-from kwiresniff.model import Exchange
+from kwiresniff.capture import open_captures, with_decryption
+from kwiresniff.model import Connection, Exchange
 from kwiresniff.schema import message
 from kwiresniff.schema.types import WireField
 from kwiresniff.session import analyze
@@ -32,7 +34,12 @@ RECORDS_SIZE = "records_size_in_bytes"  # all that the log says of a record set
 
 
 def exchanges(row: dict[str, Any]) -> list[Exchange]:
-    events = analyze(open_captures([str(CAPTURES / row["file"])]), depth="bodies", show_secrets=True)
+    captures = open_captures([str(CAPTURES / row["file"])])
+    keylog = row.get("keylog")
+    if keylog is not None and shutil.which("tshark") is None and not os.environ.get("CI"):
+        pytest.skip("tshark is not installed")
+    source = with_decryption(captures, keylog and str(CAPTURES / keylog))
+    events = analyze(source, depth="bodies", show_secrets=True)
     return [event for event in events if isinstance(event, Exchange)]
 
 
@@ -144,3 +151,15 @@ def test_bodies_are_those_of_the_brokers_log(row: dict[str, Any]) -> None:
             fields = message(said["api_key"], part.version, direction).fields
             found += differences(fields, part.body, said[direction], f"{name} {direction}")
     assert found == []
+
+
+def test_a_tls_recording_tells_who_spoke_which_version_without_keys() -> None:
+    """The client of the recipe asked for them; the certificate is the recipe's."""
+    (row,) = (row for row in ROWS if "keylog" in row)
+    events = list(analyze(open_captures([str(CAPTURES / row["file"])])))
+    connections = [event for event in events if isinstance(event, Connection)]
+    assert len(connections) == len(events)
+    assert {connection.broker for connection in connections} == {said["broker"] for said in logged(row)}
+    assert {connection.client for connection in connections} == {said["client"] for said in logged(row)}
+    facts = {(one.tls["version"], *(one.tls["server_certificate_names"] or ())) for one in connections if one.tls}
+    assert facts == {("TLSv1.2", "broker-1.test"), ("TLSv1.3",)}
