@@ -83,3 +83,29 @@ def test_a_tree_loses_the_same_values_and_their_bytes() -> None:
     assert (header_key.value, header_key.derived) == (stands_for(b"abc", b"k"), True)
     assert (name.value, name.derived) == ("a group, not a record", False)
     assert (records.derived, unread.derived) == (False, True)
+
+
+def test_records_of_a_snapshot_are_redacted_too() -> None:
+    record = {
+        "offset": 0,
+        "key": None,
+        "value": b"secret",
+        "headers": [],
+        "decoded": {"value": {"data": {"name": "x"}}},
+    }
+    given: dict[str, Any] = {"topics": [{"partitions": [{"unaligned_records": [{"records": [record]}]}]}]}
+    Redactor("k").body(given)
+    assert record == {"offset": 0, "key": None, "value": stands_for(b"secret", b"k"), "headers": []}
+    raw: dict[str, Any] = {"topics": [{"partitions": [{"unaligned_records": b"raw"}]}]}
+    Redactor("k").body(raw)
+    assert raw["topics"][0]["partitions"][0]["unaligned_records"] == stands_for(b"raw", b"k")
+
+
+def test_a_tree_loses_what_was_decoded_of_a_value() -> None:
+    group = Node("group", "STRING", 12, 5, "alice")
+    key = Node("key", "BYTES", 10, 7, b"\0\1alice", "OffsetCommitKey v0", children=[group])
+    record = Node("record", "RECORD", 8, 30, children=[key])
+    Redactor("k").walk(
+        Walk(Node("body", "STRUCT", 0, 60, children=[Node("records", "RECORDS", 4, 40, children=[record])]), 60)
+    )
+    assert (key.value, key.meaning, key.children) == (stands_for(b"\0\1alice", b"k"), "", [])

@@ -235,3 +235,10 @@ def test_a_key_log_is_of_no_use_to_a_pipe(kwiresniff: Run, tmp_path: Path, monke
     done = kwiresniff("read", "--keylog", str(keylog), "-")
     assert done.code == 1 and done.err.count("\n") == 1
     assert "standard input" in done.err
+
+
+def test_a_tree_says_what_the_records_of_an_internal_topic_hold(kwiresniff: Run) -> None:
+    capture = str(Path(__file__).parents[2] / "captures" / "cluster-inside.pcap.xz")
+    lines = kwiresniff("read", "-Y", "api == Fetch", "--color", "never", capture).out.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.endswith("null → FeatureLevelRecord v0"))
+    assert lines[at + 1].endswith("└─ value  name metadata.version  feature_level 33")

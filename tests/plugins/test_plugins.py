@@ -45,6 +45,14 @@ def test_a_decoder_that_passes_leaves_the_record_alone() -> None:
     assert "decoded" not in batches[0]["records"][0]
 
 
+def test_what_a_decoder_returns_goes_before_what_the_record_is_known_to_hold() -> None:
+    plugins = loaded(lambda hooks: hooks.value_decoder(lambda topic, part, *_: 1 if part == "value" else None))
+    batches = records(b"abc")
+    batches[0]["records"][0]["decoded"] = {"key": "known", "value": "known"}
+    plugins.decode_records(None, batches)
+    assert batches[0]["records"][0]["decoded"] == {"key": "known", "value": {"plugin": "mine", "data": 1}}
+
+
 def test_the_first_decoder_that_answers_wins() -> None:
     def register(hooks: Hooks) -> None:
         hooks.value_decoder(lambda *_: None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 
 from kwiresniff import codec, schema
 from kwiresniff.capture import open_captures
-from kwiresniff.model import Body, Exchange, Node
+from kwiresniff.codec.embedded import BodyHolder, NodeHolder
+from kwiresniff.model import Body, Direction, Exchange, Node, Problem
 from kwiresniff.session import Topics, analyze, annotate
+from kwiresniff.session.embedded import OPENERS
 from tests.codec.embedded.vectors import VECTORS
 from tests.session.wire import Wire, api_versions_v0, api_versions_v0_response, events, exchanges, request, response
 
@@ -240,6 +243,58 @@ def test_every_clients_members_are_understood(name: str) -> None:
                     assert element[f"{field}_decoded"]["message"].startswith("ConsumerProtocol")
                     opened += 1
     assert opened > 1
+
+
+@pytest.mark.parametrize(("api_key", "direction"), sorted(OPENERS))
+def test_whatever_is_in_the_bytes_nothing_is_raised_and_the_bytes_stay(api_key: int, direction: Direction) -> None:
+    """Content cut anywhere, and bytes of no meaning, in every place where something is looked for."""
+    chance = random.Random(api_key)
+    contents = [raw for vector in VECTORS.values() for raw in vector if raw]
+    low, high = schema.version_range(api_key)
+    opener = OPENERS[api_key, direction]
+    for _ in range(200):
+        content = chance.choice(contents)
+        content = bytes(byte if chance.random() > 0.05 else chance.randrange(256) for byte in content)
+        content = content[: chance.randrange(len(content) + 1)]
+        version = chance.randint(low, high)
+        fields = schema.message(api_key, version, direction).fields
+        body = filled(fields, content, chance)
+        raw = codec.encoder(api_key, version, direction)(body)
+        read, _ = codec.decoder(api_key, version, direction)(raw, 0, [])
+        walked = codec.walk(schema.message(api_key, version, direction), raw, 0)
+        before, exchange = repr(read), Exchange(None, api_key, version, 1, None, None, None)  # type: ignore[arg-type]
+        problems: list[Problem] = []
+        opener(BodyHolder(read, problems), exchange, lambda _: None)
+        opener(NodeHolder(walked.root, walked.problems), exchange, lambda _: None)
+        assert repr(without_content(read)) == before
+        assert [problem.message for problem in walked.problems] == [problem.message for problem in problems]
+
+
+def filled(fields: tuple[schema.WireField, ...], content: bytes, chance: random.Random) -> Body:
+    """A structure with ``content`` in all its bytes, one element in every array, and names that are looked for."""
+    names = ("__consumer_offsets", "__transaction_state", "__cluster_metadata", "__remote_log_metadata", "sticky")
+    found = body_of(fields)
+    for field in fields:
+        value: Any = found[field.name]
+        if field.name == "protocol_type":
+            value = chance.choice(["consumer", "connect"])
+        elif field.type == "STRUCT":
+            value = filled(field.fields, content, chance)
+        elif field.type.endswith("STRING"):
+            value = chance.choice(names)
+        elif field.type.endswith("BYTES"):
+            value = content
+        elif field.type.endswith("RECORDS"):
+            value = [batch(content)]
+            value[0]["records"][0]["key"] = content
+        found[field.name] = [value] if field.array else value
+    return found
+
+
+def without_content(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: without_content(v) for k, v in value.items() if not k.endswith("_decoded") and k != "decoded"}
+    return [without_content(each) for each in value] if isinstance(value, list) else value
 
 
 def test_a_broker_that_follows_the_metadata_log_is_understood_to_the_last_record() -> None:

@@ -85,15 +85,21 @@ class BodyHolder:
 
     def open_frame(self, name: str, direction: Direction, header: RequestHeader) -> None:
         raw = self.body[name]
+        content = _content_of(header, direction)
         issues: list[Problem] = []
         try:
             inner, end = decoder(header.api_key, header.api_version, direction)(raw, header.body_offset, issues)
-        except (DecodeError, SchemaError) as error:
-            _complain(self, name, _content_of(header, direction), str(error))
+        except SchemaError as error:
+            _complain(self, name, content, str(error))
             return
+        except DecodeError:
+            inner, end = {}, -1
         if issues or end != len(raw):
-            reason = issues[0].message if issues else f"{len(raw) - end} bytes follow its end"
-            _complain(self, name, _content_of(header, direction), reason)
+            definition = schema.message(header.api_key, header.api_version, direction)
+            for problem in walk(definition, raw, header.body_offset).problems[:1]:  # which says it best
+                _complain(self, name, content, problem.message)
+            if end < 0:
+                return
         members = {
             "api_key": header.api_key,
             "api": schema.API_NAMES[header.api_key],
