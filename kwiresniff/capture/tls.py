@@ -21,6 +21,7 @@ from kwiresniff.capture.captures import Captures
 from kwiresniff.capture.paths import reason
 from kwiresniff.capture.segments import SegmentSource
 from kwiresniff.capture.tls_feed import Feed
+from kwiresniff.capture.tls_records import RecordStarts
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import DECRYPTED, SYN, Problem, Segment
 
@@ -87,7 +88,8 @@ class DecryptedCaptures:
     """Captures whose segments are accompanied by what they carry decrypted.
 
     A decrypted segment stands before the one of the packet that completed its record; its sequence numbers count the
-    plaintext of its direction from 0, and its flags are DECRYPTED.
+    plaintext of its direction from 0, and its flags are DECRYPTED. The first byte of a record that an earlier packet
+    began comes at the same place as a segment of its own, with the number and the time of that packet.
     """
 
     def __init__(self, captures: Captures, again: Captures, keylog: str | None) -> None:
@@ -116,14 +118,21 @@ class DecryptedCaptures:
     def __iter__(self) -> Iterator[Segment]:
         plaintexts = iter(self._plaintexts)
         positions: dict[bytes, int] = {}
+        starts = RecordStarts()
         try:
             packet, data = self._next(plaintexts)
             for segment in self._captures:
+                begun = starts.segment(segment)
                 while packet == segment[0]:
                     flow = segment[2]
                     seq = positions.get(flow, 0)
-                    positions[flow] = (seq + len(data)) & 0xFFFFFFFF
-                    yield packet, segment[1], flow, seq, 0, DECRYPTED, data, 0, len(data), 0
+                    size = len(data)
+                    positions[flow] = (seq + size) & 0xFFFFFFFF
+                    done = 0
+                    if begun is not None and size:
+                        yield *begun, flow, seq, 0, DECRYPTED, data, 0, 1, 0
+                        begun, done = None, 1
+                    yield packet, segment[1], flow, (seq + done) & 0xFFFFFFFF, 0, DECRYPTED, data, done, size, 0
                     packet, data = self._next(plaintexts)
                 if segment[5] & SYN:
                     positions.pop(segment[2], None)

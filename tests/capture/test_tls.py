@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kwiresniff.capture import open_captures, with_decryption
+from kwiresniff.capture.tls_records import RecordStarts
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import DECRYPTED, Segment
 from tests.capture.build import Pcapng
@@ -73,8 +74,48 @@ def test_a_record_stands_before_the_packet_that_completes_it(tmp_path: Path) -> 
     one = wire(talk(keylog))
     segments = list(with_decryption(open_captures([save(tmp_path / "a.pcap", one)]), str(keylog)))
     for place, segment in enumerate(segments):
-        if segment[5] & DECRYPTED:
+        if segment[5] & DECRYPTED and segment[8] - segment[7] > 1:
             assert segments[place + 1][:3] == segment[:3]
+
+
+@pytest.mark.parametrize("segment", [7, 1448])
+def test_the_first_byte_of_a_record_has_the_time_at_which_it_was_on_the_wire(tmp_path: Path, segment: int) -> None:
+    """Each flight of application data is one or more records; the first byte is in its first packet."""
+    keylog = tmp_path / "keys.log"
+    made = TlsTalk(keylog=keylog).shake()
+    handshake = len(made.flights)
+    for _ in range(3):
+        made.up(b"q" * 100).down(b"a" * 3000)
+    one = wire(made, segment=segment)
+    sent = [segment[0] for segment in one.segments if segment[8] > segment[7]]
+    firsts = []
+    for number, (_, flight) in enumerate(made.flights):
+        pieces = -(-len(flight) // segment)
+        if number >= handshake:
+            firsts.append(sent[0])
+        del sent[:pieces]
+    found: dict[tuple[bytes, int], int] = {}
+    source = with_decryption(open_captures([save(tmp_path / "a.pcap", one)]), str(keylog))
+    for packet, ns, flow, seq, _, flags, _, _, _, _ in source:
+        if flags & DECRYPTED:
+            found[flow, seq] = packet
+            assert ns == packet * 1_000_000
+    begins = [found[one.flows[side], number * size] for number in range(3) for side, size in ((0, 100), (1, 3000))]
+    assert begins == firsts
+
+
+def test_repeated_segments_change_no_times_and_missing_ones_only_cost_them() -> None:
+    """A direction is followed as long as it is in order."""
+    record = b"\x17\x03\x03\x00\x0a0123456789"
+    hello = b"\x16\x03\x03\x00\x02ab"
+    one = Wire().open().up(hello + record[:3]).up(record[3:9]).up(record[9:])
+    starts = RecordStarts()
+    assert [starts.segment(segment) for segment in one.segments] == [None] * 5 + [(4, 4_000_000)]
+    starts = RecordStarts()
+    twice = [again for segment in one.segments for again in (segment, segment)]
+    assert [start for segment in twice if (start := starts.segment(segment))] == [(4, 4_000_000)]
+    starts = RecordStarts()
+    assert not any(starts.segment(segment) for segment in (*one.segments[:4], one.segments[5]))
 
 
 def test_connections_side_by_side_in_several_files_are_kept_apart(tmp_path: Path) -> None:
