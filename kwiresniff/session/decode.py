@@ -15,7 +15,7 @@ from kwiresniff.codec.error_finder import ErrorFinder
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode, Walk
 from kwiresniff.session.apis import MAX_FACTS, api_facts
-from kwiresniff.session.embedded import OPENERS, forwarded
+from kwiresniff.session.embedded import OPENERS, QUICK_LOOKS, forwarded
 from kwiresniff.session.secrets import conceal, conceal_walk, has_secrets
 from kwiresniff.session.topics import Topics, teaches
 from kwiresniff.session.waits import waiting_reason
@@ -47,7 +47,7 @@ def read_version(exchange: Exchange, direction: Direction) -> int:
 class _Side:
     """How one direction of an (API, version) is read: everything that need not be asked for every message."""
 
-    __slots__ = ("decode", "guess", "open", "secret", "teaches", "trouble", "version")
+    __slots__ = ("decode", "guess", "look", "open", "secret", "teaches", "trouble", "version")
 
     def __init__(self, exchange: Exchange, direction: Direction, version: int, records: RecordsMode) -> None:
         self.version = version
@@ -57,6 +57,7 @@ class _Side:
         self.teaches = teaches(exchange.api_key, direction)
         self.secret = has_secrets(exchange.api_key, direction)
         self.open = OPENERS.get((exchange.api_key, direction))
+        self.look = QUICK_LOOKS.get((exchange.api_key, direction))
         if version < 0:
             if direction == "request":
                 message = f"API key {exchange.api_key} is in no Kafka release known here"
@@ -124,6 +125,8 @@ class BodyDecoder:
         assert body is not None
         if side.teaches:
             self._topics.learn(api_key, direction, body)
+        if side.look is not None and not side.look(body, self._topics.name):
+            return understood
         if side.open is not None and understood:
             inside: list[Problem] = []
             side.open(BodyHolder(body, inside), exchange, self._topics.name)

@@ -23,7 +23,7 @@ from kwiresniff.codec.embedded import (
 from kwiresniff.codec.embedded.envelope import ENVELOPE, enveloped_header
 from kwiresniff.codec.headers import RequestHeader
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.model import Exchange, TopicNames
+from kwiresniff.model import Body, Exchange, TopicNames
 
 #: ``open(holder, exchange, topic_name)``: opens what the message that ``holder`` stands for holds.
 Opener = Callable[[Holder, Exchange, TopicNames], None]
@@ -100,6 +100,27 @@ OPENERS: dict[tuple[int, str], Opener] = {
     (58, "request"): _envelope_request,
     (58, "response"): _envelope_response,
     (59, "response"): _fetch_snapshot,
+}
+
+
+def _has_internal_topic(array: str, field: str) -> Callable[[Body, TopicNames], bool]:
+    def has_internal_topic(body: Body, topic_name: TopicNames) -> bool:
+        for topic in body.get(array) or ():
+            name = topic.get(field)
+            if name is None:
+                name = _named(topic.get("topic_id"), topic_name)
+            if name in INTERNAL_TOPICS:
+                return True
+        return False
+
+    return has_internal_topic
+
+
+#: Nearly all of these messages are about users' topics, which a look at the names tells at less cost than trying each
+#: one (8 % of decoding captures of single records). Whether ``body`` has something to open or to conceal.
+QUICK_LOOKS: dict[tuple[int, str], Callable[[Body, TopicNames], bool]] = {
+    (0, "request"): _has_internal_topic("topic_data", "name"),
+    (1, "response"): _has_internal_topic("responses", "topic"),
 }
 
 
