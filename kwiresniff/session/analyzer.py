@@ -33,6 +33,7 @@ from kwiresniff.session.decode import BodyDecoder, read_version
 from kwiresniff.session.link import UNSETTLED, Link
 from kwiresniff.session.scan import Scanner
 from kwiresniff.session.topics import Topics
+from kwiresniff.stream.footing import MAX_CLIENT_ID_BYTES
 from kwiresniff.stream.half import MAX_KEPT_BYTES, SEQ_MASK, Half, frame_length
 
 Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
@@ -175,8 +176,8 @@ class Analyzer:
 
     def _open(self, flow: bytes, ns: int) -> Half:
         """A new connection of which ``flow`` is one direction."""
-        if len(self._halves) >= 2 * MAX_CONNECTIONS:
-            self._end_idle()
+        if len(self._halves) + len(self._edges) >= 2 * MAX_CONNECTIONS:
+            self._end_idle(ns)
         link = Link(self, flow, reverse(flow), self._keep_request, ns)
         for half in (link.client, link.broker):
             self._halves[half.flow] = half
@@ -315,13 +316,20 @@ class Analyzer:
                 if table.get(half.flow) is half:
                     del table[half.flow]
 
-    def _end_idle(self) -> None:
+    def _end_idle(self, ns: int) -> None:
         """Make room: end the tenth of the connections that has been idle longest."""
         links = {id(half.owner): self._link(half) for half in [*self._halves.values(), *self._edges.values()]}
         by_age = sorted(links.values(), key=lambda link: max(link.client.last_ns, link.broker.last_ns))
-        for link in by_age[: max(len(by_age) // 10, 1)]:
+        idle = by_age[: max(len(by_age) // 10, 1)]
+        given_up = 0
+        for link in idle:
+            given_up += not link.closed
             link.close()
             self._forget(link)
+        if given_up:
+            what = f"more than {MAX_CONNECTIONS} connections: the {given_up} that were idle longest are given up"
+            details = {"connections": given_up}
+            self._out.append(Problem("too_many_connections", what, timestamp_ns=ns, details=details))
 
     def new_connection(self, link: Link) -> Connection:
         """A connection has shown that it is Kafka, or TLS."""
@@ -383,7 +391,7 @@ class Analyzer:
     def client_id(self, raw: bytes) -> str:
         """A client id as text, the same object every time; undecodable bytes are shown escaped."""
         text = raw.decode("utf-8", "backslashreplace")
-        if len(self.client_ids) < MAX_NAMES:
+        if len(self.client_ids) < MAX_NAMES and len(raw) <= MAX_CLIENT_ID_BYTES:
             self.client_ids[raw] = text
         return text
 

@@ -15,7 +15,7 @@ from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Connection, Exchange, Message, Problem
 from kwiresniff.session.apis import FACTS, api_facts
 from kwiresniff.session.decode import response_version
-from kwiresniff.session.pairing import MAX_PENDING, Pending
+from kwiresniff.session.pairing import LARGE_BYTES, MAX_PENDING, MAX_PENDING_BYTES, Pending
 from kwiresniff.session.recognize import is_gssapi_token, protocol_of
 from kwiresniff.session.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
 from kwiresniff.session.tls import Tls, find_records
@@ -314,6 +314,22 @@ class Link:
         elif api_key in _PEEKED:
             self._peek_request(exchange)
         self._await(exchange)
+        if size > LARGE_BYTES:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Give up the oldest requests when large ones that nobody answers pile up."""
+        pending = self.pending
+        excess = pending.held_bytes() - MAX_PENDING_BYTES
+        while excess > 0 and len(pending.by_id) + pending.reused > 1:
+            given_up = pending.take_oldest()
+            if given_up.request is not None:
+                excess -= len(given_up.request.frame or b"")
+            self._give_up(given_up)
+
+    def _give_up(self, exchange: Exchange) -> None:
+        exchange.outcome = "unanswered"
+        self.analyzer.complete(exchange)
 
     def _await(self, exchange: Exchange) -> None:
         """Remember a request until its response comes."""
@@ -325,9 +341,7 @@ class Link:
         else:
             by_id[correlation_id] = exchange
         if len(by_id) + pending.reused > MAX_PENDING:
-            given_up = pending.take_oldest()
-            given_up.outcome = "unanswered"
-            self.analyzer.complete(given_up)
+            self._give_up(pending.take_oldest())
         if self.first_correlation_id is None:
             self.first_correlation_id = correlation_id
 
@@ -474,8 +488,7 @@ class Link:
         """
         if len(data) >= 4:
             for exchange in self.pending.overtaken_by(_correlation_id(data)[0]):
-                exchange.outcome = "unanswered"
-                self.analyzer.complete(exchange)
+                self._give_up(exchange)
             half.frame = self.response
         self.response(half, packet, ns, last_packet, last_ns, size, data, lost)
 
@@ -552,8 +565,7 @@ class Link:
                 half.drop_run()
             half.closed = True
         for exchange in self.pending.drain():
-            exchange.outcome = "unanswered"
-            self.analyzer.complete(exchange)
+            self._give_up(exchange)
         self.analyzer.connection_ended(self)
 
     def _unfinished_request(self) -> None:

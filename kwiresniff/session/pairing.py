@@ -13,6 +13,10 @@ from kwiresniff.model import Exchange
 
 #: Requests outstanding on one connection. Clients send 5 (Java) to some 1,000 (librdkafka) before they wait.
 MAX_PENDING = 10_000
+#: Bytes of large requests held on one connection while they wait: five of Java's largest usual ones (``batch.size``
+#: and ``max.request.size`` at 10 MB) and some room. Smaller ones are bounded by their number.
+MAX_PENDING_BYTES = 64 << 20
+LARGE_BYTES = 64 << 10
 
 
 class Pending:
@@ -36,6 +40,11 @@ class Pending:
         else:
             self.by_id[exchange.correlation_id] = deque((older, exchange))
         self.reused += 1
+
+    def held_bytes(self) -> int:
+        """Bytes of frames held."""
+        waiting = (one for found in self.by_id.values() for one in (found if isinstance(found, deque) else (found,)))
+        return sum(len(one.request.frame) for one in waiting if one.request and one.request.frame)
 
     def take_oldest(self) -> Exchange:
         """Remove and return the oldest request, as far as ids were not reused."""

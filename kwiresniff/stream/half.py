@@ -50,6 +50,11 @@ MAX_WAITING_SEGMENTS = 4096
 #: starts in the run is confirmed by its end or its successor, so a few windows of small frames suffice.
 MAX_RUN_BYTES = 64 << 10
 
+#: A run longer than the first is searched again when it has grown by this fraction, so that the work stays in
+#: proportion to the bytes however small the segments are. What is missed meanwhile is found by the next search.
+MIN_SEARCH_BYTES = 1024
+SEARCH_GROWTH = 16
+
 #: After this much without a footing only segment starts are looked at, which costs next to nothing.
 SEARCH_BUDGET_BYTES = 1 << 20
 
@@ -74,10 +79,11 @@ class Half:
     """One direction; see the module. The public attributes up to ``room`` are read and written by the hot loop."""
 
     __slots__ = (
-        "_busy", "_head", "_lost_in_frame", "_position", "_search_code", "ahead", "at_edge", "bytes", "closed", "fin",
-        "first_ns", "first_packet", "flow", "frame", "index", "keep", "last_ns", "locate", "lost", "marks",
-        "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room", "run",
-        "searched", "searching", "size", "skipped", "syn_seq", "waiting", "waiting_bytes",
+        "_busy", "_head", "_lost_in_frame", "_position", "_search_code", "_unsearched", "ahead", "at_edge",
+        "bytes", "closed", "fin", "first_ns", "first_packet", "flow", "frame", "index", "keep", "last_ns",
+        "locate", "lost", "marks", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer",
+        "retransmits", "room", "run", "searched", "searching", "size", "skipped", "syn_seq", "waiting",
+        "waiting_bytes",
     )  # fmt: skip
 
     def __init__(self, flow: bytes, frame: FrameSink, lost: LostSink, locate: Locate, keep: int) -> None:
@@ -114,6 +120,7 @@ class Half:
         self.fin = False
         self.closed = False
         self._busy = False
+        self._unsearched = 0
         self._head = b""
         self._lost_in_frame = 0
         self._position = 0  # place of next_seq on the scale of ``waiting``
@@ -341,10 +348,12 @@ class Half:
         # Out of budget: every segment is a run of its own, so only what starts in it can be found.
         over = len(run) if self.searched > SEARCH_BUDGET_BYTES else len(run) + length - MAX_RUN_BYTES
         if run and over > 0:
-            self._trim_run(over)
+            self._trim_run(max(over, MAX_RUN_BYTES // SEARCH_GROWTH))
         self.marks.append((len(self.run), packet, ns))
         self.run += buffer[start:end]
-        self.search()
+        self._unsearched += length
+        if self._unsearched * SEARCH_GROWTH >= len(self.run) or len(self.run) <= MIN_SEARCH_BYTES or self.ahead:
+            self.search()
 
     def _trim_run(self, over: int) -> None:
         """Give up whole segments from the front of the run until ``over`` bytes are gone."""
@@ -368,6 +377,7 @@ class Half:
         """
         if self._busy:
             return
+        self._unsearched = 0
         self._busy = True
         try:
             while self.searching and self.run and not self.closed:

@@ -238,21 +238,24 @@ class Truth:
                 yield f"wrong request for {response} {facts}"
 
     def _unbalanced(self, reading: Reading, coverage: Coverage, segments: Sequence[Segment]) -> Iterator[str]:
-        accounted = reading.accounted_bytes()
-        ends = {(c.client, c.broker) for c in reading.connections}
-        ends |= {(b, a) for a, b in ends}
-        captured = other = 0
+        protocols = {(c.client, c.broker): c.protocol for c in reading.connections}
+        protocols |= {(broker, client): protocol for (client, broker), protocol in protocols.items()}
+        captured: Counter[str] = Counter()
         for number, stream in enumerate(self.oracle.streams):
-            if endpoints_text(stream.flow) in ends:
-                captured += coverage.captured(number)
+            if protocols.get(endpoints_text(stream.flow)) == "kafka":
+                captured["kafka"] += coverage.captured(number)
         for _, _, flow, _, _, _, _, start, end, _ in segments:
-            if endpoints_text(flow) not in ends:
-                other += end - start
-        if captured != accounted:
-            yield f"{captured} bytes captured, {accounted} accounted for"
-        said = sum((p.details or {})["bytes"] for p in reading.problems if p.code == "not_kafka")
-        if said != other:
-            yield f"{other} bytes are on connections not recognised, {said} are reported"
+            protocol = protocols.get(endpoints_text(flow), "none")
+            if protocol != "kafka":
+                captured[protocol] += end - start
+        said = {
+            "kafka": reading.accounted_bytes(),
+            "tls": sum(sum(c.bytes) for c in reading.connections if c.protocol == "tls"),
+            "none": sum((p.details or {})["bytes"] for p in reading.problems if p.code == "not_kafka"),
+        }
+        for protocol, count in said.items():
+            if captured[protocol] != count:
+                yield f"{captured[protocol]} bytes captured ({protocol}), {count} accounted for"
 
 
 def endpoints_text(flow: bytes) -> tuple[str, str]:
