@@ -97,6 +97,9 @@ class PcapReader:
                             if payload <= stop <= end and words >= 0x50:
                                 yield packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, 0
                                 continue
+                    elif not captured and buffer[start - record_bytes : start - record_bytes + 4] in MAGICS:
+                        what = "another pcap file begins there; give the files one by one"
+                        return damage.damaged(base + offset - record_bytes, packet - first, what)
                     found = decode(packet, timestamp_ns, link_type, buffer, start, end, max(0, wire - captured))
                     if found is not None:
                         yield found

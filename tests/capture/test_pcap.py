@@ -121,6 +121,17 @@ def test_an_absurd_packet_length_ends_the_file_as_damaged(captured):
     assert str(captured) in problem.message
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_a_capture_behind_a_capture_is_told_as_such(order):
+    """``cat a.pcap b.pcap``: the second header would read as an empty packet of the year 2055."""
+    file = build.pcap(PACKETS, order=order)
+    segments, captures = read(file + file)
+    assert payloads(segments) == [b"first", b"second", b"third"]
+    (problem,) = captures.problems
+    assert (problem.code, problem.offset, problem.packet) == ("capture_damaged", len(file), len(PACKETS) + 1)
+    assert "another pcap file begins there" in problem.message
+
+
 def test_packets_that_straddle_reads_are_whole():
     """More than one buffer of packets of awkward sizes, from a pipe that gives little at a time."""
 
