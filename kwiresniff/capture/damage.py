@@ -1,4 +1,7 @@
-"""How a capture that ends badly says so: one problem, after everything before it has been given."""
+"""How a capture that ends badly says so: one problem, after everything before it has been given.
+
+The message leaves the place to the problem's ``offset`` and ``packet``, which whoever shows it puts behind it.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,10 @@ class Damage:
     def cut(self, offset: int, packet: int) -> None:
         """The bytes end at ``offset``, inside or before the packet with the number ``packet``."""
         reason = f" ({self._stream.ending})" if self._stream.ending else ""
-        message = f"{self._stream.name} is cut off at byte {offset}, in packet {packet}{reason}; all before it was read"
+        message = f"{self._stream.name} is cut off{reason}; all before it was read"
         self._report(Problem("capture_cut", message, offset=offset, packet=packet))
 
     def damaged(self, offset: int, packet: int, what: str) -> None:
         """The record at ``offset``, where ``packet`` should be, cannot be what it claims to be."""
-        message = (
-            f"{self._stream.name} is damaged at byte {offset}, at packet {packet}: {what}; "
-            "the file was read up to there"
-        )
+        message = f"{self._stream.name} is damaged: {what}; it was read up to there"
         self._report(Problem("capture_damaged", message, offset=offset, packet=packet))

@@ -98,7 +98,7 @@ class PcapReader:
                                 yield packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, 0
                                 continue
                     elif not captured and buffer[start - record_bytes : start - record_bytes + 4] in MAGICS:
-                        what = "another pcap file begins there; give the files one by one"
+                        what = "another pcap file stands behind it, give them one by one"
                         return damage.damaged(base + offset - record_bytes, packet - first, what)
                     found = decode(packet, timestamp_ns, link_type, buffer, start, end, max(0, wire - captured))
                     if found is not None:
