@@ -21,9 +21,9 @@ from kwiresniff.capture.captures import Captures
 from kwiresniff.capture.paths import reason
 from kwiresniff.capture.segments import SegmentSource
 from kwiresniff.capture.tls_feed import Feed
-from kwiresniff.capture.tls_records import RecordStarts
+from kwiresniff.capture.tls_records import Breaks, RecordStarts
 from kwiresniff.errors import CaptureError
-from kwiresniff.model import DECRYPTED, SYN, Problem, Segment
+from kwiresniff.model import DECRYPTED, SYN, Problem, Segment, file_index
 
 if TYPE_CHECKING:
     from kwiresniff.capture.tshark import Tshark
@@ -118,7 +118,7 @@ class DecryptedCaptures:
     def __iter__(self) -> Iterator[Segment]:
         plaintexts = iter(self._plaintexts)
         positions: dict[bytes, int] = {}
-        starts = RecordStarts()
+        starts, breaks = RecordStarts(), Breaks()
         try:
             packet, data = self._next(plaintexts)
             for segment in self._captures:
@@ -127,6 +127,7 @@ class DecryptedCaptures:
                     flow = segment[2]
                     seq = positions.get(flow, 0)
                     size = len(data)
+                    breaks.plaintext(flow, segment[3])
                     positions[flow] = (seq + size) & 0xFFFFFFFF
                     done = 0
                     if begun is not None and size:
@@ -134,11 +135,26 @@ class DecryptedCaptures:
                         begun, done = None, 1
                     yield packet, segment[1], flow, (seq + done) & 0xFFFFFFFF, 0, DECRYPTED, data, done, size, 0
                     packet, data = self._next(plaintexts)
+                broken = breaks.segment(segment)
+                if broken is not None:
+                    self._broken(*broken)
                 if segment[5] & SYN:
                     positions.pop(segment[2], None)
                 yield segment
         finally:
             self._plaintexts.close()
+
+    def _broken(self, packet: int, ns: int) -> None:
+        self.problems.append(
+            Problem(
+                "not_decrypted",
+                "TLS could not be decrypted from here on, in this direction of its connection: "
+                "bytes before it are missing from the capture",
+                packet=packet,
+                timestamp_ns=ns,
+                details={"file": self.files[file_index(packet)]} if len(self.files) > 1 else None,
+            )
+        )
 
     def _next(self, plaintexts: Iterator[tuple[int, bytes]]) -> tuple[int, bytes]:
         try:
