@@ -30,7 +30,8 @@ from kwiresniff.model import (
 )
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.decode import BodyDecoder, read_version
-from kwiresniff.session.link import UNSETTLED, Link
+from kwiresniff.session.link import Link
+from kwiresniff.session.roles import UNSETTLED
 from kwiresniff.session.scan import Scanner
 from kwiresniff.session.topics import Topics
 from kwiresniff.stream.footing import MAX_CLIENT_ID_BYTES
@@ -375,7 +376,7 @@ class Analyzer:
     def unrecognized(self, link: Link) -> None:
         """A connection ended before it showed what it was."""
         if link.client.bytes + link.broker.bytes:
-            self._count_not_kafka(link, link.guess_protocol())
+            self._count_not_kafka(link, link.roles.guess_protocol())
 
     def _count_not_kafka(self, link: Link, protocol: str) -> list[int]:
         client, server = endpoints(link.client.flow)

@@ -1,35 +1,29 @@
-"""One connection: who is the broker, where frames begin, which response answers which request.
+"""One connection: its frames become exchanges, its losses and its end are told.
 
-Roles come from the handshake when it was seen, else from content: the side that sends request headers that make
-sense is the client. The port is never asked.
+``Roles`` says who is the broker and where frames begin; here requests wait for their responses.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, TypeAlias
 
-from kwiresniff import codec
-from kwiresniff.errors import DecodeError, SchemaError
-from kwiresniff.model import Connection, Exchange, Message, Problem
+from kwiresniff.model import Exchange, Message, Problem
 from kwiresniff.session.apis import FACTS, api_facts
-from kwiresniff.session.decode import response_version
+from kwiresniff.session.fronts import acks_of_produce, missing_bytes, skip_tagged_fields
 from kwiresniff.session.pairing import LARGE_BYTES, MAX_PENDING, MAX_PENDING_BYTES, Pending
-from kwiresniff.session.recognize import is_gssapi_token, protocol_of
+from kwiresniff.session.recognize import protocol_of
+from kwiresniff.session.roles import UNSETTLED, Roles
 from kwiresniff.session.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
-from kwiresniff.session.tls import Tls, find_records
+from kwiresniff.session.tls import Tls
 from kwiresniff.stream.footing import (
     MIN_REQUEST_BYTES,
-    REQUEST_FRONT_BYTES,
     STRONG,
     WEAK,
-    find_request,
-    find_response,
     grade_request,
     is_near,
 )
-from kwiresniff.stream.half import LOST_BAD_LENGTH, LOST_GAP, LOST_UNRECOGNIZED, MAX_FRAME_BYTES, SEQ_MASK, Half
+from kwiresniff.stream.half import LOST_BAD_LENGTH, LOST_UNRECOGNIZED, SEQ_MASK, Half
 
 if TYPE_CHECKING:
     from kwiresniff.session.analyzer import Analyzer
@@ -37,12 +31,6 @@ if TYPE_CHECKING:
 PRODUCE, API_VERSIONS = 0, 18
 #: APIs that every depth looks into, for the software and the principal of a connection.
 _PEEKED = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
-
-#: A new connection whose first frame cannot be judged by its header alone is judged by this much of it.
-OPENING_BYTES = 2048
-#: A connection found in mid-stream that has shown this much in one direction without a footing is called not Kafka
-#: in the end, if it never shows one; less is too little to say anything.
-JUDGE_BYTES = 256
 
 #: Responses held back because they may have overtaken their requests, and the longest one that is: capture points
 #: with several queues swap neighbouring packets, so what is overtaken is a packet or two away.
@@ -58,24 +46,22 @@ _length = Struct(">i").unpack_from
 #: The arguments of a frame callback.
 Frame: TypeAlias = tuple[Half, int, int, int, int, int, bytes, int]
 
-#: Stands for the connection until it is known to be Kafka.
-UNSETTLED = Connection(0, "", "")
-
 
 class Link:
     """What is known of one TCP connection, and the callbacks of its two halves."""
 
     __slots__ = (
-        "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "doubtful", "early",
+        "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
         "early_resume", "first_correlation_id", "first_ns", "handshake_rtt_ns", "lingering", "opened_by_syn", "pending",
-        "protocol", "replaying", "sasl", "syn_ns", "tls",
+        "protocol", "replaying", "roles", "sasl", "syn_ns", "tls",
     )  # fmt: skip
 
     def __init__(self, analyzer: Analyzer, flow: bytes, other_flow: bytes, keep: int, ns: int) -> None:
         self.analyzer = analyzer
         # Which of them is the client is a guess until the connection is settled; so are their frame callbacks.
-        self.client = one = Half(flow, self.request, self.lost, self.locate, keep)
-        self.broker = other = Half(other_flow, self.response, self.lost, self.locate, keep)
+        self.roles = roles = Roles(self)
+        self.client = one = Half(flow, self.request, self.lost, roles.locate, keep)
+        self.broker = other = Half(other_flow, self.response, self.lost, roles.locate, keep)
         self.connection = UNSETTLED
         self.pending = Pending()
         self.client_ids = analyzer.client_ids
@@ -89,7 +75,6 @@ class Link:
         self.early: list[Frame] = []  # responses held back for a request that they may have overtaken
         self.early_resume = one.frame  # the client's frame callback before that
         self.replaying = False
-        self.doubtful = False  # one side may be the client, if the other one answers it
         self.protocol = ""
         self.sasl: Sasl | None = None
         self.tls: Tls | None = None
@@ -107,11 +92,10 @@ class Link:
         self.opened_by_syn = True
         self.syn_ns = ns
 
-    def _settle(self, client: Half) -> Connection:
+    def settle(self, client: Half) -> None:
         """Now it is known to be Kafka, and who the client is."""
         self.client, self.broker = client, client.peer
-        connection = self.analyzer.new_connection(self)
-        self.connection = connection
+        self.connection = self.analyzer.new_connection(self)
         self.protocol = "kafka"
         client.index, client.peer.index = 0, 1
         client.frame, client.peer.frame = self.request, self.response
@@ -119,128 +103,9 @@ class Link:
         client.peer.min_frame_bytes = 0
         if not client.peer.run and client.peer.run_is_whole():
             client.peer.resume()  # nothing has come from the broker, so the first that comes is a response
-        return connection
 
-    def locate(self, half: Half) -> int:
-        """Answer a half that asks for a footing in its run."""
-        if self.connection is UNSETTLED:
-            records = find_records(half)
-            if records >= 0:
-                self._encrypted(half, records)
-                return -1
-            if self.opened_by_syn and half.run_is_whole():
-                return self._locate_opening(half)
-            return self._locate_unknown(half)
-        if half is self.client:
-            confirm = believe if half.flow[-2:] in self.analyzer.broker_ports else self._confirm_request
-            return find_request(half, self.analyzer.versions, confirm, known_client=True)
-        if half.run_is_whole():
-            return 0
-        return find_response(half, self.pending.by_id, self.first_correlation_id, self._confirm_response)
-
-    def _locate_opening(self, half: Half) -> int:
-        """The very first bytes of a direction whose handshake was seen."""
-        run = half.run
-        if half is not self.client:
-            if len(run) >= 4 and not 4 <= _length(run)[0] <= MAX_FRAME_BYTES:
-                self._not_kafka(half)
-            return -1
-        if len(run) < 4:
-            return -1
-        (size,) = _length(run)
-        if not 4 <= size <= MAX_FRAME_BYTES:
-            self._not_kafka(half)
-            return -1
-        if is_gssapi_token(bytes(run[4:40])):
-            connection = self._settle(half)
-            self.sasl = Sasl(connection)
-            self.sasl.begin("GSSAPI", half.last_ns)
-            self._expect_raw_tokens(self.sasl)
-            return 0
-        if len(run) < min(REQUEST_FRONT_BYTES, size + 4):
-            return -1
-        grade = grade_request(run, 0, self.analyzer.versions, opening=True)
-        if grade == WEAK:
-            if protocol_of(bytes(run[:64])) != "unknown":
-                grade = 0
-            elif half.flow[-2:] in self.analyzer.broker_ports:
-                pass
-            elif len(run) >= size + 4:
-                grade = WEAK if self._reads_as_request(bytes(run[4 : size + 4])) else 0
-            elif len(run) < OPENING_BYTES:
-                return -1
-        if not grade:
-            self._not_kafka(half)
-            return -1
-        self._settle(half)
-        return 0
-
-    def _locate_unknown(self, half: Half) -> int:
-        """A connection that was there before the capture: whoever makes sense as a client is the client."""
-        for one in (half, half.peer) if self.doubtful else (half,):
-            if self.opened_by_syn and one is not self.client:
-                continue
-            ports = self.analyzer.broker_ports
-            to_broker = one.flow[-2:] in ports
-            if one.flow[-4:-2] in ports and not to_broker:
-                continue
-            self.doubtful = False
-            confirm = believe if to_broker else partial(self._confirm_client, one.peer)
-            found = find_request(one, self.analyzer.versions, confirm, known_client=to_broker)
-            if found >= 0:
-                self._settle(one)
-                if one is half:
-                    return found
-                one.step_in(found)
-                return self.locate(half)
-        return -1
-
-    def _reads_as_request(self, frame: bytes) -> bool | None:
-        if len(frame) < MIN_REQUEST_BYTES:
-            return False
-        api_key, api_version, _, _ = _request_header(frame)
-        try:
-            offset = codec.decode_request_header(frame)[4]
-        except DecodeError:
-            return False
-        except SchemaError:
-            return None
-        return self.analyzer.reads(api_key, api_version, "request", frame, offset)
-
-    def _confirm_request(self, frame: bytes, grade: int) -> bool | None:
-        return self._reads_as_request(frame)
-
-    def _confirm_client(self, peer: Half, frame: bytes, grade: int) -> bool | None:
-        """Whether a frame shows that its sender, on the other side of ``peer``, is the client.
-
-        Without a client id, zeros read like a request too easily, and a version that nobody knows cannot be checked:
-        then the other side must have answered it.
-        """
-        verdict = self._reads_as_request(frame)
-        if verdict is False or (verdict and grade == STRONG):
-            return verdict
-        self.doubtful = True
-        return echoes(peer, frame[4:8])
-
-    def _confirm_response(self, frame: bytes) -> bool | None:
-        """Whether a frame reads as the response to the outstanding request with its correlation id."""
-        found = self.pending.by_id.get(_correlation_id(frame)[0])
-        if found is None:
-            return False
-        exchange = found if isinstance(found, Exchange) else found[-1]
-        facts = api_facts(exchange.api_key, exchange.api_version)
-        version = response_version(exchange.api_key, facts.read_as, frame)
-        offset = skip_tagged_fields(frame, 4) if facts.response_header_version else 4
-        return self.analyzer.reads(exchange.api_key, version, "response", frame, offset)
-
-    def _not_kafka(self, half: Half) -> None:
-        self.protocol = protocol_of(bytes(half.run[:64]))
-        if self.protocol == "tls":
-            self._encrypted(half, 0)
-        else:
-            self.analyzer.ignore(self, self.protocol)
-
-    def _encrypted(self, half: Half, offset: int) -> None:
+    def encrypted(self, half: Half, offset: int) -> None:
+        """It is TLS, in records that begin at ``offset`` of the run."""
         self.protocol = "tls"
         self.tls = Tls(self, half, offset)
         self.connection = self.tls.connection
@@ -253,15 +118,6 @@ class Link:
         for half in (carried.client, carried.broker):
             half.syn_seq, half.next_seq = SEQ_MASK, 0
         return carried
-
-    def guess_protocol(self) -> str:
-        """A name for a connection that never showed what it was."""
-        for half in (self.client, self.broker):
-            if half.run:
-                name = protocol_of(bytes(half.run[:64]))
-                if name != "unknown":
-                    return name
-        return "unknown"
 
     # -- frames -------------------------------------------------------------------------------------------------
 
@@ -352,7 +208,7 @@ class Link:
         sasl = self.sasl
         assert sasl is not None
         grade = grade_request(size.to_bytes(4, "big") + data[:1100], 0, self.analyzer.versions)
-        if grade == STRONG or (grade == WEAK and self._reads_as_request(data)):
+        if grade == STRONG or (grade == WEAK and self.roles.reads_as_request(data)):
             sasl.end_raw(ns)
             half.frame = self.request
             self.request(half, packet, ns, last_packet, last_ns, size, data, lost)
@@ -380,6 +236,12 @@ class Link:
         if not sasl.raw:
             half.frame = self.response
         self.response(half, packet, ns, last_packet, last_ns, size, data, lost)
+
+    def begin_bare_tokens(self, mechanism: str, ns: int) -> None:
+        """The connection begins with tokens of ``mechanism``, without a handshake request."""
+        self.sasl = Sasl(self.connection)
+        self.sasl.begin(mechanism, ns)
+        self._expect_raw_tokens(self.sasl)
 
     def _expect_raw_tokens(self, sasl: Sasl) -> None:
         sasl.raw = True
@@ -547,7 +409,7 @@ class Link:
         if self.connection is UNSETTLED:
             for half in halves:
                 if self.tls is None and half.run and protocol_of(bytes(half.run[:64])) == "tls":
-                    self._encrypted(half, 0)
+                    self.encrypted(half, 0)
         if self.connection is UNSETTLED or self.tls is not None:
             for half in halves:
                 half.closed = True
@@ -586,68 +448,3 @@ class Link:
             return
         what = f"response {_correlation_id(data)[0]}" if size and len(data) >= 4 else "a response"
         self.analyzer.incomplete("incomplete_response", what, self, half, size, present)
-
-
-def believe(frame: bytes, grade: int) -> bool:
-    """The judge of requests that needs no convincing."""
-    return True
-
-
-def echoes(half: Half, correlation_id: bytes) -> bool:
-    """Whether a segment under search begins like a response with this correlation id."""
-    run = half.run
-    return any(run[offset + 4 : offset + 8] == correlation_id for offset, _, _ in half.marks)
-
-
-def missing_bytes(which: str, lost: int, size: int) -> Problem:
-    """The problem of a frame with a hole in it."""
-    what = f"{lost} of the {which}'s {size} bytes are missing from the capture"
-    return Problem(LOST_GAP, what, path=which, details={"missing_bytes": lost})
-
-
-def skip_tagged_fields(data: bytes, offset: int) -> int:
-    """The offset behind a tagged-field section (KIP-482), or the end of the data when it does not fit."""
-    end = len(data)
-
-    def varint(at: int) -> tuple[int, int]:
-        value = shift = 0
-        while at < end and shift < 35:
-            byte = data[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value, at
-            shift += 7
-        return 0, end
-
-    count, offset = varint(offset)
-    while count > 0 and offset < end:
-        _, offset = varint(offset)
-        size, offset = varint(offset)
-        offset += size
-        count -= 1
-    return min(offset, end)
-
-
-def acks_of_produce(data: bytes, offset: int, version: int) -> int:
-    """The ``acks`` field of a Produce request; -1 when it cannot be read.
-
-    It leads the body up to v2; from v3 on a transactional id comes first, compact from v9 on.
-    """
-    end = len(data)
-    if version >= 9:
-        if offset >= end:
-            return -1
-        length, at = data[offset], offset + 1
-        if length >= 0x80:
-            if at >= end:
-                return -1
-            length, at = (length & 0x7F) | (data[at] << 7), at + 1
-        offset = at + max(length - 1, 0)
-    elif version >= 3:
-        if offset + 2 > end:
-            return -1
-        offset += 2 + max(int.from_bytes(data[offset : offset + 2], "big", signed=True), 0)
-    if offset + 2 > end:
-        return -1
-    return int.from_bytes(data[offset : offset + 2], "big", signed=True)

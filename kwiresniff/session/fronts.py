@@ -1,0 +1,60 @@
+"""The few bytes of a frame that every depth looks at, read by hand because they are read for every frame."""
+
+from __future__ import annotations
+
+from kwiresniff.model import Problem
+from kwiresniff.stream.half import LOST_GAP
+
+
+def missing_bytes(which: str, lost: int, size: int) -> Problem:
+    """The problem of a frame with a hole in it."""
+    what = f"{lost} of the {which}'s {size} bytes are missing from the capture"
+    return Problem(LOST_GAP, what, path=which, details={"missing_bytes": lost})
+
+
+def skip_tagged_fields(data: bytes, offset: int) -> int:
+    """The offset behind a tagged-field section (KIP-482), or the end of the data when it does not fit."""
+    end = len(data)
+
+    def varint(at: int) -> tuple[int, int]:
+        value = shift = 0
+        while at < end and shift < 35:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value, at
+            shift += 7
+        return 0, end
+
+    count, offset = varint(offset)
+    while count > 0 and offset < end:
+        _, offset = varint(offset)
+        size, offset = varint(offset)
+        offset += size
+        count -= 1
+    return min(offset, end)
+
+
+def acks_of_produce(data: bytes, offset: int, version: int) -> int:
+    """The ``acks`` field of a Produce request; -1 when it cannot be read.
+
+    It leads the body up to v2; from v3 on a transactional id comes first, compact from v9 on.
+    """
+    end = len(data)
+    if version >= 9:
+        if offset >= end:
+            return -1
+        length, at = data[offset], offset + 1
+        if length >= 0x80:
+            if at >= end:
+                return -1
+            length, at = (length & 0x7F) | (data[at] << 7), at + 1
+        offset = at + max(length - 1, 0)
+    elif version >= 3:
+        if offset + 2 > end:
+            return -1
+        offset += 2 + max(int.from_bytes(data[offset : offset + 2], "big", signed=True), 0)
+    if offset + 2 > end:
+        return -1
+    return int.from_bytes(data[offset : offset + 2], "big", signed=True)
