@@ -27,12 +27,12 @@ _FILE_SIZE_UNITS = {"": 1_000_000, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 class DurationType(ParamType):
-    """``30s``, ``5m``; nanoseconds."""
+    """``30s``, ``5m``, a number alone counts seconds; nanoseconds."""
 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = duration_ns(value)
+        found = duration_ns(value) or duration_ns(f"{value}s")
         if found is None or found <= 0:
             self.fail(f"{value!r} is not a duration like 30s or 5m", param, ctx)
         return found
@@ -89,7 +89,12 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
 )
 @click.option("--by", type=ByType(), metavar="NAMES", help="Tables of statistics, as in stats.")
 @click.option("-c", "--count", type=click.IntRange(1), metavar="N", help="Stop after N packets.")
-@click.option("--duration", type=DurationType(), metavar="TIME", help="Stop after a time like 30s or 5m.")
+@click.option(
+    "--duration",
+    type=DurationType(),
+    metavar="TIME",
+    help="Stop after a time like 30s or 5m; a number alone counts seconds.",
+)
 @click.option("-w", "--write", metavar="FILE", help="Keep the packets too, as pcap.")
 @click.option("-C", "file_size", type=FileSizeType(), metavar="SIZE", help="New FILE after SIZE million bytes.")
 @click.option(

@@ -1,0 +1,21 @@
+"""How ``sniff`` reads its options; what it captures is tested in tests/sniff."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from kwiresniff.cli.sniff import DurationType
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("5m", 300), ("3", 3), ("1.5", 1.5)])
+def test_a_duration_without_a_unit_counts_seconds(text: str, seconds: float) -> None:
+    """As ``timeout`` and ``sleep`` have it."""
+    assert DurationType().convert(text, None, None) == seconds * 1_000_000_000
+
+
+@pytest.mark.parametrize("text", ["", "0", "-3", "soon", "3 parsecs"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    """With an example of what is one."""
+    with pytest.raises(click.BadParameter, match="30s or 5m"):
+        DurationType().convert(text, None, None)
