@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import _thread
 import os
+import signal
+from collections.abc import Iterator
 from threading import Timer
 from time import monotonic
 
@@ -12,6 +14,15 @@ import pytest
 from kwiresniff.capture.streams import PIPE_WAIT_MS, Stream
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Python's own handler of Ctrl-C, which it does not install in a job that was started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("buffering", [-1, 0], ids=["standard input", "FIFO"])
 def test_an_interrupt_that_comes_just_before_the_system_call_is_heard(buffering: int) -> None:
     """``interrupt_main`` marks the signal as arrived without waking up the call, as in that race."""
