@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +48,23 @@ def _is_listening(pid: int) -> bool:
     """Whether a process (or one it started) has a packet socket that takes packets."""
     sockets = Path("/proc/net/packet").read_text().splitlines()[1:]
     inodes = {line.split()[8] for line in sockets if line.split()[5] == "1"}
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    for one in (str(pid), *children):
-        for link in Path(f"/proc/{one}/fd").iterdir():
-            try:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:  # it has ended, and whoever waits for it will be told
+        return False
+    return any(_holds(one, inodes) for one in (str(pid), *children))
+
+
+def _holds(pid: str, inodes: set[str]) -> bool:
+    """Whether a process, which may end while we look, has one of these sockets."""
+    try:
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
                 target = str(link.readlink())
-            except OSError:
-                continue
-            if target.startswith("socket:[") and target[8:-1] in inodes and _is_mapped(one):
-                return True
+                if target.startswith("socket:[") and target[8:-1] in inodes and _is_mapped(pid):
+                    return True
+    except OSError:
+        return False
     return False
 
 
