@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import oracle
-import rig
-from scenarios import SCENARIOS, Scenario
+from catalogue import SCENARIOS
+from scenarios import Scenario
 
 HEADER = """\
 # One row per capture. Written by recipes/record.py; tests/captures demands that files and rows agree.
@@ -55,7 +55,7 @@ def update(folder: Path, scenario: Scenario, seen: dict[str, Any]) -> None:
     row = {
         "file": scenario.file,
         "shows": scenario.shows,
-        "broker": f"Apache Kafka {scenario.broker.version} (KRaft), nodes: {scenario.broker.nodes}",
+        "broker": scenario.broker.described,
         "client": scenario.clients,
         "recipe": f"recipes/record.py {scenario.name}",
         "sha256": hashlib.sha256((folder / scenario.file).read_bytes()).hexdigest(),
@@ -76,7 +76,7 @@ def keylog_for(capture: Path) -> Path:
 
 def not_logged(capture: Path, scenario: Scenario, rows: list[oracle.Row]) -> dict[str, int]:
     """Requests beyond the broker's log: tshark's count of request headers less the broker's."""
-    ports = [rig.CONTROLLER_PORT, *range(9092, 9092 + 2 * scenario.broker.nodes, 2)]
+    ports = scenario.broker.ports
     options = [word for port in ports for word in ("-d", f"tcp.port=={port},kafka")]
     if scenario.tls:
         options = ["-o", f"tls.keylog_file:{keylog_for(Path(scenario.file))}"]

@@ -19,16 +19,23 @@ import manifest
 import oracle
 import programs
 import rig
-from scenarios import KEYLOG, SCENARIOS, Scenario
+from catalogue import SCENARIOS
+from scenarios import KEYLOG, Scenario
 
 CAPTURES = Path(__file__).parents[1]
 DEFAULT_WORK = Path.home() / ".cache" / "kwiresniff-recipes"
 CLIENT_TIMEOUT_S = 60  # the longest recipe takes a quarter of that
 
 
-def run_client(command: tuple[str, ...], bootstrap: str, work: Path, scratch: Path) -> None:
-    """Run a client program in the client's namespace; raise CalledProcessError when it fails."""
-    program, *arguments = (word.format(bootstrap=bootstrap) for word in command)
+def perform(step: tuple[str, ...], running: rig.RunningBroker, work: Path, scratch: Path) -> None:
+    """Do something to the brokers, or run a client program in the client's namespace.
+
+    Raises CalledProcessError when the program fails.
+    """
+    program, *arguments = (word.format(bootstrap=running.bootstrap) for word in step)
+    if program in running.actions:
+        running.actions[program](*arguments)
+        return
     start = programs.command_line(program, tuple(arguments), work)
     subprocess.run(
         rig.inside(rig.CLIENT_SPACE, *start), check=True, cwd=scratch, timeout=CLIENT_TIMEOUT_S, stdout=sys.stderr
@@ -43,13 +50,14 @@ def record(scenario: Scenario, work: Path) -> None:
         with rig.network(), ExitStack() as stack:
             if scenario.from_the_start:
                 stack.enter_context(rig.recording(scenario.tap, target))
-            running = stack.enter_context(rig.broker(scenario.broker, work, scratch))
-            for command in scenario.prepare:
-                run_client(command, running.bootstrap, work, scratch)
+            running = stack.enter_context(scenario.broker.start(work, scratch))
+            for step in scenario.prepare:
+                perform(step, running, work, scratch)
             starts = [0 if scenario.from_the_start else log.stat().st_size for log in running.request_logs]
             if not scenario.from_the_start:
                 stack.enter_context(rig.recording(scenario.tap, target))
-            run_client(scenario.client, running.bootstrap, work, scratch)
+            for step in (scenario.client, *scenario.then):
+                perform(step, running, work, scratch)
         said = oracle.read_logs(running.request_logs, starts)
         rows = oracle.of_capture(said, target)
         if scenario.tls:

@@ -7,16 +7,19 @@ the machine it was made on. Needs Linux, root, iproute2 and tcpdump.
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
-BROKER_SPACE, CLIENT_SPACE = "kwbroker", "kwclient"
+#: Named after the process, so that two recordings can be made at a time.
+BROKER_SPACE, CLIENT_SPACE = f"kwbroker{os.getpid()}", f"kwclient{os.getpid()}"
 BROKER_LINK, CLIENT_LINK = "kwb0", "kwc0"
 BROKER_IP, CLIENT_IP = "10.9.0.1", "10.9.0.2"
 BROKER_IP6, CLIENT_IP6 = "fd09::1", "fd09::2"
@@ -82,6 +85,27 @@ def maven(pom: Path, target: Path, version: str) -> Path:
     return target
 
 
+@dataclass(frozen=True)
+class RunningBroker:
+    """What was started: where it listens, what it logs, and what a step of a recipe can do to it, by name."""
+
+    bootstrap: str
+    request_logs: tuple[Path, ...]
+    actions: Mapping[str, Callable[..., None]] = field(default_factory=dict)
+
+
+class Setup(Protocol):
+    """What a recipe asks for: a broker, or a cluster. ``ports`` are those that speak Kafka."""
+
+    @property
+    def described(self) -> str: ...
+
+    @property
+    def ports(self) -> tuple[int, ...]: ...
+
+    def start(self, work: Path, scratch: Path) -> AbstractContextManager[RunningBroker]: ...
+
+
 @dataclass
 class BrokerSetup:
     """What a recipe asks of its broker.
@@ -97,12 +121,16 @@ class BrokerSetup:
     plugin: str = ""
     format_arguments: Sequence[str] = ()
 
+    @property
+    def described(self) -> str:
+        return f"Apache Kafka {self.version} (KRaft), nodes: {self.nodes}"
 
-@dataclass(frozen=True)
-class RunningBroker:
-    bootstrap: str
-    ports: tuple[int, ...]
-    request_logs: tuple[Path, ...]
+    @property
+    def ports(self) -> tuple[int, ...]:
+        return (CONTROLLER_PORT, *range(9092, 9092 + 2 * self.nodes, 2))
+
+    def start(self, work: Path, scratch: Path) -> AbstractContextManager[RunningBroker]:
+        return broker(self, work, scratch)
 
 
 def properties(setup: BrokerSetup, node: int, data: Path) -> dict[str, str]:
@@ -165,9 +193,8 @@ def broker(setup: BrokerSetup, work: Path, scratch: Path) -> Iterator[RunningBro
             stack.callback(stop, process)
             wait_until_up(process, home / "server.log")
             logs.append(home / "requests.log")
-        ports = tuple(9090 + 2 * node for node in range(1, setup.nodes + 1))
         host = f"[{BROKER_IP6}]" if setup.ipv6 else BROKER_IP
-        yield RunningBroker(f"{host}:{ports[0]}", ports, tuple(logs))
+        yield RunningBroker(f"{host}:9092", tuple(logs))
 
 
 def wait_until_up(process: subprocess.Popen[bytes], log: Path) -> None:

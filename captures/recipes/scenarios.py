@@ -1,18 +1,19 @@
-"""What is recorded: one entry per capture, in the order of the manifest."""
+"""What a recording is, and those of the newest broker and of old clients with a broker that still knows them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rig import BROKER_SPACE, HERE, BrokerSetup, Tap
+from rig import BROKER_SPACE, HERE, BrokerSetup, Setup, Tap
 
 
 @dataclass(frozen=True)
 class Scenario:
     """One recording. ``{bootstrap}`` in a command becomes the broker's address.
 
-    ``prepare`` runs before tcpdump listens, ``client`` while it does; with ``from_the_start`` it listens from
-    before the brokers start until after they have stopped. With ``tls`` the client writes its key log to
+    ``prepare`` runs before tcpdump listens, ``client`` and ``then`` while it does; with ``from_the_start`` it listens
+    from before the brokers start until after they have stopped. Beside client programs, ``then`` and ``prepare`` may
+    hold what the setup can do to its brokers. With ``tls`` the client writes its key log to
     ``keys.log``. ``shows`` is the manifest's sentence, ``clients`` says who talks.
     """
 
@@ -21,7 +22,8 @@ class Scenario:
     client: tuple[str, ...]
     clients: str
     prepare: tuple[tuple[str, ...], ...] = ()
-    broker: BrokerSetup = field(default_factory=BrokerSetup)
+    then: tuple[tuple[str, ...], ...] = ()
+    broker: Setup = field(default_factory=BrokerSetup)
     tap: Tap = field(default_factory=Tap)
     from_the_start: bool = False
     compressed: bool = False
