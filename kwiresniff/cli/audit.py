@@ -1,0 +1,45 @@
+"""``kwiresniff audit``: which clients would break on another version of Kafka."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from kwiresniff.analysis.audit import BREAKS, NOT_JUDGED, VERDICTS, audit
+from kwiresniff.cli.inventory import FORMS, collect, print_json, writer
+from kwiresniff.cli.main import FAILED
+from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.errors import SchemaError
+from kwiresniff.schema import find_release
+
+
+@click.command("audit")
+@click.option("--target", metavar="RELEASE", required=True, help="The release of Kafka to be moved to, as 4.0.")
+@click.option("-o", "form", type=click.Choice(FORMS), default="table", show_default=True)
+@capture_options
+def command(captures: tuple[str, ...], options: ReadOptions, target: str, form: str) -> int:
+    """Which clients would break on that release of Kafka, with evidence.
+
+    Judged are the versions that clients used in the captures. "unknown" is a client that was held down by its present
+    broker, or whose software does not say what else it can. The exit code is 1 when any would break.
+    """
+    try:
+        release = find_release(target)
+    except SchemaError as error:
+        raise click.BadParameter(str(error), param_hint="--target") from error
+    found = collect(captures, options)
+    rows = audit(found.clients, release)
+    if form == "table":
+        writer(found.reading).audit(rows)
+        if rows and not options.quiet:
+            counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in VERDICTS}
+            told = ", ".join(f"{many} {name.replace('_', ' ')}" for name, many in counts.items() if many)
+            sys.stdout.flush()
+            what = "client" if len(rows) - counts[NOT_JUDGED] == 1 else "clients"
+            print(f"kwiresniff: Kafka {release}, {what}: {told}", file=sys.stderr)
+    else:
+        from kwiresniff.export.clients import audit_json
+
+        print_json([audit_json(row, release, found.reading.files) for row in rows], form)
+    return found.end(FAILED if any(row.verdict == BREAKS for row in rows) else 0)

@@ -1,0 +1,27 @@
+"""``kwiresniff clients``: who talks to which broker, with what."""
+
+from __future__ import annotations
+
+import click
+
+from kwiresniff.cli.inventory import FORMS, collect, print_json, writer
+from kwiresniff.cli.options import ReadOptions, capture_options
+
+
+@click.command("clients")
+@click.option("-o", "form", type=click.Choice(FORMS), default="table", show_default=True)
+@capture_options
+def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
+    """Who talks to which broker: software, versions, topics, groups, user, TLS.
+
+    One entry for each client id, address, broker, software and user. The software is what the client says of itself
+    in ApiVersions (v3 and newer). Nodes of the cluster that talk to each other are told as such.
+    """
+    found = collect(captures, options)
+    if form == "table":
+        writer(found.reading).clients(found.clients)
+    else:
+        from kwiresniff.export.clients import client_json
+
+        print_json([client_json(one, found.reading.files) for one in found.clients], form)
+    return found.end()

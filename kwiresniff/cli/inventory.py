@@ -1,0 +1,80 @@
+"""The inventory of captures, for the commands that show or judge it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kwiresniff.analysis.clients import Inventory
+from kwiresniff.cli.interrupts import for_each
+from kwiresniff.cli.main import FAILED, INTERRUPTED
+from kwiresniff.cli.messages import Messages
+from kwiresniff.cli.options import ReadOptions
+from kwiresniff.cli.reading import Reading
+from kwiresniff.model import Client, Connection, Event, Exchange, Problem
+
+if TYPE_CHECKING:
+    from kwiresniff.render.clients import ClientWriter
+
+FORMS = ("table", "json", "jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a pass over the captures has found."""
+
+    reading: Reading
+    clients: list[Client]
+    left_out: int
+    finished: bool
+    messages: Messages
+
+    def end(self, code: int = 0) -> int:
+        """Says on stderr what is left to say; the exit code, ``code`` when all went well."""
+        if self.left_out and not self.reading.options.quiet:
+            print(f"kwiresniff: {self.left_out} more clients are not listed: there are too many", file=sys.stderr)
+        if not self.finished:
+            return INTERRUPTED
+        self.messages.end()
+        return FAILED if self.reading.options.strict and self.reading.problems else code
+
+
+def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
+    """Reads the captures; raises what is wrong with them or the options before anything is printed."""
+    reading = Reading(captures, options, "bodies", screen=False)
+    inventory = Inventory(reading.topic_name)
+    messages = Messages(reading)
+
+    def use(event: Event) -> None:
+        if isinstance(event, Exchange):
+            inventory.exchange(event)
+        elif isinstance(event, Connection):
+            inventory.connection(event)
+        elif isinstance(event, Problem):
+            messages.problem(event)
+
+    finished = for_each(reading.events(), use)
+    return Collected(reading, inventory.clients(), inventory.left_out, finished, messages)
+
+
+def writer(reading: Reading) -> ClientWriter:
+    """What writes clients to standard output."""
+    from kwiresniff.render import use_color, width_of
+    from kwiresniff.render.clients import ClientWriter
+
+    out = sys.stdout
+    return ClientWriter(out, width_of(out), use_color(out, reading.options.color), reading.files)
+
+
+def print_json(objects: Sequence[dict[str, Any]], form: str) -> None:
+    """One array, or one object a line."""
+    from kwiresniff.export import JsonEncoder, Output
+
+    line = JsonEncoder().line
+    with Output("-") as out:
+        if form == "jsonl":
+            out.stream.writelines(map(line, objects))
+        else:
+            out.stream.write(line(list(objects)))

@@ -1,0 +1,82 @@
+"""Clients and audit rows as JSON-ready dicts, ``schema_version`` 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kwiresniff.export.objects import SCHEMA_VERSION, Json, file_name
+from kwiresniff.export.times import rfc3339
+from kwiresniff.model import ApiUse, AuditFinding, AuditRow, Client, packet_number
+
+
+def client_json(client: Client, files: Sequence[str] = ()) -> Json:
+    """A client of the inventory."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "client",
+        **_identity(client),
+        "connections": client.connections,
+        "exchanges": client.exchanges,
+        "errors": client.errors,
+        "unanswered": client.unanswered,
+        "bytes": {"to_broker": client.request_bytes, "to_client": client.response_bytes},
+        "apis": [_use(use, files) for use in client.uses],
+        "topics": list(client.topics),
+        "groups": list(client.groups),
+        "transactional_ids": list(client.transactional_ids),
+        "first_time": rfc3339(client.first_ns),
+        "first_timestamp_ns": client.first_ns,
+        "last_time": rfc3339(client.last_ns),
+        "last_timestamp_ns": client.last_ns,
+    }
+
+
+def audit_json(row: AuditRow, target: str, files: Sequence[str] = ()) -> Json:
+    """A client with the verdict on it."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "audit",
+        "target": target,
+        "verdict": row.verdict,
+        "reason": row.reason,
+        **_identity(row.client),
+        "findings": [_finding(finding, files) for finding in row.findings],
+    }
+
+
+def _identity(client: Client) -> Json:
+    name, version = client.software
+    return {
+        "role": client.kind,
+        "client_id": client.client_id,
+        "address": client.address,
+        "broker": client.broker,
+        "client_software": None if name is None else {"name": name, "version": version or ""},
+        "negotiates": client.negotiates,
+        "sasl": client.sasl,
+        "tls": client.tls,
+    }
+
+
+def _use(use: ApiUse, files: Sequence[str]) -> Json:
+    result: Json = {
+        "api_key": use.api_key,
+        "api": use.api,
+        "api_version": use.version,
+        "count": use.count,
+        "errors": use.errors,
+    }
+    if len(files) > 1:
+        result["file"] = file_name(use.packet, files)
+    result["first_packet"] = packet_number(use.packet)
+    result["first_time"] = rfc3339(use.first_ns)
+    return result
+
+
+def _finding(finding: AuditFinding, files: Sequence[str]) -> Json:
+    return {
+        "breaks": finding.breaks,
+        "reason": finding.reason,
+        **_use(finding.use, files),
+        "target_versions": None if finding.offered is None else list(finding.offered),
+    }

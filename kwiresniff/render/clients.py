@@ -1,0 +1,153 @@
+"""The inventory and the audit, one block of lines per client: what it is, then what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TextIO
+
+from kwiresniff.model import ApiUse, AuditFinding, AuditRow, Client, file_index, packet_number
+from kwiresniff.render import units
+from kwiresniff.render.escape import escape
+from kwiresniff.render.lines import Chunk, pad, wrap
+from kwiresniff.render.paint import Paint, Span
+from kwiresniff.render.terminal import glyphs_for, printable
+
+#: Names listed of each kind before the rest is only counted; JSON has them all.
+NAMES_SHOWN: Final = 12
+_LABEL: Final = 10
+_INDENT: Final = "  "
+
+_VERDICTS: Final = {
+    "breaks": ("bad", "✗ breaks", "x breaks"),
+    "unknown": ("warn", "? unknown", "? unknown"),
+    "ok": ("good", "✓ ok", "+ ok"),
+    "not_judged": ("dim", "- not judged", "- not judged"),
+}
+_KINDS: Final = {"client": "", "broker": "node of the cluster", "encrypted": "encrypted"}
+
+
+class ClientWriter:
+    """Writes clients and audit rows to ``out``; ``width`` None is a pipe, where no line is broken."""
+
+    def __init__(self, out: TextIO, width: int | None, color: bool, files: Sequence[str] = ()) -> None:
+        self._out = out
+        self._width = width
+        self._paint = Paint(color, glyphs_for(out))
+        self._files = files
+
+    def clients(self, clients: Iterable[Client]) -> None:
+        """One block for each, an empty line between two."""
+        for index, client in enumerate(clients):
+            if index:
+                self._out.write("\n")
+            self._line("", [*self._who(client), [("dim", _counts(client))]])
+            self._facts(_client_facts(client))
+
+    def audit(self, rows: Iterable[AuditRow]) -> None:
+        """The verdict on each, and what it rests on."""
+        for index, row in enumerate(rows):
+            if index:
+                self._out.write("\n")
+            kind, mark, plain = _VERDICTS[row.verdict]
+            words = mark if self._paint.glyphs.arrow == "→" else plain
+            self._line("", [[(kind, words)], *self._who(row.client)])
+            self._facts(_identity_facts(row.client))
+            if not row.findings:
+                self._facts([("", [[("dim", row.reason)]])])
+            for finding in row.findings:
+                self._facts([("breaks" if finding.breaks else "may break", self._finding(finding))])
+
+    def _who(self, client: Client) -> list[Chunk]:
+        name = escape(client.client_id) if client.client_id else "(no client id)"
+        path = f"{escape(client.address)} {self._paint.glyphs.arrow} {escape(client.broker)}"
+        chunks: list[Chunk] = [[("ident" if client.client_id else "dim", name)], [("value", path)]]
+        if _KINDS[client.kind]:
+            chunks.append([("wait", _KINDS[client.kind])])
+        return chunks
+
+    def _finding(self, finding: AuditFinding) -> list[Chunk]:
+        use = finding.use
+        file = f"{self._files[file_index(use.packet)]} " if len(self._files) > 1 else ""
+        where = f"{units.count(use.count, 'request')}, first in {escape(file)}packet {packet_number(use.packet)}"
+        return [[("bad" if finding.breaks else "value", escape(finding.reason))], [("dim", where)]]
+
+    def _facts(self, facts: Iterable[tuple[str, list[Chunk]]]) -> None:
+        for label, chunks in facts:
+            self._line(label, chunks, _INDENT)
+
+    def _line(self, label: str, chunks: list[Chunk], indent: str = "") -> None:
+        lead: list[Span] = [("", indent)]
+        if indent:
+            lead.append(("name", pad(label, _LABEL)))
+        taken = len(indent) + (_LABEL if indent else 0)
+        for number, line in enumerate(wrap(chunks, None if self._width is None else self._width - taken)):
+            front = lead if not number else [("", " " * taken)]
+            self._out.write(printable(self._paint.spans([*front, *line]), self._out).rstrip() + "\n")
+
+
+def _counts(client: Client) -> str:
+    parts = [units.count(client.connections, "connection"), units.count(client.exchanges, "exchange")]
+    if client.errors:
+        parts.append(units.count(client.errors, "error"))
+    if client.unanswered:
+        parts.append(f"{client.unanswered:,} unanswered")
+    return ", ".join(parts)
+
+
+def _client_facts(client: Client) -> Iterator[tuple[str, list[Chunk]]]:
+    yield from _identity_facts(client)
+    if client.uses:
+        yield "apis", [[("value", text)] for text in _apis(client.uses)]
+    for label, names in (
+        ("topics", client.topics),
+        ("groups", client.groups),
+        ("txn ids", client.transactional_ids),
+    ):
+        if names:
+            yield label, _names(names)
+    seen = f"{units.date(client.first_ns)} {units.clock(client.first_ns, 3)}"
+    if client.last_ns > client.first_ns:
+        seen += f" for {units.duration(client.last_ns - client.first_ns)}"
+    traffic = f"{units.size(client.request_bytes)} sent, {units.size(client.response_bytes)} received"
+    yield "seen", [[("value", seen)], [("dim", traffic)]]
+
+
+def _identity_facts(client: Client) -> Iterator[tuple[str, list[Chunk]]]:
+    name, version = client.software
+    if name:
+        yield "software", [[("client", escape(f"{name} {version or ''}".strip()))]]
+    elif client.kind == "client":
+        told = {
+            True: "did not say (ApiVersions below v3)",
+            False: "did not say, and did not ask for ApiVersions",
+            None: "the beginning of its connections is not in the capture",
+        }
+        yield "software", [[("dim", told[client.negotiates])]]
+    if client.sasl is not None:
+        principal, mechanism, outcome = (client.sasl[name] for name in ("principal", "mechanism", "outcome"))
+        who = f"{principal} by {mechanism or 'SASL'}" if principal else mechanism or "SASL"
+        kind = {"ok": "good", "failed": "bad"}.get(outcome, "dim")
+        yield "user", [[("value", escape(who))], [(kind, outcome)]]
+    if client.tls is not None:
+        words = [str(client.tls["version"] or "TLS")]
+        if client.tls["server_name"]:
+            words.append(f"to {client.tls['server_name']}")
+        words.append("decrypted" if client.tls["decrypted"] else "not decrypted")
+        yield "tls", [[("value", escape(" ".join(words)))]]
+
+
+def _apis(uses: Sequence[ApiUse]) -> Iterator[str]:
+    """``Fetch v16 (30)``: every API with its versions and how often."""
+    by_api: dict[tuple[int, str], list[ApiUse]] = {}
+    for use in uses:
+        by_api.setdefault((use.api_key, use.api), []).append(use)
+    for (_, api), found in by_api.items():
+        versions = ", ".join(f"v{use.version}" for use in found)
+        yield f"{escape(api)} {versions} ({sum(use.count for use in found):,})"
+
+
+def _names(names: Sequence[str]) -> list[Chunk]:
+    chunks: list[Chunk] = [[("value", escape(name) or '""')] for name in names[:NAMES_SHOWN]]
+    if len(names) > NAMES_SHOWN:
+        chunks.append([("dim", f"and {len(names) - NAMES_SHOWN:,} more")])
+    return chunks

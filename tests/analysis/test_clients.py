@@ -1,0 +1,126 @@
+"""The inventory of clients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwiresniff.analysis import clients
+from kwiresniff.analysis.clients import Inventory
+from kwiresniff.model import Client, Connection, Exchange
+from tests.exchanges import START_NS, connection, exchange
+
+
+def inventory(*given: Exchange, ended: tuple[Connection, ...] = ()) -> Inventory:
+    made = Inventory()
+    for one in given:
+        made.exchange(one)
+    for one in ended:
+        made.connection(one)
+    return made
+
+
+def only(*given: Exchange, ended: tuple[Connection, ...] = ()) -> Client:
+    (client,) = inventory(*given, ended=ended).clients()
+    return client
+
+
+def api_versions(on: Connection, offered: list[tuple[int, int, int]], **more: Any) -> Exchange:
+    keys = [{"api_key": key, "min_version": low, "max_version": high} for key, low, high in offered]
+    return exchange("ApiVersions", 18, 3, on=on, request={}, response={"api_keys": keys}, **more)
+
+
+def test_a_client_is_counted_over_its_connections() -> None:
+    one, two = connection(1, "10.0.0.5:1111"), connection(2, "10.0.0.5:2222")
+    client = only(
+        exchange(on=one, request={"topics": [{"topic": "a"}]}, request_bytes=10, response_bytes=100),
+        exchange(on=two, request={"topics": [{"topic": "b"}]}, request_bytes=20, response_bytes=200,
+                 errors=[("", 6, "NOT_LEADER_OR_FOLLOWER", True)], outcome="error", start_ns=START_NS + 5),
+        exchange("Heartbeat", 12, 4, on=two, request={"group_id": "g"}, latency_ns=None, outcome="unanswered"),
+        ended=(one, two),
+    )  # fmt: skip
+    assert (client.address, client.broker, client.client_id) == ("10.0.0.5", "10.0.0.1:9092", "billing-1")
+    assert (client.connections, client.exchanges, client.errors, client.unanswered) == (2, 3, 1, 1)
+    assert (client.request_bytes, client.response_bytes) == (130, 300)
+    assert (client.topics, client.groups) == (("a", "b"), ("g",))
+    assert [(use.api, use.version, use.count, use.errors) for use in client.uses] == [
+        ("Fetch", 12, 2, 1),
+        ("Heartbeat", 4, 1, 0),
+    ]
+    assert (client.uses[0].first_ns, client.first_ns) == (START_NS, START_NS)
+
+
+def test_different_software_user_or_broker_is_another_client() -> None:
+    given = [connection(number) for number in range(4)]
+    given[1].client_software = {"name": "librdkafka", "version": "2.5"}
+    given[2].sasl = {"mechanism": "PLAIN", "principal": "bob", "outcome": "ok", "duration_ns": 1}
+    given[3].broker = "10.0.0.2:9092"
+    found = inventory(*[exchange(on=one) for one in given], ended=tuple(given)).clients()
+    assert len(found) == 4
+    assert {client.software for client in found} == {(None, None), ("librdkafka", "2.5")}
+    assert [client.sasl for client in found if client.sasl] == [
+        {"mechanism": "PLAIN", "principal": "bob", "outcome": "ok"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("handshake", "asked", "negotiates"),
+    [(True, True, True), (False, True, True), (True, False, False), (False, False, None)],
+)
+def test_whether_it_negotiates_is_only_said_when_the_beginning_was_seen(
+    handshake: bool, asked: bool, negotiates: bool | None
+) -> None:
+    on = connection()
+    on.handshake_seen = handshake
+    first = [api_versions(on, [(1, 4, 17)])] if asked else []
+    client = only(*first, exchange(on=on), ended=(on,))
+    assert client.negotiates is negotiates
+    assert client.offered == ({1: (4, 17)} if asked else {})
+
+
+@pytest.mark.parametrize(
+    ("api", "key", "version", "request_body", "kind"),
+    [
+        ("LeaderAndIsr", 4, 0, {}, "broker"),
+        ("Fetch", 1, 4, {"replica_id": 2}, "broker"),
+        ("Fetch", 1, 4, {"replica_id": -1}, "client"),
+        ("Fetch", 1, 15, {"replica_state": {"replica_id": 2, "replica_epoch": 1}}, "broker"),
+        ("Fetch", 1, 15, {}, "client"),
+        ("AddPartitionsToTxn", 24, 4, {}, "broker"),
+        ("AddPartitionsToTxn", 24, 3, {}, "client"),
+    ],
+)
+def test_nodes_of_the_cluster_are_told_from_clients(
+    api: str, key: int, version: int, request_body: dict[str, Any], kind: str
+) -> None:
+    assert only(exchange(api, key, version, request=request_body)).kind == kind
+
+
+def test_what_is_encrypted_is_an_entry_of_its_own() -> None:
+    on = connection()
+    on.protocol, on.bytes = "tls", [70, 700]
+    on.tls = {"version": "TLSv1.3", "server_name": "kafka.example", "decrypted": False, "cipher": None}
+    client = only(ended=(on,))
+    assert (client.kind, client.exchanges, client.connections) == ("encrypted", 0, 1)
+    assert client.tls == {"version": "TLSv1.3", "server_name": "kafka.example", "decrypted": False}
+    assert (client.request_bytes, client.response_bytes) == (70, 700)
+
+
+def test_a_response_alone_belongs_to_the_client_of_its_connection() -> None:
+    on = connection()
+    lone = exchange("", -1, -1, on=on, client_id=None, outcome="request_missing")
+    lone.response, lone.request = lone.request, None
+    client = only(lone, exchange(on=on), ended=(on,))
+    assert (client.client_id, client.exchanges, [use.api for use in client.uses]) == ("billing-1", 2, ["Fetch"])
+
+
+def test_tables_are_bounded_and_what_is_left_out_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "MAX_CLIENTS", 2)
+    monkeypatch.setattr(clients, "MAX_NAMES", 3)
+    monkeypatch.setattr(clients, "MAX_IDS", 4)
+    on = connection()
+    topics = {"topics": [{"topic": str(number)} for number in range(9)]}
+    made = inventory(*[exchange(client_id=str(number), on=on, request=topics) for number in range(6)], ended=(on,))
+    assert [len(client.topics) for client in made.clients()] == [3, 3]
+    assert made.left_out == 4
