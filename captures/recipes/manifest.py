@@ -22,9 +22,11 @@ HEADER = """\
 #
 # requests        what the broker's request log counted, by API and version
 # answered        how many of them it answered (a Produce with acks=0 is not answered)
+# unanswered      which of them it did not
 # not_logged      requests that tshark counted beyond the broker's log, which leaves out what is asked before a
 #                 connection has authenticated, envelopes, and what is in flight when the broker stops
 # keylog          the keys of the TLS sessions in it
+# exceptions      what is wrong with the bytes all the same, and why; without them nothing is
 # expected        the broker's request log for this capture: header, connection and both bodies of each request
 """
 
@@ -37,33 +39,42 @@ NAMES_NOT_LOGGED = {17: "SASL_HANDSHAKE", 18: "API_VERSIONS", 36: "SASL_AUTHENTI
 def look_at(capture: Path, scenario: Scenario, rows: list[oracle.Row]) -> dict[str, Any]:
     """What a row says about the inside of a capture, before it is compressed."""
     form, link, packets = capinfos(capture)
-    requests = Counter(f"{row['api']} v{row['api_version']}" for row in rows)
+    requests = count_requests(rows)
+    unanswered = count_requests([row for row in rows if row["response"] is None])
     return {
         "format": form,
         "link_type": link,
         "packets": packets,
         "requests": dict(sorted(requests.items())),
-        "answered": sum(row["response"] is not None for row in rows),
+        "answered": len(rows) - sum(unanswered.values()),
+        "unanswered": dict(sorted(unanswered.items())),
         "not_logged": not_logged(capture, scenario, rows),
     }
 
 
-def update(folder: Path, scenario: Scenario, seen: dict[str, Any]) -> None:
+def count_requests(rows: list[oracle.Row]) -> Counter[str]:
+    """How many requests there are of each API and version."""
+    return Counter(f"{row['api']} v{row['api_version']}" for row in rows)
+
+
+def update(scenario: Scenario, seen: dict[str, Any]) -> None:
     """Put the row of a capture that was just recorded into the manifest."""
-    path = folder / "MANIFEST.toml"
-    expected = oracle.path_for(folder / scenario.file)
+    path = CAPTURES / "MANIFEST.toml"
+    expected = oracle.path_for(CAPTURES / scenario.file)
     row = {
         "file": scenario.file,
         "shows": scenario.shows,
         "broker": scenario.broker.described,
         "client": scenario.clients,
         "recipe": f"recipes/record.py {scenario.name}",
-        "sha256": hashlib.sha256((folder / scenario.file).read_bytes()).hexdigest(),
-        "expected": str(expected.relative_to(folder)),
+        "sha256": hashlib.sha256((CAPTURES / scenario.file).read_bytes()).hexdigest(),
+        "expected": str(expected.relative_to(CAPTURES)),
         "expected_sha256": hashlib.sha256(expected.read_bytes()).hexdigest(),
     }
     if scenario.tls:
-        row["keylog"] = str(keylog_for(folder / scenario.file).relative_to(folder))
+        row["keylog"] = str(keylog_for(CAPTURES / scenario.file).relative_to(CAPTURES))
+    if scenario.exceptions:
+        row["exceptions"] = dict(scenario.exceptions)
     known = tomllib.loads(path.read_text())["capture"] if path.exists() else []
     by_file = {r["file"]: r for r in known} | {scenario.file: row | seen}
     ordered = [by_file[s.file] for s in SCENARIOS if s.file in by_file]

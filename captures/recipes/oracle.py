@@ -22,6 +22,8 @@ CONNECTION = re.compile(r"^(?P<broker>.+):(?P<broker_port>\d+)-(?P<client>.+):(?
 
 Row = dict[str, Any]
 
+EXPECTED = Path(__file__).parents[1] / "expected"
+
 
 def read_logs(logs: Sequence[Path], starts: Sequence[int]) -> list[Row]:
     """The rows that the brokers wrote after the given byte offsets, in the order of completion per broker."""
@@ -77,7 +79,7 @@ def tshark_fields(capture: Path, display_filter: str, *fields: str, options: Seq
 
 
 def path_for(capture: Path) -> Path:
-    return capture.parent / "expected" / f"{capture.name}.jsonl.gz"
+    return EXPECTED / f"{capture.name}.jsonl.gz"
 
 
 def read(capture: Path) -> list[Row]:

@@ -46,7 +46,7 @@ def record(scenario: Scenario, work: Path) -> None:
     """Make one recording with its oracle and its manifest row."""
     with tempfile.TemporaryDirectory() as temporary:
         scratch = Path(temporary)
-        target = scratch / scenario.file.removesuffix(".xz")
+        target = scratch / f"{scenario.name}.{scenario.tap.form}"
         with rig.network(), ExitStack() as stack:
             if scenario.from_the_start:
                 stack.enter_context(rig.recording(scenario.tap, target))
@@ -66,9 +66,10 @@ def record(scenario: Scenario, work: Path) -> None:
             keys.write_bytes((scratch / KEYLOG).read_bytes())
         seen = manifest.look_at(target, scenario, rows)
         content = target.read_bytes()
+    (CAPTURES / scenario.file).parent.mkdir(exist_ok=True)
     (CAPTURES / scenario.file).write_bytes(lzma.compress(content) if scenario.compressed else content)
     oracle.write(rows, CAPTURES / scenario.file)
-    manifest.update(CAPTURES, scenario, seen)
+    manifest.update(scenario, seen)
 
 
 def refresh(scenario: Scenario) -> None:
@@ -76,9 +77,9 @@ def refresh(scenario: Scenario) -> None:
     capture = CAPTURES / scenario.file
     content = capture.read_bytes()
     with tempfile.TemporaryDirectory() as scratch:
-        plain = Path(scratch) / scenario.file.removesuffix(".xz")
+        plain = Path(scratch) / f"{scenario.name}.{scenario.tap.form}"
         plain.write_bytes(lzma.decompress(content) if scenario.compressed else content)
-        manifest.update(CAPTURES, scenario, manifest.look_at(plain, scenario, oracle.read(capture)))
+        manifest.update(scenario, manifest.look_at(plain, scenario, oracle.read(capture)))
 
 
 def main() -> None:

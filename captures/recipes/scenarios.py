@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rig import BROKER_SPACE, HERE, BrokerSetup, Setup, Tap
@@ -14,7 +15,9 @@ class Scenario:
     ``prepare`` runs before tcpdump listens, ``client`` and ``then`` while it does; with ``from_the_start`` it listens
     from before the brokers start until after they have stopped. Beside client programs, ``then`` and ``prepare`` may
     hold what the setup can do to its brokers. With ``tls`` the client writes its key log to
-    ``keys.log``. ``shows`` is the manifest's sentence, ``clients`` says who talks.
+    ``keys.log``. ``shows`` is the manifest's sentence, ``clients`` says who talks. ``exceptions`` explain what is wrong
+    with the bytes: by ``PROBLEM in API vVERSION``, or ``PROBLEM`` alone for what belongs to no message. ``folder`` is
+    where under ``captures/`` it lies: clusters in ``eras``, apart from what every test of the readers goes through.
     """
 
     name: str
@@ -28,13 +31,18 @@ class Scenario:
     from_the_start: bool = False
     compressed: bool = False
     tls: bool = False
+    folder: str = ""
+    exceptions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def file(self) -> str:
-        return f"{self.name}.{self.tap.form}" + (".xz" if self.compressed else "")
+        name = f"{self.name}.{self.tap.form}" + (".xz" if self.compressed else "")
+        return f"{self.folder}/{name}" if self.folder else name
 
 
 JAVA = "kafka-clients (Java) 4.4.0"
+#: librdkafka 2.16 ends a Metadata request v13 with a part of a longer one.
+STRAY_BYTES = {"trailing_bytes in Metadata v13": "librdkafka sends three bytes more than the request has"}
 LIBRDKAFKA = "librdkafka 2.16.0 (confluent-kafka 2.16.1)"
 KAFKA_PYTHON = "kafka-python 3.0.12"
 AIOKAFKA = "aiokafka 0.14.0"
@@ -251,6 +259,7 @@ SCENARIOS = (
         "librdkafka: SASL PLAIN, let in and turned away; it adds three stray bytes to Metadata requests.",
         ("librdkafka_sasl.py", "{bootstrap}", "PLAIN"),
         LIBRDKAFKA,
+        exceptions=STRAY_BYTES,
         broker=sasl("PLAIN", "plain.PlainLoginModule"),
     ),
     Scenario(
@@ -258,6 +267,7 @@ SCENARIOS = (
         "librdkafka: SASL SCRAM-SHA-256, let in and turned away.",
         ("librdkafka_sasl.py", "{bootstrap}", "SCRAM-SHA-256"),
         LIBRDKAFKA,
+        exceptions=STRAY_BYTES,
         broker=sasl("SCRAM-SHA-256", "scram.ScramLoginModule"),
     ),
     Scenario(
@@ -330,6 +340,7 @@ SCENARIOS = (
         tap=Tap(space=BROKER_SPACE, interface="lo"),
         from_the_start=True,
         compressed=True,
+        exceptions={"incomplete_response": "a broker stopped while it sent its answer"},
     ),
     Scenario(
         "old-java-0.8-produce",

@@ -52,7 +52,8 @@ def expected_rows(row: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_every_file_has_a_row_and_every_row_its_file() -> None:
-    files = {path.name for path in CAPTURES.iterdir() if path.is_file()} - {"MANIFEST.toml", "README.md"}
+    folders = (CAPTURES, CAPTURES / "eras")
+    files = {str(path.relative_to(CAPTURES)) for folder in folders for path in folder.glob("*.pcap*")}
     expected = {f"expected/{path.name}" for path in (CAPTURES / "expected").iterdir()}
     assert files == {row["file"] for row in ROWS}
     assert expected == {row["expected"] for row in ROWS}
@@ -80,6 +81,7 @@ def test_the_request_counts_are_those_of_the_brokers_log(row: dict[str, Any]) ->
     said = expected_rows(row)
     assert Counter(f"{r['api']} v{r['api_version']}" for r in said) == row["requests"]
     assert sum(r["response"] is not None for r in said) == row["answered"]
+    assert Counter(f"{r['api']} v{r['api_version']}" for r in said if r["response"] is None) == row["unanswered"]
 
 
 @each_row()
