@@ -12,6 +12,7 @@ from typing import Any
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import (
     Connection,
+    Direction,
     Event,
     Exchange,
     LatencySummary,
@@ -73,15 +74,19 @@ def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
         "timing": timing,
         "request": None if request is None else message_json(request, files, several),
         "response": None if response is None else message_json(response, files, several),
-        "errors": [
-            {"path": path, "code": code, "name": name, "retriable": retriable}
-            for path, code, name, retriable in exchange.errors
-        ],
+        "errors": _errors(exchange),
         "problems": [_frame_problem(problem) for problem in exchange.problems],
     }
     if exchange.notes:
         result["notes"] = list(exchange.notes)
     return result
+
+
+def _errors(exchange: Exchange) -> list[Json]:
+    return [
+        {"path": path, "code": code, "name": name, "retriable": retriable}
+        for path, code, name, retriable in exchange.errors
+    ]
 
 
 def message_json(message: Message, files: Sequence[str], several: bool) -> Json:
@@ -95,6 +100,29 @@ def message_json(message: Message, files: Sequence[str], several: bool) -> Json:
     result["header_version"] = message.header_version
     result["body"] = message.body
     return result
+
+
+def single_json(exchange: Exchange, direction: Direction) -> Json:
+    """One message by itself, as ``decode`` reads it."""
+    message: Message = getattr(exchange, direction)
+    header: Json | None = None
+    if message.header_version >= 0:
+        header = {"header_version": message.header_version, "correlation_id": exchange.correlation_id}
+        if direction == "request":
+            header["client_id"] = exchange.client_id
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "message",
+        "api_key": exchange.api_key,
+        "api": exchange.api,
+        "api_version": exchange.api_version,
+        "direction": direction,
+        "size_bytes": message.size_bytes,
+        "header": header,
+        "body": message.body,
+        "errors": _errors(exchange),
+        "problems": [_frame_problem(problem) for problem in exchange.problems],
+    }
 
 
 def connection_json(connection: Connection) -> Json:

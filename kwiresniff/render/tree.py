@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
-from kwiresniff.model import Exchange, Message, Node, Problem, Walk, file_index, packet_number
+from kwiresniff.model import Direction, Exchange, Message, Node, Problem, Walk, file_index, packet_number
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.gutter import Gutter
@@ -64,6 +64,29 @@ class TreeWriter:
         lines.append("")
         self._out.write(printable("\n".join(lines), self._out))
 
+    def write_message(self, exchange: Exchange, which: Direction, walk: Walk) -> None:
+        """One side of an exchange alone, without the capture that it may have come from."""
+        message: Message = getattr(exchange, which)
+        lines: list[str] = []
+        head: list[Chunk] = [
+            [("api", f"{escape(exchange.api)} v{exchange.api_version}"), ("title", f" {which}")],
+            [("value", units.size(message.size_bytes))],
+        ]
+        if message.header_version >= 0:
+            head.append([("dim", f"header version {message.header_version}")])
+            head.append([("name", "correlation_id "), ("value", str(exchange.correlation_id))])
+            if exchange.client_id:
+                head.append([("name", "client_id "), ("client", escape(exchange.client_id))])
+        told = {problem.message for problem in walk.problems} | _problem_texts(walk)
+        rows = self._content(walk, message.size_bytes)
+        rows += self._problems([problem for problem in exchange.problems if problem.message not in told])
+        self._draw(Row(head), "", "    ", Gutter(0, None, 0), lines)
+        gutter = Gutter(self._verbosity, message.frame, self._bytes_per_row())
+        for index, row in enumerate(rows):
+            self._branch(row, "", index == len(rows) - 1, gutter, lines)
+        lines.append("")
+        self._out.write(printable("\n".join(lines), self._out))
+
     def _bytes_per_row(self) -> int:
         if self._width is None or self._width >= WIDE:
             return 16
@@ -84,21 +107,27 @@ class TreeWriter:
         row = Row(head)
         if walk is None:
             return row
-        header, body = _parts(walk)
         if self._verbosity:
             row.chunks.insert(2, [("dim", f"header version {message.header_version}")])
+        row.children = self._content(walk, message.size_bytes)
+        return row
+
+    def _content(self, walk: Walk, size: int) -> list[Row]:
+        """What a message of ``size`` bytes holds: its fields, what is left of it, and what is wrong with it."""
+        header, body = _parts(walk)
+        rows: list[Row] = []
         if header is not None and (self._verbosity or is_wrong(header)):
-            row.children.append(Row([[("key", "header")]], struct_rows(header.children, self._style)))
-        row.children += struct_rows(body.children, self._style)
-        left = message.size_bytes - walk.end
+            rows.append(Row([[("key", "header")]], struct_rows(header.children, self._style)))
+        rows += struct_rows(body.children, self._style)
+        left = size - walk.end
         if left > 0 and all(problem.code != "trailing_bytes" for problem in walk.problems):
             # Only counted: what nobody could read may hold a password.
             rest = f"{self._paint.glyphs.ellipsis} {units.count(left, 'byte')} not decoded"
-            row.children.append(Row([[("dim", rest)]]))
+            rows.append(Row([[("dim", rest)]]))
         if walk.problems:
             told = _problem_texts(walk)
-            row.children += self._problems([problem for problem in walk.problems if problem.message not in told])
-        return row
+            rows += self._problems([problem for problem in walk.problems if problem.message not in told])
+        return rows
 
     def _exchange_problems(self, exchange: Exchange, request: Walk | None, response: Walk | None) -> list[Row]:
         """The exchange's problems that no walk has told already."""

@@ -13,7 +13,7 @@ from kwiresniff.codec.compiler import Decoder
 from kwiresniff.codec.embedded import BodyHolder, NodeHolder
 from kwiresniff.codec.error_finder import ErrorFinder
 from kwiresniff.errors import DecodeError, SchemaError
-from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode, Walk
+from kwiresniff.model import Body, Direction, Exchange, Message, Node, Problem, RecordsMode, Walk
 from kwiresniff.session.apis import MAX_FACTS, api_facts
 from kwiresniff.session.embedded import OPENERS, QUICK_LOOKS, forwarded
 from kwiresniff.session.secrets import conceal, conceal_walk, has_secrets
@@ -96,6 +96,16 @@ class BodyDecoder:
             exchange.waiting = waiting_reason(exchange)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
+
+    def decode_side(self, exchange: Exchange, direction: Direction) -> None:
+        """The same for one message alone."""
+        message = exchange.request if direction == "request" else exchange.response
+        assert message is not None
+        sides = self._requests if direction == "request" else self._responses
+        if not self._read(exchange, message, direction, sides):
+            exchange.outcome = "undecoded"
+        if direction == "response" and message.body:
+            self._collect_errors(exchange, message, message.body)
 
     def _read(self, exchange: Exchange, message: Message, direction: Direction, sides: dict[int, _Side]) -> bool:
         """Decode one message; returns whether it was understood to its last field."""
@@ -190,15 +200,16 @@ def annotate(
 ) -> Walk | None:
     """The annotated tree of one side of an exchange: a ``header`` node and a ``body`` node; None if it is absent.
 
-    Needs the frames, so depth ``bodies`` or ``records``.
+    A body without a header is its own tree. Needs the frames, so depth ``bodies`` or ``records``.
     """
     message = exchange.request if which == "request" else exchange.response
     if message is None or message.frame is None:
         return None
-    walk = codec.walk_header(which, message.header_version, message.frame)
-    walk.root.name = "header"
-    header = walk.root
-    walk.root = type(header)(which, "STRUCT", 0, len(message.frame), children=[header])
+    header: Walk | None = None
+    if message.header_version >= 0:
+        header = codec.walk_header(which, message.header_version, message.frame)
+        header.root.name = "header"
+    body: Walk | None = None
     if message.version >= 0 and exchange.request is not None:
         definition = schema.message(exchange.api_key, message.version, which)
         topic_name = topics.name if topics is not None else None
@@ -210,7 +221,10 @@ def annotate(
             inner = forwarded(exchange)
             conceal_walk(exchange.api_key, which, body, inner.api_key if inner is not None else None)
         body.root.name = "body"
-        walk.root.children.append(body.root)
-        walk.problems += body.problems
-        walk.end = body.end
-    return walk
+    if header is None:
+        return body
+    root = Node(which, "STRUCT", 0, len(message.frame), children=[header.root])
+    if body is None:
+        return Walk(root, header.end, header.problems)
+    root.children.append(body.root)
+    return Walk(root, body.end, header.problems + body.problems)
