@@ -327,3 +327,19 @@ class AuditRow:
     verdict: str
     reason: str
     findings: tuple[AuditFinding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One family of what a monitoring system collects, with all its samples of this moment.
+
+    ``samples`` are ``(label_values, value)``; a histogram's value is ``(counts, sum)``, its counts not yet added up,
+    one for each of ``bounds`` and one for what is beyond the last.
+    """
+
+    name: str
+    help: str
+    kind: Literal["counter", "gauge", "histogram"]
+    labels: tuple[str, ...]
+    samples: Sequence[tuple[tuple[str, ...], Any]]
+    bounds: tuple[float, ...] = ()

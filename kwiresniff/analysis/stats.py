@@ -18,6 +18,7 @@ from kwiresniff.model import Exchange, StatRow, TopicNames
 MAX_ROWS = 10_000
 OTHERS = "(others)"
 NO_TOPIC = "(no topic)"
+NO_REQUEST = "(request missing)"
 
 
 class _Row:
@@ -78,7 +79,7 @@ def _parts(key: Key) -> tuple[str, ...]:
 
 
 def _by_api(exchange: Exchange) -> Sequence[str]:
-    return (exchange.api or "(request missing)",)
+    return (exchange.api or NO_REQUEST,)
 
 
 def _by_client(exchange: Exchange) -> Sequence[str]:
@@ -94,7 +95,9 @@ def _by_connection(exchange: Exchange) -> Sequence[str]:
     return (f"{connection.id} {connection.client} {connection.broker}",)
 
 
-def _by_topic(topic_name: TopicNames | None) -> Keys:
+def topics_in(topic_name: TopicNames | None) -> Keys:
+    """What gives the topics of an exchange, by name where ``topic_name`` knows it; ``NO_TOPIC`` when it has none."""
+
     def topics(exchange: Exchange) -> Iterable[str]:
         found = exchange.topics
         if not found:
@@ -121,7 +124,7 @@ class StatsTable:
             "client": _by_client,
             "broker": _by_broker,
             "connection": _by_connection,
-            "topic": _by_topic(topic_name),
+            "topic": topics_in(topic_name),
         }
         self.by = tuple(by)
         self._keys = [makers[name] for name in by]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -50,7 +50,8 @@ class Reading:
     came through the filter and the limits, ``problems`` everything that was wrong, inside exchanges too.
     ``encrypted`` counts the TLS connections that could not be looked into.
     ``topics`` has the topic of each exchange collected even when bodies are not decoded. ``screen`` says that the
-    command prints exchange by exchange, so that a progress bar on the same terminal would be in the way.
+    command prints exchange by exchange, so that a progress bar on the same terminal would be in the way. ``tell``, when
+    it is set, gets every event before ``events`` gives it.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Reading:
         self.shown = 0
         self.problems = 0
         self.encrypted = 0
+        self.tell: Callable[[Event], None] | None = None
 
     @property
     def files(self) -> list[str]:
@@ -112,6 +114,16 @@ class Reading:
 
     def events(self) -> Iterator[Event]:
         """Exchanges that are wanted, ended connections, problems. With a filter, only connections it let through."""
+        if self.tell is None:
+            return self._events()
+        return self._told(self.tell)
+
+    def _told(self, tell: Callable[[Event], None]) -> Iterator[Event]:
+        for event in self._events():
+            tell(event)
+            yield event
+
+    def _events(self) -> Iterator[Event]:
         limit = self.options.limit
         narrowed = self._filter is not None or self.options.since is not None or self.options.until is not None
         connections: set[int] = set()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import ExitStack
 from typing import Any
 
 import click
 
+from kwiresniff.analysis.metrics import DEFAULT_SERIES
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.units import duration_ns
 from kwiresniff.capture.live import Live, LiveOptions, Rotation, network_interfaces, open_live
@@ -16,6 +18,7 @@ from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_SNAP_BY
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import FAILED, INTERRUPTED
 from kwiresniff.cli.messages import Messages
+from kwiresniff.cli.metrics import AddressType, served_metrics
 from kwiresniff.cli.options import ParamType, ReadOptions, live_options
 from kwiresniff.cli.printing import DEPTHS, print_events
 from kwiresniff.cli.reading import Reading
@@ -119,6 +122,21 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
     metavar="KIB",
     help="Kernel buffer, in KiB.",
 )
+@click.option(
+    "--metrics",
+    "address",
+    type=AddressType(),
+    metavar="ADDR:PORT",
+    help="Serve Prometheus metrics there while it runs.",
+)
+@click.option(
+    "--metrics-series",
+    type=click.IntRange(1, 10_000),
+    default=DEFAULT_SERIES,
+    show_default=True,
+    metavar="N",
+    help="Clients, brokers and topics that have metrics of their own; the others share one series.",
+)
 @click.argument("words", metavar="[BPF EXPRESSION]...", nargs=-1)
 @live_options
 def command(
@@ -137,6 +155,8 @@ def command(
     promiscuous: bool,
     snap_length: int,
     buffer_size: int,
+    address: tuple[str, int] | None,
+    metrics_series: int,
 ) -> int:
     """Decode Kafka traffic as it passes a network interface.
 
@@ -155,13 +175,20 @@ def command(
         count=count,
         duration_ns=duration,
     )
+    counted = form == "stats" or bool(watched)
+    watched = counted and (sys.stdout.isatty() if watched is None else watched)
+    names = by or (("api",), ("client",), ("topic",)) if watched else by or (("api",),)
     live = open_live(live_options, write, Rotation(file_size, seconds, files))
     try:
-        if form == "stats" or watched:
-            reading, finished = _count(live, options, by, watched=sys.stdout.isatty() if watched is None else watched)
-        else:
-            reading = Reading(live, options, DEPTHS[form])
-            finished = print_events(reading, form, live.stop)
+        with ExitStack() as stack:
+            topics = address is not None or any("topic" in one for one in names)
+            reading = Reading(live, options, "errors" if counted else DEPTHS[form], topics=topics, screen=not counted)
+            if address is not None:
+                stack.enter_context(served_metrics(live, reading, address, metrics_series))
+            if counted:
+                finished = _count(live, reading, names, watched=watched)
+            else:
+                finished = print_events(reading, form, live.stop)
     finally:
         live.close()
     if not options.quiet:
@@ -171,14 +198,10 @@ def command(
     return FAILED if options.strict and reading.problems else 0
 
 
-def _count(
-    live: Live, options: ReadOptions, by: tuple[tuple[str, ...], ...] | None, *, watched: bool
-) -> tuple[Reading, bool]:
+def _count(live: Live, reading: Reading, names: tuple[tuple[str, ...], ...], *, watched: bool) -> bool:
     """Statistics instead of exchanges, on the way when somebody watches and at the end in any case."""
     from kwiresniff.cli.live import watch
 
-    names = by or (("api",), ("client",), ("topic",)) if watched else by or (("api",),)
-    reading = Reading(live, options, "errors", topics=any("topic" in one for one in names), screen=False)
     messages = Messages(reading)
     if watched:
         finished, tables, problems = watch(live, reading, names)
@@ -188,9 +211,9 @@ def _count(
         tables = [StatsTable(one, reading.topic_name) for one in names]
         finished = for_each(reading.events(), lambda event: _add(event, tables, messages), live.stop)
     if reading.shown:
-        print_tables(tables, options)
+        print_tables(tables, reading.options)
     messages.end()
-    return reading, finished
+    return finished
 
 
 def _add(event: Event, tables: list[StatsTable], messages: Messages) -> None:

@@ -68,7 +68,7 @@ class Analyzer:
     codes came back), ``bodies`` (everything but records), ``records`` (everything). ``topics`` has the names of the
     topics collected at depths that do not decode bodies. ``want`` is asked about each complete exchange before its
     bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes there is
-    Kafka on weaker evidence, and what comes from there is no client.
+    Kafka on weaker evidence, and what comes from there is no client. ``connections`` counts those recognised so far.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Analyzer:
         self._ended: deque[Link] = deque()
         self._lingering: deque[tuple[int, Link]] = deque()  # (since when, connection) in that order
         self._not_kafka: dict[tuple[str, str], list[int]] = {}
-        self._connections = 0
+        self.connections = 0
         self._out: list[Event] = []
 
     # -- the loop -----------------------------------------------------------------------------------------------
@@ -339,9 +339,9 @@ class Analyzer:
         if link.carrier is not None:
             link.carrier.connection.protocol = "kafka"
             return link.carrier.connection
-        self._connections += 1
+        self.connections += 1
         client, broker = endpoints(link.client.flow)
-        connection = Connection(self._connections, client, broker)
+        connection = Connection(self.connections, client, broker)
         connection.first_ns = link.first_ns
         return connection
 

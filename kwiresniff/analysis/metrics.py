@@ -1,0 +1,202 @@
+"""Exchanges, connections and problems counted for a monitoring system that comes by and takes the totals.
+
+Names and units follow Prometheus' conventions (https://prometheus.io/docs/practices/naming/): seconds, bytes. The
+number of series is bounded: of APIs, clients, brokers and topics the busiest have their own, and the rest is counted
+together under ``OTHERS``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kwiresniff.analysis.busiest import Busiest, Labels
+from kwiresniff.analysis.stats import NO_REQUEST, NO_TOPIC, topics_in
+from kwiresniff.model import Connection, Event, Exchange, Metric, Problem, TopicNames
+
+OTHERS = "(others)"
+
+#: Kafka has some ninety APIs; unknown ones can be invented.
+MAX_APIS = 150
+#: Clients, brokers and topics that have series of their own, each, when nobody asks for another number.
+DEFAULT_SERIES = 50
+#: Error names of one API, and codes of problems: there are fewer, but a broker can make codes up.
+MAX_NAMES = 150
+#: How often the busiest are chosen anew: several times the usual scrape interval, so that a series that goes has been
+#: collected.
+REVIEW_NS = 60_000_000_000
+
+#: Upper bounds of the latency buckets, from what a broker in the same rack takes to the default request timeout.
+BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_BOUNDS_NS = tuple(int(bound * 1e9) for bound in BOUNDS)
+
+
+class _Latency:
+    """A histogram with few fixed buckets."""
+
+    __slots__ = ("counts", "sum_ns")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BOUNDS) + 1)
+        self.sum_ns = 0
+
+    def add(self, ns: int) -> None:
+        # Swapped packets can make it negative.
+        self.counts[bisect_left(_BOUNDS_NS, ns)] += 1
+        if ns > 0:
+            self.sum_ns += ns
+
+    def sample(self) -> tuple[list[int], float]:
+        return self.counts[:], self.sum_ns / 1e9
+
+
+class _Row:
+    """What is counted of every API, client, broker and topic."""
+
+    __slots__ = ("errors", "exchanges", "latency", "names", "outcomes", "request_bytes", "response_bytes", "waits")
+
+    def __init__(self) -> None:
+        self.exchanges = 0
+        self.errors = 0
+        self.request_bytes = 0
+        self.response_bytes = 0
+        self.outcomes: dict[str, int] = {}
+        self.names: dict[str, int] = {}
+        self.latency = _Latency()
+        self.waits: dict[str, _Latency] = {}
+
+    def add(self, exchange: Exchange) -> None:
+        self.exchanges += 1
+        outcome = exchange.outcome
+        self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
+        request, response = exchange.request, exchange.response
+        if request is not None:
+            self.request_bytes += request.size_bytes
+        if response is not None:
+            self.response_bytes += response.size_bytes
+            if request is not None:
+                reason = exchange.waiting
+                if reason and reason not in self.waits:
+                    self.waits[reason] = _Latency()
+                latency = self.waits[reason] if reason else self.latency
+                latency.add(response.first_ns - request.last_ns)
+        if exchange.errors:
+            self.errors += 1
+            for name in {name for _, _, name, _ in exchange.errors}:
+                _count(self.names, name)
+
+
+def _count(counts: dict[str, int], name: str, by: int = 1) -> None:
+    if name not in counts and len(counts) >= MAX_NAMES:
+        name = OTHERS
+    counts[name] = counts.get(name, 0) + by
+
+
+class Metrics:
+    """Counts events. ``collect`` may be called from another thread at any time."""
+
+    def __init__(self, series: int = DEFAULT_SERIES, topic_name: TopicNames | None = None) -> None:
+        """``series`` is how many clients, brokers and topics have series of their own."""
+        self._topics_in = topics_in(topic_name)
+        self._apis = Busiest(MAX_APIS, (OTHERS,), _Row)
+        self._clients = Busiest(series, (OTHERS, OTHERS), _Row)
+        self._brokers = Busiest(series, (OTHERS,), _Row)
+        self._topics = Busiest(series, (OTHERS,), _Row)
+        self._ended: dict[str, int] = {}
+        self._problems: dict[str, int] = {}
+        self._bytes_lost = {"missing": 0, "skipped": 0}
+        self._reviewed_ns = 0
+
+    def add(self, event: Event) -> None:
+        """One more exchange, ended connection or problem."""
+        if isinstance(event, Exchange):
+            self._add_exchange(event)
+        elif isinstance(event, Problem):
+            self._add_problem(event)
+        else:
+            self._add_connection(event)
+
+    def _add_exchange(self, exchange: Exchange) -> None:
+        message = exchange.response or exchange.request
+        if message is not None and message.last_ns - self._reviewed_ns >= REVIEW_NS:
+            self._reviewed_ns = message.last_ns
+            for table in (self._apis, self._clients, self._brokers, self._topics):
+                table.review()
+        connection = exchange.connection
+        self._apis.row((exchange.api or NO_REQUEST,)).add(exchange)
+        self._clients.row((exchange.client_id or "", connection.client.rpartition(":")[0])).add(exchange)
+        self._brokers.row((connection.broker,)).add(exchange)
+        for topic in self._topics_in(exchange):
+            if topic is not NO_TOPIC:
+                self._topics.row((topic,)).add(exchange)
+        for problem in exchange.problems:
+            _count(self._problems, problem.code)
+
+    def _add_problem(self, problem: Problem) -> None:
+        _count(self._problems, problem.code)
+        details = problem.details or {}
+        for kind in self._bytes_lost:
+            self._bytes_lost[kind] += details.get(f"{kind}_bytes", 0)
+
+    def _add_connection(self, connection: Connection) -> None:
+        _count(self._ended, connection.protocol)
+
+    def collect(self) -> Iterator[Metric]:
+        """Everything counted so far."""
+        apis = self._apis.rows()
+        yield _counter("exchanges", "Exchanges by API and outcome.", ("api", "outcome"), _spread(apis, "outcomes"))
+        yield _counter(
+            "errors", "Exchanges with this error code in the response.", ("api", "error"), _spread(apis, "names")
+        )
+        yield from _sizes("", ("api",), apis)
+        yield _histogram("latency_seconds", "Request's last byte to response's first byte.", ("api",), apis)
+        waits = [((*key, reason), wait.sample()) for key, row in apis for reason, wait in list(row.waits.items())]
+        help = "The same where the broker held the response back on purpose."
+        yield Metric("held_back_seconds", help, "histogram", ("api", "reason"), waits, BOUNDS)
+        for what, labels, table in (
+            ("client", ("client_id", "client"), self._clients),
+            ("broker", ("broker",), self._brokers),
+            ("topic", ("topic",), self._topics),
+        ):
+            rows = table.rows()
+            yield _counter(f"{what}_exchanges", f"Exchanges by {what}.", labels, _values(rows, "exchanges"))
+            yield _counter(f"{what}_errors", f"Exchanges with an error by {what}.", labels, _values(rows, "errors"))
+            unanswered = [(key, row.outcomes.get("unanswered", 0)) for key, row in rows]
+            yield _counter(f"{what}_unanswered", f"Requests never answered by {what}.", labels, unanswered)
+            yield from _sizes(f"{what}_", labels, rows)
+            if what == "broker":
+                help = "Request's last byte to response's first byte, what was held back on purpose left out."
+                yield _histogram("broker_latency_seconds", help, labels, rows)
+        yield _counter("connections_ended", "Connections that ended, by protocol.", ("protocol",), _pairs(self._ended))
+        yield _counter("problems", "Problems by code.", ("code",), _pairs(self._problems))
+        yield _counter(
+            "lost_bytes", "Bytes of messages that could not be read, and why.", ("reason",), _pairs(self._bytes_lost)
+        )
+
+
+def _counter(name: str, help: str, labels: Labels, samples: Sequence[tuple[Labels, Any]]) -> Metric:
+    return Metric(name, help, "counter", labels, samples)
+
+
+def _histogram(name: str, help: str, labels: Labels, rows: Sequence[tuple[Labels, _Row]]) -> Metric:
+    return Metric(name, help, "histogram", labels, [(key, row.latency.sample()) for key, row in rows], BOUNDS)
+
+
+def _sizes(prefix: str, labels: Labels, rows: Sequence[tuple[Labels, _Row]]) -> Iterator[Metric]:
+    by = prefix.rstrip("_") or "API"
+    for side in ("request", "response"):
+        help = f"Bytes of {side}s by {by}, without their 4-byte lengths."
+        yield _counter(f"{prefix}{side}_bytes", help, labels, _values(rows, f"{side}_bytes"))
+
+
+def _values(rows: Sequence[tuple[Labels, _Row]], name: str) -> list[tuple[Labels, int]]:
+    return [(key, getattr(row, name)) for key, row in rows]
+
+
+def _spread(rows: Sequence[tuple[Labels, _Row]], name: str) -> list[tuple[Labels, int]]:
+    return [((*key, value), count) for key, row in rows for value, count in list(getattr(row, name).items())]
+
+
+def _pairs(counts: dict[str, int]) -> list[tuple[Labels, int]]:
+    return [((name,), count) for name, count in list(counts.items())]

@@ -1,0 +1,63 @@
+"""``sniff --metrics``: what is seen, for Prometheus to collect."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from kwiresniff import __version__
+from kwiresniff.analysis.metrics import Metrics
+from kwiresniff.capture.live import Live
+from kwiresniff.cli.options import ParamType
+from kwiresniff.cli.reading import Reading
+from kwiresniff.model import Metric
+
+
+class AddressType(ParamType):
+    """``127.0.0.1:9308``, ``[::1]:9308``, ``name:9308``; ``:9308`` is all addresses. Host and port."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        host, colon, port = value.rpartition(":")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
+        elif ":" in host:
+            self.fail(f"{value!r}: an IPv6 address goes in brackets, like [::1]:9308", param, ctx)
+        if not colon or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
+            self.fail(f"{value!r} is not an address and a port like 127.0.0.1:9308", param, ctx)
+        return host, int(port)
+
+
+@contextmanager
+def served_metrics(live: Live, reading: Reading, address: tuple[str, int], series: int) -> Iterator[None]:
+    """Serves what ``reading`` tells, at ``address``, and says where that is. Raises ExportError."""
+    from kwiresniff.export.prometheus import MetricsServer
+
+    metrics = Metrics(series, reading.topic_name)
+
+    def collect() -> Iterator[Metric]:
+        yield from metrics.collect()
+        yield _plain("packets", "counter", "Packets captured.", live.packets)
+        yield _plain("captured_bytes", "counter", "Bytes captured.", live.position())
+        dropped = [(("kernel",), live.dropped)]
+        yield Metric("packets_dropped", "Packets lost before they could be read.", "counter", ("by",), dropped)
+        yield _plain("connections_started", "counter", "Connections recognised.", reading.analyzer.connections)
+        yield Metric("build_info", "The version that runs.", "gauge", ("version",), [((__version__,), 1)])
+
+    server = MetricsServer(*address, collect)
+    reading.tell = metrics.add
+    if not reading.options.quiet:
+        print(f"kwiresniff: metrics at http://{server.address}/metrics", file=sys.stderr)
+    try:
+        yield
+    finally:
+        server.close()
+
+
+def _plain(name: str, kind: Any, help: str, value: int) -> Metric:
+    return Metric(name, help, kind, (), [((), value)])

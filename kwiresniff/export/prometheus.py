@@ -1,0 +1,102 @@
+"""Metrics over HTTP, as Prometheus collects them.
+
+prometheus_client is imported here and nowhere else; it comes with the ``metrics`` extra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from itertools import accumulate
+from typing import Any
+from zlib import crc32
+
+from kwiresniff.errors import ExportError
+from kwiresniff.export.controls import escape_text
+from kwiresniff.model import Metric
+
+#: Before every name.
+NAMESPACE = "kwiresniff_"
+#: Longer label values are cut and marked with a checksum: a client id may have 32 KB.
+MAX_LABEL_CHARS = 200
+
+
+class MetricsServer:
+    """Answers at ``address`` until closed, in threads of its own, with what ``collect`` gives at that moment."""
+
+    def __init__(self, host: str, port: int, collect: Callable[[], Iterable[Metric]]) -> None:
+        """``host`` is a name or an IP address, empty for all of them; port 0 is any that is free.
+
+        Raises ExportError when prometheus_client is missing or the address cannot be had.
+        """
+        try:
+            client = import_module("prometheus_client")
+        except ImportError as error:
+            raise ExportError(
+                '--metrics needs prometheus_client, which is not installed; pip install "kwiresniff[metrics]"'
+            ) from error
+        registry = client.CollectorRegistry()
+        client.ProcessCollector(registry=registry)
+        registry.register(_Collector(collect))
+        try:
+            self._server, self._thread = client.start_http_server(port, host, registry)
+        except (OSError, UnicodeError) as error:
+            detail = (getattr(error, "strerror", None) or str(error)).lower()
+            raise ExportError(f"--metrics {_endpoint(host, port)}: {detail}; name another address or port") from None
+        bound = self._server.server_address
+        self.address = _endpoint(str(bound[0]), int(bound[1]))
+
+    def close(self) -> None:
+        """Nobody is answered any more."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def _endpoint(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class _Collector:
+    """What prometheus_client asks at each visit."""
+
+    def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
+        self._collect = collect
+        self._core = import_module("prometheus_client.core")
+
+    def describe(self) -> Iterator[Any]:
+        """Nothing: it would be asked for samples before there are any."""
+        return iter(())
+
+    def collect(self) -> Iterator[Any]:
+        for metric in self._collect():
+            yield self._family(metric)
+
+    def _family(self, metric: Metric) -> Any:
+        core = self._core
+        kinds = {
+            "counter": core.CounterMetricFamily,
+            "gauge": core.GaugeMetricFamily,
+            "histogram": core.HistogramMetricFamily,
+        }
+        family = kinds[metric.kind](NAMESPACE + metric.name, metric.help, labels=metric.labels)
+        seen = set()
+        for values, value in metric.samples:
+            labels = tuple(map(label_value, values))
+            if labels in seen:  # different controls, escaped alike: a client is playing games
+                continue
+            seen.add(labels)
+            if metric.kind == "histogram":
+                counts, total = value
+                bounds = [*map(str, metric.bounds), "+Inf"]
+                family.add_metric(labels, list(zip(bounds, accumulate(counts), strict=True)), total)
+            else:
+                family.add_metric(labels, value)
+        return family
+
+
+def label_value(text: str) -> str:
+    """A label's value that acts on no terminal, can be written in UTF-8 and is not too long."""
+    if len(text) > MAX_LABEL_CHARS:
+        text = f"{text[:MAX_LABEL_CHARS]}#{crc32(text.encode('utf-8', 'backslashreplace')):08x}"
+    return escape_text(text).encode("utf-8", "backslashreplace").decode()
