@@ -26,6 +26,7 @@ COMMANDS = {
     "export": "Decoded sessions to JSON Lines, JSON, CSV or Parquet.",
     "clients": "Who talks to which broker, with which software, about what.",
     "audit": "Which clients would break on another version of Kafka.",
+    "groups": "What happened in each group: joins, assignments, commits, leaves.",
     "decode": "One message from hex, base64 or a file.",
     "schema": "The protocol as data: browse it, extend it, verify it.",
     "pipeline": "Many captures at once, on Spark: to Parquet, and SQL over it.",

@@ -1,0 +1,298 @@
+"""What happened in each group: joins and why, generations, assignments, commits, leaves, in both rebalance protocols.
+
+Heartbeats that say nothing new are left out, commits of one member in a row are one event. Bounded: the newest
+``MAX_EVENTS`` events are kept, what was older is counted in ``left_out``.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from typing import Any, TypeAlias
+
+from kwiresniff.model import Body, Exchange, GroupEvent, TopicNames
+
+#: Events kept. One takes about 1 kB.
+MAX_EVENTS = 50_000
+#: Members whose assignment is remembered, to tell what was added and taken away.
+MAX_MEMBERS = 10_000
+#: Partitions named of one commit event.
+MAX_OFFSETS = 1_000
+
+OFFSET_COMMIT, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, TXN_OFFSET_COMMIT = 8, 11, 12, 13, 14, 28
+#: The heartbeats of KIP-848, KIP-932 and KIP-1071, in which a group's members and brokers agree on everything.
+HEARTBEATS = {68: "consumer", 76: "share", 88: "streams"}
+CLASSIC = "classic"
+
+#: ``member_epoch`` of a member that leaves, and of a static one that will be back.
+LEAVING, LEAVING_FOR_A_WHILE = -1, -2
+
+#: The tasks of a streams group's member, and what their subtopologies are called here.
+_TASKS = {"active_tasks": "subtopology", "standby_tasks": "standby", "warmup_tasks": "warmup"}
+
+#: Errors that are steps of the protocol: the first join without a member id (KIP-394), and every rebalance.
+STEPS = frozenset({"MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"})
+
+Partitions: TypeAlias = dict[str, list[int]]
+_Member: TypeAlias = tuple[str, str]
+
+
+class GroupTimeline:
+    """Collects the events of groups from exchanges with decoded bodies, in the order in which they are answered."""
+
+    def __init__(self, topic_name: TopicNames | None = None) -> None:
+        self.left_out = 0
+        self._events: deque[GroupEvent] = deque()
+        self._topic_name = topic_name
+        self._assigned: OrderedDict[_Member, Partitions] = OrderedDict()
+        self._epochs: OrderedDict[_Member, int] = OrderedDict()
+        # The last event of each group, while it is a commit that the next one may be part of.
+        self._commits: OrderedDict[str, GroupEvent] = OrderedDict()
+        self._handlers = {
+            JOIN_GROUP: self._join,
+            SYNC_GROUP: self._sync,
+            HEARTBEAT: self._heartbeat,
+            LEAVE_GROUP: self._leave,
+            OFFSET_COMMIT: self._commit,
+            TXN_OFFSET_COMMIT: self._commit,
+            **dict.fromkeys(HEARTBEATS, self._new_heartbeat),
+        }
+
+    def add(self, exchange: Exchange) -> None:
+        """Take in an exchange; most are about no group."""
+        handler = self._handlers.get(exchange.api_key)
+        if handler is None or exchange.request is None or exchange.request.body is None:
+            return
+        answer = exchange.response.body if exchange.response is not None else None
+        if exchange.outcome != "unanswered" and answer is None and exchange.response is not None:
+            return  # an answer that could not be read does not say what happened
+        handler(exchange, exchange.request.body, answer or {})
+
+    def events(self) -> list[GroupEvent]:
+        """Everything found, by group, then by time; the groups in the order in which they appeared."""
+        groups: dict[str, list[GroupEvent]] = {}
+        for event in self._events:
+            groups.setdefault(event.group, []).append(event)
+        return [event for found in groups.values() for event in sorted(found, key=lambda one: one.timestamp_ns)]
+
+    # -- the classic protocol ------------------------------------------------------------------------------------
+
+    def _join(self, exchange: Exchange, request: Body, answer: Body) -> None:
+        if self._failed(exchange, request, answer, CLASSIC):
+            return
+        details: dict[str, Any] = {"wait_ns": exchange.latency_ns, "reason": request.get("reason") or None}
+        details["protocol"] = answer.get("protocol_name")
+        details["leader"] = bool(answer.get("leader")) and answer.get("leader") == answer.get("member_id")
+        if details["leader"]:
+            details["members"] = len(answer.get("members") or ())
+        details["topics"] = _subscribed(request)
+        event = self._event(exchange, request, CLASSIC, "join", details, answer.get("generation_id"))
+        event.member_id = str(answer.get("member_id") or event.member_id)
+
+    def _sync(self, exchange: Exchange, request: Body, answer: Body) -> None:
+        if self._failed(exchange, request, answer, CLASSIC):
+            return
+        opened = answer.get("assignment_decoded")
+        data = opened.get("data", {}) if isinstance(opened, dict) else {}
+        partitions = data.get("assigned_partitions")
+        if partitions is not None or not answer.get("assignment"):
+            self._assign(exchange, request, CLASSIC, partitions or [], request.get("generation_id"))
+        else:
+            details = {"assignment": data or None}
+            self._event(exchange, request, CLASSIC, "assigned", details, request.get("generation_id"))
+
+    def _heartbeat(self, exchange: Exchange, request: Body, answer: Body) -> None:
+        self._failed(exchange, request, answer, CLASSIC)
+
+    def _leave(self, exchange: Exchange, request: Body, answer: Body) -> None:
+        if self._failed(exchange, request, answer, CLASSIC):
+            return
+        for member in request.get("members") or [request]:
+            self._depart(exchange, {**request, **member}, CLASSIC, {"reason": member.get("reason") or None})
+
+    # -- the protocols in which heartbeats say it all -------------------------------------------------------------
+
+    def _new_heartbeat(self, exchange: Exchange, request: Body, answer: Body) -> None:
+        protocol = HEARTBEATS[exchange.api_key]
+        if self._failed(exchange, request, answer, protocol):
+            return
+        asked = request.get("member_epoch")
+        if asked in (LEAVING, LEAVING_FOR_A_WHILE):
+            self._depart(exchange, request, protocol, {"static": asked == LEAVING_FOR_A_WHILE})
+            return
+        member_id = str(answer.get("member_id") or request.get("member_id") or "")
+        member = _member({**request, "member_id": member_id})
+        epoch = answer.get("member_epoch")
+        known = self._epochs.get(member)
+        if asked == 0:
+            topics = request.get("subscribed_topic_names")
+            details = {
+                "wait_ns": exchange.latency_ns,
+                "topics": list(topics) if topics else [],
+                "topic_regex": request.get("subscribed_topic_regex"),
+                "assignor": request.get("server_assignor"),
+            }
+            event = self._event(exchange, request, protocol, "join", details, epoch)
+            event.member_id = member_id
+        if isinstance(epoch, int):
+            _remember(self._epochs, member, epoch)
+        given = answer.get("assignment", answer if protocol == "streams" else None)
+        if isinstance(given, dict) and (partitions := _given(given)) is not None:
+            self._assign(exchange, {**request, "member_id": member_id}, protocol, partitions, epoch)
+        elif asked != 0 and known is not None and epoch != known:
+            event = self._event(exchange, request, protocol, "epoch", {"from": known}, epoch)
+            event.member_id = member_id
+
+    # -- what they have in common -----------------------------------------------------------------------------------
+
+    def _failed(self, exchange: Exchange, request: Body, answer: Body, protocol: str) -> bool:
+        """Tells of an answer that is an error, or never came, or sends the member back to join again."""
+        if exchange.outcome == "unanswered":
+            kind = "error"
+            details: dict[str, Any] = {"api": exchange.api, "error": None, "message": "unanswered"}
+        elif exchange.errors:
+            _, code, name, retriable = exchange.errors[0]
+            kind = "rejoin" if name in STEPS else "error"
+            details = {"api": exchange.api, "error": name, "code": code, "retriable": retriable}
+            details["message"] = answer.get("error_message")
+        else:
+            return False
+        members = request.get("members") or [{}]
+        event = self._event(exchange, {**request, **members[0]}, protocol, kind, details, _generation(request))
+        if answer.get("member_id"):
+            event.member_id = str(answer["member_id"])
+        return True
+
+    def _depart(self, exchange: Exchange, request: Body, protocol: str, details: dict[str, Any]) -> None:
+        member = _member(request)
+        self._epochs.pop(member, None)
+        details["partitions"] = self._assigned.pop(member, {})
+        self._event(exchange, request, protocol, "leave", details, _generation(request))
+
+    def _assign(self, exchange: Exchange, request: Body, protocol: str, given: list[Body], generation: Any) -> None:
+        now: Partitions = {}
+        for topic in given:
+            now.setdefault(self._topic(topic), []).extend(topic.get("partitions") or ())
+        member = _member(request)
+        before = self._assigned.get(member, {})
+        _remember(self._assigned, member, now)
+        details = {
+            "wait_ns": exchange.latency_ns,
+            "partitions": now,
+            "added": _less(now, before),
+            "removed": _less(before, now),
+        }
+        self._event(exchange, request, protocol, "assigned", details, generation)
+
+    def _commit(self, exchange: Exchange, request: Body, answer: Body) -> None:
+        group, member_id = str(request.get("group_id")), str(request.get("member_id") or "")
+        last = self._commits.get(group)
+        if last is None or (last.member_id, last.client) != (member_id, exchange.connection.client):
+            details: dict[str, Any] = {
+                "count": 0,
+                "last_timestamp_ns": 0,
+                "transactional_id": request.get("transactional_id"),
+                "offsets": {},
+                "errors": {},
+            }
+            last = self._event(exchange, request, CLASSIC, "commit", details, _generation(request))
+            _remember(self._commits, group, last)
+        details = last.details
+        assert exchange.request is not None
+        details["count"] += 1
+        details["last_timestamp_ns"] = exchange.request.first_ns
+        for _, _, name, _ in exchange.errors[:1]:
+            details["errors"][name] = details["errors"].get(name, 0) + 1
+        if exchange.outcome == "unanswered":
+            details["errors"]["unanswered"] = details["errors"].get("unanswered", 0) + 1
+        offsets = details["offsets"]
+        for topic in request.get("topics") or ():
+            for partition in topic.get("partitions") or ():
+                name = f"{self._topic(topic)}-{partition.get('partition_index')}"
+                offset = partition.get("committed_offset")
+                if name in offsets:
+                    offsets[name][1] = offset
+                elif len(offsets) < MAX_OFFSETS:
+                    offsets[name] = [offset, offset]
+
+    def _topic(self, topic: Body) -> str:
+        topic_id = topic.get("topic_id")
+        name = topic.get("topic") or topic.get("name") or topic.get("topic_name")
+        if name:
+            return str(name)
+        return (self._topic_name(topic_id) if self._topic_name and topic_id else None) or str(topic_id or "")
+
+    def _event(
+        self, exchange: Exchange, request: Body, protocol: str, event: str, details: dict[str, Any], generation: Any
+    ) -> GroupEvent:
+        assert exchange.request is not None
+        group = str(request.get("group_id"))
+        self._commits.pop(group, None)
+        connection = exchange.connection
+        found = GroupEvent(
+            group=group,
+            protocol=protocol,
+            event=event,
+            timestamp_ns=exchange.request.first_ns,
+            packet=exchange.request.first_packet,
+            client_id=exchange.client_id,
+            client=connection.client,
+            broker=connection.broker,
+            member_id=str(request.get("member_id") or ""),
+            instance_id=request.get("group_instance_id") or request.get("instance_id"),
+            generation=generation if isinstance(generation, int) and generation >= 0 else None,
+            details=details,
+        )
+        self._events.append(found)
+        if len(self._events) > MAX_EVENTS:
+            self._events.popleft()
+            self.left_out += 1
+        return found
+
+
+def _member(request: Body) -> _Member:
+    """Who it is in its group: a static member keeps its instance id when its member id changes (KIP-345)."""
+    static = request.get("group_instance_id") or request.get("instance_id")
+    return str(request.get("group_id")), str(static or request.get("member_id") or "")
+
+
+def _generation(request: Body) -> Any:
+    for name in ("generation_id", "generation_id_or_member_epoch", "member_epoch"):
+        if name in request:
+            return request[name]
+    return None
+
+
+def _subscribed(request: Body) -> list[str]:
+    """The topics that a JoinGroup request's subscriptions name."""
+    topics: dict[str, None] = {}
+    for protocol in request.get("protocols") or ():
+        opened = protocol.get("metadata_decoded")
+        data = opened.get("data") if isinstance(opened, dict) else None
+        topics.update(dict.fromkeys((data or {}).get("topics") or ()))
+    return [str(topic) for topic in topics]
+
+
+def _given(assignment: Body) -> list[Body] | None:
+    """The topics of an assignment, those of all kinds of tasks of a streams group; None when there is nothing new."""
+    if "topic_partitions" in assignment:
+        return list(assignment["topic_partitions"] or ())
+    if all(assignment.get(kind) is None for kind in _TASKS):
+        return None
+    return [
+        {"topic": f"{name} {task.get('subtopology_id')}", "partitions": task.get("partitions")}
+        for kind, name in _TASKS.items()
+        for task in assignment.get(kind) or ()
+    ]
+
+
+def _less(these: Partitions, those: Partitions) -> Partitions:
+    """What is in the first assignment but not in the second."""
+    found = {topic: [one for one in parts if one not in set(those.get(topic, ()))] for topic, parts in these.items()}
+    return {topic: parts for topic, parts in found.items() if parts}
+
+
+def _remember(table: OrderedDict[Any, Any], key: Any, value: Any) -> None:
+    table[key] = value
+    table.move_to_end(key)
+    while len(table) > MAX_MEMBERS:
+        table.popitem(last=False)

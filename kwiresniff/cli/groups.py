@@ -1,0 +1,59 @@
+"""``kwiresniff groups``: what happened in consumer, share and streams groups."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from kwiresniff.analysis.groups import GroupTimeline
+from kwiresniff.cli.interrupts import for_each
+from kwiresniff.cli.inventory import FORMS, print_json
+from kwiresniff.cli.main import FAILED, INTERRUPTED
+from kwiresniff.cli.messages import Messages
+from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.reading import Reading
+from kwiresniff.model import Event, Exchange, Problem
+
+
+@click.command("groups")
+@click.option("-o", "form", type=click.Choice(FORMS), default="table", show_default=True)
+@capture_options
+def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
+    """What happened in each group: joins, assignments, commits, leaves, errors.
+
+    Groups of both rebalance protocols, share groups and streams groups. Heartbeats that say nothing new are left out,
+    and commits of one member in a row are one line. One group alone: -Y 'group == NAME'.
+    """
+    reading = Reading(captures, options, "bodies", screen=False)
+    timeline = GroupTimeline(reading.topic_name)
+    messages = Messages(reading)
+
+    def use(event: Event) -> None:
+        if isinstance(event, Exchange):
+            timeline.add(event)
+        elif isinstance(event, Problem):
+            messages.problem(event)
+
+    finished = for_each(reading.events(), use)
+    found = timeline.events()
+    if form == "table":
+        from kwiresniff.render import use_color, width_of
+        from kwiresniff.render.groups import GroupWriter
+
+        out = sys.stdout
+        GroupWriter(out, width_of(out), use_color(out, options.color), reading.files).write(found)
+    else:
+        from kwiresniff.export.groups import group_event_json
+
+        print_json([group_event_json(event, reading.files) for event in found], form)
+    if timeline.left_out and not options.quiet:
+        print(
+            f"kwiresniff: {timeline.left_out} older events are left out; narrow it with -Y or --since", file=sys.stderr
+        )
+    if not finished:
+        return INTERRUPTED
+    messages.end()
+    if reading.shown and not found and not options.quiet:
+        print("kwiresniff: there was Kafka, but nothing about groups", file=sys.stderr)
+    return FAILED if options.strict and reading.problems else 0

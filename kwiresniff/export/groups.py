@@ -1,0 +1,33 @@
+"""Group events as JSON-ready dicts, ``schema_version`` 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kwiresniff.export.objects import SCHEMA_VERSION, Json, file_name
+from kwiresniff.export.times import rfc3339
+from kwiresniff.model import GroupEvent, packet_number
+
+
+def group_event_json(event: GroupEvent, files: Sequence[str] = ()) -> Json:
+    """One event; what it tells stands under ``details``."""
+    result: Json = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "group_event",
+        "group": event.group,
+        "protocol": event.protocol,
+        "event": event.event,
+        "time": rfc3339(event.timestamp_ns),
+        "timestamp_ns": event.timestamp_ns,
+    }
+    if len(files) > 1:
+        result["file"] = file_name(event.packet, files)
+    result["packet"] = packet_number(event.packet)
+    result["client_id"] = event.client_id
+    result["client"] = event.client
+    result["broker"] = event.broker
+    result["member_id"] = event.member_id
+    result["group_instance_id"] = event.instance_id
+    result["generation"] = event.generation
+    result["details"] = event.details
+    return result

@@ -1,0 +1,154 @@
+"""The timeline of each group: one line an event, under the group's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TextIO
+
+from kwiresniff.model import GroupEvent, file_index, packet_number
+from kwiresniff.render import units
+from kwiresniff.render.escape import escape
+from kwiresniff.render.lines import Chunk, pad, wrap
+from kwiresniff.render.paint import Paint, Span
+from kwiresniff.render.terminal import glyphs_for, printable
+
+#: Partitions of one commit that are shown; JSON has more.
+OFFSETS_SHOWN: Final = 6
+#: Characters of a member id: its first name and a piece of the UUID that Kafka's clients append.
+_MEMBER: Final = 18
+_KINDS: Final = {
+    "join": "good",
+    "assigned": "key",
+    "epoch": "value",
+    "leave": "wait",
+    "commit": "dim",
+    "rejoin": "dim",
+    "error": "bad",
+}
+_EVENT: Final = 8
+
+
+class GroupWriter:
+    """Writes group events to ``out``; ``width`` None is a pipe, where no line is broken."""
+
+    def __init__(self, out: TextIO, width: int | None, color: bool, files: Sequence[str] = ()) -> None:
+        self._out = out
+        self._width = width
+        self._paint = Paint(color, glyphs_for(out))
+        self._files = files
+
+    def write(self, events: Iterable[GroupEvent]) -> None:
+        """Events in the order of their groups."""
+        group: str | None = None
+        for event in events:
+            if event.group != group:
+                if group is not None:
+                    self._out.write("\n")
+                group = event.group
+                start = units.instant(event.timestamp_ns, 3)
+                self._line([], [[("heading", escape(group) or '""')], [("dim", f"from {start}")]])
+            clock = units.clock(event.timestamp_ns, 3)
+            self._line(
+                [("dim", f"  {clock}  "), (_KINDS[event.event], pad(event.event, _EVENT)), ("", "  ")],
+                [self._who(event), *self._details(event)],
+            )
+
+    def _who(self, event: GroupEvent) -> Chunk:
+        member = event.instance_id or event.member_id
+        short = member if len(member) <= _MEMBER else member[: _MEMBER - 1] + self._paint.glyphs.ellipsis
+        name = event.client_id or event.client
+        who: Chunk = [("client", escape(name))]
+        if short and short != name:
+            who.append(("dim", f" {escape(short)}"))
+        return who
+
+    def _details(self, event: GroupEvent) -> list[Chunk]:
+        details, chunks = event.details, []
+        if event.generation is not None and event.event != "leave":
+            word = "generation" if event.protocol == "classic" else "epoch"
+            chunks.append([("name", f"{word} "), ("ident", str(event.generation))])
+        if event.event == "rejoin":
+            chunks.append([("name", f"{escape(details['api'])} "), ("value", escape(details["error"]))])
+        elif event.event == "error":
+            chunks.append([("name", f"{escape(details['api'])} "), ("bad", escape(details["error"] or "unanswered"))])
+            if details["error"] and details.get("message"):
+                chunks.append([("bad", escape(str(details["message"])))])
+        elif event.event == "commit":
+            chunks += self._offsets(event, details)
+        elif event.event == "epoch":
+            chunks.append([("dim", f"from {details['from']}")])
+        else:
+            chunks += self._membership(event, details)
+        number = f"packet {packet_number(event.packet)}"
+        if len(self._files) > 1:
+            number += f" of {escape(self._files[file_index(event.packet)])}"
+        chunks.append([("dim", number)])
+        return chunks
+
+    def _membership(self, event: GroupEvent, details: dict[str, Any]) -> list[Chunk]:
+        chunks: list[Chunk] = []
+        if event.event == "join":
+            if details.get("leader"):
+                chunks.append([("ident", f"leads {units.count(details['members'], 'member')}")])
+            for name in ("protocol", "assignor"):
+                if details.get(name):
+                    chunks.append([("name", f"{name} "), ("value", escape(str(details[name])))])
+            if details["topics"]:
+                chunks.append([("name", "topics "), ("value", escape(", ".join(details["topics"])))])
+        if event.event == "assigned":
+            if not details.get("partitions"):
+                chunks.append([("dim", "nothing")])
+            for mark, kind, name in (("+", "good", "added"), ("-", "wait", "removed")):
+                if details.get(name):
+                    chunks.append([(kind, f"{mark} {escape(partitions_text(details[name]))}")])
+            if details.get("partitions") and details.get("partitions") != details.get("added"):
+                chunks.append([("name", "has "), ("value", escape(partitions_text(details["partitions"])))])
+        if event.event == "leave":
+            if details.get("static"):
+                chunks.append([("dim", "for a while (static member)")])
+            if details.get("partitions"):
+                chunks.append([("name", "had "), ("value", escape(partitions_text(details["partitions"])))])
+        if details.get("reason"):
+            chunks.append([("meaning", escape(f'"{details["reason"]}"'))])
+        if details.get("wait_ns") is not None:
+            took = units.duration(details["wait_ns"], micro=self._paint.glyphs.micro)
+            chunks.append([("name", "after "), ("value", took)])
+        return chunks
+
+    def _offsets(self, event: GroupEvent, details: dict[str, Any]) -> list[Chunk]:
+        chunks: list[Chunk] = []
+        if details["count"] > 1:
+            span_ns = details["last_timestamp_ns"] - event.timestamp_ns
+            took = units.duration(span_ns, micro=self._paint.glyphs.micro)
+            chunks.append([("value", f"{details['count']:,} times in {took}")])
+        if details["transactional_id"]:
+            chunks.append([("name", "transaction "), ("value", escape(details["transactional_id"]))])
+        for name, (first, last) in list(details["offsets"].items())[:OFFSETS_SHOWN]:
+            text = str(last) if first == last else f"{first}{self._paint.glyphs.arrow}{last}"
+            chunks.append([("value", f"{escape(name)} "), ("ident", text)])
+        if (more := len(details["offsets"]) - OFFSETS_SHOWN) > 0:
+            chunks.append([("dim", f"and {units.count(more, 'partition')} more")])
+        for name, count in details["errors"].items():
+            chunks.append([("bad", f"{escape(name)} {self._paint.glyphs.times}{count}")])
+        return chunks
+
+    def _line(self, lead: list[Span], chunks: list[Chunk]) -> None:
+        taken = sum(len(text) for _, text in lead)
+        for number, line in enumerate(wrap(chunks, None if self._width is None else self._width - taken)):
+            front = lead if not number else [("", " " * taken)]
+            self._out.write(printable(self._paint.spans([*front, *line]), self._out).rstrip() + "\n")
+
+
+def partitions_text(partitions: dict[str, list[int]]) -> str:
+    """``orders 0-3,7 payments 1``: numbers in a row as ranges."""
+    return " ".join(f"{topic} {_ranges(sorted(numbers))}" for topic, numbers in partitions.items())
+
+
+def _ranges(numbers: list[int]) -> str:
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] + 1 == number:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)

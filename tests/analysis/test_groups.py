@@ -1,0 +1,143 @@
+"""The timeline of groups, from hand-built exchanges; the recorded ones are in ``tests/cli/test_groups.py``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwiresniff.analysis import groups
+from kwiresniff.analysis.groups import GroupTimeline
+from kwiresniff.model import Exchange, GroupEvent
+from tests.exchanges import START_NS, exchange
+
+REBALANCE = [("error_code", 27, "REBALANCE_IN_PROGRESS", True)]
+FENCED = [("error_code", 82, "FENCED_INSTANCE_ID", False)]
+
+
+def timeline(*given: Exchange) -> list[GroupEvent]:
+    made = GroupTimeline({"t-id": "orders"}.get)
+    for one in given:
+        made.add(one)
+    return made.events()
+
+
+def beat(epoch: int, answered: int, assignment: Any = None, **more: Any) -> Exchange:
+    asked = {"group_id": "g", "member_id": "m", "member_epoch": epoch, **more}
+    answer = {"error_code": 0, "member_id": "m", "member_epoch": answered, "assignment": assignment}
+    return exchange("ConsumerGroupHeartbeat", 68, 1, request=asked, response=answer, start_ns=START_NS + epoch)
+
+
+def assignment(*partitions: int) -> dict[str, Any]:
+    return {"topic_partitions": [{"topic_id": "t-id", "partitions": list(partitions)}]}
+
+
+def commit(offset: int, *, at: int = 0, member: str = "m", **more: Any) -> Exchange:
+    parts = [{"partition_index": 3, "committed_offset": offset}]
+    asked = {"group_id": "g", "member_id": member, "generation_id_or_member_epoch": 4}
+    asked["topics"] = [{"name": "orders", "partitions": parts}]
+    return exchange("OffsetCommit", 8, 8, request=asked, response={}, start_ns=START_NS + at, **more)
+
+
+def test_heartbeats_that_say_nothing_new_are_left_out() -> None:
+    found = timeline(
+        beat(0, 1, assignment(0, 1), subscribed_topic_names=["orders"]),
+        beat(1, 1),
+        beat(1, 2),
+        beat(2, 2),
+        beat(2, 3, assignment(1, 2)),
+        beat(-1, -1),
+    )
+    assert [(event.event, event.generation) for event in found] == [
+        ("leave", None),  # its times are those of the epochs here, and -1 is the smallest
+        ("join", 1),
+        ("assigned", 1),
+        ("epoch", 2),
+        ("assigned", 3),
+    ]
+    leave, join, _, _, moved = found
+    assert join.details["topics"] == ["orders"]
+    assert moved.details["added"] == {"orders": [2]}
+    assert moved.details["removed"] == {"orders": [0]}
+    assert leave.details == {"static": False, "partitions": {"orders": [1, 2]}}
+
+
+def test_commits_of_a_member_in_a_row_are_one_event() -> None:
+    found = timeline(commit(5), commit(6, at=10), commit(9, at=20), commit(9, at=30, member="other"), commit(10, at=40))
+    assert [(event.member_id, event.details["count"], event.details["offsets"]) for event in found] == [
+        ("m", 3, {"orders-3": [5, 9]}),
+        ("other", 1, {"orders-3": [9, 9]}),
+        ("m", 1, {"orders-3": [10, 10]}),
+    ]
+    assert found[0].details["last_timestamp_ns"] == START_NS + 20
+
+
+def test_a_commit_that_fails_or_is_not_answered_is_counted_in_its_event() -> None:
+    unanswered = commit(7, latency_ns=None, outcome="unanswered")
+    (event,) = timeline(commit(5), commit(6, errors=FENCED, outcome="error"), unanswered)
+    assert event.details["errors"] == {"FENCED_INSTANCE_ID": 1, "unanswered": 1}
+
+
+def test_a_rebalance_is_a_step_and_fencing_an_error() -> None:
+    asked = {"group_id": "g", "member_id": "m", "generation_id": 3}
+    found = timeline(
+        exchange("Heartbeat", 12, 4, request=asked, response={}, errors=REBALANCE, outcome="error"),
+        exchange("Heartbeat", 12, 4, request=asked, response={}, errors=FENCED, outcome="error"),
+        exchange("SyncGroup", 14, 3, request=asked, latency_ns=None, outcome="unanswered"),
+    )
+    assert [(event.event, event.details["error"], event.generation) for event in found] == [
+        ("rejoin", "REBALANCE_IN_PROGRESS", 3),
+        ("error", "FENCED_INSTANCE_ID", 3),
+        ("error", None, 3),
+    ]
+
+
+def test_a_static_member_is_the_same_under_a_new_member_id() -> None:
+    def sync(member: str, *partitions: int) -> Exchange:
+        asked = {"group_id": "g", "member_id": member, "group_instance_id": "static-1", "generation_id": 1}
+        data = {"assigned_partitions": [{"topic": "orders", "partitions": list(partitions)}]}
+        answer = {"assignment": b"..", "assignment_decoded": {"data": data}}
+        return exchange("SyncGroup", 14, 3, request=asked, response=answer)
+
+    first, second = timeline(sync("a", 0, 1), sync("b", 1))
+    assert (first.details["added"], second.details["removed"]) == ({"orders": [0, 1]}, {"orders": [0]})
+
+
+def test_members_removed_by_an_admin_leave_one_by_one() -> None:
+    members = [{"member_id": "a", "reason": "away"}, {"member_id": "b", "group_instance_id": "s"}]
+    asked = {"group_id": "g", "members": members}
+    found = timeline(exchange("LeaveGroup", 13, 5, request=asked, response={"members": []}))
+    assert [(event.member_id, event.instance_id, event.details["reason"]) for event in found] == [
+        ("a", None, "away"),
+        ("b", "s", None),
+    ]
+
+
+def test_tasks_of_a_streams_group_are_told_by_kind() -> None:
+    answer = {
+        "error_code": 0, "member_id": "m", "member_epoch": 1,
+        "active_tasks": [{"subtopology_id": "0", "partitions": [0, 1]}],
+        "standby_tasks": [{"subtopology_id": "1", "partitions": [2]}],
+        "warmup_tasks": [],
+    }  # fmt: skip
+    asked = {"group_id": "g", "member_id": "m", "member_epoch": 0}
+    _, assigned = timeline(exchange("StreamsGroupHeartbeat", 88, 0, request=asked, response=answer))
+    assert assigned.protocol == "streams"
+    assert assigned.details["partitions"] == {"subtopology 0": [0, 1], "standby 1": [2]}
+
+
+def test_groups_stand_together_and_what_is_too_much_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "MAX_EVENTS", 3)
+
+    def left(group: str, at: int) -> Exchange:
+        asked = {"group_id": group, "member_id": "m"}
+        return exchange("LeaveGroup", 13, 0, request=asked, response={}, start_ns=START_NS + at)
+
+    made = GroupTimeline()
+    for at, group in enumerate("abab"):
+        made.add(left(group, at))
+    assert ([event.group for event in made.events()], made.left_out) == (["b", "b", "a"], 1)
+
+
+def test_what_is_about_no_group_is_passed_over() -> None:
+    assert timeline(exchange(), exchange("Heartbeat", 12, 4, request=None, response=None)) == []
