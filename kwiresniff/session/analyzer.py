@@ -68,7 +68,9 @@ class Analyzer:
     codes came back), ``bodies`` (everything but records), ``records`` (everything). ``topics`` has the names of the
     topics collected at depths that do not decode bodies. ``want`` is asked about each complete exchange before its
     bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes there is
-    Kafka on weaker evidence, and what comes from there is no client. ``connections`` counts those recognised so far.
+    Kafka on weaker evidence, and what comes from there is no client. ``connections`` counts those recognised so far,
+    ``bare_token_bytes`` what SASL tokens without a header took, lengths included: the only bytes of Kafka connections
+    that belong to no event.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class Analyzer:
         self._lingering: deque[tuple[int, Link]] = deque()  # (since when, connection) in that order
         self._not_kafka: dict[tuple[str, str], list[int]] = {}
         self.connections = 0
+        self.bare_token_bytes = 0
         self._out: list[Event] = []
 
     # -- the loop -----------------------------------------------------------------------------------------------

@@ -214,7 +214,7 @@ class Link:
             self.request(half, packet, ns, last_packet, last_ns, size, data, lost)
             return
         sasl.awaiting_token += 1
-        sasl.token(size - lost)
+        self.analyzer.bare_token_bytes += 4 + size - lost
         sasl.client_token(data)
 
     def raw_response(
@@ -231,7 +231,7 @@ class Link:
                 answers = answers or is_near(correlation_id, self.first_correlation_id)
         if not answers and (sasl.raw or sasl.awaiting_token):
             sasl.awaiting_token = max(sasl.awaiting_token - 1, 0)
-            sasl.token(size - lost)
+            self.analyzer.bare_token_bytes += 4 + size - lost
             return
         if not sasl.raw:
             half.frame = self.response

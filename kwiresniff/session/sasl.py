@@ -20,13 +20,11 @@ _OAUTH_AUTHZID = re.compile(rb"^n,a=([^,]{1,1024}),")
 class Sasl:
     """The state of authentication on one connection; ``raw`` while frames are bare tokens without a header."""
 
-    __slots__ = ("_connection", "awaiting_token", "raw", "raw_bytes", "raw_tokens", "started_ns")
+    __slots__ = ("_connection", "awaiting_token", "raw", "started_ns")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.raw = False
-        self.raw_tokens = 0
-        self.raw_bytes = 0
         self.awaiting_token = 0
         self.started_ns = 0
 
@@ -49,11 +47,6 @@ class Sasl:
         if error_code:
             self._facts()["outcome"] = "failed"
             self.raw = False
-
-    def token(self, size: int) -> None:
-        """Count a bare token, from either side."""
-        self.raw_tokens += 1
-        self.raw_bytes += size
 
     def client_token(self, token: bytes) -> None:
         """A token from the client, bare or out of SaslAuthenticate; takes the principal where it can be read."""

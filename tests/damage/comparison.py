@@ -11,22 +11,10 @@ from typing import NamedTuple
 from kwiresniff.model import Connection, Event, Exchange, Message, Problem, Segment
 from kwiresniff.session import Analyzer
 from kwiresniff.session.analyzer import Depth
-from kwiresniff.session.link import Link
 from tests.damage.oracle import Carried, Coverage, Oracle
 
 #: A frame: number of its stream, its index there.
 FrameId = tuple[int, int]
-
-
-class Meter(Analyzer):
-    """An analyzer that also counts the bytes of bare SASL tokens, which belong to no exchange."""
-
-    token_bytes = 0
-
-    def connection_ended(self, link: Link) -> None:
-        if link.sasl is not None:
-            self.token_bytes += link.sasl.raw_bytes + 4 * link.sasl.raw_tokens
-        super().connection_ended(link)
 
 
 class Key(NamedTuple):
@@ -102,9 +90,9 @@ def lost_bytes(problems: Sequence[Problem], path: str) -> int:
 
 
 def read(segments: Sequence[Segment], depth: Depth) -> Reading:
-    analyzer = Meter(depth)
+    analyzer = Analyzer(depth)
     events = list(analyzer.analyze(segments))
-    return Reading(events, analyzer.token_bytes)
+    return Reading(events, analyzer.bare_token_bytes)
 
 
 class Truth:

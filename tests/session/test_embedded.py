@@ -11,13 +11,14 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.embedded import BodyHolder, NodeHolder
-from kwiresniff.model import Body, Direction, Exchange, Node, Problem
+from kwiresniff.model import Body, Connection, Direction, Exchange, Node, Problem
 from kwiresniff.session import Topics, analyze, annotate
 from kwiresniff.session.embedded import OPENERS
 from tests.codec.embedded.vectors import VECTORS
 from tests.session.wire import Wire, api_versions_v0, api_versions_v0_response, events, exchanges, request, response
 
 CAPTURES = Path(__file__).parents[2] / "captures"
+CONNECTION = Connection(1, "client:1", "broker:9092")
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
@@ -262,7 +263,7 @@ def test_whatever_is_in_the_bytes_nothing_is_raised_and_the_bytes_stay(api_key: 
         raw = codec.encoder(api_key, version, direction)(body)
         read, _ = codec.decoder(api_key, version, direction)(raw, 0, [])
         walked = codec.walk(schema.message(api_key, version, direction), raw, 0)
-        before, exchange = repr(read), Exchange(None, api_key, version, 1, None, None, None)  # type: ignore[arg-type]
+        before, exchange = repr(read), Exchange(CONNECTION, api_key, version, 1, None, None, None)
         problems: list[Problem] = []
         opener(BodyHolder(read, problems), exchange, lambda _: None)
         opener(NodeHolder(walked.root, walked.problems), exchange, lambda _: None)

@@ -1,0 +1,147 @@
+"""The optional compiled build: hot modules become extension modules where there is a C compiler.
+
+The sources stay plain Python that runs the same uncompiled; mypyc only makes it faster. Where a C compiler and Python's
+headers are found, a wheel has the modules of ``COMPILED`` compiled beside their sources, and Python prefers that
+form. Anywhere else, with ``KWIRESNIFF_PURE=1``, or when anything at all fails, the wheel is pure Python, and one line
+on stderr says so. An editable install is always pure.
+
+To add a module, add its path to ``COMPILED``. Give its hot variables types (``i64`` of mypy_extensions, imported under
+``TYPE_CHECKING``, is a machine integer), then run the tests both ways::
+
+    python hatch_build.py            compile beside the sources, for tests and measurements in the checkout
+    python hatch_build.py --clean    remove that again
+
+This needs ``mypy[mypyc]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+#: Compiled together into one shared library, so that calls between them cost what calls in C cost.
+COMPILED = (
+    "kwiresniff/analysis/latency.py",
+    "kwiresniff/capture/pcap.py",
+    "kwiresniff/model.py",
+    "kwiresniff/session/analyzer.py",
+    "kwiresniff/session/fronts.py",
+    "kwiresniff/session/link.py",
+    "kwiresniff/session/pairing.py",
+    "kwiresniff/stream/half.py",
+)
+#: What the build needs beside hatchling, where it compiles.
+REQUIREMENTS = ["mypy[mypyc]>=2.4,<3"]
+#: Set to anything but 0 or nothing, it switches compiling off.
+OFF = "KWIRESNIFF_PURE"
+#: The name of the shared library beside the package. The modules find it by this name.
+LIBRARY = "kwiresniff"
+#: Seconds; on a slow machine it takes one minute.
+LIMIT_S = 900
+
+#: Other packages are not there while a wheel is built; what comes from them is of any type.
+MYPY_OPTIONS = ["--config-file=", "--ignore-missing-imports"]
+
+
+class CompiledBuild(BuildHookInterface[Any]):
+    """hatchling's hook: adds the compiled modules to a wheel."""
+
+    def dependencies(self) -> list[str]:
+        return [] if obstacle() else REQUIREMENTS
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if self.target_name != "wheel" or version == "editable":
+            return
+        self._scratch = tempfile.mkdtemp(prefix="kwiresniff-build-")
+        reason = obstacle() or compiled_into(Path(self.root), Path(self._scratch))
+        if reason:
+            print(f"kwiresniff: built as pure Python, which does the same more slowly: {reason}", file=sys.stderr)
+            return
+        built = Path(self._scratch)
+        for path in sorted(built.rglob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}")):
+            build_data["force_include"][str(path)] = str(path.relative_to(built))
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        shutil.rmtree(getattr(self, "_scratch", ""), ignore_errors=True)
+
+
+def obstacle() -> str:
+    """Why nothing can be compiled here, or an empty string."""
+    if os.environ.get(OFF, "0") not in ("", "0"):
+        return f"{OFF} is set"
+    if sys.implementation.name != "cpython":
+        return "only CPython has compiled modules"
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    if shutil.which(compiler[0]) is None:
+        return f"no C compiler ({compiler[0]})"
+    if not (Path(sysconfig.get_paths()["include"]) / "Python.h").exists():
+        return "Python's headers are not installed"
+    return ""
+
+
+def compiled_into(root: Path, target: Path) -> str:
+    """Compile the modules of the checkout ``root`` into ``target``; returns why that failed, or an empty string.
+
+    A process of its own, because mypy ends the process when it fails, and prints what it likes.
+    """
+    command = [sys.executable, str(Path(__file__).resolve()), "--into", str(target)]
+    try:
+        done = subprocess.run(
+            command, check=False, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    if done.returncode:
+        lines = done.stdout.decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"the compiler ended with {done.returncode}"
+    return ""
+
+
+def compile_modules(target: Path, scratch: Path) -> None:
+    """Compile ``COMPILED``, relative to the working directory, to extension modules under ``target``."""
+    build = importlib.import_module("mypyc.build")
+    setuptools = importlib.import_module("setuptools")
+    extensions = build.mypycify(
+        [*MYPY_OPTIONS, *COMPILED],
+        opt_level="2",
+        debug_level="0",
+        target_dir=str(scratch / "c"),
+        group_name=LIBRARY,
+    )
+    distribution = setuptools.Distribution({"name": LIBRARY, "ext_modules": extensions})
+    command = distribution.get_command_obj("build_ext")
+    command.build_lib, command.build_temp = str(target), str(scratch / "o")
+    command.ensure_finalized()
+    command.run()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--into", type=Path, metavar="DIR", help="put the compiled modules there, not in the checkout")
+    parser.add_argument("--clean", action="store_true", help="remove the compiled modules from the checkout")
+    options = parser.parse_args()
+    root = Path(__file__).resolve().parent
+    os.chdir(root)
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    for path in [*root.glob(f"*{suffix}"), *root.glob(f"kwiresniff/**/*{suffix}")] if options.into is None else ():
+        path.unlink()
+    if not options.clean:
+        with tempfile.TemporaryDirectory() as scratch:
+            compile_modules((options.into or root).resolve(), Path(scratch))
+
+
+if __name__ == "__main__":
+    main()
