@@ -28,6 +28,9 @@ CONTROLLER_PORT = 19093
 CLUSTER_ID = "a3dpcmVzbmlmZi1kZW1vMQ"
 
 HERE = Path(__file__).parent
+#: In immediate mode each packet takes a slot as large as the interface's MTU, on loopback 64 KiB: tcpdump's own choice
+#: of 2 MiB holds 32 packets, and a burst of a cluster's traffic is more.
+CAPTURE_BUFFER_KIB = 128 * 1024
 START_TIMEOUT_S = 120  # a broker comes up in 5 to 10 seconds on an idle machine
 
 
@@ -225,6 +228,7 @@ def recording(tap: Tap, target: Path) -> Iterator[None]:
     """Record what passes the tap into ``target`` while the body runs."""
     raw = target if tap.form == "pcap" else target.with_suffix(".raw")
     command = ["tcpdump", "-i", tap.interface, "-U", "--immediate-mode", "-s", str(tap.snap_length), "-Z", "root",
+               "-B", str(CAPTURE_BUFFER_KIB),
                f"--time-stamp-precision={tap.time}", "-w", str(raw)]  # fmt: skip
     if tap.link_type:
         command += ["-y", tap.link_type]
