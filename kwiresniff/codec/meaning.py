@@ -39,7 +39,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_TIMESTAMP_MS = 253_402_300_799_999
 
 #: Points in time whose names do not contain "timestamp".
-_TIMES = frozenset({"log_append_time_ms", "transaction_start_time_ms"})
+_TIMES = frozenset({"log_append_time_ms", "transaction_start_time_ms", "next_rebalance_ms"})
 #: Sizes whose names do not end in "_bytes".
 _SIZES = frozenset({"size", "partition_size"})
 

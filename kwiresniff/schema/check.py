@@ -1,7 +1,8 @@
 """Our definitions against a release of Kafka: every message, version by version, field by field.
 
 Only what the release has is compared, so versions it dropped and APIs it does not know yet are no difference. Names
-that a field or an API had in that release and that our definitions list as older names are none either.
+that a field or an API had in that release and that our definitions list as older names are none either. What a later
+release changed without a new version number is known, and comes with its reason.
 """
 
 from __future__ import annotations
@@ -15,18 +16,24 @@ from kwiresniff.schema.definition import Field, Message, Shape
 from kwiresniff.schema.index import fold_name
 from kwiresniff.schema.registry import definitions
 
-#: Versions that a later release changed without giving them a new number: tagged fields, which may come at any time,
-#: and APIs on trial. Our definitions have the later shape.
+#: Why a release may lack a tagged field that our definitions have.
+TAGGED_LATER = "a later release added the tagged {}, as it may at any time (KIP-482)"
+
+#: Versions that a later release changed in other ways without giving them a new number, mostly while what they are for
+#: was on trial. Our definitions have the later shape.
 CHANGED_IN_PLACE: dict[tuple[str, str, int], str] = {
-    ("ApiVersions", "response", 3): "3.4 added the tagged field zk_migration_ready",
-    ("Fetch", "response", 12): "2.8 added the tagged field snapshot_id",
-    ("UpdateMetadata", "request", 8): "3.6 added the tagged field type",
     ("EndQuorumEpoch", "request", 0): "2.8 dropped replica_id, while KRaft was on trial (KIP-595)",
     ("LeaderChangeMessage", "data", 0): "2.8 added granting_voters and 3.0 version, while KRaft was on trial (KIP-595)",
     ("ConsumerGroupHeartbeat", "request", 0): "3.7 dropped the client assignors of the first trial (KIP-848)",
     ("ConsumerGroupHeartbeat", "response", 0): "3.7 dropped the client assignors of the first trial (KIP-848)",
     ("ConsumerGroupDescribe", "response", 0): "3.8 dropped the client assignors of the first trial (KIP-848)",
     ("ReadShareGroupStateSummary", "response", 0): "4.1 added leader_epoch, while share groups were on trial (KIP-932)",
+    ("StreamsGroupHeartbeat", "response", 0): "4.2 took the default of status away, while it was on trial (KIP-1071)",
+    ("ShareGroupMetadataValue", "data", 0): "4.1 added metadata_hash, while share groups were on trial (KIP-932)",
+    ("ShareGroupPartitionMetadataValue", "data", 0): "3.9 gave the name to something else, on trial (KIP-932)",
+    ("ShareGroupStatePartitionMetadataValue", "data", 0): "4.1 added initializing_topics, on trial (KIP-932)",
+    ("ShareSnapshotValue", "data", 0): "4.1 widened snapshot_epoch and added timestamps, on trial (KIP-932)",
+    ("ShareUpdateValue", "data", 0): "4.1 widened snapshot_epoch, while share groups were on trial (KIP-932)",
 }
 
 #: Where a field stands, by names from the outside in.
@@ -53,16 +60,18 @@ def differences(messages: Iterable[Message]) -> Iterator[Difference]:
         aliases = dict(_aliases(ours.fields, ()))
         for version in range(theirs.versions.low, theirs.versions.high + 1):
             reason = CHANGED_IN_PLACE.get((ours.name, ours.kind, version), "")
-            for text in _at_version(ours, theirs, version, aliases):
-                yield Difference(f"{theirs.title} version {version}{text}", reason)
+            for found in _at_version(ours, theirs, version, aliases):
+                yield Difference(f"{theirs.title} version {version}{found.text}", found.reason or reason)
 
 
-def _at_version(ours: Message, theirs: Message, version: int, aliases: dict[Path, tuple[str, ...]]) -> Iterator[str]:
+def _at_version(
+    ours: Message, theirs: Message, version: int, aliases: dict[Path, tuple[str, ...]]
+) -> Iterator[Difference]:
     if version not in ours.versions:
-        yield ": not in our definitions"
+        yield Difference(": not in our definitions")
         return
     if (version in ours.flexible) != (version in theirs.flexible):
-        yield f": flexible is {version in ours.flexible}, in the release {version in theirs.flexible}"
+        yield Difference(f": flexible is {version in ours.flexible}, in the release {version in theirs.flexible}")
         return
     yield from _compare(ours.at(version), theirs.at(version), (), aliases)
 
@@ -98,14 +107,20 @@ def _aliases(fields: tuple[Field, ...], path: Path) -> Iterator[tuple[Path, tupl
 
 def _compare(
     ours: tuple[Shape, ...], theirs: tuple[Shape, ...], path: Path, aliases: dict[Path, tuple[str, ...]]
-) -> Iterator[str]:
+) -> Iterator[Difference]:
     """What is different between two structures at the place ``path``, each text to stand behind the message's name."""
+    names, tags = {shape.name for shape in theirs}, {shape.tag for shape in theirs}
+    later = [shape for shape in ours if not (shape.tag is None or shape.tag in tags or shape.name in names)]
+    for shape in later:
+        text = f", {'.'.join((*path, shape.name))}: tag {shape.tag} is not in the release"
+        yield Difference(text, TAGGED_LATER.format(shape.name))
+    ours = tuple(shape for shape in ours if shape not in later)
     if len(ours) != len(theirs) or any(
         one.name != other.name and other.name not in aliases.get((*path, one.name), ())
         for one, other in zip(ours, theirs, strict=True)
     ):
         place = f", {'.'.join(path)}" if path else ""
-        yield f"{place}: fields are {_names(ours)}, in the release {_names(theirs)}"
+        yield Difference(f"{place}: fields are {_names(ours)}, in the release {_names(theirs)}")
         return
     for one, other in zip(ours, theirs, strict=True):
         here = (*path, one.name)
@@ -113,7 +128,7 @@ def _compare(
             mine, its = getattr(one, attribute), getattr(other, attribute)
             # The default of a structure is made of its fields' defaults, which are compared below.
             if mine != its and not (attribute == "default" and isinstance(mine, dict) and isinstance(its, dict)):
-                yield f", {'.'.join(here)}: {attribute} is {mine!r}, in the release {its!r}"
+                yield Difference(f", {'.'.join(here)}: {attribute} is {mine!r}, in the release {its!r}")
         yield from _compare(one.fields, other.fields, here, aliases)
 
 

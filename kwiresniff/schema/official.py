@@ -1,7 +1,8 @@
-"""Kafka's own message definitions: JSON with ``//`` comments, one file a message, in the jars and in the source tree.
+"""Kafka's own message definitions: JSON with comments as Java has them, one file a message.
 
-Only facts are taken: names, order, types, versions. Kafka has its own code generator read these files, and the
-README beside them says how; names become snake_case exactly as the protocol guide prints them.
+They lie in the jars and in the source tree. Only facts are taken: names, order, types, versions. Kafka has its own
+code generator read these files, and the README beside them says how; names become snake_case exactly as the protocol
+guide prints them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MAX_DEPTH = 16
 #: Fetch has 19 versions after 14 years; each costs a copy of the message's fields.
 MAX_VERSIONS = 256
 
-_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*')
+_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _SUFFIXES = {"request": "Request", "response": "Response", "header": "Header"}
 _DATA = ROLES | {"data"}
 

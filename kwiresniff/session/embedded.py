@@ -42,11 +42,13 @@ def _join_response(holder: Holder, exchange: Exchange, topic_name: TopicNames) -
 
 def _sync_request(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
     for assignment in holder.each("assignments"):
-        open_assignment(assignment, "assignment", holder.get("protocol_type"))
+        open_assignment(assignment, "assignment", holder.get("protocol_type"), holder.get("protocol_name"))
 
 
 def _sync_response(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
-    open_assignment(holder, "assignment", holder.get("protocol_type") or _asked(exchange, "protocol_type"))
+    protocol_type = holder.get("protocol_type") or _asked(exchange, "protocol_type")
+    protocol = holder.get("protocol_name") or _asked(exchange, "protocol_name")
+    open_assignment(holder, "assignment", protocol_type, protocol)
 
 
 def _describe_groups(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
@@ -54,7 +56,7 @@ def _describe_groups(holder: Holder, exchange: Exchange, topic_name: TopicNames)
         protocol_type = group.get("protocol_type")
         for member in group.each("members"):
             open_subscription(member, "member_metadata", protocol_type, group.get("protocol_data"))
-            open_assignment(member, "member_assignment", protocol_type)
+            open_assignment(member, "member_assignment", protocol_type, group.get("protocol_data"))
 
 
 def _fetch(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:

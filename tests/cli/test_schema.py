@@ -132,6 +132,17 @@ def test_check_prints_what_differs_and_fails(kwiresniff: Run, tmp_path: Path) ->
     assert done.out == "Heartbeat response version 4: flexible is True, in the release False\n"
 
 
+def test_check_keeps_what_is_known_to_itself_until_asked(kwiresniff: Run, tmp_path: Path) -> None:
+    epoch = {"name": "Epoch", "type": "int32", "versions": "0+"}
+    older = {"type": "data", "name": "ConsumerGroupMetadataValue", "validVersions": "0", "flexibleVersions": "0+"}
+    source = jar(tmp_path / "kafka.jar", {**older, "fields": [epoch]})
+    done = kwiresniff("schema", "check", source)
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "1 messages in 1 versions, 0 differences, 1 more that later releases made in place (-v)\n"
+    told = kwiresniff("schema", "check", "-v", source)
+    assert (told.code, "metadata_hash: tag 0 is not in the release (known: " in told.out) == (0, True)
+
+
 def test_import_writes_files_that_another_import_extends(kwiresniff: Run, tmp_path: Path) -> None:
     request = {**HEARTBEAT_4, "type": "request", "name": "HeartbeatRequest", "fields": []}
     old = jar(tmp_path / "kafka-clients-3.0.0.jar", HEARTBEAT_4, request)

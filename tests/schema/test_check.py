@@ -13,7 +13,7 @@ from kwiresniff.schema.importer import read_source
 from kwiresniff.schema.language import parse
 from kwiresniff.schema.registry import definitions
 
-JARS = Path.home() / ".m2/repository/org/apache/kafka/kafka-clients"
+JARS = Path.home() / ".m2/repository/org/apache/kafka"
 
 #: The facts of Kafka 2.2's Heartbeat, in which the generation had its present name already.
 HEARTBEAT = """\
@@ -28,17 +28,42 @@ response 0-2
   error_code int16
 """
 
+#: The facts of Kafka 4.1's ShareUpdateValue, which has another tagged field since.
+SHARE_UPDATE = """\
+  snapshot_epoch int32
+  leader_epoch int32
+  start_offset int64
+  state_batches []struct
+    first_offset int64
+    last_offset int64
+    delivery_state int8
+    delivery_count int16
+"""
+
 
 def texts(messages: tuple[Message, ...]) -> list[str]:
     return [difference.text for difference in differences(messages)]
 
 
-@pytest.mark.parametrize("release", ["3.8.1", "3.9.1", "4.0.0", "4.2.0", "4.3.1", "4.4.0"])
-def test_nothing_differs_from_a_release_of_kafka(release: str) -> None:
+@pytest.mark.parametrize("release", ["3.8.1", "3.9.1", "4.0.1", "4.1.1", "4.2.0", "4.3.1", "4.4.0"])
+@pytest.mark.parametrize(
+    "artifact",
+    [
+        "kafka-clients",
+        "kafka-metadata",
+        "kafka-raft",
+        "kafka-storage",
+        "kafka-group-coordinator",
+        "kafka-transaction-coordinator",
+        "kafka-share-coordinator",
+        "kafka-streams",
+    ],
+)
+def test_nothing_differs_from_a_release_of_kafka(artifact: str, release: str) -> None:
     """Needs the release's jar, as ``mvn dependency:get`` leaves it."""
-    jar = JARS / release / f"kafka-clients-{release}.jar"
+    jar = JARS / artifact / release / f"{artifact}-{release}.jar"
     if not jar.is_file():
-        pytest.skip(f"no kafka-clients-{release}.jar in ~/.m2")
+        pytest.skip(f"no {jar.name} in ~/.m2")
     found = differences(message for message in read_source(jar))
     assert [difference.text for difference in found if not difference.reason] == []
 
@@ -121,3 +146,18 @@ def test_a_version_that_changed_in_place_comes_with_its_reason() -> None:
     (release,) = parse("data LeaderChangeMessage 0 flexible 0+\n  leader_id int32\n")
     (found,) = differences((release,))
     assert "KIP-595" in found.reason
+
+
+def test_a_tagged_field_that_a_later_release_added_is_known_wherever_it_is() -> None:
+    (release,) = parse("data ShareUpdateValue 0 flexible 0+\n" + SHARE_UPDATE)
+    (found,) = differences((release,))
+    assert found.text == "ShareUpdateValue version 0, delivery_complete_count: tag 0 is not in the release"
+    assert "KIP-482" in found.reason
+
+
+def test_a_tagged_field_that_only_the_release_has_is_a_difference() -> None:
+    (request, _) = definitions("Fetch")
+    (tagged,) = [field for field in request.fields if field.name == "cluster_id"]
+    theirs = replace(request, versions=Versions(12, 12), fields=(*request.fields, replace(tagged, name="new", tag=9)))
+    (found,) = differences((theirs,))
+    assert (" new" in found.text, found.reason) == (True, "")

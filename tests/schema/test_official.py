@@ -47,6 +47,8 @@ def test_a_request_is_read_with_its_comments() -> None:
 {
   "apiKey": 3, "type": "request", "listeners": ["broker"], "name": "SampleRequest",
   // Version 1 is new.
+  /* Two lines of { "name":
+     no field. */
   "validVersions": "0-1", "flexibleVersions": "1+",
   "fields": [
     { "name": "Url", "type": "string", "versions": "0+", "default": "http://a" }, // not a comment inside a string

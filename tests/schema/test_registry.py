@@ -84,7 +84,7 @@ def test_what_is_stored_in_logs_is_found_by_name() -> None:
         "ControlRecordTypeSchema",
     }  # fmt: skip
     for name in schema.data_names():
-        assert schema.data_message(name, 0).name == name
+        assert schema.data_message(name, schema.data_versions(name)[0]).name == name
     with pytest.raises(SchemaError, match="did you mean EndTxnMarker"):
         schema.data_message("EndTxnMarkers", 0)
 

@@ -1,14 +1,17 @@
 """What the members of a group tell each other through the broker, which only passes it on.
 
 ``protocol_type`` says whose language it is. Consumers: ConsumerProtocolSubscription and ConsumerProtocolAssignment,
-in which an assignor may put ``user_data`` of its own. Connect workers: ConnectWorkerState and ConnectAssignment.
-Sources: KIP-62, KIP-54, KIP-341, KIP-429 (consumers), KIP-415, KIP-507 (Connect).
+in which an assignor may put ``user_data`` of its own, as the sticky ones and that of Kafka Streams do. Connect workers:
+ConnectWorkerState and ConnectAssignment.
+Sources: KIP-62, KIP-54, KIP-341, KIP-429 (consumers), KIP-415, KIP-507 (Connect); KIP-268, KIP-441, KIP-535, KIP-708
+(Streams, whose classes SubscriptionInfo and AssignmentInfo write the bytes).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from kwiresniff import schema
 from kwiresniff.codec.embedded.content import Content, versioned
 from kwiresniff.codec.embedded.holder import Holder
 
@@ -18,6 +21,11 @@ CONNECT = "connect"
 _SUBSCRIPTIONS = {CONSUMER: "ConsumerProtocolSubscription", CONNECT: "ConnectWorkerState"}
 _ASSIGNMENTS = {CONSUMER: "ConsumerProtocolAssignment", CONNECT: "ConnectAssignment"}
 _STICKY = "StickyAssignorUserData"
+
+#: The assignor of Kafka Streams; what it writes begins with its version as an INT32.
+STREAMS = "stream"
+_STREAMS_SUBSCRIPTION, _STREAMS_ASSIGNMENT = "SubscriptionInfoData", "AssignmentInfo"
+_STREAMS_VERSION_BYTES = 4
 
 
 def open_subscription(holder: Holder, field: str, protocol_type: Any, protocol: Any) -> None:
@@ -36,11 +44,25 @@ def open_subscription(holder: Holder, field: str, protocol_type: Any, protocol: 
                 break
     elif protocol == "cooperative-sticky":
         inner.open("user_data", Content("CooperativeStickyAssignorUserData", 0, 0, sure=False))
+    elif protocol == STREAMS:
+        inner.open("user_data", _of_streams(_STREAMS_SUBSCRIPTION, raw, sure=True))
 
 
-def open_assignment(holder: Holder, field: str, protocol_type: Any) -> None:
-    """What a member is told to do: ``assignment`` in SyncGroup."""
-    _open(holder, field, protocol_type, _ASSIGNMENTS)
+def open_assignment(holder: Holder, field: str, protocol_type: Any, protocol: Any = None) -> None:
+    """What a member is told to do: ``assignment`` in SyncGroup. ``protocol`` is the assignor's name if it is told."""
+    inner = _open(holder, field, protocol_type, _ASSIGNMENTS)
+    raw = inner.get("user_data") if inner is not None else None
+    if inner is not None and isinstance(raw, bytes) and raw and protocol in (STREAMS, None):
+        inner.open("user_data", _of_streams(_STREAMS_ASSIGNMENT, raw, sure=protocol == STREAMS))
+
+
+def _of_streams(message: str, raw: bytes, *, sure: bool) -> Content | None:
+    """One of the two messages; of a version newer than known it is the newest if that fits to the last byte."""
+    version = int.from_bytes(raw[:_STREAMS_VERSION_BYTES], "big", signed=True)
+    low, high = schema.data_versions(message)
+    if len(raw) < _STREAMS_VERSION_BYTES or version < low:
+        return None
+    return Content(message, min(version, high), 0, sure=sure and version <= high)
 
 
 def open_group_record(holder: Holder) -> None:
@@ -48,7 +70,7 @@ def open_group_record(holder: Holder) -> None:
     protocol_type, protocol = holder.get("protocol_type"), holder.get("protocol")
     for member in holder.each("members"):
         open_subscription(member, "subscription", protocol_type, protocol)
-        open_assignment(member, "assignment", protocol_type)
+        open_assignment(member, "assignment", protocol_type, protocol)
 
 
 def _open(holder: Holder, field: str, protocol_type: Any, messages: dict[str, str]) -> Holder | None:

@@ -34,9 +34,9 @@ def subscription(raw: bytes, protocol_type: str | None, protocol: str | None = N
     return found, texts(holder.problems)
 
 
-def assignment(raw: bytes, protocol_type: str | None) -> Any:
+def assignment(raw: bytes, protocol_type: str | None, protocol: str | None = None) -> Any:
     body = {"assignment": raw}
-    open_assignment(body_holder(body), "assignment", protocol_type)
+    open_assignment(body_holder(body), "assignment", protocol_type, protocol)
     return body.get("assignment_decoded")
 
 
@@ -154,3 +154,94 @@ def test_in_a_tree_the_content_lies_where_its_bytes_lie() -> None:
     assert frame[topic.offset : topic.offset + topic.length] == b"\0\x06orders"
     assert frame[partitions.offset : partitions.offset + 4] == b"\0\0\0\2"
     assert node.meaning == "ConsumerProtocolAssignment v0"
+
+
+#: The values that Streams.java gives its objects.
+PROCESS = "AQIDBAUGBwgJCgsMDQ4PEA"
+
+
+def task(subtopology: int, partition: int, version: int, topology: Any) -> dict[str, Any]:
+    named = {"named_topology": topology} if version >= 10 else {}
+    return {"topic_group_id": subtopology, "partition": partition, **named}
+
+
+@pytest.mark.parametrize("version", range(1, 12))
+def test_streams_tells_its_tasks_and_their_offsets_in_every_version(version: int) -> None:
+    found, problems = subscription(value(f"streams-subscription-{version}"), "consumer", "stream")
+    assert problems == []
+    inner = found["data"]["user_data_decoded"]
+    expected: dict[str, Any] = {"version": version, "process_id": PROCESS}
+    if version >= 2:
+        expected["user_end_point"] = b"h1:8080"
+    if version >= 3:
+        expected["latest_supported_version"] = 11
+    topology = "t\u00f6" if version == 10 else None
+    tasks = [(task(0, 1, version, topology), -2), (task(1, 2, version, topology), 77)]
+    if version <= 6:
+        expected["prev_tasks"], expected["standby_tasks"] = [tasks[0][0]], [tasks[1][0]]
+    elif version <= 9:
+        expected["task_offset_sums"] = [
+            {
+                "topic_group_id": one["topic_group_id"],
+                "partition_to_offset_sum": [{"partition": one["partition"], "offset_sum": offsets}],
+            }
+            for one, offsets in tasks
+        ]
+    else:
+        expected["task_offset_sums"] = [{**one, "offset_sum": offsets} for one, offsets in tasks]
+    if version >= 8:
+        expected["unique_field"] = 3
+    if version >= 9:
+        expected["error_code"] = 4
+    if version >= 11:
+        expected["client_tags"] = [{"key": b"zone", "value": b"eu"}]
+    assert inner == {"message": "SubscriptionInfoData", "version": version, "data": expected}
+
+
+@pytest.mark.parametrize("version", range(1, 12))
+@pytest.mark.parametrize("protocol", ["stream", None])
+def test_streams_assigns_tasks_and_tells_who_has_which_partitions(version: int, protocol: str | None) -> None:
+    found = assignment(value(f"streams-assignment-{version}"), "consumer", protocol)
+    topology = list(map(ord, "t\u00f6")) if version == 10 else []
+    expected: dict[str, Any] = {
+        "version": version,
+        "active_tasks": [task(0, 1, version, topology)],
+        "standby_tasks": [
+            {**task(1, 2, version, topology), "partitions": [{"topic": "app-store-changelog", "partition": 2}]}
+        ],
+    }
+    if version >= 2:
+        topic: dict[str, Any] = {"topic": "orders"} if version < 5 else {"topic_index": int(version > 5)}
+        expected["partitions_by_host"] = [{"host": "h1", "port": 8080, "partitions": [{**topic, "partition": 1}]}]
+    if version >= 3:
+        expected["commonly_supported_version"] = 11
+    if version >= 4:
+        expected["err_code"] = 3
+    if version >= 5:
+        expected["topic_dictionary"] = [{"topic_index": 0, "topic": "orders"}]
+    if version >= 6:
+        expected["topic_dictionary"] = [
+            {"topic_index": 1, "topic": "orders"},
+            {"topic_index": 0, "topic": "app-store-changelog"},
+        ]
+        expected["standby_partitions_by_host"] = [
+            {"host": "h2", "port": 8081, "partitions": [{"topic_index": 0, "partition": 2}]}
+        ]
+    if version >= 7:
+        expected["next_rebalance_ms"] = 2**63 - 1 if version == 7 else 1_700_000_000_000
+    assert found["data"]["user_data_decoded"] == {"message": "AssignmentInfo", "version": version, "data": expected}
+
+
+def test_what_streams_of_a_version_nobody_knows_says_stays_bytes_without_a_problem() -> None:
+    raw = value("streams-subscription-11").replace(b"\0\0\0\x62\0\0\0\x0b", b"\0\0\0\x66\0\0\0\x0c")
+    found, problems = subscription(raw[:-10] + b"more" + raw[-10:], "consumer", "stream")
+    assert found["data"]["user_data"].endswith(b"eumore")
+    assert (problems, "user_data_decoded" in found["data"]) == ([], False)
+
+
+def test_streams_bytes_that_end_too_early_stay_bytes_with_a_problem() -> None:
+    raw = value("streams-assignment-11")
+    body = {"assignment": raw.replace(b"\0\0\0\xaa\0\0\0\x0b", b"\0\0\0\xa9\0\0\0\x0b")[:-1]}
+    holder = body_holder(body)
+    open_assignment(holder, "assignment", "consumer", "stream")
+    assert texts(holder.problems) == [("embedded_undecoded", "assignment_decoded.data.user_data")]

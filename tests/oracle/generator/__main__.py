@@ -24,6 +24,7 @@ RELEASES = {
     "4.4.0": (
         "kafka-clients",
         "kafka-metadata",
+        "kafka-raft",
         "kafka-group-coordinator",
         "kafka-transaction-coordinator",
         "kafka-share-coordinator",
