@@ -27,6 +27,7 @@ COMMANDS = {
     "clients": "Who talks to which broker, with which software, about what.",
     "audit": "Which clients would break on another version of Kafka.",
     "groups": "What happened in each group: joins, assignments, commits, leaves.",
+    "doctor": "What is wrong, the worst first, with evidence and a remedy.",
     "decode": "One message from hex, base64 or a file.",
     "schema": "The protocol as data: browse it, extend it, verify it.",
     "pipeline": "Many captures at once, on Spark: to Parquet, and SQL over it.",

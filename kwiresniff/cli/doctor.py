@@ -1,0 +1,65 @@
+"""``kwiresniff doctor``: what is wrong, the worst first."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from kwiresniff.analysis.doctor import SEVERITIES, Doctor
+from kwiresniff.cli.interrupts import for_each
+from kwiresniff.cli.inventory import FORMS, print_json
+from kwiresniff.cli.main import FAILED, INTERRUPTED
+from kwiresniff.cli.messages import Messages
+from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.reading import Reading
+from kwiresniff.model import Event, Problem
+
+
+@click.command("doctor")
+@click.option("-o", "form", type=click.Choice(FORMS), default="table", show_default=True)
+@click.option(
+    "--fail-on",
+    type=click.Choice([*SEVERITIES, "never"]),
+    default="error",
+    show_default=True,
+    help="Exit with 1 when there is a finding as severe as this or worse.",
+)
+@capture_options
+def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on: str) -> int:
+    """What is wrong, the worst first, with the packets that show it and what to do.
+
+    Errors that clients get, slow and unanswered requests, throttling, rebalances, tiny batches, connection churn, TLS
+    failures, packets sent twice, damaged batches.
+    """
+    reading = Reading(captures, options, "bodies", screen=False)
+    doctor = Doctor(reading.topic_name)
+    messages = Messages(reading)
+
+    def use(event: Event) -> None:
+        doctor.add(event)
+        if isinstance(event, Problem):
+            messages.problem(event)
+
+    finished = for_each(reading.events(), use)
+    found = doctor.findings()
+    if form == "table":
+        from kwiresniff.render import use_color, width_of
+        from kwiresniff.render.findings import FindingWriter
+
+        out = sys.stdout
+        FindingWriter(out, width_of(out), use_color(out, options.color), reading.files).write(found)
+    else:
+        from kwiresniff.export.findings import finding_json
+
+        print_json([finding_json(one, reading.files) for one in found], form)
+    if not finished:
+        return INTERRUPTED
+    messages.end()
+    if reading.shown and not options.quiet:
+        counts = {name: sum(one.severity == name for one in found) for name in SEVERITIES}
+        told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+        print(f"kwiresniff: {reading.shown} exchanges, findings: {told or 'none'}", file=sys.stderr)
+    severe = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
+    failed = any(one.severity in severe for one in found)
+    return FAILED if failed or (options.strict and reading.problems) else 0

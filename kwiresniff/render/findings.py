@@ -1,0 +1,80 @@
+"""What the doctor found, the worst first: what it is, whom it concerns, where to look, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TextIO
+
+from kwiresniff.model import Finding, file_index, packet_number
+from kwiresniff.render import units
+from kwiresniff.render.escape import escape
+from kwiresniff.render.lines import Chunk, pad, wrap
+from kwiresniff.render.paint import Paint, Span
+from kwiresniff.render.terminal import glyphs_for, printable
+
+_SEVERITIES: Final = {"error": "bad", "warning": "warn", "info": "dim"}
+_MARK: Final = 7
+_LABEL: Final = 9
+
+#: Numbers worth a place in the text, and how each is said; JSON has all of them.
+_SAID: Final[dict[str, tuple[str, Callable[[int], str]]]] = {
+    "of": ("of", str),
+    "p50_ns": ("p50", units.duration),
+    "p99_ns": ("p99", units.duration),
+    "worst_ns": ("worst", units.duration),
+    "longest_ms": ("longest", lambda value: units.duration(value * 1_000_000)),
+    "total_ms": ("in all", lambda value: units.duration(value * 1_000_000)),
+}
+_LISTS: Final = ("clients", "concerns", "reasons")
+
+
+class FindingWriter:
+    """Writes findings to ``out``; ``width`` None is a pipe, where no line is broken."""
+
+    def __init__(self, out: TextIO, width: int | None, color: bool, files: Sequence[str] = ()) -> None:
+        self._out = out
+        self._width = width
+        self._paint = Paint(color, glyphs_for(out))
+        self._files = files
+
+    def write(self, findings: Iterable[Finding]) -> None:
+        """One block for each, an empty line between two."""
+        for index, finding in enumerate(findings):
+            if index:
+                self._out.write("\n")
+            lead: list[Span] = [(_SEVERITIES[finding.severity], finding.severity), ("", " " * _pad(finding.severity))]
+            head: list[Chunk] = [
+                [("ident", escape(finding.subject))],
+                [("value", escape(finding.title))],
+                [("dim", f"{finding.count:,} {self._paint.glyphs.times}")],
+            ]
+            self._line(lead, _MARK + 1, head)
+            if numbers := self._numbers(finding.numbers):
+                self._fact("measured", numbers)
+            for name in _LISTS:
+                if finding.numbers.get(name):
+                    self._fact(name, [[("value", escape(str(one)))] for one in finding.numbers[name]])
+            if finding.evidence:
+                self._fact("evidence", [self._evidence(*one) for one in finding.evidence])
+            self._fact("remedy", [[("meaning", finding.remedy)]])
+
+    def _numbers(self, numbers: dict[str, Any]) -> list[Chunk]:
+        return [
+            [("name", f"{name} "), ("ident", say(numbers[key]))] for key, (name, say) in _SAID.items() if key in numbers
+        ]
+
+    def _evidence(self, packet: int, ns: int) -> Chunk:
+        file = f" of {escape(self._files[file_index(packet)])}" if len(self._files) > 1 else ""
+        return [("value", f"packet {packet_number(packet)}{file}"), ("dim", f" {units.clock(ns, 3)}")]
+
+    def _fact(self, label: str, chunks: list[Chunk]) -> None:
+        self._line([("", " " * (_MARK + 1)), ("name", pad(label, _LABEL))], _MARK + 1 + _LABEL, chunks)
+
+    def _line(self, lead: list[Span], taken: int, chunks: list[Chunk]) -> None:
+        for number, line in enumerate(wrap(chunks, None if self._width is None else self._width - taken)):
+            front = lead if not number else [("", " " * taken)]
+            self._out.write(printable(self._paint.spans([*front, *line]), self._out).rstrip() + "\n")
+
+
+def _pad(severity: str) -> int:
+    return _MARK + 1 - len(severity)

@@ -1,0 +1,198 @@
+"""The doctor's rules, each at the edge between a finding and none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwiresniff.analysis.doctor import Doctor, tally
+from kwiresniff.analysis.doctor.errors import MEANINGS
+from kwiresniff.model import Connection, Event, Exchange, Finding, Problem
+from kwiresniff.schema import error as known_error
+from tests.exchanges import START_NS, connection, exchange
+
+SECOND = 1_000_000_000
+LEADER = [("topics[0].error_code", 6, "NOT_LEADER_OR_FOLLOWER", True)]
+
+
+def findings(*events: Event) -> list[Finding]:
+    doctor = Doctor({"id-1": "orders"}.get)
+    for event in events:
+        doctor.add(event)
+    return doctor.findings()
+
+
+def codes(*events: Event) -> list[tuple[str, str]]:
+    return [(finding.code, finding.severity) for finding in findings(*events)]
+
+
+def many(count: int, every_ns: int, make: Any = exchange, **more: Any) -> list[Exchange]:
+    return [make(start_ns=START_NS + number * every_ns, **more) for number in range(count)]
+
+
+def test_a_quiet_conversation_has_no_findings() -> None:
+    assert findings(*many(1_000, SECOND // 10), connection()) == []
+
+
+@pytest.mark.parametrize(("count", "severity"), [(3, "info"), (4, "warning")])
+def test_a_few_retriable_errors_are_normal(count: int, severity: str) -> None:
+    (found,) = findings(*many(count, SECOND, errors=LEADER, outcome="error", request={"topics": [{"topic": "a"}]}))
+    assert (found.code, found.severity, found.count) == ("not_leader_or_follower", severity, count)
+    assert found.subject == "billing-1 10.0.0.5"
+    assert found.numbers["concerns"] == ["Fetch", "topic a"]
+    assert found.evidence[0] == (3, START_NS + 10_000 + 1_000_000)
+
+
+def test_the_same_code_twice_in_an_answer_is_one_occurrence() -> None:
+    assert findings(exchange(errors=LEADER * 5, outcome="error"))[0].count == 1
+
+
+@pytest.mark.parametrize("name", ["MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"])
+def test_steps_of_the_protocol_are_no_findings(name: str) -> None:
+    assert findings(exchange("JoinGroup", 11, 5, errors=[("error_code", 79, name, True)], outcome="error")) == []
+
+
+def test_an_answer_to_a_version_too_new_is_only_normal_for_api_versions() -> None:
+    errors = [("error_code", 35, "UNSUPPORTED_VERSION", False)]
+    assert codes(exchange("ApiVersions", 18, 5, errors=errors, outcome="error")) == []
+    assert codes(exchange("Fetch", 1, 3, errors=errors, outcome="error")) == [("unsupported_version", "error")]
+
+
+def test_every_error_with_a_meaning_is_one_of_kafkas() -> None:
+    names = {known_error(code).name for code in range(-1, 200)}
+    assert set(MEANINGS) <= names
+
+
+@pytest.mark.parametrize(
+    ("latencies", "severity"),
+    [([2 * SECOND], "warning"), ([2 * SECOND] * 25, "error"), ([1_000_000] * 200 + [2 * SECOND], "warning")],
+)
+def test_slowness_is_an_error_when_it_is_the_rule(latencies: list[int], severity: str) -> None:
+    (found,) = findings(*[exchange("ListOffsets", 2, 5, latency_ns=ns) for ns in latencies])
+    assert (found.code, found.severity, found.subject) == ("slow", severity, "10.0.0.1:9092")
+    assert found.numbers["worst_ns"] == 2 * SECOND
+
+
+def test_deliberate_waits_are_not_slow() -> None:
+    assert findings(*[exchange(latency_ns=5 * SECOND, waiting="long poll") for _ in range(50)]) == []
+
+
+def test_unanswered_is_an_error_unless_the_capture_ended() -> None:
+    lost = exchange(latency_ns=None, outcome="unanswered")
+    assert codes(lost, exchange(start_ns=START_NS + 10 * SECOND)) == [("unanswered", "error")]
+    assert codes(lost, exchange(start_ns=START_NS + SECOND)) == [("unanswered", "info")]
+
+
+def test_throttling_is_told_with_its_longest() -> None:
+    (found,) = findings(
+        exchange(response={"throttle_time_ms": 40}), exchange(response={"throttle_time_ms": 900}), exchange(response={})
+    )
+    assert (found.code, found.count, found.numbers) == ("throttled", 2, {"longest_ms": 900, "total_ms": 940})
+
+
+@pytest.mark.parametrize(
+    ("api", "key", "every_ns", "expected"),
+    [
+        ("Metadata", 3, SECOND // 10, ["metadata_storm"]),
+        ("Metadata", 3, SECOND, []),
+        ("OffsetCommit", 8, SECOND // 50, ["commit_storm"]),
+        ("OffsetCommit", 8, SECOND // 5, []),
+    ],
+)
+def test_asking_too_often_is_waste(api: str, key: int, every_ns: int, expected: list[str]) -> None:
+    found = findings(*many(50, every_ns, lambda **more: exchange(api, key, 8, **more)))
+    assert [finding.code for finding in found] == expected
+
+
+def produce(*batches: dict[str, Any], acks: int = -1, **more: Any) -> Exchange:
+    body = {
+        "acks": acks,
+        "topic_data": [{"name": "orders", "partition_data": [{"index": 0, "records": list(batches)}]}],
+    }
+    return exchange("Produce", 0, 8, request=body, response={}, **more)
+
+
+@pytest.mark.parametrize(("records", "expected"), [(1, ["small_batches"]), (2, [])])
+def test_tiny_batches_are_told_when_there_are_many(records: int, expected: list[str]) -> None:
+    one = {"magic": 2, "records_count": records}
+    assert [finding.code for finding in findings(*[produce(one) for _ in range(500)])] == expected
+    assert findings(*[produce(one) for _ in range(499)]) == []
+
+
+def test_old_formats_and_missing_acknowledgements_are_told() -> None:
+    assert codes(produce({"magic": 1, "compression": "gzip"}, acks=0)) == [
+        ("old_message_format", "warning"),
+        ("acks_0", "info"),
+    ]
+
+
+def test_fetches_that_bring_nothing_are_told_when_they_come_fast() -> None:
+    nothing = {"responses": [{"topic": "a", "partitions": [{"partition_index": 0, "records": []}]}]}
+    assert codes(*many(600, SECOND // 100, response=nothing)) == [("empty_fetches", "info")]
+    assert codes(*many(600, SECOND // 2, response=nothing)) == []
+    something = {"responses": [{"topic": "a", "partitions": [{"records": [{"magic": 2}]}]}]}
+    assert codes(*many(600, SECOND // 100, response=something)) == []
+
+
+def join(generation: int, member: str, latency_ns: int = 1_000_000) -> Exchange:
+    asked, answer = {"group_id": "g", "reason": "away"}, {"generation_id": generation, "member_id": member}
+    return exchange("JoinGroup", 11, 9, request=asked, response=answer, latency_ns=latency_ns, waiting="rebalance")
+
+
+def test_rebalances_are_counted_by_generation() -> None:
+    assert findings(*[join(generation, member) for generation in range(3) for member in "ab"]) == []
+    (found,) = findings(*[join(generation, member) for generation in range(4) for member in "ab"])
+    assert (found.code, found.subject, found.count) == ("rebalances", "group g", 4)
+    assert found.numbers == {"reasons": ["away"]}
+
+
+def test_a_long_rebalance_is_told() -> None:
+    (found,) = findings(join(1, "a", 12 * SECOND))
+    assert (found.code, found.numbers) == ("long_rebalance", {"longest_ns": 12 * SECOND})
+
+
+def opened(number: int, at_ns: int, **more: Any) -> Connection:
+    made = connection(number, f"10.0.0.5:{10_000 + number}")
+    made.handshake_seen, made.first_ns = True, START_NS + at_ns
+    for name, value in more.items():
+        setattr(made, name, value)
+    return made
+
+
+def test_connections_opened_all_the_time_are_churn() -> None:
+    assert codes(*[opened(number, number * SECOND) for number in range(60)]) == [("connection_churn", "warning")]
+    assert codes(*[opened(number, number * 10 * SECOND) for number in range(60)]) == []
+
+
+def test_packets_sent_twice_are_told_above_one_in_a_hundred() -> None:
+    assert codes(opened(1, 0, packets=[500, 500], retransmits=[10, 1])) == [("retransmits", "warning")]
+    assert codes(opened(1, 0, packets=[500, 500], retransmits=[5, 5])) == []
+
+
+def test_a_refused_tls_handshake_is_an_error() -> None:
+    (found,) = findings(opened(1, 0, tls={"alert": "client: unknown_ca"}))
+    assert (found.code, found.severity) == ("tls_refused", "error")
+    assert "unknown_ca" in found.title
+
+
+def test_damage_and_gaps_are_told() -> None:
+    damaged = exchange(problems=[Problem("bad_crc", "the CRC says 0x1, the bytes give 0x2")])
+    gap = Problem("gap", "bytes are missing", packet=7, timestamp_ns=START_NS, details={"missing_bytes": 1448})
+    found = findings(damaged, gap, gap)
+    assert [(one.code, one.severity) for one in found] == [("bad_crc", "error"), ("capture_gaps", "info")]
+    assert found[1].numbers == {"missing_bytes": 2896}
+
+
+def test_the_worst_comes_first_and_subjects_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tally, "MAX_SUBJECTS", 3)
+    denied = [("error_code", 29, "TOPIC_AUTHORIZATION_FAILED", False)]
+    events = [exchange(client_id=str(number), errors=denied, outcome="error") for number in range(10)]
+    found = findings(*events, exchange(errors=LEADER, outcome="error", client_id="0"))
+    assert [(one.subject, one.count, one.severity) for one in found] == [
+        ("(others)", 7, "error"),
+        ("0 10.0.0.5", 1, "error"),
+        ("1 10.0.0.5", 1, "error"),
+        ("2 10.0.0.5", 1, "error"),
+        ("(others)", 1, "info"),
+    ]

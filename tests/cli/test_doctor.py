@@ -1,0 +1,58 @@
+"""``kwiresniff doctor`` on recordings whose programs do something wrong on purpose."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Done
+from tests.cli.pcap import irc, save
+
+Run = Callable[..., Done]
+
+CAPTURES = Path(__file__).resolve().parents[2] / "captures"
+
+
+@pytest.mark.parametrize(
+    ("file", "code", "subject"),
+    [
+        ("java-sasl-plain.pcap", "sasl_authentication_failed", "mallory 10.9.0.2"),
+        ("java-produce.pcap", "message_too_large", "too-large 10.9.0.2"),
+        ("java-fetch.pcapng", "offset_out_of_range", "reader 10.9.0.2"),
+        ("old-kafka-python-0.9.pcap", "old_message_format", "codec-gzip 10.9.0.2"),
+    ],
+)
+def test_what_was_done_wrong_is_found(kwiresniff: Run, file: str, code: str, subject: str) -> None:
+    done = kwiresniff("doctor", "-o", "jsonl", str(CAPTURES / file))
+    found = {(one["code"], one["subject"]): one for one in map(json.loads, done.out.splitlines())}
+    finding = found[code, subject]
+    assert finding["kind"] == "finding"
+    exchanges = map(json.loads, kwiresniff("read", "-o", "jsonl", str(CAPTURES / file)).out.splitlines())
+    packets = {one[side]["first_packet"] for one in exchanges for side in ("request", "response") if one.get(side)}
+    assert finding["evidence"] and {one["packet"] for one in finding["evidence"]} <= packets
+
+
+def test_the_exit_code_follows_fail_on(kwiresniff: Run) -> None:
+    failing, calm = str(CAPTURES / "java-sasl-plain.pcap"), str(CAPTURES / "first-look.pcap")
+    assert kwiresniff("doctor", failing).code == 1
+    assert kwiresniff("doctor", "--fail-on", "never", failing).code == 0
+    assert kwiresniff("doctor", calm).code == 0
+    assert kwiresniff("doctor", "--fail-on", "info", calm).code == 1
+    assert kwiresniff("doctor", "--fail-on", "sometimes", calm).code == 2
+
+
+def test_a_finding_names_evidence_and_remedy(kwiresniff: Run) -> None:
+    done = kwiresniff("doctor", str(CAPTURES / "java-sasl-plain.pcap"))
+    assert done.out.startswith("error   mallory 10.9.0.2")
+    assert "evidence packet 37" in done.out
+    assert "remedy   Check user" in done.out
+    assert done.err == "kwiresniff: 9 exchanges, findings: 1 error\n"
+
+
+def test_without_kafka_there_is_nothing_to_find(kwiresniff: Run, tmp_path: Path) -> None:
+    done = kwiresniff("doctor", save(tmp_path / "irc.pcap", irc()))
+    assert (done.code, done.out) == (0, "")
+    assert "no Kafka in it" in done.err
