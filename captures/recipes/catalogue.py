@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+import eras_new
 import scenarios
 from scenarios import Scenario
 
-SCENARIOS: tuple[Scenario, ...] = scenarios.SCENARIOS
+SCENARIOS: tuple[Scenario, ...] = scenarios.SCENARIOS + eras_new.SCENARIOS

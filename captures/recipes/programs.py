@@ -1,8 +1,8 @@
 """Client programs: how each kind is built, once, and started.
 
 A program is named by its kind: ``java:4.4.0:Group`` is the single-file program ``clients/java/Group.java`` with that
-version of the Java client, ``go:franz`` and ``node:kafkajs.js`` are what their folders hold, and a name ending in
-``.py`` is a Python program, run with the old clients when the name says so.
+version of the Java client, ``streams:4.4.0:WordCount`` one with Kafka Streams, ``go:franz`` and ``node:kafkajs.js`` are
+what their folders hold, and a name ending in ``.py`` is a Python program, run with the old clients when the name says so.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ CLIENTS = Path(__file__).parent / "clients"
 def command_line(program: str, arguments: tuple[str, ...], work: Path) -> list[str]:
     """The command line that starts a program, after whatever has to be fetched and built into ``work`` for it."""
     kind, _, name = program.rpartition(":")
-    if kind.startswith("java:"):
-        start = java(kind.removeprefix("java:"), name, work)
+    if kind.startswith(("java:", "streams:")):
+        start = java(*kind.split(":"), name, work)
     elif kind == "go":
         start = [str(go(name, work))]
     elif kind == "node":
@@ -31,8 +31,9 @@ def command_line(program: str, arguments: tuple[str, ...], work: Path) -> list[s
     return [*start, *arguments]
 
 
-def java(version: str, name: str, work: Path) -> list[str]:
-    jars = rig.maven(rig.HERE / "kafka" / "client-pom.xml", work / f"client-{version}", version)
+def java(kind: str, version: str, name: str, work: Path) -> list[str]:
+    library = {"java": "client", "streams": "streams"}[kind]
+    jars = rig.maven(rig.HERE / "kafka" / f"{library}-pom.xml", work / f"{library}-{version}", version)
     return ["java", "-Xmx256m", "-cp", f"{jars}/*", str(CLIENTS / "java" / f"{name}.java")]
 
 

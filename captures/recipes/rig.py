@@ -240,7 +240,9 @@ def recording(tap: Tap, target: Path) -> Iterator[None]:
     finally:
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        _, said = process.communicate(timeout=30)
+        if b"\n0 packets dropped by kernel" not in said:
+            raise RuntimeError(f"tcpdump lost packets: {said.decode()}")
     if tap.form == "pcapng":
         run("editcap", "-F", "pcapng", str(raw), str(target))
         raw.unlink()

@@ -30,6 +30,8 @@ ROWS: list[dict[str, Any]] = tomllib.loads((CAPTURES / "MANIFEST.toml").read_tex
 
 NOT_LOGGED = {17: "SASL_HANDSHAKE", 18: "API_VERSIONS", 36: "SASL_AUTHENTICATE", 58: "ENVELOPE"}
 UNSUPPORTED_VERSION = 35
+#: Fields by the name that the log of an older broker has for them.
+RENAMED = {"generation_id": "generation_id_or_member_epoch", "client_metrics_resources": "config_resources"}
 RECORDS_SIZE = "records_size_in_bytes"  # all that the log says of a record set
 
 
@@ -85,6 +87,9 @@ def differences(fields: tuple[WireField, ...], ours: dict[str, Any], theirs: dic
     by_name = {field.name: field for field in fields}
     found = []
     said = {snake_case(name): value for name, value in theirs.items()}
+    for older, newer in RENAMED.items():
+        if newer in by_name and older in said:
+            said[newer] = said.pop(older)
     for name, field in by_name.items():
         here = f"{path}.{name}"
         if name not in ours:
