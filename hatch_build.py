@@ -34,6 +34,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 COMPILED = (
     "kwiresniff/analysis/latency.py",
     "kwiresniff/capture/pcap.py",
+    "kwiresniff/codec/text/bodies.py",
+    "kwiresniff/codec/text/plan.py",
+    "kwiresniff/codec/text/records.py",
+    "kwiresniff/codec/text/values.py",
     "kwiresniff/model.py",
     "kwiresniff/session/analyzer.py",
     "kwiresniff/session/fronts.py",

@@ -101,12 +101,13 @@ class Message:
 
     ``frame`` is header and body as bytes, or None when nobody asked for the body. ``body_offset`` is where the
     body starts in it. ``first_ns`` and ``last_ns`` are the times of the packets that carried the first byte of
-    the length and the last byte of the frame.
+    the length and the last byte of the frame. ``text`` is the body as JSON text in UTF-8, without ``body``, when only
+    that was asked for.
     """
 
     __slots__ = (
         "body", "body_offset", "first_ns", "first_packet", "frame", "header_version", "last_ns", "last_packet",
-        "size_bytes", "version",
+        "size_bytes", "text", "version",
     )  # fmt: skip
 
     def __init__(
@@ -122,6 +123,7 @@ class Message:
         self.body_offset = 0
         self.version = -1  # the version the body is read as; differs from api_version in a downgraded ApiVersions
         self.body: Body | None = None
+        self.text: bytes | None = None
 
 
 class Exchange:

@@ -10,6 +10,7 @@ from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import FAILED, INTERRUPTED
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.printing import encode_for
 from kwiresniff.cli.reading import Reading
 from kwiresniff.export import WRITERS, Output, format_of
 from kwiresniff.model import Event, Problem
@@ -35,7 +36,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
     appears under its name when it is complete.
     """
     form = format_of(output)
-    reading = Reading(captures, options, _DEPTHS.get(form, "records"), screen=False)
+    reading = Reading(captures, options, _DEPTHS.get(form, "records"), screen=False, encode=encode_for(form))
     messages = Messages(reading)
     with Output(output) as out:
         writer = WRITERS[form](out.stream, reading.files)

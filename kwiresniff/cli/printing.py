@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import Any
 
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.messages import Messages
@@ -14,6 +15,15 @@ from kwiresniff.session import Depth
 
 #: What each form of output needs decoded.
 DEPTHS: dict[str, Depth] = {"tree": "records", "summary": "bodies", "jsonl": "records", "json": "records"}
+
+
+def encode_for(form: str) -> Callable[[Any], bytes] | None:
+    """What gives the JSON text of a value, for forms that are JSON."""
+    if form not in ("jsonl", "json"):
+        return None
+    from kwiresniff.export import JsonEncoder
+
+    return JsonEncoder().text
 
 
 def print_events(reading: Reading, form: str, stop: Callable[[], None] | None = None) -> bool:

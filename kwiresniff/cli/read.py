@@ -6,7 +6,7 @@ import click
 
 from kwiresniff.cli.main import FAILED, INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, capture_options
-from kwiresniff.cli.printing import DEPTHS, print_events
+from kwiresniff.cli.printing import DEPTHS, encode_for, print_events
 from kwiresniff.cli.reading import Reading
 
 
@@ -25,7 +25,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
 
     CAPTURE is a file, a folder or a glob of pcap or pcapng files, compressed or not, or "-" for standard input.
     """
-    reading = Reading(captures, options, DEPTHS[form])
+    reading = Reading(captures, options, DEPTHS[form], encode=encode_for(form))
     if not print_events(reading, form):
         return INTERRUPTED
     return FAILED if options.strict and reading.problems else 0

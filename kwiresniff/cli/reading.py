@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kwiresniff.analysis.names import record_sets
 from kwiresniff.capture import SegmentSource, open_captures, with_decryption
@@ -51,7 +51,8 @@ class Reading:
     ``encrypted`` counts the TLS connections that could not be looked into.
     ``topics`` has the topic of each exchange collected even when bodies are not decoded. ``screen`` says that the
     command prints exchange by exchange, so that a progress bar on the same terminal would be in the way. ``tell``, when
-    it is set, gets every event before ``events`` gives it.
+    it is set, gets every event before ``events`` gives it. ``encode`` gives the JSON text of a value, for a command
+    that writes JSON and wants nothing else of bodies: they may come as text then, if no option looks into them.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Reading:
         *,
         topics: bool = False,
         screen: bool = True,
+        encode: Callable[[Any], bytes] | None = None,
     ) -> None:
         self.options = options
         self._filter = _filter(options, self.topic_name)
@@ -78,12 +80,14 @@ class Reading:
         )
         self._since_ns: int | None = None
         self._until_ns: int | None = None
+        looks_into_bodies = self._filter is not None or self.redactor is not None or bool(self.plugins.loaded)
         self._analyzer = Analyzer(
             self.depth,
             topics=topics and self.depth in ("headers", "errors"),
             want=self._want,
             show_secrets=options.show_secrets,
             ports=options.port,
+            encode=None if looks_into_bodies else encode,
         )
         self._screen = screen
         self.live = self._captures.total_bytes is None

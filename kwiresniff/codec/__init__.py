@@ -2,12 +2,14 @@
 
 from kwiresniff.codec.headers import RequestHeader, decode_request_header, decode_response_header
 from kwiresniff.codec.lookup import (
+    body_writer,
     data_decoder,
     data_encoder,
     decoder,
     encoder,
     error_finder,
     scanner,
+    text_steps,
     walk_header,
 )  # fmt: skip
 from kwiresniff.codec.plain import plain
@@ -15,6 +17,7 @@ from kwiresniff.codec.walker import walk
 
 __all__ = [
     "RequestHeader",
+    "body_writer",
     "data_decoder",
     "data_encoder",
     "decode_request_header",
@@ -24,6 +27,7 @@ __all__ = [
     "error_finder",
     "plain",
     "scanner",
+    "text_steps",
     "walk",
     "walk_header",
 ]

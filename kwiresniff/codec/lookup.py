@@ -5,7 +5,10 @@ All raise SchemaError for an API, message or version that the definitions do not
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from kwiresniff import schema
 from kwiresniff.codec.compiler import Decoder, compile_decoder
@@ -13,7 +16,12 @@ from kwiresniff.codec.encoder import Encoder, compile_encoder
 from kwiresniff.codec.error_finder import ErrorFinder, compile_error_finder
 from kwiresniff.codec.scanner import Scanner, compile_scanner
 from kwiresniff.codec.walker import walk_front
+from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, RecordsMode, Walk
+
+if TYPE_CHECKING:
+    from kwiresniff.codec.text.bodies import BodyWriter
+    from kwiresniff.codec.text.plan import Step
 
 #: Compiled functions kept of each sort. All of Kafka's messages at all versions are about 700 in each direction, and
 #: nobody meets them all; a function takes some 20 kB.
@@ -63,6 +71,31 @@ def scanner(api_key: int, version: int, direction: Direction, wanted: frozenset[
 def error_finder(api_key: int, version: int) -> ErrorFinder:
     """``[(path, code), ...] = find(body)``: every error code in a response body that is not zero."""
     return compile_error_finder(schema.message(api_key, version, "response"))
+
+
+def body_writer(encode: Callable[[Any], bytes], is_internal: Callable[[str], bool]) -> BodyWriter | None:
+    """What makes JSON text straight from bytes, see ``kwiresniff.codec.text``; None where that is not compiled."""
+    try:
+        from kwiresniff.codec.text import bodies
+    except ImportError:  # compiled, but without the library that it was compiled for
+        return None
+    return bodies.BodyWriter(encode, is_internal) if is_compiled(bodies) else None
+
+
+def is_compiled(module: ModuleType) -> bool:
+    """Whether a module is an extension module here."""
+    return not (module.__file__ or "").endswith(".py")
+
+
+@lru_cache(KEPT)
+def text_steps(api_key: int, version: int, direction: Direction) -> list[Step] | None:
+    """How the body writer writes one message; None for one that it cannot write."""
+    from kwiresniff.codec.text.plan import plan
+
+    try:
+        return plan(schema.message(api_key, version, direction))
+    except SchemaError:
+        return None
 
 
 def walk_header(kind: Direction, version: int, frame: bytes) -> Walk:

@@ -29,6 +29,8 @@ def bytes_json(value: object) -> Any:
             return raw.decode()
         except UnicodeDecodeError:
             return {"base64": base64.b64encode(raw).decode()}
+    if isinstance(value, orjson.Fragment):
+        return orjson.loads(value.contents)
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
@@ -50,6 +52,10 @@ class JsonEncoder:
         else:
             self._careful -= 1
         return _careful_line(value)
+
+    def text(self, value: Any) -> bytes:
+        """The same for any value, without the newline."""
+        return self.line(value)[:-1]
 
 
 def _careful_line(value: Any) -> bytes:

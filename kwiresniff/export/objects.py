@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
+
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import (
     Connection,
@@ -98,7 +100,7 @@ def message_json(message: Message, files: Sequence[str], several: bool) -> Json:
     result["last_packet"] = packet_number(message.last_packet)
     result["size_bytes"] = message.size_bytes
     result["header_version"] = message.header_version
-    result["body"] = message.body
+    result["body"] = message.body if message.text is None else orjson.Fragment(message.text)
     return result
 
 

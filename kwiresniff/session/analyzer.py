@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from ipaddress import ip_address
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from kwiresniff import codec
 from kwiresniff.errors import DecodeError, SchemaError
@@ -68,9 +68,10 @@ class Analyzer:
     codes came back), ``bodies`` (everything but records), ``records`` (everything). ``topics`` has the names of the
     topics collected at depths that do not decode bodies. ``want`` is asked about each complete exchange before its
     bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes there is
-    Kafka on weaker evidence, and what comes from there is no client. ``connections`` counts those recognised so far,
-    ``bare_token_bytes`` what SASL tokens without a header took, lengths included: the only bytes of Kafka connections
-    that belong to no event.
+    Kafka on weaker evidence, and what comes from there is no client. ``encode`` gives the JSON text of a value; with it
+    bodies may come as text (``Message.text``), as far as nothing in them needs telling elsewhere, and deliberate waits
+    are not told. ``connections`` counts those recognised so far, ``bare_token_bytes`` what SASL tokens without a header
+    took, lengths included: the only bytes of Kafka connections that belong to no event.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Analyzer:
         want: Callable[[Exchange], bool | None] | None = None,
         show_secrets: bool = False,
         ports: Iterable[int] = (),
+        encode: Callable[[Any], bytes] | None = None,
     ) -> None:
         self.depth: Depth = depth
         self.topics = Topics()
@@ -92,7 +94,9 @@ class Analyzer:
         self._keep_request = MAX_KEPT_BYTES if decoded or topics else FRONT_BYTES
         self._keep_response = RESPONSE_FRONT_BYTES if depth == "headers" and not topics else MAX_KEPT_BYTES
         records: RecordsMode = "full" if depth == "records" else "headers"
-        self._decoder = BodyDecoder(records, self.topics, show_secrets=show_secrets) if decoded else None
+        self._decoder: BodyDecoder | None = None
+        if decoded:
+            self._decoder = BodyDecoder(records, self.topics, show_secrets=show_secrets, encode=encode)
         scanned = topics or depth != "headers"
         self._scanner = Scanner(self.topics, errors=depth != "headers", topics=topics) if scanned else None
         self._halves: dict[bytes, Half] = {}

@@ -6,11 +6,13 @@ same bytes again to say what, where, and how far it got.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from kwiresniff import codec, schema
 from kwiresniff.codec.compiler import Decoder
-from kwiresniff.codec.embedded import BodyHolder, NodeHolder
+from kwiresniff.codec.embedded import INTERNAL_TOPICS, METADATA_TOPIC_ID, BodyHolder, NodeHolder
 from kwiresniff.codec.error_finder import ErrorFinder
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Node, Problem, RecordsMode, Walk
@@ -19,6 +21,9 @@ from kwiresniff.session.embedded import OPENERS, QUICK_LOOKS, forwarded
 from kwiresniff.session.secrets import conceal, conceal_walk, has_secrets
 from kwiresniff.session.topics import Topics, teaches
 from kwiresniff.session.waits import waiting_reason
+
+if TYPE_CHECKING:
+    from kwiresniff.codec.text.plan import Step
 
 API_VERSIONS = 18
 UNSUPPORTED_VERSION = 35
@@ -47,7 +52,7 @@ def read_version(exchange: Exchange, direction: Direction) -> int:
 class _Side:
     """How one direction of an (API, version) is read: everything that need not be asked for every message."""
 
-    __slots__ = ("decode", "guess", "look", "open", "secret", "teaches", "trouble", "version")
+    __slots__ = ("decode", "guess", "look", "open", "secret", "steps", "teaches", "trouble", "version")
 
     def __init__(self, exchange: Exchange, direction: Direction, version: int, records: RecordsMode) -> None:
         self.version = version
@@ -58,6 +63,7 @@ class _Side:
         self.secret = has_secrets(exchange.api_key, direction)
         self.open = OPENERS.get((exchange.api_key, direction))
         self.look = QUICK_LOOKS.get((exchange.api_key, direction))
+        self.steps: list[Step] | None = None
         if version < 0:
             if direction == "request":
                 message = f"API key {exchange.api_key} is in no Kafka release known here"
@@ -72,7 +78,17 @@ class _Side:
 class BodyDecoder:
     """Decodes what an exchange's frames hold, to the depth asked for."""
 
-    def __init__(self, records: RecordsMode, topics: Topics, *, show_secrets: bool = False) -> None:
+    def __init__(
+        self,
+        records: RecordsMode,
+        topics: Topics,
+        *,
+        show_secrets: bool = False,
+        encode: Callable[[Any], bytes] | None = None,
+    ) -> None:
+        self._writer = (
+            codec.body_writer(encode, self._is_internal) if encode is not None and records == "full" else None
+        )
         self._records: RecordsMode = records
         self._topics = topics
         self._show_secrets = show_secrets
@@ -93,7 +109,8 @@ class BodyDecoder:
                 understood = False
             if response.body:
                 self._collect_errors(exchange, response, response.body)
-            exchange.waiting = waiting_reason(exchange)
+            if self._writer is None:
+                exchange.waiting = waiting_reason(exchange)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
 
@@ -120,6 +137,10 @@ class BodyDecoder:
             if side.trouble is not None:
                 exchange.problems.append(side.trouble)
             return False
+        if side.steps is not None and self._writer is not None:
+            message.text = self._writer.text(side.steps, frame, message.body_offset)
+            if message.text is not None:
+                return True
         issues: list[Problem] = []
         body: Body | None
         try:
@@ -161,7 +182,15 @@ class BodyDecoder:
             if len(sides) >= MAX_FACTS:
                 sides.clear()
             side = sides[key] = _Side(exchange, direction, version, self._records)
+            # Whatever looks into a body needs more than its text. Where a quick look decides that, the writer decides.
+            if self._writer is not None and not (
+                side.decode is None or side.guess or side.teaches or ((side.open or side.secret) and not side.look)
+            ):
+                side.steps = codec.text_steps(exchange.api_key, version, direction)
         return side
+
+    def _is_internal(self, topic_id: str) -> bool:
+        return topic_id == METADATA_TOPIC_ID or self._topics.name(topic_id) in INTERNAL_TOPICS
 
     def _look_closer(
         self, exchange: Exchange, message: Message, direction: Direction, side: _Side, body: Body | None, end: int

@@ -1,0 +1,130 @@
+"""How a message becomes text: its definition as steps, each with the JSON text that leads it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, final
+
+from kwiresniff.codec.layout import (
+    check_nesting,
+    default_value,
+    is_compact,
+    is_records,
+    is_string,
+    may_be_null,
+    regular,
+    single,
+    smallest_size,
+    tagged,
+)
+from kwiresniff.errors import SchemaError
+from kwiresniff.schema.types import MessageVersion, WireField
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: What a step reads. The lead is all there is of a CONSTANT; a TAG_SECTION must be empty.
+CONSTANT: Final = 0
+TAG_SECTION: Final = 1
+STRUCTURE: Final = 2
+BOOLEAN: Final = 3
+INT8: Final = 4
+INT16: Final = 5
+UINT16: Final = 6
+INT32: Final = 7
+UINT32: Final = 8
+INT64: Final = 9
+UUID: Final = 10
+STRING: Final = 11
+BYTES: Final = 12
+RECORDS: Final = 13
+#: An INT16 that must be zero, because somebody has to tell which error it is otherwise.
+ERROR_CODE: Final = 14
+#: A STRING and a UUID that may name a topic whose records have to be opened.
+TOPIC: Final = 15
+TOPIC_ID: Final = 16
+
+_FIXED: Final = {
+    "BOOLEAN": BOOLEAN, "INT8": INT8, "INT16": INT16, "UINT16": UINT16, "INT32": INT32, "UINT32": UINT32,
+    "INT64": INT64, "UUID": UUID,
+}  # fmt: skip
+
+
+@final
+class Step:
+    """One field of a structure, or what stands between fields.
+
+    ``compact_array`` and ``compact`` say that the count and the length are an UNSIGNED_VARINT of one more. ``short``
+    says that the length is an INT16. ``steps`` are those of the structure, or of one element of an array of them.
+    ``least`` is the fewest bytes of an element.
+    """
+
+    def __init__(self, lead: bytes, kind: i64) -> None:
+        self.lead = lead
+        self.kind: i64 = kind
+        self.array = False
+        self.null_array = False
+        self.compact_array = False
+        self.compact = False
+        self.short = False
+        self.nullable = False
+        self.least: i64 = 1
+        self.steps: list[Step] = []
+
+
+def plan(message: MessageVersion) -> list[Step]:
+    """The steps of a message; raises SchemaError for one that cannot be written this way."""
+    check_nesting(message)
+    return _structure(message.fields, message.flexible)
+
+
+def _structure(fields: tuple[WireField, ...], flexible: bool) -> list[Step]:
+    steps = []
+    lead = "{"
+    for field in regular(fields):
+        steps.append(_step(f"{lead}{json.dumps(field.name)}:", field, flexible))
+        lead = ","
+    if flexible:
+        steps.append(Step(b"", TAG_SECTION))
+        for field in tagged(fields):
+            steps.append(Step(f"{lead}{json.dumps(field.name)}:{_default(field)}".encode(), CONSTANT))
+            lead = ","
+    steps.append(Step(b"{}" if lead == "{" else b"}", CONSTANT))
+    return steps
+
+
+def _step(lead: str, field: WireField, flexible: bool) -> Step:
+    step = Step(lead.encode(), _kind(field))
+    step.array = field.array
+    step.null_array = field.array and field.nullable
+    step.compact_array = flexible
+    step.nullable = may_be_null(field)
+    step.compact = is_compact(field.type)
+    step.short = is_string(field.type)
+    step.least = smallest_size(single(field), flexible)
+    step.steps = _structure(field.fields, flexible) if field.type == "STRUCT" else []
+    return step
+
+
+def _kind(field: WireField) -> int:
+    if field.type == "STRUCT":
+        return STRUCTURE
+    if field.enum == "error_code" and field.type == "INT16":
+        return ERROR_CODE
+    if is_string(field.type):
+        return TOPIC if field.entity == "topicName" else STRING
+    if is_records(field.type):
+        return RECORDS
+    if field.type.endswith("BYTES"):
+        return BYTES
+    if field.name == "topic_id":
+        return TOPIC_ID
+    kind = _FIXED.get(field.type)
+    if kind is None:
+        raise SchemaError(f"{field.type} is not written as text")
+    return kind
+
+
+def _default(field: WireField) -> str:
+    value: Any = default_value(field)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=bytes.decode)
