@@ -40,6 +40,8 @@ AT_HOME = {
     "click": {"cli"},
     "rich": {"render", "cli"},
     "pyarrow": {"export", "pipeline"},
+    "jinja2": {"render"},
+    "matplotlib": {"render"},
     "prometheus_client": {"export"},
 }
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "audit": "Which clients would break on another version of Kafka.",
     "groups": "What happened in each group: joins, assignments, commits, leaves.",
     "doctor": "What is wrong, the worst first, with evidence and a remedy.",
+    "report": "One self-contained page: findings, plots, tables, clients, groups.",
     "decode": "One message from hex, base64 or a file.",
     "schema": "The protocol as data: browse it, extend it, verify it.",
     "pipeline": "Many captures at once, on Spark: to Parquet, and SQL over it.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TextIO
 
@@ -50,7 +51,7 @@ class GroupWriter:
             clock = units.clock(event.timestamp_ns, 3)
             self._line(
                 [("dim", f"  {clock}  "), (_KINDS[event.event], pad(event.event, _EVENT)), ("", "  ")],
-                [self._who(event), *self._details(event)],
+                [self._who(event), *self.details(event)],
             )
 
     def _who(self, event: GroupEvent) -> Chunk:
@@ -62,7 +63,8 @@ class GroupWriter:
             who.append(("dim", f" {escape(short)}"))
         return who
 
-    def _details(self, event: GroupEvent) -> list[Chunk]:
+    def details(self, event: GroupEvent) -> list[Chunk]:
+        """What it tells beside time, event and member."""
         details, chunks = event.details, []
         if event.generation is not None and event.event != "leave":
             word = "generation" if event.protocol == "classic" else "epoch"
@@ -137,6 +139,12 @@ class GroupWriter:
         for number, line in enumerate(wrap(chunks, None if self._width is None else self._width - taken)):
             front = lead if not number else [("", " " * taken)]
             self._out.write(printable(self._paint.spans([*front, *line]), self._out).rstrip() + "\n")
+
+
+def event_text(event: GroupEvent) -> str:
+    """What an event tells, in one line of plain text."""
+    writer = GroupWriter(io.StringIO(), None, False)
+    return "  ".join("".join(text for _, text in chunk) for chunk in writer.details(event))
 
 
 def partitions_text(partitions: dict[str, list[int]]) -> str:

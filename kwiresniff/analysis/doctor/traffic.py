@@ -29,7 +29,7 @@ FEW_RECORDS = 2.0
 ENOUGH_FETCHES = 500
 EMPTY_FETCHES = 0.9
 EMPTY_PER_SECOND = 20.0
-#: Joins of one group before it rebalances too much, and how long one may take.
+#: Generations of one group in ten minutes before it rebalances too much, and how long one join may take.
 REBALANCES = 3
 LONG_REBALANCE_NS = 10_000_000_000
 #: Connections one client opens to one broker in a minute before it is churn.
@@ -247,14 +247,15 @@ class Groups:
             case = self._generations.case(group)
             case.add(request.first_packet, request.first_ns)
             if request.body.get("reason"):
-                case.name(str(request.body["reason"])[:200])
+                # Some end in a member id, each another one.
+                case.name(str(request.body["reason"]).partition(":")[0][:200])
         latency_ns = exchange.latency_ns or 0
         if latency_ns >= LONG_REBALANCE_NS:
             self._long.case(group).add(request.first_packet, request.first_ns, latency_ns)
 
     def findings(self) -> Iterator[Finding]:
         for group, _, case in self._generations:
-            if case.count > REBALANCES:
+            if case.count > REBALANCES and case.count / case.seconds * 600 > REBALANCES:
                 yield _finding(
                     "rebalances",
                     "warning",

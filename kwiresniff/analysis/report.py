@@ -1,0 +1,98 @@
+"""Everything at once: the parts of a report collected in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from kwiresniff.analysis.clients import Inventory
+from kwiresniff.analysis.doctor import Doctor
+from kwiresniff.analysis.groups import GroupTimeline
+from kwiresniff.analysis.series import Series
+from kwiresniff.analysis.stats import StatsTable
+from kwiresniff.model import Connection, Event, Exchange, Problem, Report, TopicNames
+
+#: What a page shows of each; a reader scrolls no further.
+MAX_FINDINGS = 200
+MAX_STAT_ROWS = 50
+MAX_CLIENTS = 200
+MAX_GROUP_EVENTS = 500
+MAX_PROBLEMS = 100
+
+DIMENSIONS = ("api", "client", "topic", "broker")
+
+Item = TypeVar("Item")
+
+
+class Reporter:
+    """Takes in events with decoded bodies; memory is bounded by the parts."""
+
+    def __init__(self, topic_name: TopicNames | None = None) -> None:
+        self._doctor = Doctor(topic_name)
+        self._tables = [StatsTable((name,), topic_name) for name in DIMENSIONS]
+        self._inventory = Inventory(topic_name)
+        self._timeline = GroupTimeline(topic_name)
+        self._series = Series()
+        self._problems: list[Problem] = []
+        self._problem_count = 0
+        self._connections = self._exchanges = self._errors = self._unanswered = 0
+        self._first_ns: int | None = None
+        self._last_ns: int | None = None
+
+    def add(self, event: Event) -> None:
+        """An exchange, an ended connection or a problem."""
+        self._doctor.add(event)
+        if isinstance(event, Exchange):
+            self._exchange(event)
+        elif isinstance(event, Connection):
+            self._connections += 1
+            self._inventory.connection(event)
+        elif isinstance(event, Problem):
+            self._problem_count += 1
+            if len(self._problems) < MAX_PROBLEMS:
+                self._problems.append(event)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._exchanges += 1
+        self._errors += bool(exchange.errors)
+        self._unanswered += exchange.outcome == "unanswered"
+        for table in self._tables:
+            table.add(exchange)
+        self._inventory.exchange(exchange)
+        self._timeline.add(exchange)
+        self._series.add(exchange)
+        for message in (exchange.request, exchange.response):
+            if message is not None:
+                if self._first_ns is None or message.first_ns < self._first_ns:
+                    self._first_ns = message.first_ns
+                if self._last_ns is None or message.last_ns > self._last_ns:
+                    self._last_ns = message.last_ns
+
+    def report(self, title: str, files: Sequence[str]) -> Report:
+        """What a page has to show."""
+        left_out: dict[str, int] = {}
+
+        def first(items: Sequence[Item], most: int, name: str, beyond: int = 0) -> tuple[Item, ...]:
+            more = max(len(items) - most, 0) + beyond
+            if more:
+                left_out[name] = more
+            return tuple(items[:most])
+
+        stats = [(table.by[0], first(table.rows(), MAX_STAT_ROWS, f"rows by {table.by[0]}")) for table in self._tables]
+        return Report(
+            title=title,
+            files=tuple(files),
+            exchanges=self._exchanges,
+            errors=self._errors,
+            unanswered=self._unanswered,
+            connections=self._connections,
+            first_ns=self._first_ns,
+            last_ns=self._last_ns,
+            series=tuple(self._series.points()),
+            findings=first(self._doctor.findings(), MAX_FINDINGS, "findings"),
+            stats=tuple((name, rows) for name, rows in stats if rows),
+            clients=first(self._inventory.clients(), MAX_CLIENTS, "clients", self._inventory.left_out),
+            group_events=first(self._timeline.events(), MAX_GROUP_EVENTS, "group events", self._timeline.left_out),
+            problems=first(self._problems, MAX_PROBLEMS, "problems", self._problem_count - len(self._problems)),
+            left_out=left_out,
+        )

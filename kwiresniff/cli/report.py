@@ -1,0 +1,48 @@
+"""``kwiresniff report``: one page to hand on."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from kwiresniff.analysis.report import Reporter
+from kwiresniff.cli.interrupts import for_each
+from kwiresniff.cli.main import FAILED, INTERRUPTED
+from kwiresniff.cli.messages import Messages
+from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.reading import Reading
+from kwiresniff.model import Event, Problem
+
+
+@click.command("report")
+@click.option("-O", "--output", metavar="FILE", required=True, help="The page, as report.html, or '-'.")
+@click.option("--title", default="Kafka on the wire", show_default=True, help="What stands at its top.")
+@capture_options
+def command(captures: tuple[str, ...], options: ReadOptions, output: str, title: str) -> int:
+    """One self-contained HTML page: findings, plots over time, tables, clients, groups.
+
+    It needs no network and no script to be read. It shows names, counts and times, never record keys or values.
+    """
+    from kwiresniff.export import Output
+    from kwiresniff.render.page import check, page
+
+    check()
+    reading = Reading(captures, options, "bodies", screen=False)
+    reporter = Reporter(reading.topic_name)
+    messages = Messages(reading)
+
+    def use(event: Event) -> None:
+        reporter.add(event)
+        if isinstance(event, Problem):
+            messages.problem(event)
+
+    finished = for_each(reading.events(), use)
+    with Output(output) as out:
+        out.stream.write(page(reporter.report(title, reading.files)).encode("utf-8"))
+    if not finished:
+        return INTERRUPTED
+    messages.end()
+    if reading.exchanges and not options.quiet and output != "-":
+        print(f"kwiresniff: {output}: {reading.shown} exchanges", file=sys.stderr)
+    return FAILED if options.strict and reading.problems else 0

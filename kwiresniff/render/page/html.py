@@ -1,0 +1,77 @@
+"""The page around the plots: a template with automatic escaping, filled with what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+from importlib.util import find_spec
+from typing import Final
+
+from kwiresniff.errors import ExportError
+from kwiresniff.model import ApiUse, Finding, Report, file_index, packet_number
+from kwiresniff.render import units
+from kwiresniff.render.escape import escape
+from kwiresniff.render.groups import event_text
+from kwiresniff.render.page import plots
+
+_INSTALL: Final = 'a report needs jinja2 and matplotlib: pip install "kwiresniff[report]"'
+
+
+def check() -> None:
+    """Raises ExportError when the libraries that a page is made with are not installed."""
+    if find_spec("jinja2") is None or find_spec("matplotlib") is None:
+        raise ExportError(_INSTALL)
+
+
+def page(report: Report) -> str:
+    """The report as HTML."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {
+        "plain": lambda value: escape(str(value)),
+        "duration": units.duration,
+        "size": units.size,
+        "instant": lambda ns: units.instant(ns, 3),
+        "clock": lambda ns: units.clock(ns, 3),
+        "apis": _apis,
+        "number": lambda value: f"{value:,}",
+        "event": event_text,
+        "said": _said,
+    }
+    environment.globals["place"] = lambda packet: _place(packet, report.files)
+    template = environment.from_string(resources.files(__package__).joinpath("report.html").read_text("utf-8"))
+    return template.render(report=report, plots=_drawn(report))
+
+
+def _drawn(report: Report) -> list[tuple[str, str]]:
+    """Every plot with its caption, as far as there is something to draw."""
+    drawn: list[tuple[str, str]] = []
+    if report.series:
+        drawn += [
+            ("Exchanges", plots.rate_plot(report.series)),
+            ("Latency, without deliberate waits", plots.latency_plot(report.series)),
+            ("Traffic", plots.bytes_plot(report.series)),
+        ]
+    by_api = dict(report.stats).get("api", ())
+    if any(row.latency is not None for row in by_api):
+        drawn.append(("Latency by API", plots.api_plot(by_api)))
+    return drawn
+
+
+def _apis(uses: Sequence[ApiUse]) -> str:
+    found: dict[str, list[str]] = {}
+    for use in uses:
+        found.setdefault(use.api, []).append(f"v{use.version}")
+    return ", ".join(f"{escape(api)} {' '.join(versions)}" for api, versions in found.items())
+
+
+def _place(packet: int, files: Sequence[str]) -> str:
+    number = f"packet {packet_number(packet)}"
+    return f"{number} of {escape(files[file_index(packet)])}" if len(files) > 1 else number
+
+
+def _said(finding: Finding) -> str:
+    """The texts among a finding's numbers: whom and what it concerns."""
+    lists = [value for value in finding.numbers.values() if isinstance(value, list)]
+    return ", ".join(escape(str(one)) for found in lists for one in found)

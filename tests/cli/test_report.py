@@ -1,0 +1,116 @@
+"""``kwiresniff report``: the page, checked as a browser would take it apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from kwiresniff.analysis.report import Reporter
+from kwiresniff.render.page import page
+from tests.cli.conftest import Done
+from tests.cli.pcap import irc, save
+from tests.exchanges import START_NS, connection, exchange
+
+Run = Callable[..., Done]
+
+CAPTURES = Path(__file__).resolve().parents[2] / "captures"
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31m\u202e$x^2${{ 7*7 }}"
+
+
+class Page(HTMLParser):
+    """The text of a page, its tags, and every attribute that could fetch or run something."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.tags: dict[str, int] = {}
+        self.active: list[tuple[str, str | None]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] = self.tags.get(tag, 0) + 1
+        for name, value in attrs:
+            reference = name in ("src", "href", "xlink:href", "action") and not (value or "").startswith("#")
+            if reference or name.startswith("on"):
+                self.active.append((name, value))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_holds_what_the_other_commands_say(kwiresniff: Run, tmp_path: Path) -> None:
+    capture, out = str(CAPTURES / "java-transactions.pcap"), tmp_path / "report.html"
+    done = kwiresniff("report", "-O", str(out), "--title", "Friday <night>", capture)
+    assert (done.code, done.out) == (0, "")
+    found = Page(out.read_text("utf-8"))
+    assert "Friday <night>" in found.text
+    for finding in map(json.loads, kwiresniff("doctor", "-o", "jsonl", capture).out.splitlines()):
+        assert finding["title"] in found.text and finding["remedy"] in found.text
+    for row in map(json.loads, kwiresniff("stats", "-o", "jsonl", capture).out.splitlines()):
+        assert row["api"] in found.text
+    for client in map(json.loads, kwiresniff("clients", "-o", "jsonl", capture).out.splitlines()):
+        assert client["client_id"] in found.text
+    assert "generation 1" in found.text
+    assert found.tags["svg"] == 4
+
+
+def test_the_page_fetches_and_runs_nothing(kwiresniff: Run, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    kwiresniff("report", "-O", str(out), str(CAPTURES / "java-produce.pcap"))
+    html = out.read_text("utf-8")
+    found = Page(html)
+    assert found.active == []
+    assert not {"script", "link", "iframe", "img", "object", "embed", "form"} & set(found.tags)
+    assert "@import" not in html and "url(http" not in html
+    assert "default-src 'none'" in html
+
+
+def test_nothing_from_the_wire_becomes_markup() -> None:
+    reporter = Reporter()
+    on = connection()
+    on.client_software = {"name": HOSTILE, "version": HOSTILE}
+    on.sasl = {"mechanism": HOSTILE, "principal": HOSTILE, "outcome": "ok", "duration_ns": 1}
+    errors = [("error_code", 29, "TOPIC_AUTHORIZATION_FAILED", False)]
+    topics = {"topics": [{"topic": HOSTILE}], "group_id": HOSTILE, "reason": HOSTILE}
+    reporter.add(exchange(client_id=HOSTILE, on=on, request=topics, response={}, errors=errors, outcome="error"))
+    joined = {"generation_id": 1, "member_id": HOSTILE, "protocol_name": HOSTILE}
+    reporter.add(exchange("JoinGroup", 11, 9, client_id=HOSTILE, on=on, request=topics, response=joined))
+    reporter.add(exchange(f"UNKNOWN_API_{9}", 9, 1, client_id=HOSTILE, on=on, start_ns=START_NS + 10**9))
+    reporter.add(on)
+    html = page(reporter.report(HOSTILE, [HOSTILE]))
+    found = Page(html)
+    assert found.active == []
+    assert not {"script", "img"} & set(found.tags)
+    assert "\x1b" not in html and "\u202e" not in html
+    assert "{{ 7*7 }}" in found.text
+
+
+def test_tables_are_cut_and_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kwiresniff.analysis.report.MAX_STAT_ROWS", 3)
+    reporter = Reporter()
+    for number in range(10):
+        reporter.add(exchange(client_id=f"client-{number}", on=connection(number)))
+    report = reporter.report("t", [])
+    assert report.left_out == {"rows by client": 7}
+    assert "7 more rows by client" in Page(page(report)).text
+
+
+def test_a_capture_without_kafka_gives_a_page_that_says_so(kwiresniff: Run, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    done = kwiresniff("report", "-O", str(out), save(tmp_path / "irc.pcap", irc()))
+    assert done.code == 0
+    assert "no Kafka in it" in done.err
+    assert "Nothing was found." in out.read_text("utf-8")
+
+
+def test_without_its_libraries_one_line_says_what_to_install(
+    kwiresniff: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("kwiresniff.render.page.html.find_spec", lambda name: None)
+    done = kwiresniff("report", "-O", str(tmp_path / "r.html"), str(CAPTURES / "java-produce.pcap"))
+    assert (done.code, done.out) == (1, "")
+    assert done.err == 'kwiresniff: a report needs jinja2 and matplotlib: pip install "kwiresniff[report]"\n'
