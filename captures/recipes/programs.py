@@ -1,8 +1,9 @@
 """Client programs: how each kind is built, once, and started.
 
 A program is named by its kind: ``java:4.4.0:Group`` is the single-file program ``clients/java/Group.java`` with that
-version of the Java client, ``streams:4.4.0:WordCount`` one with Kafka Streams, ``go:franz`` and ``node:kafkajs.js`` are
-what their folders hold, and a name ending in ``.py`` is a Python program, run with the old clients when the name says so.
+version of the Java client, ``streams:4.4.0:WordCount`` one with Kafka Streams, ``go:franz`` and ``node:kafkajs.js``
+are what their folders hold, and a name ending in ``.py`` is a Python program, run with the old clients when the name
+says so.
 """
 
 from __future__ import annotations
