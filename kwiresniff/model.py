@@ -185,7 +185,8 @@ class Node:
     ``derived`` set and its offset counts inside the decompressed data. ``type`` is the wire type as the protocol
     guide names it, ``STRUCT``, ``ARRAY``, or a record-batch part (``RECORD_BATCH``, ``RECORD``, ``HEADER``, ...).
     ``value`` is the plain value of a leaf; a container has None there and its ``children``. ``null`` tells a null
-    container from an empty one. ``meaning`` is what a person would want to read beside the value, or empty.
+    container from an empty one. ``meaning`` is what a person would want to read beside the value, or empty; ``hint``
+    how more could be seen of it. What lies nowhere in the frame, nor in decompressed data, has an offset of -1.
     """
 
     name: str
@@ -198,6 +199,7 @@ class Node:
     derived: bool = False
     tag: int | None = None
     problem: str = ""
+    hint: str = ""
     children: list[Node] = field(default_factory=list)
 
 

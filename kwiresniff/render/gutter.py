@@ -37,7 +37,7 @@ class Gutter:
 
     def lines(self, node: Node | None) -> Iterator[str]:
         """The margin of the node's own row, then of the rows that carry on its bytes; at least one."""
-        if not self.width or node is None:
+        if not self.width or node is None or node.offset < 0:
             yield self.blank()
             return
         # What was withheld is derived too, but it has its place in the frame.

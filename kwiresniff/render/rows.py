@@ -25,6 +25,7 @@ from kwiresniff.render.values import (
     is_plain,
     label,
     leaf,
+    meaning_spans,
     problem_spans,
     scalars,
     selection,
@@ -100,7 +101,7 @@ def _struct_row(element: Node, name: str, style: Style, depth: int) -> Row:
     elif not element.children:
         # An element that is a plain value after all, or an empty structure.
         return Row([head + leaf(element, style)] if element.value is not None else [head], node=element)
-    head += problem_spans(element)
+    head += meaning_spans(element)
     if style.verbosity:
         ident = [leaf(child, style, ident=True) for child in element.children if _identifies(child)][:2]
         return Row([head, *ident], struct_rows(element.children, style, depth + 1), element)

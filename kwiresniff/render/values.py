@@ -124,7 +124,8 @@ def leaf(node: Node, style: Style, *, name_width: int = 0, ident: bool = False) 
     if ident:
         # A topic id is recognised by the topic's name.
         kind, meaning_kind = ("value", "ident") if node.type == "UUID" and node.meaning else ("ident", "meaning")
-    return [("name", f"{label(node, style):<{name_width}} "), (kind, text), *meaning_spans(node, meaning_kind)]
+    chunk = [("name", f"{label(node, style):<{name_width}} "), (kind, text), *meaning_spans(node, meaning_kind)]
+    return [*chunk, ("dim", f"  {escape(node.hint)}")] if node.hint and style.verbosity else chunk
 
 
 def is_absent(node: Node) -> bool:

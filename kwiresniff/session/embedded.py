@@ -18,6 +18,7 @@ from kwiresniff.codec.embedded import (
     open_batches,
     open_enveloped_request,
     open_enveloped_response,
+    open_metrics,
     open_subscription,
 )
 from kwiresniff.codec.embedded.envelope import ENVELOPE, enveloped_header
@@ -91,6 +92,10 @@ def _envelope_response(holder: Holder, exchange: Exchange, topic_name: TopicName
     open_enveloped_response(holder, forwarded(exchange))
 
 
+def _push_telemetry(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    open_metrics(holder)
+
+
 OPENERS: dict[tuple[int, str], Opener] = {
     (0, "request"): _produce,
     (1, "response"): _fetch,
@@ -102,6 +107,7 @@ OPENERS: dict[tuple[int, str], Opener] = {
     (58, "request"): _envelope_request,
     (58, "response"): _envelope_response,
     (59, "response"): _fetch_snapshot,
+    (72, "request"): _push_telemetry,
 }
 
 

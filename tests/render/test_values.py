@@ -74,6 +74,12 @@ def test_a_problem_stands_behind_the_field_it_is_in() -> None:
     assert chunk[-1][0] == "warn"
 
 
+def test_how_to_see_more_is_told_from_v_on() -> None:
+    node = Node("metrics", "BYTES", 0, 3, b"\xff", hint="install what reads it")
+    assert plain(leaf(node, STYLE)) == "metrics 0xff"
+    assert plain(leaf(node, Style(UNICODE, 1))) == "metrics 0xff  install what reads it"
+
+
 def test_an_array_of_values_is_one_line() -> None:
     array = Node("replica_nodes", "ARRAY", 0, 0, children=[Node(f"[{at}]", "INT32", 0, 4, at) for at in range(40)])
     assert plain(scalars(array, STYLE)).startswith("replica_nodes 0, 1, 2, 3")

@@ -3,11 +3,13 @@
 What bytes hold is put beside them: in a body as a member ``<field>_decoded``, a dict of ``message``, ``version`` and
 ``data``; in a tree as the children of the field's node. Bytes that should hold something and do not are a problem
 ``embedded_undecoded``, and stay as they are.
+
+Bytes that are in no form of Kafka's are read by somebody else, who hands over what they hold with ``put``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from kwiresniff import schema
@@ -24,6 +26,9 @@ MAX_NODES = 100_000
 MAX_PROBLEMS = 100
 
 DECODED = "_decoded"
+
+#: ``meaning(name, value)``: what a person wants to read beside a value, or an empty text.
+Meaning = Callable[[str, Any], str]
 
 
 class Holder(Protocol):
@@ -43,6 +48,15 @@ class Holder(Protocol):
 
     def open_frame(self, name: str, direction: Direction, header: RequestHeader) -> None:
         """Decode a field's bytes as a whole request or response whose header has been read."""
+
+    def put(self, name: str, found: Body, title: str, meaning: Meaning) -> None:
+        """Put beside a field's bytes what they hold: a dict of ``message``, ``version`` and ``data``."""
+
+    def complain(self, name: str, title: str, reason: str) -> None:
+        """Say why a field's bytes do not hold what they should, which is called ``title``."""
+
+    def hint(self, name: str, text: str) -> None:
+        """Say how more could be seen of a field's bytes; only a tree has a place for it."""
 
 
 class BodyHolder:
@@ -76,10 +90,10 @@ class BodyHolder:
         try:
             data, end = data_decoder(content.message, content.version)(raw, content.start, [])
         except DecodeError as error:
-            _complain(self, name, content, str(error))
+            _complain(self, name, content.title, str(error), sure=content.sure)
             return None
         if content.exact and end != len(raw):
-            _complain(self, name, content, f"{len(raw) - end} bytes follow its end")
+            _complain(self, name, content.title, f"{len(raw) - end} bytes follow its end", sure=content.sure)
             return None
         return self._put(name, {"message": content.message, "version": content.version, "data": data})
 
@@ -90,14 +104,14 @@ class BodyHolder:
         try:
             inner, end = decoder(header.api_key, header.api_version, direction)(raw, header.body_offset, issues)
         except SchemaError as error:
-            _complain(self, name, content, str(error))
+            _complain(self, name, content.title, str(error), sure=content.sure)
             return
         except DecodeError:
             inner, end = {}, -1
         if issues or end != len(raw):
             definition = schema.message(header.api_key, header.api_version, direction)
             for problem in walk(definition, raw, header.body_offset).problems[:1]:  # which says it best
-                _complain(self, name, content, problem.message)
+                _complain(self, name, content.title, problem.message, sure=content.sure)
             if end < 0:
                 return
         members = {
@@ -109,6 +123,15 @@ class BodyHolder:
         if direction == "request":
             members["client_id"] = header.client_id
         self.body[name + DECODED] = {**members, "body": inner}
+
+    def put(self, name: str, found: Body, title: str, meaning: Meaning) -> None:
+        self._put(name, found)
+
+    def complain(self, name: str, title: str, reason: str) -> None:
+        _complain(self, name, title, reason)
+
+    def hint(self, name: str, text: str) -> None:
+        pass
 
     def _put(self, name: str, found: Body) -> BodyHolder:
         self.body[name + DECODED] = found
@@ -184,14 +207,38 @@ class NodeHolder:
         try:
             message = schema.message(header.api_key, header.api_version, direction)
         except SchemaError as error:
-            node.problem = _complain(self, name, content, str(error))
+            node.problem = _complain(self, name, content.title, str(error), sure=content.sure)
             return
         body = walk(message, node.value, header.body_offset)
         body.root.name = "body"
         if body.problems:
-            node.problem = _complain(self, name, content, body.problems[0].message)
+            node.problem = _complain(self, name, content.title, body.problems[0].message, sure=content.sure)
         self._hang(node, [front.root, body.root])
         node.meaning = content.title
+
+    def put(self, name: str, found: Body, title: str, meaning: Meaning) -> None:
+        node = self._child(name)
+        if node is None:
+            return
+        children = [_node(key, value, meaning) for key, value in found["data"].items()]
+        count = sum(map(count_nodes, children))
+        if count > self.room[0]:
+            node.meaning = f"{title}, too much to show"
+            return
+        self.room[0] -= count
+        node.children = children
+        node.meaning = title
+
+    def complain(self, name: str, title: str, reason: str) -> None:
+        text = _complain(self, name, title, reason)
+        node = self._child(name)
+        if node is not None:
+            node.problem = text
+
+    def hint(self, name: str, text: str) -> None:
+        node = self._child(name)
+        if node is not None:
+            node.hint = text
 
     def _hang(self, node: Node, children: list[Node]) -> None:
         """Put the nodes of its content below a node; the bytes are the last of those it lies on."""
@@ -219,12 +266,23 @@ def _content_of(header: RequestHeader, direction: Direction) -> Content:
     return Content(f"{schema.API_NAMES[header.api_key]} {direction}", header.api_version, header.body_offset)
 
 
-def _complain(holder: BodyHolder | NodeHolder, name: str, content: Content, reason: str) -> str:
-    text = f"{name} should hold {content.title}: {reason}"
-    if content.sure:
+def _complain(holder: BodyHolder | NodeHolder, name: str, title: str, reason: str, *, sure: bool = True) -> str:
+    text = f"{name} should hold {title}: {reason}"
+    if sure:
         path = f"{holder.path}.{name}" if holder.path else name
         _note(holder.problems, Problem("embedded_undecoded", text, path=path))
     return text
+
+
+def _node(name: str, value: Any, meaning: Meaning) -> Node:
+    """A plain value and all below it as nodes that lie nowhere in the frame."""
+    if isinstance(value, dict):
+        children = [_node(key, each, meaning) for key, each in value.items()]
+        return Node(name, "STRUCT", -1, 0, derived=True, children=children)
+    if isinstance(value, list):
+        children = [_node(f"[{index}]", each, meaning) for index, each in enumerate(value)]
+        return Node(name, "ARRAY", -1, 0, derived=True, children=children)
+    return Node(name, "", -1, 0, value, meaning(name, value), derived=True)
 
 
 def _note(problems: list[Problem], problem: Problem) -> None:
