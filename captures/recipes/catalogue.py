@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import eras_new
+import eras_zookeeper
 import scenarios
 from scenarios import Scenario
 
-SCENARIOS: tuple[Scenario, ...] = scenarios.SCENARIOS + eras_new.SCENARIOS
+SCENARIOS: tuple[Scenario, ...] = scenarios.SCENARIOS + eras_zookeeper.SCENARIOS + eras_new.SCENARIOS

@@ -12,7 +12,7 @@ import gzip
 import json
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,15 @@ Row = dict[str, Any]
 EXPECTED = Path(__file__).parents[1] / "expected"
 
 
-def read_logs(logs: Sequence[Path], starts: Sequence[int]) -> list[Row]:
+def read_logs(
+    logs: Sequence[Path], starts: Sequence[int], parsers: Sequence[Callable[[str], Row | None]] = ()
+) -> list[Row]:
     """The rows that the brokers wrote after the given byte offsets, in the order of completion per broker."""
     rows = []
-    for log, start in zip(logs, starts, strict=True):
+    for log, start, read_line in zip(logs, starts, parsers or [parse] * len(logs), strict=True):
         with log.open("rb") as stream:
             stream.seek(start)
-            rows += [row for line in stream if (row := parse(line.decode())) is not None]
+            rows += [row for line in stream if (row := read_line(line.decode())) is not None]
     return rows
 
 

@@ -1,9 +1,9 @@
 """Client programs: how each kind is built, once, and started.
 
 A program is named by its kind: ``java:4.4.0:Group`` is the single-file program ``clients/java/Group.java`` with that
-version of the Java client, ``streams:4.4.0:WordCount`` one with Kafka Streams, ``go:franz`` and ``node:kafkajs.js``
-are what their folders hold, and a name ending in ``.py`` is a Python program, run with the old clients when the name
-says so.
+version of the Java client, ``streams:4.4.0:WordCount`` one with Kafka Streams, ``broker:0.8.2.2:OldOffsets`` one with
+all that the broker of that version brings, ``go:franz`` and ``node:kafkajs.js`` are what their folders hold, and a name
+ending in ``.py`` is a Python program, run with the old clients when the name says so.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import venv
 from pathlib import Path
 
 import rig
+import zookeeper
 
 CLIENTS = Path(__file__).parent / "clients"
 
@@ -22,6 +23,8 @@ def command_line(program: str, arguments: tuple[str, ...], work: Path) -> list[s
     kind, _, name = program.rpartition(":")
     if kind.startswith(("java:", "streams:")):
         start = java(*kind.split(":"), name, work)
+    elif kind.startswith("broker:"):
+        start = java_source(zookeeper.jars(kind.removeprefix("broker:"), work), name)
     elif kind == "go":
         start = [str(go(name, work))]
     elif kind == "node":
@@ -35,6 +38,10 @@ def command_line(program: str, arguments: tuple[str, ...], work: Path) -> list[s
 def java(kind: str, version: str, name: str, work: Path) -> list[str]:
     library = {"java": "client", "streams": "streams"}[kind]
     jars = rig.maven(rig.HERE / "kafka" / f"{library}-pom.xml", work / f"{library}-{version}", version)
+    return java_source(jars, name)
+
+
+def java_source(jars: Path, name: str) -> list[str]:
     return ["java", "-Xmx256m", "-cp", f"{jars}/*", str(CLIENTS / "java" / f"{name}.java")]
 
 

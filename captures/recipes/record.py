@@ -58,7 +58,7 @@ def record(scenario: Scenario, work: Path) -> None:
                 stack.enter_context(rig.recording(scenario.tap, target))
             for step in (scenario.client, *scenario.then):
                 perform(step, running, work, scratch)
-        said = oracle.read_logs(running.request_logs, starts)
+        said = oracle.read_logs(running.request_logs, starts, running.parsers)
         rows = oracle.of_capture(said, target)
         if scenario.tls:
             keys = manifest.keylog_for(CAPTURES / scenario.file)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 #: Named after the process, so that two recordings can be made at a time.
 BROKER_SPACE, CLIENT_SPACE = f"kwbroker{os.getpid()}", f"kwclient{os.getpid()}"
@@ -90,11 +90,15 @@ def maven(pom: Path, target: Path, version: str) -> Path:
 
 @dataclass(frozen=True)
 class RunningBroker:
-    """What was started: where it listens, what it logs, and what a step of a recipe can do to it, by name."""
+    """What was started: where it listens, what it logs, and what a step of a recipe can do to it, by name.
+
+    ``parsers`` read a line of each request log when it is not JSON.
+    """
 
     bootstrap: str
     request_logs: tuple[Path, ...]
     actions: Mapping[str, Callable[..., None]] = field(default_factory=dict)
+    parsers: tuple[Callable[[str], dict[str, Any] | None], ...] = ()
 
 
 class Setup(Protocol):

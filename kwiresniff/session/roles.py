@@ -89,7 +89,8 @@ class Roles:
             return -1
         grade = grade_request(run, 0, self._link.analyzer.versions, opening=True)
         if grade == WEAK:
-            if protocol_of(bytes(run[:64])) != "unknown":
+            # A Metadata v0 without a client id begins like PostgreSQL's startup message: its end tells them apart.
+            if protocol_of(bytes(run[:64])) not in ("unknown", "postgresql"):
                 grade = 0
             elif half.flow[-2:] in self._link.analyzer.broker_ports:
                 pass

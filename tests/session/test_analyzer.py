@@ -257,6 +257,24 @@ def test_what_is_not_kafka_is_named_and_left_alone(first: bytes, name: str) -> N
     assert (problem.details["protocol"], problem.details["server"]) == (name, "10.0.0.2:9092")
 
 
+@pytest.mark.parametrize("cut", [8, 14, 20, 100])
+def test_a_metadata_v0_without_client_id_is_not_taken_for_postgresql(cut: int) -> None:
+    """Its key and version are the protocol version of PostgreSQL's startup message; consumers of 2015 open with it."""
+    ask = request(3, 0, 0, pack(">i", 2) + string("gauges") + string("no-such-topic"), client="")
+    answer = response(0, pack(">ii", 0, 0))
+    (exchange,) = exchanges(events(Wire().open().up(ask[:cut]).up(ask[cut:]).down(answer)))
+    assert facts(exchange) == ("Metadata", 0, 0, "ok")
+
+
+def test_postgresql_is_still_named() -> None:
+    """Its startup message counts its own length in, and the server answers with a letter first."""
+    parameters = b"user\0billing\0database\0billing\0client_encoding\0UTF8\0\0"
+    startup = pack(">ii", 8 + len(parameters), 0x00030000) + parameters
+    (problem,) = problems(events(Wire().open().up(startup).down(b"R" + pack(">ii", 8, 0)).up(b"p" + startup).close()))
+    assert problem.details is not None
+    assert (problem.code, problem.details["protocol"]) == ("not_kafka", "postgresql")
+
+
 def test_bare_sasl_tokens_after_handshake_v0_are_not_taken_for_requests() -> None:
     """SaslHandshake v0, a PLAIN token without header, an empty answer, then requests again."""
     wire = Wire().open().up(request(17, 0, 1, string("PLAIN"))).down(response(1, pack(">hi", 0, 1) + string("PLAIN")))
