@@ -16,6 +16,7 @@ from typing import Any
 from kwiresniff.codec.layout import (
     FIXED,
     NULLABLE_STRUCT_MARK,
+    UNALIGNED,
     Fixed,
     check_nesting,
     default_value,
@@ -152,7 +153,7 @@ class _DecoderSource(ReaderSource):
         made = self.fresh()
         size = f"{length} - 1" if compact else length
         if is_records(field.type):
-            read = self.record_set(made, size)
+            read = self.record_set(made, size, unaligned=field.name == UNALIGNED)
         else:
             decode = ".decode()" if is_string(field.type) else ""
             read = f"{made} = b[p:(p := p + {size})]{decode}"
@@ -163,11 +164,11 @@ class _DecoderSource(ReaderSource):
             self.line(read)
         return made
 
-    def record_set(self, made: str, size: str) -> str:
+    def record_set(self, made: str, size: str, *, unaligned: bool) -> str:
         if self.records == "skip":
             return f"{made} = {{'size_bytes': {size}}}; p += {size}"
         self.line("q = p")
-        read = f"decode_records(b, q, p, {self.records!r}, issues, budget)"
+        read = f"decode_records(b, q, p, {self.records!r}, issues, budget{', unaligned=True' if unaligned else ''})"
         return f"p += {size}; {made} = {read} if p <= end else None"
 
     def array(self, field: WireField, path: str) -> str:

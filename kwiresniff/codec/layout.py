@@ -17,6 +17,9 @@ MAX_NESTING = 9
 
 UUID_SIZE = 16
 
+#: The field whose record set may begin and end inside a batch (FetchSnapshot, KIP-630).
+UNALIGNED = "unaligned_records"
+
 
 class Fixed(NamedTuple):
     """A type of fixed size: the code it has in a ``struct`` format and its bytes."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import google_crc32c
 
+from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.batch import (
     ATTRIBUTES_OFFSET,
     CODEC_MASK,
@@ -43,13 +44,17 @@ _TYPES = {"q": "INT64", "i": "INT32", "I": "UINT32", "h": "INT16", "b": "INT8"}
 _NONE_AT_MINUS_ONE = frozenset({"partition_leader_epoch", "producer_id", "producer_epoch", "base_sequence"})
 
 
-def walk_record_set(buf: bytes, start: int, end: int, budget: Budget | None = None) -> tuple[list[Node], list[Problem]]:
+def walk_record_set(
+    buf: bytes, start: int, end: int, budget: Budget | None = None, *, unaligned: bool = False
+) -> tuple[list[Node], list[Problem]]:
     """The batches of ``buf[start:end]`` as nodes, and what is wrong with them, paths from ``[0]`` on.
 
-    The record sets of one message share a ``budget``.
+    An ``unaligned`` set may begin inside a batch. The record sets of one message share a ``budget``.
     """
     walk = _RecordSetWalk(buf, budget or Budget())
-    pos = start
+    pos = first_batch(buf, start, end) if unaligned else start
+    if pos > start:
+        walk.batches.append(Node("[0]", RECORD_BATCH, start, pos - start, meaning=CUT_SHORT))
     while pos < end:
         too_many = walk.budget.take_batch(pos)
         if too_many or walk.nodes >= MAX_NODES:

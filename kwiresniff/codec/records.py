@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.batch import decode_batch
 from kwiresniff.codec.batch_encode import encode_batch
 from kwiresniff.codec.messageset import decode_message, encode_message
@@ -24,20 +25,30 @@ __all__ = ["decode_record_set", "encode_record_set", "plain_batches", "walk_reco
 
 
 def decode_record_set(
-    buf: bytes, start: int, end: int, mode: RecordsMode, issues: list[Problem], budget: Budget | None = None
+    buf: bytes,
+    start: int,
+    end: int,
+    mode: RecordsMode,
+    issues: list[Problem],
+    budget: Budget | None = None,
+    *,
+    unaligned: bool = False,
 ) -> list[dict[str, Any]] | dict[str, int]:
     """The batches of ``buf[start:end]``; never raises for bad bytes but appends problems to ``issues``.
 
     ``headers`` leaves records, CRCs and compressed data alone; ``skip`` gives only ``{"size_bytes": n}``. What
     cannot be decoded is still there with the fields that could be read, and its problem. A last batch that is cut
-    short has ``truncated`` and is no problem. The record sets of one message share a ``budget``.
+    short has ``truncated`` and is no problem; so has the rest of a batch at the start of an ``unaligned`` set. The
+    record sets of one message share a ``budget``.
     """
     if mode == "skip":
         return {"size_bytes": end - start}
     full = mode == "full"
     budget = budget or Budget()
     batches: list[dict[str, Any]] = []
-    pos = start
+    pos = first_batch(buf, start, end) if unaligned else start
+    if pos > start:
+        batches.append({"truncated": True, "size_bytes": pos - start})
     while pos < end:
         if too_many := budget.take_batch(pos):
             issues.append(too_many)

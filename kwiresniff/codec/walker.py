@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kwiresniff.codec import failures
 from kwiresniff.codec.layout import (
     FIXED,
+    UNALIGNED,
     check_nesting,
     default_value,
     is_records,
@@ -191,7 +192,7 @@ class _Walker:
         start = self.position
         raw = self.take(size, path)
         if is_records(field.type):
-            self.record_set(node, start, path)
+            self.record_set(node, start, path, unaligned=field.name == UNALIGNED)
         elif is_string(field.type):
             try:
                 node.value = raw.decode()
@@ -208,7 +209,7 @@ class _Walker:
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(Problem(error.code, str(error), offset, path))
 
-    def record_set(self, node: Node, start: int, path: str) -> None:
+    def record_set(self, node: Node, start: int, path: str, *, unaligned: bool) -> None:
         if not self.records or self.nodes > MAX_NODES:
             node.value = {"size_bytes": self.position - start}
             return
@@ -216,7 +217,7 @@ class _Walker:
         from kwiresniff.codec.records import walk_record_set
 
         self.budget = self.budget or Budget()
-        children, problems = walk_record_set(self.frame, start, self.position, self.budget)
+        children, problems = walk_record_set(self.frame, start, self.position, self.budget, unaligned=unaligned)
         self.nodes += sum(map(count_nodes, children))
         node.children = children
         room = max(0, MAX_PROBLEMS - len(self.problems))

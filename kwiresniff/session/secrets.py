@@ -167,11 +167,16 @@ def conceal_walk(api_key: int, direction: str, walk: Walk, inner_api_key: int | 
             if _envelope_is_secret(node.value, direction, inner_api_key):
                 _conceal_node(node)
     elif where in _FETCHES:
+        from kwiresniff.codec.record_plain import CUT_SHORT  # imported here: it brings the compression codecs
+
         for topic in _nodes(walk.root):
             if any(child.value in (METADATA_TOPIC, METADATA_TOPIC_ID) for child in topic.children):
                 for node in _nodes(topic):
                     if node.type == "RECORD":
                         _conceal_record(node)
+                    elif node.meaning == CUT_SHORT:
+                        # Nobody can say what is in it.
+                        node.value, node.derived = {"withheld": True, "size_bytes": node.length}, True
 
 
 def _conceal_record(record: Node) -> None:

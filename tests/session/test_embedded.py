@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.embedded import BodyHolder, NodeHolder
+from kwiresniff.codec.records import encode_record_set
 from kwiresniff.model import Body, Connection, Direction, Exchange, Node, Problem
+from kwiresniff.render import TreeWriter
 from kwiresniff.session import Topics, analyze, annotate
 from kwiresniff.session.embedded import OPENERS
 from tests.codec.embedded.vectors import VECTORS
@@ -130,6 +133,30 @@ def test_credentials_in_the_metadata_log_are_shown_when_asked_for() -> None:
     (record,), seen = fetched(17, "metadata-scram", show_secrets=True)
     assert record["decoded"]["value"]["data"]["stored_key"] == b"stored-stored"
     assert "stored_key b'stored-stored' " in seen
+
+
+def test_a_piece_of_a_snapshot_keeps_its_secrets_and_its_whole_batches() -> None:
+    """The piece begins inside a batch with a credential and ends inside another."""
+    secret = encode_record_set([batch(VECTORS["metadata-scram"].value or b"")])
+    piece = secret[40:] + encode_record_set([batch(VECTORS["metadata-topic"].value or b"")]) + secret[:-20]
+    fields = schema.message(59, 0, "response").fields
+    topics = inner(fields, "topics")
+    partition = body_of(inner(topics, "partitions"), unaligned_records=piece)
+    answered = body_of(fields, topics=[body_of(topics, name="__cluster_metadata", partitions=[partition])])
+    exchange, known = conversation(59, 0, body_of(schema.message(59, 0, "request").fields), answered)
+    assert (exchange.problems, exchange.outcome) == ([], "ok")
+    assert exchange.response is not None and exchange.response.body is not None
+    front, whole, end = exchange.response.body["topics"][0]["partitions"][0]["unaligned_records"]
+    assert front == {"truncated": True, "size_bytes": len(secret) - 40}
+    assert whole["records"][0]["decoded"]["value"]["message"] == "TopicRecord"
+    assert (end["truncated"], end["size_bytes"]) == (True, len(secret) - 20)
+    walk = annotate(exchange, "response", known)
+    assert walk is not None and walk.problems == []
+    out = StringIO()
+    TreeWriter(out, None, False, 2).write(exchange, None, walk)
+    shown = "".join(line[8:56] for line in out.getvalue().splitlines())
+    assert b"orders".hex(" ") in shown
+    assert b"sto".hex(" ") not in shown and b"ser".hex(" ") not in shown  # stored-stored, server-server
 
 
 def enveloped(api_key: int, version: int, asked: Body, answered: Body) -> tuple[Exchange, str]:

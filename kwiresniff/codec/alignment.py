@@ -1,0 +1,42 @@
+"""Where the first whole batch begins in a piece that was cut out of a log without regard to batches.
+
+FetchSnapshot sends a snapshot in pieces of so many bytes (``unaligned_records``, KIP-630), so a piece may begin and end
+inside a batch. Only record batches of magic 2 are in snapshots. A batch found inside a piece is believed when its CRC
+agrees; at the start of the piece, where the first piece has one, a header that makes sense is enough.
+"""
+
+from __future__ import annotations
+
+import re
+
+import google_crc32c
+
+from kwiresniff.codec.batch import ATTRIBUTES_OFFSET, HEADER, HEADER_BYTES, LOG_OVERHEAD
+
+#: A front that makes sense: an offset below 2^56, a length below 16 MiB (a broker's batches in the metadata log have at
+#: most 8), magic 2, attributes below 128, and an offset delta and a count of records that are not negative.
+_FRONT = re.compile(rb"(?=\x00.{7}\x00.{7}\x02.{4}\x00[\x00-\x7f][\x00-\x7f].{33}[\x00-\x7f].{3})", re.DOTALL)
+
+#: Fronts that make sense and are no batch after all, before no more are tried: real data has hardly any.
+_MAX_TRIES = 1000
+#: Bytes put through the CRC for that, in multiples of the piece.
+_MAX_CRC_ROUNDS = 4
+
+
+def first_batch(buf: bytes, start: int, end: int) -> int:
+    """The offset of the first batch in ``buf[start:end]``, whole unless it is at ``start``; ``end`` without one."""
+    if _FRONT.match(buf, start, end):
+        return start
+    left = _MAX_CRC_ROUNDS * (end - start)
+    for tries, found in enumerate(_FRONT.finditer(buf, start, end)):
+        at = found.start()
+        _, length, _, _, crc, *_ = HEADER.unpack_from(buf, at)
+        stop = at + LOG_OVERHEAD + length
+        if tries >= _MAX_TRIES or left < 0:
+            break
+        if stop - at < HEADER_BYTES or stop > end:
+            continue
+        left -= length
+        if google_crc32c.value(buf[at + ATTRIBUTES_OFFSET : stop]) == crc:
+            return at
+    return end
