@@ -16,7 +16,10 @@ from kwiresniff.errors import CaptureError
 
 _MAGIC_NANOSECONDS = 0xA1B23C4D
 _file_header = struct.Struct("<IHHiIII")
-_record = struct.Struct("<IIII")
+_record = struct.Struct("<IIII").pack
+_RECORD_BYTES = 16
+#: Pieces gathered before they are written, two for each packet.
+MAX_PARTS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class PacketFiles:
         self._pattern = name
         self._header = _file_header.pack(_MAGIC_NANOSECONDS, 2, 4, 0, 0, snap_bytes, link_type)
         self._rotation = rotation
+        self._rotates = bool(rotation.seconds or rotation.size_bytes)
+        self._parts: list[bytes] = []
         self._period_start_ns = start_ns
         self._periods = 0
         self._number = 0
@@ -50,7 +55,33 @@ class PacketFiles:
         self._size = len(self._header)
 
     def write(self, timestamp_ns: int, buffer: bytes, start: int, end: int, wire: int) -> None:
-        """One packet, into the file whose turn it is. Raises CaptureError."""
+        """One packet, into the file whose turn it is; it is there after the next ``flush``. Raises CaptureError."""
+        if self._rotates:
+            self._take_turns(timestamp_ns)
+            if self.full:
+                return
+        seconds, fraction = divmod(timestamp_ns, 1_000_000_000)
+        size = end - start
+        # One write for many packets: two for each would cost more than all the rest.
+        self._parts += (_record(seconds, fraction, size, wire), buffer[start:end])
+        self._size += _RECORD_BYTES + size
+        if len(self._parts) >= MAX_PARTS:
+            self._write_out()
+
+    def flush(self) -> None:
+        """What was written can be read. Raises CaptureError."""
+        if self._parts:
+            self._write_out()
+
+    def _write_out(self) -> None:
+        parts, self._parts = self._parts, []
+        try:
+            self._file.write(b"".join(parts))
+            self._file.flush()
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _take_turns(self, timestamp_ns: int) -> None:
         rotation = self._rotation
         if rotation.seconds and timestamp_ns - self._period_start_ns >= rotation.seconds * 1_000_000_000:
             self._next_period(timestamp_ns)
@@ -59,25 +90,15 @@ class PacketFiles:
             if rotation.files and self._number >= rotation.files:
                 self._number = 0
             self._next_file()
-        if self.full:
-            return
-        seconds, fraction = divmod(timestamp_ns, 1_000_000_000)
-        try:
-            self._file.write(_record.pack(seconds, fraction, end - start, wire))
-            self._file.write(memoryview(buffer)[start:end])
-        except OSError as error:
-            raise self._failed(error) from None
-        self._size += _record.size + end - start
-
-    def flush(self) -> None:
-        """What was written can be read. Raises CaptureError."""
-        try:
-            self._file.flush()
-        except OSError as error:
-            raise self._failed(error) from None
 
     def close(self) -> None:
         """Raises CaptureError."""
+        try:
+            self.flush()
+        finally:
+            self._close_file()
+
+    def _close_file(self) -> None:
         try:
             self._file.close()
         except OSError as error:
