@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
+from collections.abc import Iterator
 from struct import Struct, pack
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from kwiresniff.capture.captures import Captures
-from kwiresniff.model import SYN
+from kwiresniff.model import SYN, Segment
 
 #: The server's port in the stream; not one that a dissector of tshark's claims.
 DATA_PORT = 45_999
@@ -37,10 +38,52 @@ _ip = Struct(">BxHxxxxBBxx4s4s").pack
 _tcp = Struct(">HHIIBBHxxxx").pack
 _HEADERS_BYTES = 40
 
-_PREFIX = (
+#: What the stream begins with.
+PREFIX = (
     pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)  # section header
     + pack("<IIHHII", 1, 20, _LINKTYPE_RAW, 0, 0, 20)  # interface description
 )
+
+
+#: One side of a TLS connection: its client's address in the stream, and whether the side is the client.
+Side: TypeAlias = tuple[bytes, bool]
+
+
+class Conversations:
+    """The TLS connections among all others: those that begin with a hello."""
+
+    def __init__(self) -> None:
+        self._sides: dict[bytes, Side] = {}
+        self._count = 0
+
+    def side(self, segment: Segment) -> Side | None:
+        """The side a segment comes from; None when it belongs to no TLS connection."""
+        _, _, flow, _, _, flags, buffer, start, end, _ = segment
+        side = self._sides.get(flow)
+        if side is not None and flags & SYN:
+            self.forget(flow)
+            side = None
+        if side is None and end - start >= 6 and buffer[start] == _HANDSHAKE and buffer[start + 1] == 3:
+            return self._begin(flow, buffer[start + 5])
+        return side
+
+    def _begin(self, flow: bytes, message: int) -> Side | None:
+        if message not in (_CLIENT_HELLO, _SERVER_HELLO):
+            return None
+        sides = self._sides
+        while len(sides) >= 2 * MAX_CONVERSATIONS:
+            self.forget(next(iter(sides)))
+        client = b"\x0a" + (self._count & 0xFFFFFF).to_bytes(3, "big")
+        self._count += 1
+        by_client = message == _CLIENT_HELLO
+        sides[flow] = client, by_client
+        sides[_reverse(flow)] = client, not by_client
+        return sides[flow]
+
+    def forget(self, flow: bytes) -> None:
+        """A connection of which ``flow`` is one direction is followed no longer."""
+        self._sides.pop(flow, None)
+        self._sides.pop(_reverse(flow), None)
 
 
 class Feed:
@@ -49,73 +92,60 @@ class Feed:
     def __init__(self, captures: Captures, references: deque[int]) -> None:
         self._captures = captures
         self._references = references
-        self._conversations: dict[bytes, tuple[bytes, bool]] = {}
-        self._count = 0
+        self._conversations = Conversations()
 
     def write(self, out: BinaryIO) -> None:
         """Read the captures to their end, or until nobody takes what is written."""
         with contextlib.suppress(BrokenPipeError), out:
-            out.write(_PREFIX)
+            out.write(PREFIX)
             self._write(out)
 
     def _write(self, out: BinaryIO) -> None:
-        captures, references = self._captures, self._references
-        conversations = self._conversations
-        for packet, _, flow, seq, ack, flags, buffer, start, end, missing in captures:
+        captures, references, side_of = self._captures, self._references, self._conversations.side
+        for segment in captures:
             if captures.secrets:
                 for secret in captures.take_secrets():
                     out.write(secrets_block(secret))
-            conversation = conversations.get(flow)
-            if conversation is not None and flags & SYN:
-                self._forget(flow)
-                conversation = None
-            if conversation is None:
-                if end - start < 6 or buffer[start] != _HANDSHAKE or buffer[start + 1] != 3:
-                    continue
-                conversation = self._begin(flow, buffer[start + 5])
-                if conversation is None:
-                    continue
-            for at in range(start, max(end, start + 1), MAX_PAYLOAD_BYTES):
-                to = min(at + MAX_PAYLOAD_BYTES, end)
-                lost = missing if to == end else 0
-                references.append(packet)
-                out.write(frame_block(conversation, seq + at - start, ack, flags, buffer[at:to], lost))
-
-    def _begin(self, flow: bytes, message: int) -> tuple[bytes, bool] | None:
-        if message not in (_CLIENT_HELLO, _SERVER_HELLO):
-            return None
-        conversations = self._conversations
-        while len(conversations) >= 2 * MAX_CONVERSATIONS:
-            self._forget(next(iter(conversations)))
-        client = b"\x0a" + (self._count & 0xFFFFFF).to_bytes(3, "big")
-        self._count += 1
-        by_client = message == _CLIENT_HELLO
-        conversations[flow] = client, by_client
-        conversations[_reverse(flow)] = client, not by_client
-        return conversations[flow]
-
-    def _forget(self, flow: bytes) -> None:
-        self._conversations.pop(flow, None)
-        self._conversations.pop(_reverse(flow), None)
+            side = side_of(segment)
+            if side is not None:
+                for block in segment_blocks(side, segment):
+                    references.append(segment[0])
+                    out.write(block)
 
 
-def frame_block(
-    conversation: tuple[bytes, bool], seq: int, ack: int, flags: int, payload: bytes, missing: int
-) -> bytes:
+def segment_blocks(side: Side, segment: Segment) -> Iterator[bytes]:
+    """A segment as one frame, or several when it is larger than an IPv4 packet."""
+    _, _, _, seq, ack, flags, buffer, start, end, missing = segment
+    for at in range(start, max(end, start + 1), MAX_PAYLOAD_BYTES):
+        to = min(at + MAX_PAYLOAD_BYTES, end)
+        yield frame_block(side, seq + at - start, ack, flags, buffer[at:to], missing if to == end else 0)
+
+
+def frame_block(side: Side, seq: int, ack: int, flags: int, payload: bytes, missing: int) -> bytes:
     """An enhanced packet block with one IPv4 packet; ``missing`` bytes of its payload are not there."""
-    client, by_client = conversation
+    client, by_client = side
     size = _HEADERS_BYTES + len(payload)
     wire = size + missing
     ends = (client, _SERVER) if by_client else (_SERVER, client)
     ports = (_CLIENT_PORT, DATA_PORT) if by_client else (DATA_PORT, _CLIENT_PORT)
-    padding = -size & 3
-    length = 32 + size + padding
+    headers = _ip(0x45, min(wire, 0xFFFF), 64, 6, *ends) + _tcp(
+        *ports, seq & 0xFFFFFFFF, ack, 0x50, flags & 0xFF, 0xFFFF
+    )
+    return _packet(headers + payload, wire)
+
+
+def marker_block() -> bytes:
+    """An enhanced packet block with an empty UDP datagram: whoever prints it has read everything before it."""
+    return _packet(_ip(0x45, 28, 64, 17, _SERVER, _SERVER) + pack(">HHHxx", _CLIENT_PORT, _CLIENT_PORT, 8), 28)
+
+
+def _packet(data: bytes, wire: int) -> bytes:
+    padding = -len(data) & 3
+    length = 32 + len(data) + padding
     return b"".join(
         (
-            _packet_block(6, length, 0, 0, 0, size, wire),
-            _ip(0x45, min(wire, 0xFFFF), 64, 6, *ends),
-            _tcp(*ports, seq & 0xFFFFFFFF, ack, 0x50, flags & 0xFF, 0xFFFF),
-            payload,
+            _packet_block(6, length, 0, 0, 0, len(data), wire),
+            data,
             bytes(padding),
             length.to_bytes(4, "little"),
         )

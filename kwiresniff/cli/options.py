@@ -80,7 +80,6 @@ _FILE_OPTIONS = (
     click.option(
         "--since", type=MomentType(), help="Exchanges from this time on; a duration counts from the first packet."
     ),
-    click.option("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark."),
     click.option("--until", type=MomentType(), help="Exchanges before this time."),
     click.option("--no-progress", is_flag=True, help="No progress bar on stderr."),
 )
@@ -92,6 +91,7 @@ _OPTIONS = (
         multiple=True,
         help="A port brokers listen on: a hint for odd traffic, Kafka is found on any port.",
     ),
+    click.option("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark."),
     click.option("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
     click.option("--plugin", metavar="PATH", multiple=True, help="A Python file with plugin hooks; may be repeated."),
     click.option("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),

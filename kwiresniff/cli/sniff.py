@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Any
 
 import click
@@ -12,7 +12,8 @@ import click
 from kwiresniff.analysis.metrics import DEFAULT_SERIES
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.units import duration_ns
-from kwiresniff.capture.live import Live, LiveOptions, Rotation, network_interfaces, open_live
+from kwiresniff.capture import SegmentSource
+from kwiresniff.capture.live import DecryptedLive, Live, LiveOptions, Rotation, network_interfaces, open_live
 from kwiresniff.capture.live.bpf import expression
 from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_SNAP_BYTES
 from kwiresniff.cli.interrupts import for_each
@@ -182,7 +183,10 @@ def command(
     try:
         with ExitStack() as stack:
             topics = address is not None or any("topic" in one for one in names)
-            reading = Reading(live, options, "errors" if counted else DEPTHS[form], topics=topics, screen=not counted)
+            source: SegmentSource = live
+            if options.keylog is not None:
+                source = stack.enter_context(closing(_decrypted(live, options.keylog, quiet=options.quiet)))
+            reading = Reading(source, options, "errors" if counted else DEPTHS[form], topics=topics, screen=not counted)
             if address is not None:
                 stack.enter_context(served_metrics(live, reading, address, metrics_series))
             if counted:
@@ -214,6 +218,13 @@ def _count(live: Live, reading: Reading, names: tuple[tuple[str, ...], ...], *, 
         print_tables(tables, reading.options)
     messages.end()
     return finished
+
+
+def _decrypted(live: Live, keylog: str, *, quiet: bool) -> DecryptedLive:
+    source = DecryptedLive(live, keylog)
+    if not source.key_log_is_there and not quiet:
+        print(f"kwiresniff: {keylog} is not there yet; TLS is decrypted once clients write keys to it", file=sys.stderr)
+    return source
 
 
 def _add(event: Event, tables: list[StatsTable], messages: Messages) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import socket
+import ssl
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from kwiresniff.capture import open_captures
 from kwiresniff.model import ACK, SYN
 
 #: Less than a socket buffers, so that one thread can be both sides.
 CHUNK_BYTES = 32 * 1024
+CERTIFICATE = Path(__file__).parent.parent / "session" / "data" / "broker.pem"
 
 
 @dataclass
@@ -59,9 +63,42 @@ def say(server: socket.socket, conversation: Conversation) -> None:
             speaker, hearer = (client, broker) if forth else (broker, client)
             for chunk in _chunks(said):
                 speaker.sendall(chunk)
-                heard = 0
-                while heard < len(chunk):
-                    heard += len(hearer.recv(len(chunk)))
+                _hear(hearer, len(chunk))
+
+
+def say_in_tls(server: socket.socket, conversation: Conversation, version: ssl.TLSVersion, keylog: str | None) -> None:
+    """The same inside TLS; the client writes its keys to ``keylog`` as it learns them."""
+    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    theirs.load_cert_chain(CERTIFICATE)
+    ours = ssl.create_default_context(cafile=str(CERTIFICATE))
+    ours.check_hostname = False
+    ours.minimum_version = ours.maximum_version = version
+    if keylog is not None:
+        ours.keylog_filename = keylog
+
+    def answer() -> None:
+        with theirs.wrap_socket(server.accept()[0], server_side=True) as broker:
+            for forth, said in conversation.turns:
+                if forth:
+                    _hear(broker, len(said))
+                else:
+                    broker.sendall(said)
+
+    answering = threading.Thread(target=answer)
+    answering.start()
+    with ours.wrap_socket(socket.create_connection(server.getsockname())) as client:
+        for forth, said in conversation.turns:
+            if forth:
+                client.sendall(said)
+            else:
+                _hear(client, len(said))
+    answering.join()
+
+
+def _hear(hearer: socket.socket, size: int) -> None:
+    heard = 0
+    while heard < size:
+        heard += len(hearer.recv(size - heard))
 
 
 def _chunks(said: bytes) -> Iterator[bytes]:

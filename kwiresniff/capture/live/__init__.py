@@ -5,9 +5,19 @@ count. It ends when told to (``Live.stop``, a count of packets, a duration), and
 CaptureError, one line, for whatever keeps it from starting.
 """
 
+from kwiresniff.capture.live.decrypted import DecryptedLive
 from kwiresniff.capture.live.interfaces import ANY, NetworkInterface, network_interfaces
 from kwiresniff.capture.live.live import Live, open_live
 from kwiresniff.capture.live.packet_files import Rotation
 from kwiresniff.capture.live.source import LiveOptions
 
-__all__ = ["ANY", "Live", "LiveOptions", "NetworkInterface", "Rotation", "network_interfaces", "open_live"]
+__all__ = [
+    "ANY",
+    "DecryptedLive",
+    "Live",
+    "LiveOptions",
+    "NetworkInterface",
+    "Rotation",
+    "network_interfaces",
+    "open_live",
+]

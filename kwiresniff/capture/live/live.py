@@ -26,8 +26,9 @@ REPORT_INTERVAL_SECONDS = 10.0
 class Live:
     """Iterates over the segments that pass, once, until it is stopped; has what ``Captures`` has besides.
 
-    ``on_pause`` is called whenever there is nothing to do for a moment, every tenth of a second at the least.
-    ``dropped`` counts the packets lost, as far as it is known; it is final when the iteration ends.
+    ``packets`` and ``position`` are up to a batch behind while it goes on. ``on_pause`` is called whenever there is
+    nothing to do for a moment, every tenth of a second at the least. ``dropped`` counts the packets lost, as far as it
+    is known; it is final when the iteration ends.
     """
 
     def __init__(self, source: PacketSource, options: LiveOptions, files: PacketFiles | None = None) -> None:
@@ -50,6 +51,10 @@ class Live:
         self._told_at = 0.0
 
     def __iter__(self) -> Iterator[Segment]:
+        return filter(None, self.beats())
+
+    def beats(self) -> Iterator[Segment | None]:
+        """The segments, and None after each batch of packets and at every pause: a beat, ten a second at the least."""
         options, files = self._options, self._packet_files
         decoder = Decoder(self.other_packets)
         now = time.monotonic()
@@ -57,34 +62,45 @@ class Live:
             self._end_seconds = now + options.duration_ns / 1e9
         link_type, decode = self._source.link_type, decoder.segment
         front, front_bytes, marker, ip = decoder.front(link_type, "<")
-        number = 0
+        number, size, last, ended = 0, 0, options.count, False
+
+        def go_on() -> bool:
+            self.packets, self._bytes = number, size
+            return self._go_on()
+
         try:
-            for timestamp_ns, buffer, start, end, wire in self._source.packets(self._go_on):
-                if files is not None:
-                    files.write(timestamp_ns, buffer, start, end, wire)
-                    if files.full:
+            for batch in self._source.batches(go_on):
+                for timestamp_ns, buffer, start, end, wire in batch:
+                    if files is not None:
+                        files.write(timestamp_ns, buffer, start, end, wire)
+                        if files.full:
+                            ended = True
+                            break
+                    number += 1
+                    size += end - start
+                    ended = number == last
+                    # The common case here, as the readers of files have it: a third of what a packet costs.
+                    if end - start >= front_bytes:
+                        kind, version, total, fragment, protocol, flow, seq, ack, words, flags = front(buffer, start)
+                        if kind == marker and version == 0x45 and protocol == 6 and not fragment & 0x3FFF:
+                            network = start + ip
+                            payload, stop = network + 20 + (words >> 4) * 4, network + total
+                            if payload <= stop <= end and words >= 0x50:
+                                yield number, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, 0
+                                if ended:
+                                    break
+                                continue
+                    found = decode(number, timestamp_ns, link_type, buffer, start, end, wire - end + start)
+                    if found is not None:
+                        yield found
+                    if ended:
                         break
-                number += 1
-                self.packets = number
-                self._bytes += end - start
-                # The common case here, as the readers of files have it: a third of what a packet costs.
-                if end - start >= front_bytes:
-                    kind, version, total, fragment, protocol, flow, seq, ack, words, flags = front(buffer, start)
-                    if kind == marker and version == 0x45 and protocol == 6 and not fragment & 0x3FFF:
-                        network = start + ip
-                        payload, stop = network + 20 + (words >> 4) * 4, network + total
-                        if payload <= stop <= end and words >= 0x50:
-                            yield number, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, 0
-                            if number == options.count:
-                                break
-                            continue
-                found = decode(number, timestamp_ns, link_type, buffer, start, end, wire - end + start)
-                if found is not None:
-                    yield found
-                if number == options.count:
+                if ended:
                     break
+                yield None
             decoder.close()
         finally:
+            self.packets, self._bytes = number, size
             self.close()
 
     def stop(self) -> None:

@@ -11,23 +11,25 @@ import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from typing import IO, cast
+from typing import IO
 
-from kwiresniff.capture.formats import NotACapture, open_reader
-from kwiresniff.capture.fronts import NEVER, Front
+from kwiresniff.capture.damage import MAX_PACKET_BYTES
 from kwiresniff.capture.live.source import WAIT_MS, LiveOptions, Packet
 from kwiresniff.capture.pcap import FILE_HEADER_BYTES, MAGICS
-from kwiresniff.capture.streams import Stream
-from kwiresniff.model import Problem, Segment
+from kwiresniff.model import Problem
 
 #: A program that has been told to end and does not is not waited for any longer.
 _END_SECONDS = 2.0
 #: Enough of what a program said to find its last words in.
 _WORDS_BYTES = 4096
+
+#: More than a pipe holds.
+READ_BYTES = 1 << 20
 
 _DROPPED = (
     re.compile(rb"(\d+) packets? dropped by kernel"),
@@ -71,37 +73,6 @@ class PipeFailed(Exception):
     """The program did not start to capture; the message is its last words."""
 
 
-class _Output:
-    """A pipe as a file, whose reader is asked whether to go on while it waits."""
-
-    def __init__(self, descriptor: int) -> None:
-        self.go_on: Callable[[], bool] = lambda: True
-        self._descriptor = descriptor
-        self._waiting = select.poll()
-        self._waiting.register(descriptor, select.POLLIN)
-
-    def read(self, size: int) -> bytes:
-        while self.go_on():
-            if self._waiting.poll(WAIT_MS):
-                return os.read(self._descriptor, size)
-        return b""
-
-    def close(self) -> None:
-        """The process is closed by whom it belongs to."""
-
-
-class _Packets:
-    """A decoder that leaves packets as they are: each becomes a segment with its link type for a flow."""
-
-    def front(self, link_type: int, order: str, /) -> Front:
-        return NEVER
-
-    def segment(
-        self, packet: int, timestamp_ns: int, link_type: int, buffer: bytes, start: int, end: int, missing: int, /
-    ) -> Segment | None:
-        return packet, timestamp_ns, b"", 0, 0, 0, buffer, start, end, missing
-
-
 class Pipe:
     """One program that captures for us."""
 
@@ -118,40 +89,58 @@ class Pipe:
         self._process = subprocess.Popen(
             [path, *PROGRAMS[program](options)],
             stdin=subprocess.DEVNULL,
+            bufsize=0,  # nothing of it may be read ahead, or waiting for it would wait in vain
             stdout=subprocess.PIPE,
             stderr=self._words,
             start_new_session=True,
         )
         assert self._process.stdout is not None
-        self._output = _Output(self._process.stdout.fileno())
-        self._stream = Stream(program, cast("IO[bytes]", self._output))  # type: ignore[arg-type]
-        header = self._stream.peek(FILE_HEADER_BYTES)
+        self._descriptor = self._process.stdout.fileno()
+        header = self._process.stdout.read(FILE_HEADER_BYTES)
         if len(header) < FILE_HEADER_BYTES or header[:4] not in MAGICS:
             self._process.wait()
             raise PipeFailed(self._last_words())
-        order = "little" if MAGICS[header[:4]][0] == "<" else "big"
-        self.link_type = int.from_bytes(header[20:22] if order == "little" else header[22:24], order)  # type: ignore[arg-type]
+        order, self._unit_ns, _, _ = MAGICS[header[:4]]
+        self._record = struct.Struct(f"{order}IIII")
+        self.link_type = struct.unpack(f"{order}I", header[20:])[0] & 0xFFFF
+        self._waiting = select.poll()
+        self._waiting.register(self._descriptor, select.POLLIN)
 
-    def packets(self, go_on: Callable[[], bool]) -> Iterator[Packet]:
-        """Every packet the program captures."""
-        asked_to_end = False
+    def batches(self, go_on: Callable[[], bool]) -> Iterator[list[Packet]]:
+        """The packets of each piece that the program writes, none at a pause."""
+        rest: bytes | None = b""
+        while go_on():
+            if not self._waiting.poll(WAIT_MS):
+                yield []
+                continue
+            piece = os.read(self._descriptor, READ_BYTES)
+            if not piece:
+                self._process.wait()
+                words = f"{self._program} ended: {self._last_words()}"
+                self.problems.append(Problem("interface_down", words))
+                return
+            packets, rest = self._packets(rest + piece if rest else piece)
+            yield packets
+            if rest is None:
+                words = f"{self._program} wrote nonsense instead of a packet"
+                self.problems.append(Problem("capture_damaged", words))
+                return
 
-        def still() -> bool:
-            nonlocal asked_to_end
-            asked_to_end = asked_to_end or not go_on()
-            return not asked_to_end
-
-        self._output.go_on = still
-        damages: list[Problem] = []
-        with contextlib.suppress(NotACapture):
-            reader = open_reader(self._stream, _Packets(), 0, damages.append)
-            for _, timestamp_ns, _, _, _, _, buffer, start, end, missing in reader.segments():
-                yield timestamp_ns, buffer, start, end, end - start + missing
-        if not asked_to_end:
-            self._process.wait()
-            self.problems += damages
-            words = f"{self._program} ended: {self._last_words()}"
-            self.problems.append(Problem("interface_down", words))
+    def _packets(self, buffer: bytes) -> tuple[list[Packet], bytes | None]:
+        """The whole packets in the buffer and what follows them; None when no packet can follow."""
+        packets: list[Packet] = []
+        at, size = 0, len(buffer)
+        while size - at >= self._record.size:
+            seconds, fraction, captured, wire = self._record.unpack_from(buffer, at)
+            if captured > MAX_PACKET_BYTES:
+                return packets, None
+            start = at + self._record.size
+            end = start + captured
+            if end > size:
+                break
+            packets.append((seconds * 1_000_000_000 + fraction * self._unit_ns, buffer, start, end, wire))
+            at = end
+        return packets, buffer[at:]
 
     def dropped(self) -> int:
         return self._dropped
@@ -176,9 +165,9 @@ class Pipe:
     def _drain(self) -> None:
         """Empties the pipe, which the program may be waiting for before it can end."""
         until = time.monotonic() + _END_SECONDS
-        self._output.go_on = lambda: time.monotonic() < until
-        while self._output.read(1 << 16):
-            pass
+        while time.monotonic() < until:
+            if self._waiting.poll(WAIT_MS) and not os.read(self._descriptor, READ_BYTES):
+                return
 
     def _said(self) -> bytes:
         self._words.seek(0, os.SEEK_END)

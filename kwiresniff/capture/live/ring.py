@@ -79,8 +79,9 @@ class Ring:
             self._socket.close()
             raise
 
-    def packets(self, go_on: Callable[[], bool]) -> Iterator[Packet]:
-        """Every packet; ``go_on`` is asked once a block and at every pause. What came before it says no is given."""
+    def batches(self, go_on: Callable[[], bool]) -> Iterator[list[Packet]]:
+        """The packets of each block, none at a pause; ``go_on`` is asked once for each. What came before it says no is
+        given."""
         ring = self._map
         assert ring is not None
         cooked = self.link_type == LINUX_SLL2
@@ -93,12 +94,14 @@ class Ring:
                 # What came before the end was asked for may lie in a block that is not old enough to be ours yet.
                 if not self._wait() or (until_ns and not _block.unpack_from(ring, at)[0] & _OURS):
                     return
+                yield []
                 continue
             _, count, first, length = _block.unpack_from(ring, at)
             block = ring[at : at + length]
             ring[at + 8 : at + 12] = bytes(4)
             at = (at + BLOCK_BYTES) % size
             offset = first
+            batch: list[Packet] = []
             for _ in range(count):
                 following, seconds, fraction, captured, wire, status, link, _, tag, ethertype = header(block, offset)
                 start, buffer = offset + link, block
@@ -113,9 +116,12 @@ class Ring:
                     start, captured, wire = 0, captured + 4, wire + 4
                 timestamp_ns = seconds * 1_000_000_000 + fraction
                 if 0 < until_ns < timestamp_ns:
-                    return
-                yield timestamp_ns, buffer, start, start + captured, wire
+                    break
+                batch.append((timestamp_ns, buffer, start, start + captured, wire))
                 offset += following
+            yield batch
+            if len(batch) < count:
+                return
 
     def dropped(self) -> int:
         """Packets that the kernel found no room for, so far."""

@@ -43,8 +43,9 @@ class PacketSource(Protocol):
     link_type: int
     problems: list[Problem]
 
-    def packets(self, go_on: Callable[[], bool], /) -> Iterator[Packet]:
-        """Packets until ``go_on``, which is asked every WAIT_MS or more often, says no, or there are no more."""
+    def batches(self, go_on: Callable[[], bool], /) -> Iterator[list[Packet]]:
+        """Packets as they come, an empty list every WAIT_MS when none do. It ends when ``go_on``, which is asked before
+        each list, says no, or there are no more."""
         ...
 
     def dropped(self) -> int:

@@ -1,0 +1,264 @@
+"""A live capture with what its TLS connections carry, as their keys appear in a key log.
+
+A connection's segments are kept back from its first one until its keys are in the log, since tshark looks for them only
+once; then they go to tshark, and come on together with what they carried when tshark has read them. Other connections
+are not kept back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from kwiresniff.capture.keylog import WITHOUT_TSHARK, GrowingKeyLog, tshark_is_there
+from kwiresniff.capture.live.live import Live
+from kwiresniff.capture.tls_feed import MAX_CONVERSATIONS, PREFIX, Conversations, Side, marker_block, segment_blocks
+from kwiresniff.capture.tls_weave import Weave
+from kwiresniff.errors import CaptureError
+from kwiresniff.model import Problem, Segment
+
+#: How long a connection waits for its keys. Clients write them within milliseconds; beyond that nobody will.
+PATIENCE_SECONDS = 5.0
+#: Payload kept back while keys are awaited, over all connections; beyond it those that began first wait no longer.
+MAX_HELD_BYTES = 64 << 20
+#: tshark gets so long to read what is still in the pipe when the capture ends.
+END_SECONDS = 10.0
+
+#: Where the random stands in a ClientHello: behind the headers of record (5) and message (4) and the version (2).
+_RANDOM = slice(11, 43)
+
+#: A frame of the stream and what it carried, nothing for a marker; why there will be no more; None at the end.
+_Result: TypeAlias = tuple[int, bytes] | CaptureError | None
+
+
+class _Waiting:
+    """A TLS connection whose keys are not known yet."""
+
+    __slots__ = ("hello", "segments", "since", "size")
+
+    def __init__(self, since: float) -> None:
+        self.since = since
+        self.segments: list[tuple[Side, Segment]] = []
+        self.size = 0
+        self.hello = b""
+
+    def add(self, side: Side, segment: Segment) -> None:
+        self.segments.append((side, segment))
+        self.size += segment[8]
+        if side[1] and len(self.hello) < _RANDOM.stop:
+            self.hello += segment[6][: _RANDOM.stop]
+
+
+class DecryptedLive:
+    """Iterates over what ``live`` gives and what that carries; stopped and closed like it."""
+
+    def __init__(self, live: Live, keylog: str) -> None:
+        """Raises CaptureError when ``keylog`` is something else than a key log, or there is no tshark."""
+        self._key_log = GrowingKeyLog(keylog)
+        if not tshark_is_there():
+            raise CaptureError(f"--keylog {keylog}: no tshark found; {WITHOUT_TSHARK}")
+        self.files = live.files
+        self.problems = live.problems
+        self.other_packets = live.other_packets
+        self.total_bytes = live.total_bytes
+        self.key_log_is_there = self._key_log.is_there
+        self._live = live
+        self._weave = Weave(live.problems, live.files)
+        self._conversations = Conversations()
+        # By the client's address in the stream: what waits for keys, and whether there were any.
+        self._waiting: dict[bytes, _Waiting] = {}
+        self._keyed: dict[bytes, bool] = {}
+        self._held_bytes = 0
+        self._decryption = _Decryption(keylog)
+        self._fed: deque[tuple[int, Segment]] = deque()  # by the segment's last frame
+        self._plaintexts: deque[tuple[int, bytes]] = deque()  # by the frame that completed it
+        self._frames = 0
+        self._unmarked = False
+
+    @property
+    def packets(self) -> int:
+        """Packets captured so far, of all kinds."""
+        return self._live.packets
+
+    def position(self) -> int:
+        """Bytes captured so far."""
+        return self._live.position()
+
+    def close(self) -> None:
+        """Ends the capture and tshark."""
+        self._live.close()
+        self._decryption.close()
+
+    def __iter__(self) -> Iterator[Segment]:
+        try:
+            for segment in self._live.beats():
+                if segment is None:
+                    yield from self._beat()
+                elif (side := self._conversations.side(segment)) is None:
+                    yield segment
+                else:
+                    yield from self._encrypted(side, segment)
+            yield from self._end()
+        finally:
+            self._decryption.close()
+
+    def _encrypted(self, side: Side, segment: Segment) -> Iterator[Segment]:
+        client = side[0]
+        keyed = self._keyed.get(client)
+        if keyed is False:
+            yield segment
+            return
+        packet, ns, flow, seq, ack, flags, buffer, start, end, missing = segment
+        # A copy, because the buffer is a block of the ring with a thousand other packets.
+        segment = packet, ns, flow, seq, ack, flags, buffer[start:end], 0, end - start, missing
+        if keyed:
+            self._feed(side, segment)
+            return
+        if client not in self._waiting:
+            self._waiting[client] = _Waiting(time.monotonic())
+        self._waiting[client].add(side, segment)
+        self._held_bytes += end - start
+        while self._held_bytes > MAX_HELD_BYTES:
+            yield from self._give_up(next(iter(self._waiting)))
+
+    def _feed(self, side: Side, segment: Segment) -> None:
+        for block in segment_blocks(side, segment):
+            self._decryption.write(block)
+            self._frames += 1
+        self._fed.append((self._frames, segment))
+        self._unmarked = True
+
+    def _beat(self) -> Iterator[Segment]:
+        """What there is to do every now and then."""
+        if self._waiting:
+            yield from self._look_for_keys(time.monotonic())
+        if self._unmarked:
+            self._mark()
+        yield from self._decrypted(0.0)
+
+    def _look_for_keys(self, now: float) -> Iterator[Segment]:
+        self._key_log.look()
+        for client, waiting in list(self._waiting.items()):
+            if self._key_log.has(waiting.hello[_RANDOM]):
+                self._settle(client, True)
+                for side, segment in self._take(client).segments:
+                    self._feed(side, segment)
+            elif now - waiting.since > PATIENCE_SECONDS:
+                yield from self._give_up(client)
+
+    def _take(self, client: bytes) -> _Waiting:
+        waiting = self._waiting.pop(client)
+        self._held_bytes -= waiting.size
+        return waiting
+
+    def _give_up(self, client: bytes) -> Iterator[Segment]:
+        """Lets a connection go on encrypted."""
+        self._settle(client, False)
+        return (segment for _, segment in self._take(client).segments)
+
+    def _settle(self, client: bytes, keyed: bool) -> None:
+        self._keyed[client] = keyed
+        if len(self._keyed) > MAX_CONVERSATIONS:
+            del self._keyed[next(iter(self._keyed))]
+
+    def _mark(self) -> None:
+        # Two, because the first is printed to its end only when the second is there.
+        self._decryption.write(marker_block() + marker_block())
+        self._decryption.flush()
+        self._frames += 2
+        self._unmarked = False
+
+    def _decrypted(self, seconds: float) -> Iterator[Segment]:
+        """Everything up to the last marker that tshark has read; up to the end when there is that much time."""
+        for result in self._decryption.results(seconds):
+            if isinstance(result, CaptureError):
+                self.problems.append(Problem("not_decrypted", str(result)))
+            elif result is None:
+                yield from self._release(self._frames)
+            elif result[1]:
+                self._plaintexts.append(result)
+            else:
+                yield from self._release(result[0])
+
+    def _release(self, frame: int) -> Iterator[Segment]:
+        """The segments up to a frame, with what they carried."""
+        plaintexts = self._plaintexts
+        while self._fed and self._fed[0][0] <= frame:
+            last, segment = self._fed.popleft()
+            found = []
+            while plaintexts and plaintexts[0][0] <= last:
+                found.append(plaintexts.popleft()[1])
+            yield from self._weave.segment(segment, found)
+
+    def _end(self) -> Iterator[Segment]:
+        """Nothing more is captured: what waits for keys has them now or never."""
+        yield from self._look_for_keys(time.monotonic())
+        for client in list(self._waiting):
+            yield from self._give_up(client)
+        self._decryption.end()
+        yield from self._decrypted(END_SECONDS)
+        yield from self._release(self._frames)
+
+
+class _Decryption:
+    """tshark, and the thread that reads what it prints."""
+
+    def __init__(self, keylog: str) -> None:
+        outlet, inlet = os.pipe()
+        self._results: queue.SimpleQueue[_Result] = queue.SimpleQueue()
+        self._out = os.fdopen(inlet, "wb", 1 << 16)
+        self._thread = threading.Thread(target=self._read, args=(outlet, keylog), name="tshark", daemon=True)
+        self._thread.start()
+        self.write(PREFIX)
+
+    def write(self, blocks: bytes) -> None:
+        """Blocks of the stream; nothing happens when tshark is gone, which ``results`` tells."""
+        with contextlib.suppress(OSError, ValueError):
+            self._out.write(blocks)
+
+    def flush(self) -> None:
+        """What was written is on its way."""
+        with contextlib.suppress(OSError, ValueError):
+            self._out.flush()
+
+    def results(self, seconds: float) -> Iterator[_Result]:
+        """What has come, and what comes in that time."""
+        until = time.monotonic() + seconds
+        with contextlib.suppress(queue.Empty):
+            while True:
+                result = self._results.get(timeout=max(until - time.monotonic(), 0.0))
+                yield result
+                if result is None:
+                    return
+
+    def end(self) -> None:
+        """Nothing more will be written."""
+        with contextlib.suppress(OSError):
+            self._out.close()
+
+    def close(self) -> None:
+        """Ends tshark. Does nothing the second time."""
+        self.end()
+        self._thread.join(END_SECONDS)
+
+    def _read(self, outlet: int, keylog: str) -> None:
+        from kwiresniff.capture.tshark import Tshark
+
+        # A Ctrl-C is for us; tshark inherits this, and ends at the end of what it is given.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        tshark = Tshark(outlet, keylog)
+        try:
+            for result in tshark.plaintexts():
+                self._results.put(result)
+        except CaptureError as error:
+            self._results.put(error)
+        finally:
+            tshark.stop()
+            self._results.put(None)

@@ -1,0 +1,121 @@
+"""``sniff --keylog``: TLS between real sockets, decrypted while it passes and while its key log grows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import ssl
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kwiresniff.capture.keylog import GrowingKeyLog
+from kwiresniff.errors import CaptureError
+from tests.sniff.conftest import Sniffer
+from tests.sniff.replay import conversations, listener, say, say_in_tls
+from tests.sniff.test_sniff import CAPTURES, FIRST_LOOK, capturing, content, objects, read
+
+Start = Callable[..., Sniffer]
+needs_tshark = pytest.mark.skipif(
+    shutil.which("tshark") is None and not os.environ.get("CI"), reason="tshark is not installed"
+)
+NOT_THERE = "is not there yet; TLS is decrypted once clients write keys to it"
+
+
+@needs_tshark
+@pytest.mark.capturing
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_what_passes_in_tls_is_shown_as_it_passes(start: Start, tmp_path: Path, version: ssl.TLSVersion) -> None:
+    """The key log is not there when it starts; plain and undecryptable connections pass at the same time."""
+    capture, keylog = str(CAPTURES / "java-produce.pcap"), tmp_path / "keys.log"
+    said = conversations(capture)
+    expected = Counter(map(content, objects(read(capture))))
+    with listener() as server:
+        arguments = ["--port", str(server.getsockname()[1]), "-o", "jsonl", "--keylog", str(keylog)]
+        sniffer = start("sniff", "-i", "lo", *arguments)
+        capturing(sniffer)
+        sniffer.wait_for(lambda: bool(sniffer.err))
+        say_in_tls(server, conversations(FIRST_LOOK)[0], version, None)
+        say(server, conversations(FIRST_LOOK)[0])
+        sniffer.wait_for(lambda: len(objects(list(sniffer.out))) == 2)
+        for one in said:
+            say_in_tls(server, one, version, str(keylog))
+        # All of it comes while the sniffing goes on, though nothing more passes.
+        sniffer.wait_for(lambda: len(objects(list(sniffer.out))) >= expected.total() + 2)
+        assert sniffer.interrupt() == 130
+    assert sniffer.err[0] == f"kwiresniff: {keylog} {NOT_THERE}"
+    assert Counter(map(content, objects(sniffer.out)[2:])) == expected
+    connections = objects(sniffer.out, "connection")
+    assert [one["tls"]["decrypted"] for one in connections if one["tls"]].count(True) == len(said)
+    assert [one["tls"]["decrypted"] for one in connections if one["tls"]].count(False) == 1
+    assert {one["tls"]["version"] for one in connections if one["tls"]} == {version.name.replace("_", ".")}
+    assert not [one for one in objects(sniffer.out, "problem") if one["code"] != "not_kafka"]
+
+
+@needs_tshark
+@pytest.mark.capturing
+def test_an_interrupt_loses_nothing_that_was_captured(start: Start, tmp_path: Path) -> None:
+    """Not even what is still on its way through tshark."""
+    keylog = tmp_path / "keys.log"
+    said = conversations(FIRST_LOOK)
+    with listener() as server:
+        arguments = ["--port", str(server.getsockname()[1]), "-o", "jsonl", "--keylog", str(keylog)]
+        sniffer = start("sniff", "-i", "lo", *arguments)
+        capturing(sniffer)
+        for one in said:
+            say_in_tls(server, one, ssl.TLSVersion.TLSv1_3, str(keylog))
+        assert sniffer.interrupt() == 130
+    assert Counter(map(content, objects(sniffer.out))) == Counter(map(content, objects(read(FIRST_LOOK))))
+
+
+@needs_tshark
+@pytest.mark.capturing
+def test_what_is_no_key_log_is_one_line(start: Start, tmp_path: Path) -> None:
+    sniffer = start("sniff", "-i", "lo", "--keylog", FIRST_LOOK)
+    assert sniffer.end() == 1
+    assert len(sniffer.err) == 1
+    assert "first-look.pcap is not a TLS key log" in sniffer.err[0]
+
+
+RANDOM, OTHER = "ab" * 32, "cd" * 32
+
+
+def line(label: str, random: str = RANDOM) -> str:
+    return f"{label} {random} {'0' * 64}\n"
+
+
+def test_keys_count_once_all_of_them_are_there(tmp_path: Path) -> None:
+    path = tmp_path / "keys.log"
+    log = GrowingKeyLog(str(path))
+    assert not log.is_there
+    session = bytes.fromhex(RANDOM)
+    with path.open("w") as file:
+        for label in ("SERVER_HANDSHAKE_TRAFFIC_SECRET", "CLIENT_HANDSHAKE_TRAFFIC_SECRET", "SERVER_TRAFFIC_SECRET_0"):
+            file.write(f"# comment\n{line(label)}")
+        last = line("CLIENT_TRAFFIC_SECRET_0")
+        for part, complete in ((last[:40], False), (last[40:], True)):
+            file.write(part)
+            file.flush()
+            log.look()
+            assert log.has(session) is complete
+    assert not log.has(bytes.fromhex(OTHER))
+
+
+def test_a_key_log_that_is_begun_anew_is_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / "keys.log"
+    path.write_text(line("CLIENT_RANDOM") * 3)
+    log = GrowingKeyLog(str(path))
+    log.look()
+    assert log.has(bytes.fromhex(RANDOM))
+    path.write_text(line("CLIENT_RANDOM", OTHER))
+    log.look()
+    assert log.has(bytes.fromhex(OTHER))
+    path.unlink()
+    log.look()
+
+
+def test_a_folder_is_no_key_log(tmp_path: Path) -> None:
+    with pytest.raises(CaptureError, match="directory"):
+        GrowingKeyLog(str(tmp_path))
