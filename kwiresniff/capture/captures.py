@@ -30,8 +30,13 @@ class Captures:
     ``total_bytes`` is what lies on disk, None when an input is a stream.
     """
 
-    def __init__(self, inputs: Sequence[Input], streams: dict[str, Stream], problems: list[Problem]) -> None:
-        """``streams`` are the inputs that are open already, by path, because they cannot be opened twice."""
+    def __init__(
+        self, inputs: Sequence[Input], streams: dict[str, Stream], problems: list[Problem], first_index: int = 0
+    ) -> None:
+        """``streams`` are the inputs that are open already, by path, because they cannot be opened twice.
+
+        ``first_index`` is the index that packet references carry for the first file.
+        """
         self.files = [_name(one.path) for one in inputs]
         self.problems = problems
         self.other_packets: dict[str, int] = {}
@@ -39,6 +44,7 @@ class Captures:
         self.total_bytes = sum(sizes) if len(sizes) == len(inputs) else None
         self._inputs = inputs
         self._streams = streams
+        self._first_index = first_index
         self._done_bytes = 0
         self._done_packets = 0
         self._stream: Stream | None = None
@@ -70,7 +76,7 @@ class Captures:
 
     def again(self) -> Captures | None:
         """The same captures from their start; None when an input can be read only once."""
-        return None if self.total_bytes is None else Captures(self._inputs, {}, [])
+        return None if self.total_bytes is None else Captures(self._inputs, {}, [], self._first_index)
 
     def position(self) -> int:
         """Bytes consumed so far, as they lie on disk."""
@@ -93,7 +99,7 @@ class Captures:
 
         try:
             self._stream = self._streams.get(one.path) or _open(one.path)
-            self._reader = open_reader(self._stream, decoder, index << PACKET_BITS, report)
+            self._reader = open_reader(self._stream, decoder, (self._first_index + index) << PACKET_BITS, report)
         except CaptureError as error:  # it was a capture when it was checked
             report(Problem("capture_unreadable", str(error)))
             return iter(())
@@ -108,11 +114,12 @@ class Captures:
             self._reader = None
 
 
-def open_captures(paths: Sequence[str], *, stdin: BinaryIO | None = None) -> Captures:
+def open_captures(paths: Sequence[str], *, stdin: BinaryIO | None = None, first_index: int = 0) -> Captures:
     """Find and check the captures that ``paths`` name: files, folders, patterns, ``-`` for ``stdin``.
 
-    Several files are put in the order of their first packets. Raises CaptureError, one line, for whatever the
-    user named that cannot be read as a capture; files in a folder that are no captures are passed over.
+    Several files are put in the order of their first packets; packet references count them from ``first_index`` on.
+    Raises CaptureError, one line, for whatever the user named that cannot be read as a capture; files in a folder
+    that are no captures are passed over.
     """
     inputs: list[tuple[float, Input]] = []
     streams: dict[str, Stream] = {}
@@ -139,7 +146,7 @@ def open_captures(paths: Sequence[str], *, stdin: BinaryIO | None = None) -> Cap
     if not inputs:
         raise CaptureError("no capture named: give one or more files or folders, or - for standard input")
     inputs.sort(key=lambda item: item[0])
-    return Captures([one for _, one in inputs], streams, problems)
+    return Captures([one for _, one in inputs], streams, problems, first_index)
 
 
 def _check(path: str, *, timed: bool) -> float:

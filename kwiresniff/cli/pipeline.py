@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwiresniff.analysis.units import duration_ns
 from kwiresniff.cli.main import FAILED, TRACEBACK
 
 if TYPE_CHECKING:
+    from kwiresniff.pipeline.reading import Settings
     from kwiresniff.pipeline.run import Job
 
 TABLES = ("exchanges", "connections", "problems", "latency", "topic_latency", "records")
@@ -30,11 +32,40 @@ _CLUSTER = (
     click.option("--remote", metavar="URL", help="Spark Connect server, like sc://host:15002, instead of a master."),
     click.option("-v", "verbose", is_flag=True, callback=_traceback, help="Spark's page while it runs. Tracebacks."),
 )
+_DECODING = (
+    click.option(
+        "--write",
+        "tables",
+        metavar="TABLES",
+        default=",".join(TABLES[:-1]),
+        show_default=True,
+        help="Tables to write; 'records' has a row for each record.",
+    ),
+    click.option(
+        "--grouping",
+        type=click.Choice(["series", "file", "one"]),
+        default="series",
+        show_default=True,
+        help="Which files share connections: those of one rotation, none, or all.",
+    ),
+    click.option("--port", type=click.IntRange(1, 65535), multiple=True, help="A port brokers listen on: a hint."),
+    click.option("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
+    click.option("--redact-key", metavar="TEXT", envvar="KWIRESNIFF_REDACT_KEY", help="Key of those hashes."),
+)
 
 
 def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of everything that starts Spark."""
-    for option in reversed(_CLUSTER):
+    return _with(_CLUSTER, command)
+
+
+def decoding_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of everything that decodes captures."""
+    return _with(_DECODING, command)
+
+
+def _with(options: Sequence[Callable[..., Any]], command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(options):
         command = option(command)
     return command
 
@@ -52,24 +83,7 @@ def command() -> None:
 @click.option("--out", metavar="DIR", required=True, help="Folder of the output; all workers must see it.")
 @cluster_options
 @click.option("--partitions", type=click.IntRange(1), metavar="N", help="Tasks to aim at; default: the cores.")
-@click.option(
-    "--write",
-    "tables",
-    metavar="TABLES",
-    default=",".join(TABLES[:-1]),
-    show_default=True,
-    help="Tables to write; 'records' has a row for each record.",
-)
-@click.option(
-    "--grouping",
-    type=click.Choice(["series", "file", "one"]),
-    default="series",
-    show_default=True,
-    help="Which files share connections: those of one rotation, none, or all.",
-)
-@click.option("--port", type=click.IntRange(1, 65535), multiple=True, help="A port brokers listen on: a hint.")
-@click.option("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash.")
-@click.option("--redact-key", metavar="TEXT", envvar="KWIRESNIFF_REDACT_KEY", help="Key of those hashes.")
+@decoding_options
 @click.option("--resume/--fresh", default=True, help="Keep what earlier runs did (default), or do all of it again.")
 @click.option("-q", "quiet", is_flag=True, help="No summary on stderr.")
 @click.option("--no-progress", "progress", flag_value=False, default=True, help="No progress bar on stderr.")
@@ -94,33 +108,80 @@ def run_command(
     Files of one rotation are read as one, so connections go on from file to file. Run again it only does what is
     new; stopped in the middle it goes on where it was.
     """
-    from kwiresniff.pipeline.reading import Settings
     from kwiresniff.pipeline.run import Run
-    from kwiresniff.pipeline.start import start_session
 
-    if redact and redact_key is None:
-        redact_key = secrets.token_hex(16)
     run = Run(
         inputs,
         out,
-        settings=Settings("records", port, redact_key),
+        settings=_settings(port, redact, redact_key),
         parallelism=partitions or slots(master, remote),
         tables=_tables(tables),
         grouping=grouping,
         resume=resume,
     )
-
-    def start() -> Any:
-        spark = start_session(master, remote=remote, ui=verbose)
-        if verbose and remote is None:
-            print(f"kwiresniff: Spark at {spark.sparkContext.uiWebUrl}", file=sys.stderr)
-        return spark
-
     with _bar(run.job, wanted=progress) as step:
-        manifest = run.execute(start, step)
+        manifest = run.execute(_starter(master, remote, verbose), step)
     if not quiet:
         print(f"kwiresniff: {out}: {_summary(manifest)}", file=sys.stderr)
     return FAILED if manifest["failed"] else 0
+
+
+@command.command("watch")
+@click.argument("folder", metavar="DIR")
+@click.option("--out", metavar="DIR", required=True, help="Folder of the output; all workers must see it.")
+@cluster_options
+@decoding_options
+@click.option("--every", metavar="TIME", default="10s", show_default=True, help="Time between two looks into DIR.")
+@click.option("--settle", metavar="TIME", default="1m", show_default=True,
+              help="A file that has not changed for so long is finished, as is one with a successor.")  # fmt: skip
+@click.option("--idle", metavar="TIME", default="1h", show_default=True,
+              help="Connections silent for so long, by the captures' clock, are ended.")  # fmt: skip
+@click.option("--once", is_flag=True, help="Read what is there and stop; connections stay open for the next time.")
+@click.option("--finish", is_flag=True, help="The same, and it was all: every file is finished, connections end.")
+@click.option("-q", "quiet", is_flag=True, help="No summary on stderr.")
+@click.option("--no-progress", "progress", flag_value=False, default=True, help="No progress bar on stderr.")
+def watch_command(
+    folder: str,
+    out: str,
+    master: str,
+    remote: str | None,
+    verbose: bool,
+    tables: str,
+    grouping: str,
+    port: tuple[int, ...],
+    redact: bool,
+    redact_key: str | None,
+    every: str,
+    settle: str,
+    idle: str,
+    once: bool,
+    finish: bool,
+    quiet: bool,
+    progress: bool,
+) -> int:
+    """Decodes captures as they arrive in DIR, like those of a tcpdump that rotates its files.
+
+    Connections go on from file to file. Stopped, killed and started again it goes on where it was, with nothing twice
+    and nothing left out; Ctrl-C stops it. Options are to stay the same from one time to the next.
+    """
+    from kwiresniff.pipeline.watch import Watch
+
+    watch = Watch(
+        folder,
+        out,
+        settings=_settings(port, redact, redact_key),
+        idle_ns=_duration(idle, "--idle"),
+        settle_s=_duration(settle, "--settle") / 1e9,
+        every_s=None if once else _duration(every, "--every") / 1e9,
+        finish=finish,
+        tables=_tables(tables),
+        grouping=grouping,
+    )
+    with _counter(wanted=progress) as step:
+        manifest = watch.execute(_starter(master, remote, verbose), step)
+    if not quiet:
+        print(f"kwiresniff: {out}: {_summary(manifest)}", file=sys.stderr)
+    return FAILED if manifest["this_run"]["failed"] else 0
 
 
 @command.command("query")
@@ -161,6 +222,33 @@ def slots(master: str, remote: str | None) -> int:
     return int(inside) if inside.isdigit() else 1 if not inside else os.cpu_count() or 1
 
 
+def _starter(master: str, remote: str | None, verbose: bool) -> Callable[[], Any]:
+    def start() -> Any:
+        from kwiresniff.pipeline.start import start_session
+
+        spark = start_session(master, remote=remote, ui=verbose)
+        if verbose and remote is None:
+            print(f"kwiresniff: Spark at {spark.sparkContext.uiWebUrl}", file=sys.stderr)
+        return spark
+
+    return start
+
+
+def _settings(port: tuple[int, ...], redact: bool, redact_key: str | None) -> Settings:
+    from kwiresniff.pipeline.reading import Settings
+
+    if redact and redact_key is None:
+        redact_key = secrets.token_hex(16)
+    return Settings("records", port, redact_key)
+
+
+def _duration(text: str, option: str) -> int:
+    found = duration_ns(text)
+    if found is None or found <= 0:
+        raise click.BadParameter(f"{text!r} is no duration like 30s, 10m or 1h", param_hint=f"'{option}'")
+    return found
+
+
 def _tables(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     for name in names:
@@ -179,7 +267,7 @@ def _summary(manifest: dict[str, Any]) -> str:
     done = f"; {total['rows'].get('exchanges', 0)} exchanges in all" if total != _only_totals(run) else ""
     problems = total["rows"].get("problems", 0)
     told = f", {problems} problems (table problems)" if problems else ""
-    failed = f"; failed: {', '.join(manifest['failed'])}" if manifest["failed"] else ""
+    failed = f"; failed: {', '.join(manifest['failed'])}" if manifest.get("failed") else ""
     return new + done + told + failed
 
 
@@ -210,5 +298,21 @@ def _bar(job: Job, *, wanted: bool) -> Iterator[Callable[[dict[str, Any]], None]
         def step(done: dict[str, Any]) -> None:
             text = f"{done['files']} files, {done['rows'].get('exchanges', 0)} exchanges"
             bar.update(task, completed=done["bytes"], description=text)
+
+        yield step
+
+
+@contextmanager
+def _counter(*, wanted: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """A line of counts when someone is there to see it, without an end in sight."""
+    if not (wanted and sys.stderr.isatty()):
+        yield lambda _: None
+        return
+    from kwiresniff.render import console
+
+    with console("auto", stderr=True).status("starting Spark") as status:
+
+        def step(done: dict[str, Any]) -> None:
+            status.update(f"{done['files']} files, {done['rows'].get('exchanges', 0)} exchanges")
 
         yield step

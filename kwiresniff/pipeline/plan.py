@@ -143,13 +143,18 @@ def _series(files: Iterable[File]) -> Iterator[Source]:
 
 def series_name(name: str) -> tuple[str, bool]:
     """The name of the series a file's name belongs to, and whether the name itself shows that it was rotated."""
-    plain = _COMPRESSED.sub("", name)
+    plain = plain_name(name)
     for pattern in _ROTATED:
         match = pattern.match(plain)
         if match:
             mark = "" if pattern is _ROTATED[0] else "*"  # tcpdump -C leaves the first name without a number
             return f"{match['before']}{mark}{match['after']}", True
     return plain, False
+
+
+def plain_name(name: str) -> str:
+    """A file's name without the ending of a compression."""
+    return _COMPRESSED.sub("", name)
 
 
 def plan(sources: Sequence[Source], parallelism: int, *, min_shard_bytes: int = MIN_SHARD_BYTES) -> list[Unit]:

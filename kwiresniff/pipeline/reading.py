@@ -39,11 +39,19 @@ class Settings:
         """What ``as_json`` gave."""
         return Settings(value["depth"], tuple(value["ports"]), value["redact_key"])
 
+    def analyzer(self) -> Analyzer:
+        """What follows the connections."""
+        return Analyzer(self.depth, topics=self.depth == "errors", ports=self.ports)
+
+    def redactor(self) -> Redactor | None:
+        """What hides keys, values and headers, if that is wanted."""
+        return None if self.redact_key is None else Redactor(self.redact_key)
+
 
 class UnitReading:
     """One pass over a unit. Iterate ``events`` or ``segments`` once; the counts are final when that ends.
 
-    Packets, bytes and what is wrong with the files themselves are reported by the first shard of a source alone.
+    Files, packets, bytes and what is wrong with the files themselves are reported by the first shard of a source alone.
     """
 
     def __init__(self, unit: Unit, settings: Settings) -> None:
@@ -52,10 +60,11 @@ class UnitReading:
         self._problems: list[Problem] = []
         self.skipped: list[str] = []
         self._captures = self._open()
-        self.files = self._captures.files if self._captures is not None else []
-        self._analyzer = Analyzer(settings.depth, topics=settings.depth == "errors", ports=settings.ports)
-        self._redactor = None if settings.redact_key is None else Redactor(settings.redact_key)
-        self.rows = Rows(unit.source.name, self.files, self._analyzer.topics.name, unit.shard, unit.shards)
+        files = self._captures.files if self._captures is not None else []
+        self.files = files if self._first else []
+        self._analyzer = settings.analyzer()
+        self._redactor = settings.redactor()
+        self.rows = Rows(unit.source.name, files, self._analyzer.topics.name, unit.shard, unit.shards)
 
     @property
     def packets(self) -> int:
@@ -79,12 +88,7 @@ class UnitReading:
 
     def events(self) -> Iterator[Event]:
         """Exchanges, ended connections and problems."""
-        for event in self._analyzer.analyze(self.segments()):
-            if self._redactor is not None and isinstance(event, Exchange):
-                for message in (event.request, event.response):
-                    if message is not None:
-                        self._redactor.body(message.body)
-            yield event
+        yield from redacted(self._analyzer.analyze(self.segments()), self._redactor)
         if self._first:
             yield from self._problems
             yield from self._captures.problems if self._captures is not None else ()
@@ -97,17 +101,17 @@ class UnitReading:
                 open_captures([file.path]).close()
             except NotACapture as error:
                 if file.named:
-                    self._problems.append(_unreadable(file.path, error))
+                    self._problems.append(unreadable(file.path, error))
                 elif self._first:
                     self.skipped.append(file.path)
             except CaptureError as error:
-                self._problems.append(_unreadable(file.path, error))
+                self._problems.append(unreadable(file.path, error))
             else:
                 good.append(file.path)
         try:
             return open_captures(good) if good else None
         except CaptureError as error:  # it was there a moment ago
-            self._problems.append(_unreadable(good[0], error))
+            self._problems.append(unreadable(good[0], error))
             return None
 
 
@@ -130,5 +134,16 @@ def rows_of(table: str, event: Event, rows: Rows) -> Iterable[Row]:
     return (rows.connection(event),) if table == "connections" else ()
 
 
-def _unreadable(path: str, error: CaptureError) -> Problem:
+def redacted(events: Iterable[Event], redactor: Redactor | None) -> Iterator[Event]:
+    """The events with what ``redactor`` is to hide hidden."""
+    for event in events:
+        if redactor is not None and isinstance(event, Exchange):
+            for message in (event.request, event.response):
+                if message is not None:
+                    redactor.body(message.body)
+        yield event
+
+
+def unreadable(path: str, error: CaptureError) -> Problem:
+    """The problem of a file that is no capture, or cannot be read."""
     return Problem("capture_unreadable", str(error), details={"file": path})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -121,6 +122,8 @@ class Run:
         self._parallelism = parallelism
         self._sources = find_sources(inputs, grouping)
         self.store.create()
+        if os.path.isdir(self.store.watch):
+            raise ExportError(f"{out}: holds the output of 'pipeline watch'; name another folder")
         commits = self.store.commits() if resume else {}
         self.job = make_job(self._sources, parallelism, commits, settings_text(settings, tables))
         self._fresh = not resume

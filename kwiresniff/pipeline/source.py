@@ -23,6 +23,7 @@ from kwiresniff.pipeline.batches import arrow_batches
 from kwiresniff.pipeline.columns import READABLE, ddl
 from kwiresniff.pipeline.plan import Unit, find_sources, plan, share_out
 from kwiresniff.pipeline.reading import Settings, table_rows
+from kwiresniff.pipeline.stream_source import WatchSource
 from kwiresniff.pipeline.work import run_unit
 from kwiresniff.session import Depth
 
@@ -113,6 +114,6 @@ class _RunReader(DataSourceReader):
 
 
 def register(spark: SparkSession) -> None:
-    """Makes both known to a session."""
-    spark.dataSource.register(CaptureSource)
-    spark.dataSource.register(RunSource)
+    """Makes them known to a session."""
+    for source in (CaptureSource, RunSource, WatchSource):
+        spark.dataSource.register(source)

@@ -4,6 +4,7 @@
     OUT/latency/UNIT-0.parquet
     OUT/manifest.json
     OUT/_kwiresniff/commits/UNIT.json
+    OUT/_kwiresniff/watch/                 only of ``pipeline watch``: what has arrived, what connections left open
 
 A unit's files are written to a place of their own, moved to their names when the unit is done, and count from the
 moment its commit stands beside them. Whatever no commit names is left over from a run that was killed and is removed
@@ -17,7 +18,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
@@ -46,6 +47,7 @@ class Store:
         self._own = os.path.join(self.out, "_kwiresniff")
         self._commits = os.path.join(self._own, "commits")
         self._staging = os.path.join(self._own, "staging")
+        self.watch = os.path.join(self._own, "watch")
 
     def create(self) -> None:
         """Makes the folder; refuses one that holds something else."""
@@ -69,18 +71,27 @@ class Store:
                 raise ExportError(f"{self.out}: another run is writing here; wait for it or choose another") from None
             yield
 
-    def commits(self) -> dict[str, Commit]:
-        """What is complete, by unit."""
+    def commits(self, *, known: Container[str] = ()) -> dict[str, Commit]:
+        """What is complete, by unit, leaving out units that are ``known`` already."""
         found = {}
         for name in sorted(os.listdir(self._commits)):
-            if name.endswith(".json"):
-                with open(os.path.join(self._commits, name), encoding="utf-8") as file:
-                    found[name.removesuffix(".json")] = json.load(file)
-        return found
+            unit = name.removesuffix(".json")
+            if name.endswith(".json") and unit not in known:
+                found[unit] = self.committed(unit)
+        return {unit: commit for unit, commit in found.items() if commit is not None}
+
+    def committed(self, unit: str) -> Commit | None:
+        """The commit of a unit, None when it is not complete."""
+        try:
+            with open(os.path.join(self._commits, f"{unit}.json"), encoding="utf-8") as file:
+                commit: Commit = json.load(file)
+        except FileNotFoundError:
+            return None
+        return commit
 
     def commit(self, unit: str, commit: Commit) -> None:
         """From now on the files that ``commit`` names count."""
-        self._replace(os.path.join(self._commits, f"{unit}.json"), commit)
+        replace_json(os.path.join(self._commits, f"{unit}.json"), commit)
 
     def forget(self, units: Iterable[str]) -> None:
         """What these units wrote does not count any more; ``clean`` removes it."""
@@ -103,7 +114,7 @@ class Store:
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """What the whole folder holds, in numbers."""
-        self._replace(os.path.join(self.out, "manifest.json"), manifest)
+        replace_json(os.path.join(self.out, "manifest.json"), manifest)
 
     def files(self, table: str) -> list[str]:
         """The complete files of a table."""
@@ -114,13 +125,6 @@ class Store:
     def writer(self, unit: str) -> Writer:
         """Where one attempt at a unit puts its rows."""
         return Writer(self.out, os.path.join(self._staging, f"{unit}-{uuid.uuid4().hex}"), unit)
-
-    @staticmethod
-    def _replace(path: str, value: Any) -> None:
-        temporary = f"{path}.{uuid.uuid4().hex}"
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(value, file, indent=1)
-        os.replace(temporary, path)
 
 
 class Writer:
@@ -194,6 +198,19 @@ class Writer:
 
     def _staged(self, number: int) -> str:
         return os.path.join(self._staging, f"{number}.parquet")
+
+
+def replace_json(path: str, value: Any) -> None:
+    """Writes a value to a file that is never seen half written."""
+    replace_bytes(path, json.dumps(value, indent=1).encode())
+
+
+def replace_bytes(path: str, data: bytes) -> None:
+    """The same for bytes."""
+    temporary = f"{path}.{uuid.uuid4().hex}"
+    with open(temporary, "wb") as file:
+        file.write(data)
+    os.replace(temporary, path)
 
 
 def _folder_value(value: Any) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 from kwiresniff import __version__
 from kwiresniff.errors import KwiresniffError
@@ -11,6 +11,7 @@ from kwiresniff.model import Event, Exchange, Problem
 from kwiresniff.pipeline.aggregate import Latency
 from kwiresniff.pipeline.plan import Unit
 from kwiresniff.pipeline.reading import Settings, UnitReading, rows_of
+from kwiresniff.pipeline.rows import Rows
 from kwiresniff.pipeline.store import Commit, Store, Writer
 
 #: Tables that ``pipeline run`` can write; records only when asked for, they are most of the data.
@@ -29,19 +30,50 @@ def run_unit(unit: Unit, settings: Settings, tables: Sequence[str], out: str) ->
     A source that cannot be read to its end keeps what was read, gets a row in ``problems``, and is tried again by
     the next run.
     """
-    store = Store(out)
-    writer = store.writer(unit.id)
-    reading = UnitReading(unit, settings)
+    about = {"unit": unit.as_json(), "fingerprint": unit.fingerprint(settings_text(settings, tables))}
+    return write_unit(UnitReading(unit, settings), Store(out), unit.id, about, tables)
+
+
+class Reading(Protocol):
+    """Events to be written, and counts that are final when they end."""
+
+    rows: Rows
+    skipped: list[str]
+
+    @property
+    def files(self) -> Sequence[str]: ...
+    @property
+    def bytes_read(self) -> int: ...
+    @property
+    def packets(self) -> int: ...
+    @property
+    def other_packets(self) -> dict[str, int]: ...
+    def events(self) -> Iterator[Event]: ...
+
+
+def write_unit(
+    reading: Reading,
+    store: Store,
+    name: str,
+    about: dict[str, Any],
+    tables: Sequence[str],
+    before_commit: Callable[[bool], None] = lambda failed: None,
+) -> Commit:
+    """Writes what a reading gives and commits it under ``name``; the commit begins with ``about``.
+
+    ``before_commit`` is called when all is in place, with whether the reading failed.
+    """
+    writer = store.writer(name)
     failed: list[str] = []
     _write(_until_failure(reading, failed), reading, writer, tables)
     files = writer.publish()
+    before_commit(bool(failed))
     commit: Commit = {
-        "unit": unit.as_json(),
-        "fingerprint": unit.fingerprint(settings_text(settings, tables)),
+        **about,
         "failed": failed[0] if failed else None,
         "files": files,
         "counts": {
-            "files": len(reading.files) if unit.shard == 0 else 0,
+            "files": len(reading.files),
             "bytes": reading.bytes_read,
             "packets": reading.packets,
             "rows": {table: count for table, count in writer.counts.items() if table in tables},
@@ -49,11 +81,11 @@ def run_unit(unit: Unit, settings: Settings, tables: Sequence[str], out: str) ->
             "other_packets": reading.other_packets,
         },
     }
-    store.commit(unit.id, commit)
+    store.commit(name, commit)
     return commit
 
 
-def _write(events: Iterator[Event], reading: UnitReading, writer: Writer, tables: Sequence[str]) -> None:
+def _write(events: Iterator[Event], reading: Reading, writer: Writer, tables: Sequence[str]) -> None:
     rows = reading.rows
     latency = Latency() if {"latency", "topic_latency"} & set(tables) else None
     direct = [table for table in tables if table in WRITABLE and not table.endswith("latency")]
@@ -75,7 +107,7 @@ def _take(latency: Latency, writer: Writer, tables: Sequence[str]) -> None:
             writer.add(table, row)
 
 
-def _until_failure(reading: UnitReading, failed: list[str]) -> Iterator[Event]:
+def _until_failure(reading: Reading, failed: list[str]) -> Iterator[Event]:
     """The events, and a problem in place of whatever would end them early."""
     events = reading.events()
     while True:
@@ -94,15 +126,21 @@ def _until_failure(reading: UnitReading, failed: list[str]) -> Iterator[Event]:
 
 def totals(commits: Sequence[Commit]) -> dict[str, Any]:
     """The counts of several commits added up."""
-    result: dict[str, Any] = {"files": 0, "bytes": 0, "packets": 0, "skipped_files": 0, "failed": 0}
-    rows: dict[str, int] = {}
-    other_packets: dict[str, int] = {}
+    result: dict[str, Any] = {
+        "files": 0, "bytes": 0, "packets": 0, "skipped_files": 0, "failed": 0, "rows": {}, "other_packets": {},
+    }  # fmt: skip
     for commit in commits:
-        counts = commit["counts"]
-        for name in ("files", "bytes", "packets", "skipped_files"):
-            result[name] += counts[name]
-        result["failed"] += commit["failed"] is not None
-        for total, part in ((rows, counts["rows"]), (other_packets, counts["other_packets"])):
-            for name, count in part.items():
-                total[name] = total.get(name, 0) + count
-    return {**result, "rows": rows, "other_packets": other_packets}
+        result = add_totals(result, {**commit["counts"], "failed": int(commit["failed"] is not None)})
+    return result
+
+
+def add_totals(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Two totals added up."""
+    added: dict[str, Any] = {}
+    for name, value in one.items():
+        if isinstance(value, dict):
+            keys = {**value, **other[name]}
+            added[name] = {key: value.get(key, 0) + other[name].get(key, 0) for key in keys}
+        else:
+            added[name] = value + other[name]
+    return added

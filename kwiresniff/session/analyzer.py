@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from ipaddress import ip_address
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from kwiresniff import codec
@@ -106,17 +107,29 @@ class Analyzer:
         self._ended: deque[Link] = deque()
         self._lingering: deque[tuple[int, Link]] = deque()  # (since when, connection) in that order
         self._not_kafka: dict[tuple[str, str], list[int]] = {}
-        self.connections = 0
+        self.connections = 0  # met so far; each is numbered
         self.bare_token_bytes = 0
+        self._now_ns = 0  # of the last segment
         self._out: list[Event] = []
 
     # -- the loop -----------------------------------------------------------------------------------------------
 
     def analyze(self, segments: Iterable[Segment]) -> Iterator[Event]:
         """Yield events in the order in which they are complete; at the end of ``segments`` everything is closed."""
+        return chain(self.follow(segments), self.finish())
+
+    def finish(self) -> Iterator[Event]:
+        """End everything that is open, and yield what that gives."""
+        self.close()
+        yield from self._out
+        self._out.clear()
+
+    def follow(self, segments: Iterable[Segment]) -> Iterator[Event]:
+        """Yield events in the order in which they are complete; what is open at the end of ``segments`` stays so."""
         halves = self._halves
         out = self._out
         unusual = UNUSUAL
+        ns = self._now_ns
         for packet, ns, flow, seq, ack, flags, buffer, start, end, missing in segments:
             half = halves.get(flow)
             if half is None or flags & unusual or half.closed:
@@ -150,9 +163,19 @@ class Analyzer:
             if out:
                 yield from out
                 out.clear()
-        self.close()
+        self._now_ns = ns
         yield from out
         out.clear()
+
+    def expire(self, idle_ns: int) -> Iterator[Event]:
+        """End the connections that have been silent for ``idle_ns`` at the last segment, and yield what that gives."""
+        before_ns = self._now_ns - idle_ns
+        for link in self._links():
+            if max(link.client.last_ns, link.broker.last_ns) < before_ns:
+                link.close()
+                self._forget(link)
+        yield from self._out
+        self._out.clear()
 
     def close(self) -> None:
         """End every connection that is still open, and say what was there besides Kafka."""
@@ -324,10 +347,13 @@ class Analyzer:
                 if table.get(half.flow) is half:
                     del table[half.flow]
 
+    def _links(self) -> list[Link]:
+        halves = [*self._halves.values(), *self._edges.values()]
+        return list({id(half.owner): self._link(half) for half in halves}.values())
+
     def _end_idle(self, ns: int) -> None:
         """Make room: end the tenth of the connections that has been idle longest."""
-        links = {id(half.owner): self._link(half) for half in [*self._halves.values(), *self._edges.values()]}
-        by_age = sorted(links.values(), key=lambda link: max(link.client.last_ns, link.broker.last_ns))
+        by_age = sorted(self._links(), key=lambda link: max(link.client.last_ns, link.broker.last_ns))
         idle = by_age[: max(len(by_age) // 10, 1)]
         given_up = 0
         for link in idle:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.cli.main import main
+from kwiresniff.pipeline.query import open_views
 from tests.pipeline.exported import CAPTURES, Json, exchange_of, exchanges, export, recorded, rotate
 
 
@@ -102,6 +103,37 @@ def test_run_and_query(command: Callable[..., tuple[int, str, str]], tmp_path: P
     longest = "SELECT api, max(latency_ns) AS most FROM exchanges GROUP BY api"
     answers = [command("query", str(out), sql + " ORDER BY api", "-o", "jsonl")[1] for sql in (percentiles, longest)]
     assert answers[0] == answers[1] != ""
+
+
+def test_watch_goes_on_where_it_stopped(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    """A streaming query for each of two files, and one for the end; then nothing is left to do."""
+    capture, folder, out = CAPTURES / "first-look.pcap", tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    files = rotate(capture, tmp_path, 30)
+    watch = ("watch", str(folder), "--out", str(out), "--once", "--settle", "1ms")
+    for number, file in enumerate(files):
+        file.replace(folder / file.name)
+        code, _, err = command(*watch)
+        assert code == 0 and "from 1 files" in err, err
+        assert (number == 0) == ("in all" not in err)
+    assert command("watch", str(folder), "--out", str(out), "--finish", "-q")[0] == 0
+    code, _, err = command(*watch)
+    assert code == 0 and "0 exchanges from 0 files" in err
+    expected = exchanges(export(tmp_path / "out.jsonl", *(folder / file.name for file in files)))
+    open_views(spark_of(), str(out), ["exchanges"])
+    rows = spark_of().sql("SELECT * FROM exchanges").collect()
+    found = [exchange_of(row.asDict(recursive=True), files=True) for row in rows]
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+
+    code, _, err = command("run", str(folder), "--out", str(out))
+    assert code == 1 and "pipeline watch" in err and err.count("\n") == 1
+
+
+def spark_of() -> Any:
+    """The session that the commands of the tests run on."""
+    from kwiresniff.pipeline.start import active_session
+
+    return active_session()
 
 
 def test_a_query_that_makes_no_sense_is_told_in_one_line(

@@ -1,0 +1,254 @@
+"""A source read on from where an earlier batch stopped: its new files, with the connections that were left open.
+
+What a batch leaves open is written beside what it decoded and counts from the same commit on, so the rows of a batch
+are there exactly when the next one goes on behind it. A batch that is done again, because nobody heard of its end,
+finds its commit; one that was interrupted begins anew from the state before it, and leaves the same files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from glob import escape, glob
+from typing import Any
+
+from kwiresniff import __version__
+from kwiresniff.capture import open_captures
+from kwiresniff.capture.formats import NotACapture
+from kwiresniff.errors import CaptureError, KwiresniffError
+from kwiresniff.model import Event, Problem
+from kwiresniff.pipeline.arrivals import Round
+from kwiresniff.pipeline.plan import File, Source, Unit, plain_name, series_name
+from kwiresniff.pipeline.reading import Settings, redacted, unreadable
+from kwiresniff.pipeline.rows import Rows
+from kwiresniff.pipeline.store import Commit, Store, replace_bytes
+from kwiresniff.pipeline.work import write_unit
+from kwiresniff.session.state import StateError, dump, load
+
+#: Names of files kept for the messages that began in them. Minutes of a day have 1,440.
+MAX_FILE_NAMES = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one task does: the new files of a source. ``round`` is the last of the rounds they were taken in.
+
+    ``grown`` are files read before that were not finished, with the bytes left out. ``finish`` ends what is open.
+    """
+
+    source: str
+    round: int
+    files: tuple[File, ...] = ()
+    grown: tuple[tuple[str, int], ...] = ()
+    finish: bool = False
+
+    @property
+    def id(self) -> str:
+        """Fit for a file name, in the order of the rounds."""
+        return f"{self.source_id}-{self.round:08}"
+
+    @property
+    def source_id(self) -> str:
+        """That of the source."""
+        return Source(self.source, ()).id
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Batch:
+        """What ``dataclasses.asdict`` gave, after JSON."""
+        files = tuple(File(**file) for file in value["files"])
+        grown = tuple((path, size) for path, size in value["grown"])
+        return Batch(value["source"], value["round"], files, grown, value["finish"])
+
+
+class States:
+    """What the connections of a source left open, by round: ``FOLDER/SOURCE/00000007.state``.
+
+    A line of JSON about the source, then the analyzer as ``kwiresniff.session.state`` writes it.
+    """
+
+    def __init__(self, folder: str, source_id: str) -> None:
+        self._folder = os.path.join(folder, "open", source_id)
+        os.makedirs(self._folder, exist_ok=True)
+
+    def before(self, round: int) -> tuple[dict[str, Any], bytes] | None:
+        """The newest state of a round before this one; older ones are removed."""
+        *old, last = [0, *sorted(number for number in self._numbers() if number < round)]
+        for number in filter(None, old):
+            os.unlink(self._path(number))
+        if not last:
+            return None
+        with open(self._path(last), "rb") as file:
+            return json.loads(file.readline()), file.read()
+
+    def write(self, round: int, about: dict[str, Any], state: bytes) -> None:
+        """The state behind a round."""
+        replace_bytes(self._path(round), json.dumps(about).encode() + b"\n" + state)
+
+    def _numbers(self) -> Iterator[int]:
+        for name in os.listdir(self._folder):
+            if name.endswith(".state"):
+                yield int(name.removesuffix(".state"))
+
+    def _path(self, round: int) -> str:
+        return os.path.join(self._folder, f"{round:08}.state")
+
+
+def sources_with_state(folder: str) -> list[str]:
+    """The names of the sources that have been read from."""
+    found = []
+    top = os.path.join(folder, "open")
+    for source_id in sorted(os.listdir(top)) if os.path.isdir(top) else ():
+        state = States(folder, source_id).before(1 << 62)
+        if state is not None:
+            found.append(state[0]["source"])
+    return found
+
+
+def batches(rounds: Iterable[Round], last: int, watched: str, grouping: str, folder: str) -> list[Batch]:
+    """The work of some rounds, of which ``last`` is the last: a batch for each source, the longest first.
+
+    ``folder`` is where ``States`` are; when the rounds are the end, sources without new files are ended too.
+    """
+    files: dict[str, list[File]] = {}
+    grown: dict[str, list[tuple[str, int]]] = {}
+    finish = False
+    for one in rounds:
+        for file in one.files:
+            files.setdefault(source_name(file.path, watched, grouping), []).append(file)
+        for path, size in one.grown:
+            grown.setdefault(source_name(path, watched, grouping), []).append((path, size))
+        finish = one.finish
+    names = {*files, *grown, *(sources_with_state(folder) if finish else ())}
+    found = [Batch(name, last, tuple(files.get(name, ())), tuple(grown.get(name, ())), finish) for name in names]
+    return sorted(found, key=lambda batch: (-sum(file.size_bytes for file in batch.files), batch.source))
+
+
+def source_name(path: str, watched: str, grouping: str) -> str:
+    """The source that a file belongs to, told from its name alone."""
+    if grouping == "one":
+        return os.path.join(os.path.abspath(watched), "*")
+    folder, name = os.path.split(plain_name(path))
+    return os.path.join(folder, name if grouping == "file" else series_name(name)[0])
+
+
+class _Names(Sequence[str]):
+    """File names by the index that packet references carry."""
+
+    def __init__(self, names: dict[int, str]) -> None:
+        self._names = names
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._names.get(index)
+
+    def __len__(self) -> int:
+        return max(self._names, default=0) + 1
+
+
+class BatchReading:
+    """One pass over a batch. Iterate ``events`` once; the counts are final when that ends."""
+
+    def __init__(self, batch: Batch, settings: Settings, idle_ns: int, before: tuple[dict[str, Any], bytes] | None):
+        """``before`` is the state that the source was left in. Raises KwiresniffError when it cannot be read."""
+        self._batch = batch
+        self._settings = settings
+        self._idle_ns = idle_ns
+        self._analyzer = settings.analyzer()
+        self._names: dict[int, str] = {}
+        self._next = 0
+        if before is not None:
+            about, state = before
+            try:
+                load(self._analyzer, state)
+            except StateError as error:
+                raise KwiresniffError(
+                    f"{batch.source}: {error}; this is {__version__}, it was {about['kwiresniff']}: end with that one "
+                    "(--finish), or watch into another --out"
+                ) from None
+            self._names = {int(index): name for index, name in about["files"].items()}
+            self._next = about["next_file"]
+        self.rows = Rows(batch.source, _Names(self._names), self._analyzer.topics.name)
+        self.files: list[str] = []
+        self.skipped: list[str] = []
+        self.other_packets: dict[str, int] = {}
+        self.packets = 0
+        self.bytes_read = 0
+
+    def events(self) -> Iterator[Event]:
+        """Exchanges, ended connections and problems."""
+        return redacted(self._events(), self._settings.redactor())
+
+    def state(self) -> tuple[dict[str, Any], bytes]:
+        """What is left open."""
+        kept = dict(list(self._names.items())[-MAX_FILE_NAMES:])
+        about = {"kwiresniff": __version__, "source": self._batch.source, "next_file": self._next, "files": kept}
+        return about, dump(self._analyzer)
+
+    def give_up(self) -> None:
+        """What was open cannot be trusted any more: connections begin anew, in mid-stream, under new numbers."""
+        anew = self._settings.analyzer()
+        anew.connections = self._analyzer.connections
+        self._analyzer = anew
+
+    def _events(self) -> Iterator[Event]:
+        for path, size in self._batch.grown:
+            what = f"{size} bytes came after the file was taken for finished, and are left out; raise --settle"
+            yield Problem("grown_file", what, details={"file": path, "left_out_bytes": size})
+        readable = []
+        for path in map(_present, (file.path for file in self._batch.files)):
+            try:
+                open_captures([path]).close()
+            except NotACapture:
+                self.skipped.append(path)
+            except CaptureError as error:
+                yield unreadable(path, error)
+            else:
+                readable.append(path)
+        for path in open_captures(readable).files if readable else ():  # in the order of their first packets
+            yield from self._file(path)
+        if self._batch.finish:
+            yield from self._analyzer.finish()
+
+    def _file(self, path: str) -> Iterator[Event]:
+        try:
+            captures = open_captures([path], first_index=self._next)
+        except CaptureError as error:  # it was there a moment ago
+            yield unreadable(path, error)
+            return
+        self._names[self._next] = path
+        self._next += 1
+        self.files.append(path)
+        yield from self._analyzer.follow(captures)
+        self.packets += captures.packets
+        self.bytes_read += captures.position()
+        for reason, count in captures.other_packets.items():
+            self.other_packets[reason] = self.other_packets.get(reason, 0) + count
+        for problem in captures.problems:
+            yield replace(problem, details={"file": path, **(problem.details or {})})
+        yield from self._analyzer.expire(self._idle_ns)
+
+
+def _present(path: str) -> str:
+    """The file, or what became of it when a rotation has compressed it meanwhile."""
+    if os.path.exists(path):
+        return path
+    return next((found for found in glob(escape(path) + ".*") if plain_name(found) == path), path)
+
+
+def run_batch(batch: Batch, settings: Settings, tables: Sequence[str], out: str, idle_ns: int) -> Commit:
+    """Decodes a batch into the output folder and commits it; returns the commit, of an earlier attempt if there is."""
+    store = Store(out)
+    done = store.committed(batch.id)
+    if done is not None:
+        return done
+    states = States(store.watch, batch.source_id)
+    reading = BatchReading(batch, settings, idle_ns, states.before(batch.round))
+
+    def keep(failed: bool) -> None:
+        if failed:
+            reading.give_up()
+        states.write(batch.round, *reading.state())
+
+    unit = Unit(Source(batch.source, batch.files))
+    return write_unit(reading, store, batch.id, {"unit": unit.as_json(), "round": batch.round}, tables, keep)

@@ -1,0 +1,114 @@
+"""The driver of ``pipeline watch``: a streaming query over the files that arrive in a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from kwiresniff import __version__
+from kwiresniff.errors import ExportError, KwiresniffError
+from kwiresniff.pipeline.reading import Settings
+from kwiresniff.pipeline.run import first_line
+from kwiresniff.pipeline.store import Store
+from kwiresniff.pipeline.work import WRITTEN, add_totals, totals
+
+#: Seconds between two looks at what is done.
+_POLL_SECONDS = 0.5
+
+
+class Watch:
+    """One watch into an output folder, prepared.
+
+    ``idle_ns`` is after how much silence, in capture time, a connection is ended; ``settle_s`` for how long a file
+    must not have changed to be finished. ``every_s`` is the time between two looks into the folder; None looks once,
+    reads what is there and stops, leaving open what is open. ``finish`` does that too, takes every file for finished
+    and then ends all connections.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        out: str,
+        *,
+        settings: Settings,
+        idle_ns: int,
+        settle_s: float,
+        every_s: float | None,
+        finish: bool = False,
+        tables: Sequence[str] = WRITTEN,
+        grouping: str = "series",
+    ) -> None:
+        if not os.path.isdir(folder):
+            raise ExportError(f"{folder}: no such folder to watch")
+        self.store = Store(out)
+        self.store.create()
+        if not os.path.isdir(self.store.watch) and self.store.commits():
+            raise ExportError(f"{out}: holds the output of 'pipeline run'; watch into another folder")
+        if os.path.commonpath([os.path.abspath(folder), self.store.out]) == os.path.abspath(folder):
+            raise ExportError(f"{out}: lies in the folder that is watched; name another")
+        os.makedirs(self.store.watch, exist_ok=True)
+        self._every_s = None if finish else every_s
+        self._job = {
+            "folder": os.path.abspath(folder),
+            "out": self.store.out,
+            "grouping": grouping,
+            "settle_s": settle_s,
+            "idle_ns": idle_ns,
+            "settings": settings.as_json(),
+            "tables": list(tables),
+            "finish": finish,
+        }
+        self._seen: set[str] = set()
+        self._before = totals([])
+        self._now = totals([])
+
+    def execute(self, start_session: Callable[[], Any], progress: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        """Watches until interrupted, or once; returns the manifest. ``progress`` gets the totals of this watch."""
+        with self.store.locked():
+            self.store.clean()
+            self._before = self._look()
+            query = self._start(start_session())
+            try:
+                self._wait(query, progress)
+            finally:
+                with suppress(Exception):
+                    query.stop()
+                self._report(progress)
+            return self._manifest()
+
+    def _start(self, spark: Any) -> Any:
+        frame = spark.readStream.format("kwiresniff-watch").option("job", json.dumps(self._job)).load()
+        # Reading a batch writes its tables and commits them; what is left to do with a row of the stream is nothing.
+        writer = frame.writeStream.format("noop").queryName("kwiresniff watch")
+        writer = writer.option("checkpointLocation", os.path.join(self.store.watch, "checkpoint"))
+        if self._every_s is None:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{self._every_s} seconds").start()
+
+    def _wait(self, query: Any, progress: Callable[[dict[str, Any]], None]) -> None:
+        from pyspark.errors import StreamingQueryException
+
+        try:
+            while not query.awaitTermination(_POLL_SECONDS):
+                self._report(progress)
+        except StreamingQueryException as error:
+            raise KwiresniffError(f"Spark: {first_line(error)}") from error
+
+    def _report(self, progress: Callable[[dict[str, Any]], None]) -> None:
+        found = self._look()
+        if found["files"] or found["rows"]:
+            self._now = add_totals(self._now, found)
+            progress(self._now)
+            self.store.write_manifest(self._manifest())
+
+    def _look(self) -> dict[str, Any]:
+        """The totals of the commits that are new since the last look."""
+        commits = self.store.commits(known=self._seen)
+        self._seen.update(commits)
+        return totals(list(commits.values()))
+
+    def _manifest(self) -> dict[str, Any]:
+        return {"kwiresniff": __version__, "this_run": self._now, "total": add_totals(self._before, self._now)}
