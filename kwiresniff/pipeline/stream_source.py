@@ -13,6 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from kwiresniff.pipeline.arrivals import Arrivals
@@ -36,10 +37,11 @@ class WatchSource(DataSource):
         return _WatchReader(json.loads(self.options["job"]))
 
 
-class _WatchReader(DataSourceStreamReader):
+class _WatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, job: dict[str, Any]) -> None:
         self._job = job
         self._found: Arrivals | None = None
+        self._target: int | None = None
 
     def _arrivals(self) -> Arrivals:
         """Looked up where offsets are asked for: the reader also travels to executors, which have no use for it."""
@@ -48,13 +50,20 @@ class _WatchReader(DataSourceStreamReader):
         return self._found
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_job": self._job, "_found": None}
+        return {"_job": self._job, "_found": None, "_target": None}
 
     def initialOffset(self) -> dict[str, int]:
         return {"round": self._arrivals().first}
 
+    def prepareForTriggerAvailableNow(self) -> None:
+        # Without this Spark would do one batch alone, which may be one that was interrupted.
+        self._target = self._look()
+
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, int]:
-        return {"round": self._arrivals().look(time.time_ns(), finish=self._job["finish"])}
+        return {"round": self._look() if self._target is None else self._target}
+
+    def _look(self) -> int:
+        return self._arrivals().look(time.time_ns(), finish=self._job["finish"])
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         rounds = list(self._arrivals().rounds(start["round"], end["round"]))
