@@ -9,8 +9,8 @@ refused, not guessed at.
 
 The whole is deflated (RFC 1950). In the text ``objects`` is a list of ``[class, content...]``; the analyzer is number
 0, its topics are number 1. A value is a JSON number, text, boolean or null, or ``["b", offset, length]`` (bytes),
-``["t", value...]`` (tuple), ``["o", number]`` (object), ``["m", number, name]`` (method), ``["u"]`` (the connection of
-a link that is not settled), ``["-"]`` (field not set).
+``["t", value...]`` (tuple), ``["p", value...]`` (problem), ``["o", number]`` (object), ``["m", number, name]`` (method),
+``["u"]`` (the connection of a link that is not settled), ``["-"]`` (field not set).
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from __future__ import annotations
 import json
 import zlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from struct import Struct
-from types import FunctionType, MethodType
-from typing import Any
+from struct import error as StructError
+from types import BuiltinMethodType, MethodType
+from typing import Any, TypeAlias
 
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Connection, Exchange, Message, Problem
@@ -35,27 +37,83 @@ from kwiresniff.session.tls_hello import Front
 from kwiresniff.session.topics import Topics
 from kwiresniff.stream.half import Half
 
+_Maker: TypeAlias = Callable[[], Any]
+
+
+def _plainly(cls: type) -> _Maker:
+    return lambda: object.__new__(cls)
+
+
+@lru_cache(maxsize=1)
+def _nobody() -> Analyzer:
+    """Whose links are until they are filled."""
+    return Analyzer("headers")
+
+
+def _no_frame(*frame: object) -> None:
+    """Stands for a callback until the real one is set."""
+
+
+def _no_loss(*loss: object) -> None:
+    """The same."""
+
+
+def _no_place(half: Half) -> int:
+    """The same."""
+    return -1
+
+
+#: Class -> how an empty one is made, and its fields. Compiled classes are made by their constructors alone.
+OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
+    Connection: (lambda: Connection(0, "", ""), (
+        "broker", "bytes", "client", "client_software", "exchanges", "first_ns", "handshake_rtt_ns", "handshake_seen",
+        "id", "last_ns", "packets", "protocol", "retransmits", "sasl", "skipped_bytes", "tls",
+    )),
+    Exchange: (lambda: Exchange(UNSETTLED, 0, 0, 0, None, None, None), (
+        "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "notes", "outcome",
+        "problems", "request", "response", "topics", "waiting",
+    )),
+    Front: (_plainly(Front), (
+        "_buffer", "_messages", "_room", "alert", "certificate", "certificate_requested", "cipher", "done",
+        "encrypted", "offered", "protocol", "sent_certificate", "server_name", "version",
+    )),
+    Half: (lambda: Half(b"", _no_frame, _no_loss, _no_place, 0), (
+        "_busy", "_head", "_lost_in_frame", "_position", "_search_code", "_unsearched", "ahead", "at_edge", "bytes",
+        "closed", "fin", "first_ns", "first_packet", "flow", "frame", "index", "keep", "last_ns", "locate", "lost",
+        "marks", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room",
+        "run", "searched", "searching", "size", "skipped", "syn_seq", "waiting", "waiting_bytes",
+    )),
+    Link: (lambda: Link(_nobody(), b"", b"", 0, 0), (
+        "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early", "early_resume",
+        "first_correlation_id", "first_ns", "handshake_rtt_ns", "lingering", "opened_by_syn", "pending", "protocol",
+        "replaying", "roles", "sasl", "syn_ns", "tls",
+    )),
+    Message: (lambda: Message(0, 0, 0, 0, 0, None), (
+        "body", "body_offset", "first_ns", "first_packet", "frame", "header_version", "last_ns", "last_packet",
+        "size_bytes", "text", "version",
+    )),
+    Pending: (Pending, ("by_id", "reused")),
+    Roles: (_plainly(Roles), ("_doubtful", "_link")),
+    Sasl: (_plainly(Sasl), ("_connection", "awaiting_token", "raw", "started_ns")),
+    Tls: (_plainly(Tls), ("_carried", "_fronts", "_link", "connection")),
+}  # fmt: skip
 #: What of an analyzer is state; the rest is what was wanted of it.
 ANALYZER_FIELDS = (
-    "_edges", "_ended", "_halves", "_ignored", "_lingering", "_not_kafka", "_now_ns", "client_ids", "connections",
-    "topics",
+    "_edges", "_ended", "_halves", "_ignored", "_lingering", "_not_kafka", "_now_ns", "bare_token_bytes", "client_ids",
+    "connections", "topics",
 )  # fmt: skip
-_OBJECTS = (Connection, Exchange, Front, Half, Link, Message, Pending, Problem, Roles, Sasl, Tls)
-_CLASSES: dict[str, type] = {cls.__name__: cls for cls in (Analyzer, Topics, *_OBJECTS)}
+_PROBLEM_FIELDS = ("code", "message", "offset", "path", "packet", "timestamp_ns", "details")
+_FIELDS = {Analyzer: ANALYZER_FIELDS, Topics: ("_names",), **{cls: fields for cls, (_, fields) in OBJECTS.items()}}
+_LAYOUT = {cls.__name__: list(names) for cls, names in _FIELDS.items()}
+_CONTAINERS: dict[str, _Maker] = {"list": list, "deque": deque, "dict": dict, "bytearray": bytearray}
+_MAKERS = {**{cls.__name__: maker for cls, (maker, _) in OBJECTS.items()}, **_CONTAINERS}
+#: What a half may call.
+_CALLBACKS = frozenset({
+    "_locate", "_lost", "_overtaken_request", "_response_after_loss", "locate", "lost", "raw_request", "raw_response",
+    "request", "response",
+})  # fmt: skip
 _PLAIN = frozenset({int, str, bool, float, type(None)})
 _length = Struct("<Q")
-
-
-def _fields(cls: type) -> tuple[str, ...]:
-    if cls is Analyzer:
-        return ANALYZER_FIELDS
-    if cls is Topics:
-        return ("_names",)
-    return tuple(name for base in reversed(cls.__mro__) for name in getattr(base, "__slots__", ()))
-
-
-_FIELDS = {cls: _fields(cls) for cls in _CLASSES.values()}
-_LAYOUT = {cls.__name__: list(names) for cls, names in _FIELDS.items()}
 
 
 class StateError(KwiresniffError):
@@ -84,12 +142,8 @@ def load(analyzer: Analyzer, state: bytes) -> None:
         if text["layout"] != _LAYOUT:
             raise StateError("the state was written by another version of kwiresniff")
         _Reader(analyzer, text["objects"], whole[_length.size + size :]).fill()
-    except (zlib.error, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+    except (zlib.error, StructError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise StateError(f"the state is damaged ({type(error).__name__})") from None
-    except Exception as error:
-        if isinstance(error, StateError):
-            raise
-        raise StateError(f"the state is damaged ({error})") from None
 
 
 class _Writer:
@@ -136,7 +190,9 @@ class _Writer:
             return ["b", start, len(value)]
         if cls is tuple:
             return ["t", *map(self._value, value)]
-        if cls is MethodType:
+        if cls is Problem:
+            return ["p", *[self._value(getattr(value, name)) for name in _PROBLEM_FIELDS]]
+        if (cls is MethodType or cls is BuiltinMethodType) and value.__name__ in _CALLBACKS:
             return ["m", self.number(value.__self__), value.__name__]
         if value is UNSETTLED:
             return ["u"]
@@ -151,7 +207,7 @@ class _Reader:
             raise StateError("the state is damaged (it is of something else)")
         self._entries = entries
         self._data = data
-        self._objects = [analyzer, analyzer.topics, *(_empty(entry[0]) for entry in entries[2:])]
+        self._objects = [analyzer, analyzer.topics, *(_MAKERS[entry[0]]() for entry in entries[2:])]
 
     def fill(self) -> None:
         value = self._value
@@ -160,7 +216,7 @@ class _Reader:
             if names is not None:
                 for name, written in zip(names, content, strict=True):
                     if written != ["-"]:
-                        object.__setattr__(one, name, value(written))
+                        setattr(one, name, value(written))
             elif isinstance(one, dict):
                 for at in range(0, len(content), 2):
                     one[value(content[at])] = value(content[at + 1])
@@ -180,15 +236,11 @@ class _Reader:
             return tuple([self._value(part) for part in written[1:]])
         if kind == "m":
             one, name = self._objects[written[1]], written[2]
-            if not isinstance(getattr(one.__class__, name, None), FunctionType):
-                raise StateError(f"the state is damaged (no method {name})")
-            return MethodType(getattr(one.__class__, name), one)
+            if name not in _CALLBACKS:
+                raise StateError(f"the state is damaged (no callback {name})")
+            return getattr(one, name)
+        if kind == "p":
+            return Problem(*map(self._value, written[1:]))
         if kind == "u":
             return UNSETTLED
         raise StateError(f"the state is damaged (value {kind})")
-
-
-def _empty(name: str) -> Any:
-    if name in ("list", "deque", "dict", "bytearray"):
-        return {"list": list, "deque": deque, "dict": dict, "bytearray": bytearray}[name]()
-    return object.__new__(_CLASSES[name])
