@@ -14,6 +14,7 @@ from typing import Final
 from kwiresniff.model import Node
 from kwiresniff.render import units
 from kwiresniff.render.batches import record_set_rows
+from kwiresniff.render.escape import escape
 from kwiresniff.render.lines import Chunk
 from kwiresniff.render.ranges import is_range_array, range_row
 from kwiresniff.render.row import Row, name_column
@@ -25,7 +26,6 @@ from kwiresniff.render.values import (
     is_plain,
     label,
     leaf,
-    meaning_spans,
     problem_spans,
     scalars,
     selection,
@@ -101,7 +101,9 @@ def _struct_row(element: Node, name: str, style: Style, depth: int) -> Row:
     elif not element.children:
         # An element that is a plain value after all, or an empty structure.
         return Row([head + leaf(element, style)] if element.value is not None else [head], node=element)
-    head += meaning_spans(element)
+    if element.meaning:
+        head.append(("meaning", f" ({escape(element.meaning)})"))
+    head += problem_spans(element)
     if style.verbosity:
         ident = [leaf(child, style, ident=True) for child in element.children if _identifies(child)][:2]
         return Row([head, *ident], struct_rows(element.children, style, depth + 1), element)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kwiresniff import codec, schema
 from kwiresniff.codec.compiler import Decoder
 from kwiresniff.codec.embedded import INTERNAL_TOPICS, METADATA_TOPIC_ID, BodyHolder, NodeHolder
+from kwiresniff.codec.embedded.envelope import ANSWER, ENVELOPE
 from kwiresniff.codec.error_finder import ErrorFinder
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Node, Problem, RecordsMode, Walk
@@ -108,7 +109,7 @@ class BodyDecoder:
             if not self._read(exchange, response, "response", self._responses):
                 understood = False
             if response.body:
-                self._collect_errors(exchange, response, response.body)
+                self._collect_errors(exchange, exchange.api_key, response.version, response.body)
             if self._writer is None:
                 exchange.waiting = waiting_reason(exchange)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
@@ -122,7 +123,7 @@ class BodyDecoder:
         if not self._read(exchange, message, direction, sides):
             exchange.outcome = "undecoded"
         if direction == "response" and message.body:
-            self._collect_errors(exchange, message, message.body)
+            self._collect_errors(exchange, exchange.api_key, message.version, message.body)
 
     def _read(self, exchange: Exchange, message: Message, direction: Direction, sides: dict[int, _Side]) -> bool:
         """Decode one message; returns whether it was understood to its last field."""
@@ -166,14 +167,17 @@ class BodyDecoder:
             conceal(api_key, direction, body)
         return understood
 
-    def _collect_errors(self, exchange: Exchange, response: Message, body: Body) -> None:
-        find = self._finders.get((exchange.api_key << 16) + response.version)
+    def _collect_errors(self, exchange: Exchange, api_key: int, version: int, body: Body, place: str = "") -> None:
+        find = self._finders.get((api_key << 16) + version)
         if find is None:
-            find = codec.error_finder(exchange.api_key, response.version)
-            self._finders[(exchange.api_key << 16) + response.version] = find
+            find = codec.error_finder(api_key, version)
+            self._finders[(api_key << 16) + version] = find
         for path, code in find(body):
             error = schema.error(code)
-            exchange.errors.append((path, code, error.name, error.retriable))
+            exchange.errors.append((place + path, code, error.name, error.retriable))
+        if api_key == ENVELOPE and (inner := body.get(ANSWER)):
+            place = f"{ANSWER}.body."
+            self._collect_errors(exchange, inner["api_key"], inner["api_version"], inner["body"], place)
 
     def _side(self, exchange: Exchange, direction: Direction, key: int, sides: dict[int, _Side]) -> _Side:
         version = read_version(exchange, direction)

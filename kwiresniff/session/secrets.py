@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Any
 
-from kwiresniff.codec.embedded import METADATA_TOPIC, METADATA_TOPIC_ID
+from kwiresniff.codec.embedded import METADATA_TOPIC, METADATA_TOPIC_ID, UNDECODED
 from kwiresniff.model import Body, Node, Walk
 
 #: (api_key, direction) -> names of the fields that hold secrets, at any depth.
@@ -165,6 +165,7 @@ def conceal_walk(api_key: int, direction: str, walk: Walk, inner_api_key: int | 
                 for part in node.children:
                     conceal_walk(inner_api_key, direction, Walk(part, 0))
             if _envelope_is_secret(node.value, direction, inner_api_key):
+                _conceal_nodes(node, lambda part: part.name == UNDECODED)
                 _conceal_node(node)
     elif where in _FETCHES:
         from kwiresniff.codec.record_plain import CUT_SHORT  # imported here: it brings the compression codecs

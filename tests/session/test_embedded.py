@@ -186,6 +186,68 @@ def test_an_enveloped_request_and_its_response_are_read() -> None:
     assert (answer["api"], answer["correlation_id"]) == ("DeleteTopics", 7)
     assert answer["body"]["responses"][0]["error_code"] == 29
     assert "meaning='TOPIC_AUTHORIZATION_FAILED'" in tree
+    path = "response_data_decoded.body.responses[0].error_code"
+    assert (exchange.outcome, exchange.errors) == ("error", [(path, 29, "TOPIC_AUTHORIZATION_FAILED", False)])
+
+
+def answered_with(raw: bytes, request_data: bytes) -> tuple[Body, list[str], str]:
+    """An Envelope's response body, what is wrong with the exchange, and its tree."""
+    asked = body_of(schema.message(58, 0, "request").fields, request_data=request_data)
+    exchange, known = conversation(58, 0, asked, {"response_data": raw, "error_code": 0})
+    assert exchange.response is not None and exchange.response.body is not None
+    out = StringIO()
+    TreeWriter(out, None, False).write(exchange, *(annotate(exchange, which, known) for which in BOTH))
+    return exchange.response.body, [problem.message for problem in exchange.problems], out.getvalue()
+
+
+BOTH: tuple[Direction, Direction] = ("request", "response")
+
+
+def asked_with(api_key: int, version: int) -> bytes:
+    body = codec.encoder(api_key, version, "request")(body_of(schema.message(api_key, version, "request").fields))
+    return request(api_key, version, 7, body, tags=b"\0")[4:]
+
+
+def test_an_enveloped_answer_that_cannot_be_read_is_read_as_far_as_it_goes_and_shown_escaped() -> None:
+    raw = b"\0\0\0\7\0" + b"\0\0\0\5" + b"\x1b[31m\xff"
+    body, problems, tree = answered_with(raw, asked_with(19, 7))
+    assert body["response_data"] == raw
+    inner = body["response_data_decoded"]
+    assert (inner["api"], inner["body"]["throttle_time_ms"]) == ("CreateTopics", 5)
+    (problem,) = problems
+    assert problem.startswith("response_data should hold CreateTopics response v7: ")
+    assert tree.count(problem) == 1
+    assert "undecoded [31m\\xff" in tree
+    assert "\x1b" not in tree
+
+
+def test_an_enveloped_answer_that_may_hold_a_secret_is_not_shown_when_it_cannot_be_read() -> None:
+    body, _, tree = answered_with(b"\0\0\0\7\0\xffhunter2", asked_with(38, 3))
+    assert body["response_data"] == {"withheld": True, "size_bytes": 13}
+    assert "hunter2" not in repr(body) + tree
+
+
+def test_an_answer_too_short_for_a_header_is_a_problem() -> None:
+    body, problems, tree = answered_with(b"\0\x9b", asked_with(19, 7))
+    assert problems[0].startswith("response_data should hold CreateTopics response: ")
+    assert "response_data_decoded" not in body
+    assert problems[0] in tree
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (b"\x1b", "request_data should hold a request: "),
+        (b"\x03\xe7\0\0\0\0\0\1\0\1x", "request_data should hold a request: no API has key 999"),
+        (b"\0\x3a\0\0\0\0\0\1\0\1x\0", "request_data should hold a request: it is an envelope itself"),
+    ],
+)
+def test_bytes_that_are_no_forwarded_request_stay_with_a_problem(raw: bytes, reason: str) -> None:
+    body, problems, tree = answered_with(b"answer", raw)
+    assert problems[0].startswith(reason)
+    assert problems[0] in tree
+    assert body["response_data"] == {"withheld": True, "size_bytes": 6}  # it does not say what it answers
+    assert "\x1b" not in tree
 
 
 def test_secrets_in_an_envelope_are_withheld() -> None:

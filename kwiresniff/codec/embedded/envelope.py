@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from kwiresniff import schema
 from kwiresniff.codec.embedded.content import versioned
-from kwiresniff.codec.embedded.holder import Holder
+from kwiresniff.codec.embedded.holder import DECODED, Holder
 from kwiresniff.codec.headers import RequestHeader, decode_request_header, decode_response_header
-from kwiresniff.errors import KwiresniffError
+from kwiresniff.errors import DecodeError, KwiresniffError
 
 REQUEST, RESPONSE, PRINCIPAL = "request_data", "response_data", "request_principal"
 ENVELOPE = 58
+#: Where a body has the answer that the controller gave.
+ANSWER = RESPONSE + DECODED
 
 
 def open_enveloped_request(holder: Holder) -> None:
     """The forwarded request and who sent it; a principal of somebody's own making stays bytes."""
-    header = enveloped_header(holder.get(REQUEST))
-    if header is not None:
-        holder.open_frame(REQUEST, "request", header)
+    raw = holder.get(REQUEST)
+    try:
+        holder.open_frame(REQUEST, "request", _header(raw))
+    except KwiresniffError as error:
+        holder.complain(REQUEST, "a request", str(error))
     principal = holder.get(PRINCIPAL)
     if isinstance(principal, bytes) and principal:
         holder.open(PRINCIPAL, versioned("DefaultPrincipalData", principal, sure=False))
@@ -34,7 +38,8 @@ def open_enveloped_response(holder: Holder, request: RequestHeader | None) -> No
     try:
         header_version = schema.response_header_version(request.api_key, request.api_version)
         correlation_id, body_offset = decode_response_header(raw, header_version)
-    except KwiresniffError:
+    except KwiresniffError as error:
+        holder.complain(RESPONSE, f"{schema.API_NAMES[request.api_key]} response", str(error))
         return
     header = request._replace(correlation_id=correlation_id, body_offset=body_offset, header_version=header_version)
     holder.open_frame(RESPONSE, "response", header)
@@ -42,10 +47,17 @@ def open_enveloped_response(holder: Holder, request: RequestHeader | None) -> No
 
 def enveloped_header(raw: object) -> RequestHeader | None:
     """The header of a forwarded request; None when it cannot be read, or is an envelope itself."""
-    if not isinstance(raw, bytes):
-        return None
     try:
-        header = decode_request_header(raw)
+        return _header(raw)
     except KwiresniffError:
         return None
-    return header if header.api_key in schema.API_NAMES and header.api_key != ENVELOPE else None
+
+
+def _header(raw: object) -> RequestHeader:
+    """The same, raising DecodeError or SchemaError."""
+    if not isinstance(raw, bytes):
+        raise DecodeError("there are no bytes", code="truncated")
+    header = decode_request_header(raw)
+    if header.api_key == ENVELOPE:
+        raise DecodeError("it is an envelope itself", code="unknown_api")
+    return header

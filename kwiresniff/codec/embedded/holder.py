@@ -16,6 +16,7 @@ from kwiresniff import schema
 from kwiresniff.codec.embedded.content import Content
 from kwiresniff.codec.headers import RequestHeader
 from kwiresniff.codec.lookup import data_decoder, decoder, walk_header
+from kwiresniff.codec.plain import plain
 from kwiresniff.codec.walker import count_nodes, walk
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Node, Problem
@@ -26,6 +27,8 @@ MAX_NODES = 100_000
 MAX_PROBLEMS = 100
 
 DECODED = "_decoded"
+#: In a tree, the bytes of a message that follow the field nobody could read.
+UNDECODED = "undecoded"
 
 #: ``meaning(name, value)``: what a person wants to read beside a value, or an empty text.
 Meaning = Callable[[str, Any], str]
@@ -109,11 +112,11 @@ class BodyHolder:
         except DecodeError:
             inner, end = {}, -1
         if issues or end != len(raw):
-            definition = schema.message(header.api_key, header.api_version, direction)
-            for problem in walk(definition, raw, header.body_offset).problems[:1]:  # which says it best
+            found = walk(schema.message(header.api_key, header.api_version, direction), raw, header.body_offset)
+            for problem in found.problems[:1]:  # which says it best
                 _complain(self, name, content.title, problem.message, sure=content.sure)
             if end < 0:
-                return
+                inner = plain(found.root)  # as far as it goes
         members = {
             "api_key": header.api_key,
             "api": schema.API_NAMES[header.api_key],
@@ -211,9 +214,12 @@ class NodeHolder:
             return
         body = walk(message, node.value, header.body_offset)
         body.root.name = "body"
+        parts = [front.root, body.root]
         if body.problems:
             node.problem = _complain(self, name, content.title, body.problems[0].message, sure=content.sure)
-        self._hang(node, [front.root, body.root])
+            if left := node.value[body.end :]:
+                parts.append(Node(UNDECODED, "BYTES", body.end, len(left), left))
+        self._hang(node, parts)
         node.meaning = content.title
 
     def put(self, name: str, found: Body, title: str, meaning: Meaning) -> None:
