@@ -6,8 +6,9 @@ interface or a partition of a cluster job.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from ipaddress import ip_address
 from itertools import chain
 from typing import Any, Literal, TypeAlias
@@ -32,6 +33,7 @@ from kwiresniff.model import (
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.decode import BodyDecoder, read_version
 from kwiresniff.session.link import Link
+from kwiresniff.session.openings import Openings, first_seq, follow
 from kwiresniff.session.roles import UNSETTLED
 from kwiresniff.session.scan import Scanner
 from kwiresniff.session.topics import Topics
@@ -103,6 +105,7 @@ class Analyzer:
         self._halves: dict[bytes, Half] = {}
         # Halves whose connection is opening or ending: all their segments are unusual.
         self._edges: dict[bytes, Half] = {}
+        self._openings = Openings()
         self._ignored: dict[bytes, list[int]] = {}  # what is counted of the flow's server, see _count_not_kafka
         self._ended: deque[Link] = deque()
         self._lingering: deque[tuple[int, Link]] = deque()  # (since when, connection) in that order
@@ -138,7 +141,7 @@ class Analyzer:
                 half.packets += 1
                 half.last_ns = ns
                 if half.peer.waiting:
-                    half.peer.acknowledged(ack)
+                    half.peer.acknowledged(packet, ns, ack)
                 if start == end and not missing:
                     continue
                 length = end - start
@@ -179,6 +182,8 @@ class Analyzer:
 
     def close(self) -> None:
         """End every connection that is still open, and say what was there besides Kafka."""
+        while held := self._openings.take_late(sys.maxsize, 0):
+            self._begin(held)
         for half in [*self._halves.values(), *self._edges.values()]:
             self._link(half).close()
         self._halves.clear()
@@ -234,13 +239,23 @@ class Analyzer:
             _, link = lingering.popleft()
             if not link.closed:
                 self._end(link)
+        openings, held = self._openings, []
+        if openings:
+            while late := openings.take_late(packet, ns):
+                self._begin(late)
         half = self._halves.get(flow) or self._edges.get(flow)
         data = start < end or missing
         if flags & DECRYPTED:
+            if half is None and openings:
+                half = self._begin(openings.take(connection_of(flow)))
             if half is not None and (tls := self._link(half).tls) is not None:
                 tls.decrypt(half, packet, ns, seq, buffer, start, end)
             return
         if flags & SYN:
+            held = openings.take(connection_of(flow)) if openings else []
+            if held and not follow(held, flow, seq):
+                self._begin(held)
+                half, held = self._halves.get(flow), []
             half = self._synchronize(flow, half, ns, seq, ack, flags)
             seq = (seq + 1) & SEQ_MASK
         elif half is None:
@@ -248,22 +263,28 @@ class Analyzer:
             if counts is not None:
                 counts[1] += end - start
                 return
-            if not data:
-                return
-            half = self._open(flow, ns)
+            if data or (openings and connection_of(flow) in openings):
+                self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
+            return
         elif half.closed or (data and half.is_jump(seq)):
             if not data or (half.closed and not half.is_jump(seq)):
                 return  # the last acknowledgements and retransmissions of a connection that has ended
             self._link(half).close()
             half = self._open(flow, ns)
+        elif half.next_seq < 0 and half.peer.syn_seq >= 0:
+            if data or flags & FIN:  # the answer to the handshake, which tells where it begins, is still to come
+                self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
+                return
         elif flow in self._edges and not (half.fin or half.peer.fin):
-            self._established(flow, half, ns, ack, flags)
+            self._established(half, ns, seq, ack, flags)
+            if openings and half.peer.next_seq >= 0:
+                held = openings.take(connection_of(flow))
         half.packets += 1
         half.last_ns = ns
         if half.closed:
             return
         if flags & ACK and half.peer.waiting:
-            half.peer.acknowledged(ack)
+            half.peer.acknowledged(packet, ns, ack)
         if flags & FIN and half.fin and not data:
             half.retransmits += 1
         elif data or (flags & (FIN | RST) and not half.fin and not half.is_jump(seq)):
@@ -271,6 +292,24 @@ class Analyzer:
             half.segment(packet, ns, seq, buffer, start, end, missing)
         if flags & (FIN | RST) or half.fin or half.peer.fin:
             self._finish(half, ns, flags)
+        for segment in held:
+            self._unusual(*segment)
+
+    def _hold_back(self, segment: Segment) -> None:
+        self._begin(self._openings.hold(connection_of(segment[2]), segment))
+
+    def _begin(self, held: Sequence[Segment]) -> Half | None:
+        """Wait no longer for the handshake of a connection; returns the half of its first segment, if there is one."""
+        if not held:
+            return None
+        flow = held[0][2]
+        half = self._halves.get(flow) or self._edges.get(flow) or self._open(flow, held[0][1])
+        for one in (half, half.peer):
+            if one.next_seq < 0:
+                one.next_seq = first_seq(held, one.flow)
+        for segment in held:
+            self._unusual(*segment)
+        return half
 
     def _synchronize(self, flow: bytes, half: Half | None, ns: int, seq: int, ack: int, flags: int) -> Half:
         if half is not None and half.syn_seq == seq:
@@ -287,6 +326,7 @@ class Analyzer:
         half.syn_seq = seq
         half.next_seq = (seq + 1) & SEQ_MASK
         if answered:
+            self._into(self._halves, self._edges, half)
             client = half.peer
             if not link.opened_by_syn:
                 link.opened(client, -1)
@@ -295,15 +335,23 @@ class Analyzer:
                 client.next_seq = ack
         else:
             link.opened(half, ns)
-            # The client's next packet tells the round trip, so it must come this way too.
-            self._edges[flow] = self._halves.pop(flow)
+            # The client's next packet tells the round trip, and the broker's where it begins to count.
+            self._into(self._edges, self._halves, half, half.peer)
         return half
 
-    def _established(self, flow: bytes, client: Half, ns: int, ack: int, flags: int) -> None:
-        self._halves[flow] = self._edges.pop(flow)
+    @staticmethod
+    def _into(table: dict[bytes, Half], other: dict[bytes, Half], *halves: Half) -> None:
+        for half in halves:
+            if other.get(half.flow) is half:
+                table[half.flow] = other.pop(half.flow)
+
+    def _established(self, client: Half, ns: int, seq: int, ack: int, flags: int) -> None:
         link = self._link(client)
+        broker = client.peer
+        if broker.next_seq < 0 and seq != (client.syn_seq + 1) & SEQ_MASK:
+            return  # a later segment that came first does not tell where the broker begins to count
+        self._into(self._halves, self._edges, client, broker)
         if flags & ACK and not flags & RST:
-            broker = client.peer
             if broker.syn_seq < 0 and broker.next_seq < 0:
                 broker.syn_seq = (ack - 1) & SEQ_MASK
                 broker.next_seq = ack
@@ -316,16 +364,14 @@ class Analyzer:
         link = self._link(half)
         if flags & (FIN | RST):
             half.fin = True
-            for one in (half, peer):
-                if self._halves.get(one.flow) is one:
-                    self._edges[one.flow] = self._halves.pop(one.flow)
+            self._into(self._edges, self._halves, half, peer)
         if flags & RST:
-            if half.bytes + peer.bytes:
+            if half.bytes + peer.bytes or half.waiting:
                 self._linger(link, ns)
             else:
                 self._end(link)
-        elif half.fin and peer.fin and not half.waiting and not peer.waiting:
-            if flags & FIN:
+        elif half.fin and peer.fin and not half.is_awaited() and not peer.is_awaited():
+            if flags & FIN or half.waiting or peer.waiting:
                 self._linger(link, ns)
             else:
                 self._end(link)
@@ -536,6 +582,11 @@ def reverse(flow: bytes) -> bytes:
     address = (len(flow) - 4) // 2
     ports = 2 * address
     return flow[address:ports] + flow[:address] + flow[ports + 2 :] + flow[ports : ports + 2]
+
+
+def connection_of(flow: bytes) -> bytes:
+    """The same key for both directions of a connection."""
+    return min(flow, reverse(flow))
 
 
 def endpoints(flow: bytes) -> tuple[str, str]:

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from kwiresniff.model import Exchange, Message, Problem
 from kwiresniff.session.apis import FACTS, api_facts
+from kwiresniff.session.early import Early
 from kwiresniff.session.fronts import acks_of_produce, missing_bytes, skip_tagged_fields
 from kwiresniff.session.pairing import LARGE_BYTES, MAX_PENDING, MAX_PENDING_BYTES, Pending
 from kwiresniff.session.recognize import protocol_of
@@ -32,19 +33,10 @@ PRODUCE, API_VERSIONS = 0, 18
 #: APIs that every depth looks into, for the software and the principal of a connection.
 _PEEKED = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
 
-#: Responses held back because they may have overtaken their requests, and the longest one that is: capture points
-#: with several queues swap neighbouring packets, so what is overtaken is a packet or two away.
-MAX_EARLY = 16
-MAX_EARLY_BYTES = 64 << 10
-
 _request_header = Struct(">hhih").unpack_from
 _request_header_v0 = Struct(">hhi").unpack_from
 _correlation_id = Struct(">i").unpack_from
 _length = Struct(">i").unpack_from
-
-
-#: The arguments of a frame callback.
-Frame: TypeAlias = tuple[Half, int, int, int, int, int, bytes, int]
 
 
 class Link:
@@ -52,8 +44,8 @@ class Link:
 
     __slots__ = (
         "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
-        "early_resume", "first_correlation_id", "first_ns", "handshake_rtt_ns", "lingering", "opened_by_syn", "pending",
-        "protocol", "replaying", "roles", "sasl", "syn_ns", "tls",
+        "first_correlation_id", "first_ns", "handshake_rtt_ns", "lingering", "opened_by_syn", "pending",
+        "protocol", "roles", "sasl", "syn_ns", "tls",
     )  # fmt: skip
 
     def __init__(self, analyzer: Analyzer, flow: bytes, other_flow: bytes, keep: int, ns: int) -> None:
@@ -72,9 +64,7 @@ class Link:
         self.opened_by_syn = False
         self.closed = False
         self.lingering = False
-        self.early: list[Frame] = []  # responses held back for a request that they may have overtaken
-        self.early_resume = one.frame  # the client's frame callback before that
-        self.replaying = False
+        self.early = Early(self)
         self.protocol = ""
         self.sasl: Sasl | None = None
         self.tls: Tls | None = None
@@ -277,8 +267,12 @@ class Link:
             return
         (correlation_id,) = _correlation_id(data)
         found = self.pending.by_id.pop(correlation_id, None)
-        if found is None and self._hold_early((half, packet, ns, last_packet, last_ns, size, data, lost)):
-            return
+        if found is None:
+            if self.early.hold((half, packet, ns, last_packet, last_ns, size, data, lost)):
+                return
+            found = self.pending.by_id.pop(correlation_id, None)
+        elif self.early.held:
+            self.early.release()
         message = Message(packet, ns, last_packet, last_ns, size, data)
         message.body_offset = 4
         if found is None:
@@ -308,38 +302,6 @@ class Link:
             self.lost(half, packet, ns, 0, size + 4, LOST_BAD_LENGTH)
         else:
             self.analyzer.lost_message("response", packet, ns, size, lost, self)
-
-    # -- order --------------------------------------------------------------------------------------------------
-
-    def _hold_early(self, response: Frame) -> bool:
-        """Hold a response without a request back until the client's next frame: capture points swap packets."""
-        client = self.client
-        size = response[5]
-        if self.replaying or self.closed or size > MAX_EARLY_BYTES or len(self.early) >= MAX_EARLY:
-            return False
-        if client.frame != self._overtaken_request:
-            self.early_resume = client.frame
-            client.frame = self._overtaken_request
-        self.early.append(response)
-        return True
-
-    def _overtaken_request(
-        self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
-    ) -> None:
-        """The first frame from the client after responses that may have overtaken it."""
-        half.frame = self.early_resume
-        half.frame(half, packet, ns, last_packet, last_ns, size, data, lost)
-        self._replay_early()
-
-    def _replay_early(self) -> None:
-        """Let the responses that were held back come in now; what has no request yet has lost it."""
-        if self.client.frame == self._overtaken_request:
-            self.client.frame = self.early_resume
-        early, self.early = self.early, []
-        self.replaying = True
-        for response in early:
-            self.response(*response)
-        self.replaying = False
 
     def _response_after_loss(
         self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
@@ -388,10 +350,7 @@ class Link:
 
     def lost(self, half: Half, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
         """A half gave up bytes. Before it is known to be Kafka nobody is told yet, but they are counted."""
-        if half is self.client:
-            if self.early:
-                self._replay_early()
-        elif half.frame == self.response:
+        if half is self.broker and half.frame == self.response:
             half.frame = self._response_after_loss
         self.analyzer.lost(self, half, packet, ns, missing, skipped, code)
 
@@ -404,7 +363,7 @@ class Link:
             half.flush()
         for half in (*halves, self.broker):
             half.search()  # the other side may have shown since the last search what there is to find
-        self._replay_early()
+        self.early.release()
         self.closed = True
         if self.connection is UNSETTLED:
             for half in halves:

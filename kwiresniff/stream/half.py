@@ -46,6 +46,12 @@ MAX_KEPT_BYTES = 1 << 27
 MAX_WAITING_BYTES = 4 << 20
 MAX_WAITING_SEGMENTS = 4096
 
+#: A hole before an acknowledgement was filled for the receiver, so the capture lost it, or has it some places further
+#: on: several queues at a capture point put packets in another order than the wire. It is given up after so much
+#: time or so many packets of the capture. Queues differ by microseconds to a few milliseconds.
+GRACE_NS = 50_000_000
+GRACE_PACKETS = 256
+
 #: While a footing is sought this much is kept to look at. A request header is under 300 bytes and a frame that
 #: starts in the run is confirmed by its end or its successor, so a few windows of small frames suffice.
 MAX_RUN_BYTES = 64 << 10
@@ -79,11 +85,11 @@ class Half:
     """One direction; see the module. The public attributes up to ``room`` are read and written by the hot loop."""
 
     __slots__ = (
-        "_busy", "_head", "_lost_in_frame", "_position", "_search_code", "_unsearched", "ahead", "at_edge",
-        "bytes", "closed", "fin", "first_ns", "first_packet", "flow", "frame", "index", "keep", "last_ns",
-        "locate", "lost", "marks", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer",
-        "retransmits", "room", "run", "searched", "searching", "size", "skipped", "syn_seq", "waiting",
-        "waiting_bytes",
+        "_acked_ns", "_acked_packet", "_acked_position", "_busy", "_head", "_lost_in_frame", "_position",
+        "_search_code", "_unsearched", "ahead", "at_edge", "bytes", "closed", "fin", "first_ns", "first_packet",
+        "flow", "frame", "index", "keep", "last_ns", "locate", "lost", "marks", "min_frame_bytes", "need",
+        "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room", "run", "searched", "searching",
+        "size", "skipped", "syn_seq", "waiting", "waiting_bytes",
     )  # fmt: skip
 
     def __init__(self, flow: bytes, frame: FrameSink, lost: LostSink, locate: Locate, keep: int) -> None:
@@ -124,6 +130,9 @@ class Half:
         self._head = b""
         self._lost_in_frame = 0
         self._position = 0  # place of next_seq on the scale of ``waiting``
+        self._acked_position = -1  # up to there the receiver has what is awaited, known since:
+        self._acked_packet = 0
+        self._acked_ns = 0
         self._search_code = LOST_MID_STREAM
 
     # -- sequence -----------------------------------------------------------------------------------------------
@@ -182,6 +191,8 @@ class Half:
         return self.syn_seq >= 0 and (self.next_seq - self.syn_seq - 1) & SEQ_MASK == len(self.run)
 
     def _hold(self, packet: int, ns: int, ahead: int, data: bytes, missing: int) -> None:
+        if not self.waiting:
+            self._acked_position = -1  # whatever was acknowledged, this hole was not
         heappush(self.waiting, (self._position + ahead, packet, ns, data, missing))
         self.waiting_bytes += len(data)
         while self.waiting_bytes > MAX_WAITING_BYTES or len(self.waiting) > MAX_WAITING_SEGMENTS:
@@ -201,10 +212,24 @@ class Half:
                 start = end
             self._accept(packet, ns, data, start, end, missing)
 
-    def acknowledged(self, ack: int) -> None:
-        """The other side has confirmed everything before ``ack``: holes before it will not be filled any more."""
-        while self.waiting and self.distance(ack) >= self.waiting[0][0] - self._position:
-            self.give_up_hole()
+    def acknowledged(self, packet: int, ns: int, ack: int) -> None:
+        """The other side confirms, in ``packet``, everything before ``ack``.
+
+        Holes before that are given up when their grace has passed. To be called while something is ``waiting``.
+        """
+        waiting = self.waiting
+        if waiting[0][0] <= self._acked_position:
+            if packet - self._acked_packet <= GRACE_PACKETS and ns - self._acked_ns <= GRACE_NS:
+                return
+            while waiting and waiting[0][0] <= self._acked_position:
+                self.give_up_hole()
+        position = self._position + self.distance(ack)
+        if waiting and waiting[0][0] <= position:
+            self._acked_position, self._acked_packet, self._acked_ns = position, packet, ns
+
+    def is_awaited(self) -> bool:
+        """Whether bytes are missing that the other side has not confirmed, so that they will be sent again."""
+        return bool(self.waiting) and self.waiting[0][0] > self._acked_position
 
     def give_up_hole(self) -> None:
         """Declare the bytes before the first waiting segment lost and go on behind them."""

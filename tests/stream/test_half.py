@@ -9,7 +9,7 @@ from struct import pack
 import pytest
 
 from kwiresniff.stream import half as half_module
-from kwiresniff.stream.half import Half
+from kwiresniff.stream.half import GRACE_NS, GRACE_PACKETS, Half
 
 Frame = tuple[int, int, int, bytes, int]
 
@@ -129,16 +129,54 @@ def test_a_snapped_segment_is_a_hole_at_once() -> None:
     assert listener.frames == [(1, 1, 100, b"x" * 56, 44), (2, 2, 5, b"whole", 0)]
 
 
-def test_an_acknowledgement_past_a_hole_closes_it() -> None:
-    """The receiver had the bytes, so the capture lost them; before that they may still come."""
+@pytest.mark.parametrize(
+    ("packets", "ns", "given_up"),
+    [
+        (1, 1, False),
+        (GRACE_PACKETS, 1, False),
+        (GRACE_PACKETS + 1, 1, True),
+        (1, GRACE_NS, False),
+        (1, GRACE_NS + 1, True),
+    ],
+)
+def test_a_hole_before_an_acknowledgement_is_given_up_after_its_grace(packets: int, ns: int, given_up: bool) -> None:
+    """The receiver had the bytes, so the capture lost them or has them some packets further on."""
     stream = framed(b"a" * 20, b"b" * 20)
     listener = Listener()
     listener.half.segment(1, 1, 0, stream, 0, 10, 0)
     listener.half.segment(2, 2, 24, stream, 24, 48, 0)
-    listener.half.acknowledged(10)
+    listener.half.acknowledged(10_000, 10 * GRACE_NS, 10)
+    assert listener.half.is_awaited()
+    listener.half.acknowledged(20_000, 20 * GRACE_NS, 48)
+    assert not listener.half.is_awaited()
     assert listener.frames == []
-    listener.half.acknowledged(48)
-    assert [frame[4] for frame in listener.frames] == [14, 0]
+    listener.half.acknowledged(20_000 + packets, 20 * GRACE_NS + ns, 48)
+    assert [frame[4] for frame in listener.frames] == ([14, 0] if given_up else [])
+
+
+def test_what_comes_within_the_grace_fills_the_hole() -> None:
+    """A segment that the capture point put behind its acknowledgement."""
+    stream = framed(b"a" * 20, b"b" * 20)
+    listener = Listener()
+    listener.half.segment(1, 1, 0, stream, 0, 10, 0)
+    listener.half.segment(2, 2, 24, stream, 24, 48, 0)
+    listener.half.acknowledged(3, 3, 48)
+    listener.half.segment(4, 4, 10, stream, 10, 24, 0)
+    assert [frame[4] for frame in listener.frames] == [0, 0]
+    assert not listener.losses
+
+
+def test_a_second_hole_has_a_grace_of_its_own() -> None:
+    """What was acknowledged before a hole was there says nothing about it."""
+    stream = framed(b"a" * 20, b"b" * 20)
+    listener = Listener()
+    listener.half.segment(1, 1, 0, stream, 0, 10, 0)
+    listener.half.segment(2, 2, 12, stream, 12, 14, 0)
+    listener.half.acknowledged(3, 3, 48)
+    listener.half.segment(4, 4, 10, stream, 10, 12, 0)
+    listener.half.segment(1000, 1000, 24, stream, 24, 48, 0)
+    listener.half.acknowledged(1001, 1001, 48)
+    assert not listener.losses
 
 
 def test_a_keep_alive_probe_is_neither_data_nor_a_retransmission() -> None:

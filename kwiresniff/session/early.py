@@ -1,0 +1,105 @@
+"""Responses that come before their requests.
+
+A capture point with several queues puts packets in another order than the wire, so a response may be seen before the
+request that it answers, or while that request still waits behind a segment that comes later. Such a response is held
+back until its request is there or has had its time.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, TypeAlias
+
+from kwiresniff.stream.half import GRACE_NS, GRACE_PACKETS, Half
+
+if TYPE_CHECKING:
+    from kwiresniff.session.link import Link
+
+#: Responses and bytes of them held back on one connection: what fits into the grace of a hole at usual rates.
+MAX_EARLY = 256
+MAX_EARLY_BYTES = 256 << 10
+
+_correlation_id = Struct(">i").unpack_from
+
+#: The arguments of a frame callback.
+Frame: TypeAlias = tuple[Half, int, int, int, int, int, bytes, int]
+
+
+class Early:
+    """The responses held back on one link; while there are any, the client's frames come by here."""
+
+    __slots__ = ("_held_bytes", "_link", "_releasing", "_resume", "held")
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self.held: list[Frame] = []
+        self._held_bytes = 0
+        self._releasing = False
+        self._resume = link.client.frame  # the client's frame callback without us
+
+    def hold(self, response: Frame) -> bool:
+        """Take a response that nothing outstanding asked for; False when it must do without a request.
+
+        When it is too much, holes in front of waiting requests are given up first, then the oldest responses; so the
+        caller looks for the request again when it is told False.
+        """
+        link = self._link
+        if self._releasing or link.closed:
+            return False
+        size = len(response[6])
+        if self._is_too_much(size):
+            link.client.flush()
+            while self.held and self._is_too_much(size):
+                self._release(1)
+            if size > MAX_EARLY_BYTES or _correlation_id(response[6])[0] in link.pending.by_id:
+                return False
+        self.held.append(response)
+        self._held_bytes += size
+        self._watch()
+        return True
+
+    def _is_too_much(self, size: int) -> bool:
+        return len(self.held) >= MAX_EARLY or self._held_bytes + size > MAX_EARLY_BYTES
+
+    def _watch(self) -> None:
+        client = self._link.client
+        if self.held and client.frame != self.request:
+            self._resume = client.frame
+            client.frame = self.request
+
+    def request(
+        self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
+    ) -> None:
+        """A frame from the client; it may be the one that was overtaken."""
+        half.frame = self._resume
+        half.frame(half, packet, ns, last_packet, last_ns, size, data, lost)
+        by_id = self._link.pending.by_id
+        ready = 0
+        for count, (_, _, _, packet, ns, _, data, _) in enumerate(self.held, 1):
+            late = last_packet - packet > GRACE_PACKETS or last_ns - ns > GRACE_NS
+            if late or _correlation_id(data)[0] in by_id:
+                ready = count
+        self._release(ready)
+        self._watch()
+
+    def release(self) -> None:
+        """Let in all that are held: what has no request yet has lost it.
+
+        Brokers answer in order, so this is the case as soon as a later response has its request.
+        """
+        if not self._releasing:
+            self._release(len(self.held))
+
+    def _release(self, count: int) -> None:
+        client = self._link.client
+        held, self.held = self.held[:count], self.held[count:]
+        for response in held:
+            self._held_bytes -= len(response[6])
+            self._let_in(response)
+        if not self.held and client.frame == self.request:
+            client.frame = self._resume
+
+    def _let_in(self, response: Frame) -> None:
+        self._releasing = True
+        self._link.response(*response)
+        self._releasing = False

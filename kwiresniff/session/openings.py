@@ -1,0 +1,74 @@
+"""Connections met in an order that cannot be: data before the handshake, or the second data segment before the first.
+
+It may be that the capture began in the middle of the connection; or the capture point reordered its opening. So the
+first segments are held back until the handshake is there or has had its time, as long as a hole gets (see ``Half``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kwiresniff.model import ACK, SYN, Segment
+from kwiresniff.stream.half import GRACE_NS, GRACE_PACKETS, SEQ_HALF, SEQ_MASK
+
+#: Connections held back at once, and segments of each; beyond it the oldest begins, or that one.
+MAX_OPENINGS = 1024
+MAX_SEGMENTS = 32
+#: Sequence numbers further apart than this are not those of one opening: the ports served another connection before.
+MAX_SPAN_BYTES = 1 << 20
+
+
+class Openings:
+    """The segments held back, by connection."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self) -> None:
+        self._held: dict[bytes, list[Segment]] = {}
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __contains__(self, connection: bytes) -> bool:
+        return connection in self._held
+
+    def hold(self, connection: bytes, segment: Segment) -> list[Segment]:
+        """Hold a segment back; returns the segments that must wait no longer, in the order in which they came."""
+        packet, ns, flow, seq, ack, flags, buffer, start, end, missing = segment
+        held = self._held.setdefault(connection, [])
+        held.append((packet, ns, flow, seq, ack, flags, buffer[start:end], 0, end - start, missing))
+        if len(held) >= MAX_SEGMENTS:
+            return self.take(connection)
+        return self.take(next(iter(self._held))) if len(self._held) > MAX_OPENINGS else []
+
+    def take(self, connection: bytes) -> list[Segment]:
+        """The segments of a connection, which are held back no longer."""
+        return self._held.pop(connection, [])
+
+    def take_late(self, packet: int, ns: int) -> list[Segment]:
+        """The segments of the connection that has been held back longest, when that was for too long."""
+        for connection, held in self._held.items():
+            if packet - held[0][0] > GRACE_PACKETS or ns - held[0][1] > GRACE_NS:
+                return self.take(connection)
+            break
+        return []
+
+
+def follow(held: Sequence[Segment], flow: bytes, seq: int) -> bool:
+    """Whether the segments can follow a SYN with ``seq`` of ``flow``."""
+    for _, _, one, one_seq, one_ack, flags, *_ in held:
+        if flags & SYN or (one != flow and not flags & ACK):
+            continue
+        place = one_seq if one == flow else one_ack
+        if (place - seq - 1) & SEQ_MASK > MAX_SPAN_BYTES:
+            return False
+    return True
+
+
+def first_seq(held: Sequence[Segment], flow: bytes) -> int:
+    """The lowest sequence number of a flow's data, or -1."""
+    seqs = [seq for _, _, one, seq, _, _, _, start, end, missing in held if one == flow and (start < end or missing)]
+    if not seqs:
+        return -1
+    steps = (((seq - seqs[0] + SEQ_HALF) & SEQ_MASK) - SEQ_HALF for seq in seqs)
+    return (seqs[0] + min(step for step in steps if step >= -MAX_SPAN_BYTES)) & SEQ_MASK
