@@ -9,8 +9,8 @@ refused, not guessed at.
 
 The whole is deflated (RFC 1950). In the text ``objects`` is a list of ``[class, content...]``; the analyzer is number
 0, its topics are number 1. A value is a JSON number, text, boolean or null, or ``["b", offset, length]`` (bytes),
-``["t", value...]`` (tuple), ``["p", value...]`` (problem), ``["o", number]`` (object), ``["m", number, name]`` (method),
-``["u"]`` (the connection of a link that is not settled), ``["-"]`` (field not set).
+``["t", value...]`` (tuple), ``["p", value...]`` (problem), ``["o", number]`` (object), ``["m", number, name]``
+(method), ``["u"]`` (the connection of a link that is not settled), ``["-"]`` (field not set).
 """
 
 from __future__ import annotations
