@@ -38,6 +38,7 @@ COMPILED = (
     "kwiresniff/codec/text/plan.py",
     "kwiresniff/codec/text/records.py",
     "kwiresniff/codec/text/values.py",
+    "kwiresniff/export/lines.py",
     "kwiresniff/model.py",
     "kwiresniff/session/analyzer.py",
     "kwiresniff/session/fronts.py",

@@ -76,15 +76,16 @@ def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
         "timing": timing,
         "request": None if request is None else message_json(request, files, several),
         "response": None if response is None else message_json(response, files, several),
-        "errors": _errors(exchange),
-        "problems": [_frame_problem(problem) for problem in exchange.problems],
+        "errors": errors_json(exchange),
+        "problems": [frame_problem_json(problem) for problem in exchange.problems],
     }
     if exchange.notes:
         result["notes"] = list(exchange.notes)
     return result
 
 
-def _errors(exchange: Exchange) -> list[Json]:
+def errors_json(exchange: Exchange) -> list[Json]:
+    """Every error code of a response that is not zero."""
     return [
         {"path": path, "code": code, "name": name, "retriable": retriable}
         for path, code, name, retriable in exchange.errors
@@ -122,8 +123,8 @@ def single_json(exchange: Exchange, direction: Direction) -> Json:
         "size_bytes": message.size_bytes,
         "header": header,
         "body": message.body,
-        "errors": _errors(exchange),
-        "problems": [_frame_problem(problem) for problem in exchange.problems],
+        "errors": errors_json(exchange),
+        "problems": [frame_problem_json(problem) for problem in exchange.problems],
     }
 
 
@@ -173,7 +174,8 @@ def problem_json(problem: Problem, files: Sequence[str] = ()) -> Json:
     return _with_details(result, problem)
 
 
-def _frame_problem(problem: Problem) -> Json:
+def frame_problem_json(problem: Problem) -> Json:
+    """Something that is wrong inside an exchange."""
     result: Json = {
         "code": problem.code,
         "message": problem.message,

@@ -10,6 +10,7 @@ from typing import IO, Protocol
 
 from kwiresniff.errors import ExportError
 from kwiresniff.export.encode import JsonEncoder
+from kwiresniff.export.lines import ExchangeLines, has_text
 from kwiresniff.export.objects import event_json, exchange_json
 from kwiresniff.export.output import split_name
 from kwiresniff.model import Event, Exchange
@@ -32,12 +33,15 @@ class JsonLinesWriter:
         self._write = out.write
         self._files = files
         self._line = JsonEncoder().line
+        self._lines = ExchangeLines(JsonEncoder().text, files)
 
     def write(self, event: Event) -> None:
-        if event.__class__ is Exchange:
-            self._write(self._line(exchange_json(event, self._files)))
-        else:
+        if event.__class__ is not Exchange:
             self._write(self._line(event_json(event, self._files)))
+        elif has_text(event):
+            self._write(self._lines.line(event))
+        else:
+            self._write(self._line(exchange_json(event, self._files)))
 
     def close(self) -> None:
         """Every line is complete in itself."""
@@ -50,10 +54,15 @@ class JsonArrayWriter:
         self._write = out.write
         self._files = files
         self._line = JsonEncoder().line
+        self._lines = ExchangeLines(JsonEncoder().text, files)
         self._separator = b"[\n"
 
     def write(self, event: Event) -> None:
-        self._write(self._separator + self._line(event_json(event, self._files))[:-1])
+        if isinstance(event, Exchange) and has_text(event):
+            line = self._lines.line(event)
+        else:
+            line = self._line(event_json(event, self._files))
+        self._write(self._separator + line[:-1])
         self._separator = b",\n"
 
     def close(self) -> None:

@@ -1,0 +1,90 @@
+"""Lines put together from text are those that the encoder makes of the whole object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwiresniff.export import JsonArrayWriter, JsonEncoder, JsonLinesWriter, exchange_json
+from kwiresniff.export.lines import MAX_KEPT, ExchangeLines
+from kwiresniff.model import PACKET_BITS, Exchange, Problem
+from tests.exchanges import START_NS, connection, exchange
+
+FILES = ("a.pcap", 'größe "2".pcap', "\x9b.pcap")
+
+
+def with_text(built: Exchange, request: bytes | None, response: bytes | None) -> Exchange:
+    for message, text in ((built.request, request), (built.response, response)):
+        if message is not None:
+            message.text = text
+    return built
+
+
+def without_request() -> Exchange:
+    built = with_text(exchange(api="", api_key=-1, api_version=-1, outcome="request_missing"), None, b'{"a":1}')
+    built.request = None
+    return built
+
+
+def in_file(index: int) -> Exchange:
+    built = with_text(exchange(), b"{}", b"{}")
+    for message in (built.request, built.response):
+        assert message is not None
+        message.first_packet += index << PACKET_BITS
+        message.last_packet += index << PACKET_BITS
+    return built
+
+
+EXCHANGES: dict[str, Exchange] = {
+    "usual": with_text(exchange(), b'{"a":1}', '{"b":"größe"}'.encode()),
+    "request as text": with_text(exchange(response={"k": b"\xff", 5: "\u202e"}), b"{}", None),
+    "response as text": with_text(exchange(request={"x": b"text"}), None, b"{}"),
+    "no response": with_text(exchange(latency_ns=None, outcome="unanswered"), b"{}", None),
+    "no request": without_request(),
+    "no client id": with_text(exchange(client_id=None), b"{}", b"{}"),
+    "odd client id": with_text(exchange(client_id='a"\\\n\x7f\x9b\u2028ß'), b"{}", b"{}"),
+    "response before request": with_text(exchange(latency_ns=-50_000), b"{}", b"{}"),
+    "remarks": with_text(
+        exchange(
+            errors=[("e[0]", 3, "UNKNOWN_TOPIC_OR_PARTITION", True)],
+            problems=[Problem("bad_crc", "no", 7, details={"direction": "request"}), Problem("x", "y")],
+            notes=[{"plugin": "p", "message": "m"}],
+            outcome="error",
+        ),
+        b"{}",
+        None,
+    ),
+    **{f"starts at {ns}": with_text(exchange(start_ns=ns), b"{}", b"{}") for ns in (
+        0, 1, 999_999_999, 1_000_000_000, START_NS + 123_456_789, -1, -1_000_000_001, 1 << 62, -(1 << 62),
+    )},
+    **{f"in file {index}": in_file(index) for index in range(4)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("files", [(), FILES[:1], FILES], ids=len)
+def test_a_line_is_what_encoding_the_object_gives(files: tuple[str, ...]) -> None:
+    lines = ExchangeLines(JsonEncoder().text, files)
+    for name, built in (*EXCHANGES.items(), *reversed(EXCHANGES.items())):
+        assert lines.line(built) == JsonEncoder().line(exchange_json(built, files)), name
+
+
+def test_texts_are_not_kept_for_ever() -> None:
+    lines = ExchangeLines(JsonEncoder().text)
+    for number in range(MAX_KEPT + 5):
+        on = connection(number, client=f"10.0.0.5:{number}")
+        built = with_text(exchange(on=on, client_id=f"client-{number}"), b"{}", b"{}")
+        assert lines.line(built) == JsonEncoder().line(exchange_json(built))
+
+
+@pytest.mark.parametrize("kind", [JsonLinesWriter, JsonArrayWriter])
+def test_writers_take_bodies_as_text_or_as_values(kind: Any) -> None:
+    written: list[list[bytes]] = []
+    for text in (b'{"a":[1]}', None):
+        out: list[bytes] = []
+        writer = kind(type("Out", (), {"write": staticmethod(out.append)})())
+        writer.write(with_text(exchange(request={"a": [1]}), text, None))
+        writer.write(with_text(exchange(request={"a": [1]}), text, None))
+        writer.close()
+        written.append(out)
+    assert written[0] == written[1]
