@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import eras_new
+import eras_groups
+import eras_kraft
+import eras_upgrades
 import eras_zookeeper
 import scenarios
 from scenarios import Scenario
 
-SCENARIOS: tuple[Scenario, ...] = scenarios.SCENARIOS + eras_zookeeper.SCENARIOS + eras_new.SCENARIOS
+SCENARIOS: tuple[Scenario, ...] = (
+    *scenarios.SCENARIOS,
+    *eras_zookeeper.SCENARIOS,
+    *eras_upgrades.SCENARIOS,
+    *eras_kraft.SCENARIOS,
+    *eras_groups.SCENARIOS,
+)

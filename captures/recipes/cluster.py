@@ -28,7 +28,8 @@ INSIDE = rig.Tap(space=rig.BROKER_SPACE, interface="any", filter=f"tcp and not p
 class Member:
     """One process. ``roles`` is empty with ZooKeeper; ``later`` leaves its start to a step of the recipe.
 
-    ``{home}`` in a setting is the member's folder. ``again`` are settings that it has from its second start on.
+    ``{home}`` in a setting is the member's folder. ``again`` are the settings that it has instead from its second
+    start on, from its third, and so on; an empty one is left out.
     """
 
     node: int
@@ -37,7 +38,7 @@ class Member:
     format_arguments: Sequence[str] = ()
     version: str = ""
     later: bool = False
-    again: Mapping[str, str] = field(default_factory=dict)
+    again: Sequence[Mapping[str, str]] = ()
 
     @property
     def port(self) -> int:
@@ -120,8 +121,7 @@ def properties(setup: ClusterSetup, member: Member, home: Path) -> dict[str, str
         fixed = setup.voters
         places = [f"{m.node}@" * fixed + f"{rig.BROKER_IP}:{m.controller_port}" for m in controllers]
         values["controller.quorum.voters" if fixed else "controller.quorum.bootstrap.servers"] = ",".join(places)
-    values |= setup.settings | member.settings
-    return {name: value.replace("{home}", str(home)) for name, value in values.items() if value}
+    return values | setup.settings | member.settings
 
 
 class Process:
@@ -146,8 +146,11 @@ class Process:
     def launch(self) -> None:
         """Start it, with its storage formatted when that is the first time and the release wants it."""
         config = self.home / "server.properties"
-        settings = properties(self.setup, self.member, self.home) | (self.member.again if self.starts else {})
-        config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        settings = properties(self.setup, self.member, self.home)
+        for later in self.member.again[: self.starts]:
+            settings |= later
+        lines = (f"{name}={value}\n" for name, value in settings.items() if value)
+        config.write_text("".join(lines).replace("{home}", str(self.home)))
         if self.member.roles and not self.starts:
             tool = self.java("kafka.tools.StorageTool", "format", "-t", rig.CLUSTER_ID, "-c", str(config))
             rig.run(*tool, *self.member.format_arguments, quiet=True)

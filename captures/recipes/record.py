@@ -24,7 +24,7 @@ from scenarios import KEYLOG, Scenario
 
 CAPTURES = Path(__file__).parents[1]
 DEFAULT_WORK = Path.home() / ".cache" / "kwiresniff-recipes"
-CLIENT_TIMEOUT_S = 60  # the longest recipe takes a quarter of that
+CLIENT_TIMEOUT_S = 150  # the longest recipe takes a quarter of that
 
 
 def perform(step: tuple[str, ...], running: rig.RunningBroker, work: Path, scratch: Path) -> None:

@@ -31,8 +31,26 @@ ROWS: list[dict[str, Any]] = tomllib.loads((CAPTURES / "MANIFEST.toml").read_tex
 
 NOT_LOGGED = {17: "SASL_HANDSHAKE", 18: "API_VERSIONS", 36: "SASL_AUTHENTICATE", 58: "ENVELOPE"}
 UNSUPPORTED_VERSION = 35
-#: Fields by the name that the log of an older broker has for them.
-RENAMED = {"generation_id": "generation_id_or_member_epoch", "client_metrics_resources": "config_resources"}
+#: Fields by the name that the log of an older broker has for them, or that its JSON makes of theirs.
+RENAMED = (
+    ("generation_id", "generation_id_or_member_epoch"),
+    ("client_metrics_resources", "config_resources"),
+    ("k_raft_version_feature", "kraft_version_feature"),
+    ("zk_version", "partition_epoch"),
+    ("current_isr_version", "partition_epoch"),
+    ("partition_responses", "partitions"),
+    ("partition_id", "partitions"),
+    ("partition", "partition_index"),
+    ("name", "topic_name"),
+    ("transactional_id", "v3_and_below_transactional_id"),
+    ("producer_id", "v3_and_below_producer_id"),
+    ("producer_epoch", "v3_and_below_producer_epoch"),
+    ("topics", "v3_and_below_topics"),
+    ("results", "results_by_topic_v3_and_below"),
+    ("results", "results_by_partition"),
+    ("error_code", "partition_error_code"),
+    ("record_set_size_in_bytes", "records_size_in_bytes"),
+)
 RECORDS_SIZE = "records_size_in_bytes"  # all that the log says of a record set
 
 
@@ -92,8 +110,8 @@ def differences(fields: tuple[WireField, ...], ours: dict[str, Any], theirs: dic
     by_name = {field.name: field for field in fields}
     found = []
     said = {snake_case(name): value for name, value in theirs.items()}
-    for older, newer in RENAMED.items():
-        if newer in by_name and older in said:
+    for older, newer in RENAMED:
+        if newer in (*by_name, RECORDS_SIZE) and newer not in said and older in said and older not in by_name:
             said[newer] = said.pop(older)
     for name, field in by_name.items():
         here = f"{path}.{name}"

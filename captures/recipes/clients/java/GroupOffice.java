@@ -36,7 +36,8 @@ public class GroupOffice {
                 return admin.listGroups().all().get();
             case "streams":
                 return admin.describeStreamsGroups(
-                    List.of(words[1]), new DescribeStreamsGroupsOptions().includeTopologyDescription(true)).all().get();
+                    List.of(words[1]), new DescribeStreamsGroupsOptions().includeTopologyDescription(true)
+                        .includeAuthorizedOperations(true)).all().get();
             case "streams-offsets":
                 return admin.listStreamsGroupOffsets(Map.of(words[1], new ListStreamsGroupOffsetsSpec()))
                     .partitionsToOffsetAndMetadata(words[1]).get();

@@ -12,7 +12,7 @@ import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
-/** A share group (KIP-932) accepts, releases and rejects records. Usage: ShareGroup BOOTSTRAP TOPIC */
+/** A share group (KIP-932) accepts, releases and rejects records. Usage: ShareGroup BOOTSTRAP TOPIC [keep] */
 public class ShareGroup {
     public static void main(String[] args) throws Exception {
         try (Admin admin = Admin.create(Map.of("bootstrap.servers", args[0], "client.id", "dispatcher"))) {
@@ -49,7 +49,9 @@ public class ShareGroup {
                 }
                 admin.describeShareGroups(List.of("tasks")).all().get();
             }
-            admin.deleteShareGroups(List.of("tasks")).all().get();
+            if (args.length < 3) {
+                admin.deleteShareGroups(List.of("tasks")).all().get();
+            }
         }
     }
 }

@@ -1,12 +1,16 @@
+import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.ExecutionException;
+import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.serialization.StringSerializer;
@@ -67,12 +71,30 @@ public class WordCount {
         }
     }
 
+    /** Clients from 4.1 on can ask for the group; with older ones there is no such method. */
+    static void describe(String[] args) throws Exception {
+        String group = Arrays.stream(args).filter(arg -> arg.startsWith("application.id=")).findFirst().orElse("=word-count").split("=")[1];
+        try (Admin admin = Admin.create(Map.of("bootstrap.servers", args[0], "client.id", "librarian"))) {
+            for (Method method : Admin.class.getMethods()) {
+                if (method.getName().equals("describeStreamsGroups") && method.getParameterCount() == 1) {
+                    Object result = method.invoke(admin, List.of(group));
+                    KafkaFuture<?> all = (KafkaFuture<?>) result.getClass().getMethod("all").invoke(result);
+                    all.get();
+                    System.out.println("described");
+                }
+            }
+        } catch (ExecutionException failed) {
+            System.out.println(failed.getCause());
+        }
+    }
+
     public static void main(String[] args) throws Exception {
         write(args, "the tide comes in", "the tide goes out");
         KafkaStreams first = start(args, 1);
         KafkaStreams second = start(args, 2);
         write(args, "the boats go out", "and the nets come in");
         Thread.sleep(4000);
+        describe(args);
         second.close(Duration.ofSeconds(10));
         Thread.sleep(1500);
         first.close(Duration.ofSeconds(10));

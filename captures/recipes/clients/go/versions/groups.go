@@ -201,15 +201,11 @@ func newGroups(c *conn) {
 		request.Groups = []string{"commuters", "no-such-group"}
 		return request
 	})
+	streams(c)
 	c.each(71, 0, 0, func(int16) kmsg.Request { return kmsg.NewPtrGetTelemetrySubscriptionsRequest() })
 	c.each(77, 0, 1, func(int16) kmsg.Request {
 		request := kmsg.NewPtrShareGroupDescribeRequest()
 		request.GroupIDs = []string{"no-such-group"}
-		return request
-	})
-	c.each(89, 0, 1, func(int16) kmsg.Request {
-		request := kmsg.NewPtrStreamsGroupDescribeRequest()
-		request.Groups = []string{"no-such-group"}
 		return request
 	})
 	c.each(90, 0, 1, func(int16) kmsg.Request {
@@ -217,6 +213,44 @@ func newGroups(c *conn) {
 		one := kmsg.NewDescribeShareGroupOffsetsRequestGroup()
 		one.GroupID = "no-such-group"
 		request.Groups = append(request.Groups, one)
+		return request
+	})
+}
+
+// streams makes the client the member of a streams group and says what its topology looks like.
+func streams(c *conn) {
+	c.each(88, 0, 1, func(version int16) kmsg.Request {
+		request := kmsg.NewPtrStreamsGroupHeartbeatRequest()
+		request.Group, request.MemberID = fmt.Sprintf("planners-%d", version), fmt.Sprintf("planner-%d", version)
+		request.RebalanceTimeoutMillis, request.ProcessID = 5000, text("process-1")
+		request.UserEndpoint = &kmsg.StreamsGroupHeartbeatRequestUserEndpoint{Host: "planner.test", Port: 7001}
+		tag := kmsg.NewStreamsGroupHeartbeatRequestClientTag()
+		tag.Key, tag.Value = "zone", "north"
+		request.ClientTags = append(request.ClientTags, tag)
+		subtopology := kmsg.NewStreamsGroupHeartbeatRequestTopologySubtopology()
+		subtopology.SubtopologyID, subtopology.SourceTopics = "0", []string{topic}
+		topology := kmsg.NewStreamsGroupHeartbeatRequestTopology()
+		topology.Epoch, topology.Subtopologies = 1, append(topology.Subtopologies, subtopology)
+		request.Topology = &topology
+		request.ActiveTasks, request.StandbyTasks, request.WarmupTasks = []kmsg.TaskIDs{}, []kmsg.TaskIDs{}, []kmsg.TaskIDs{}
+		return request
+	})
+	c.each(93, 0, 0, func(int16) kmsg.Request {
+		request := kmsg.NewPtrStreamsGroupTopologyDescriptionUpdateRequest()
+		request.Group, request.MemberID, request.TopologyEpoch = "planners-1", "planner-1", 1
+		source := kmsg.NewTopologyDescriptionNode()
+		source.Name, source.NodeType, source.SourceTopics = "departures", 1, []string{topic}
+		source.Successors = []string{"printer"}
+		printer := kmsg.NewTopologyDescriptionNode()
+		printer.Name, printer.NodeType, printer.Stores = "printer", 2, []string{"printed"}
+		subtopology := kmsg.NewTopologyDescriptionSubtopology()
+		subtopology.SubtopologyID, subtopology.Nodes = "0", append(subtopology.Nodes, source, printer)
+		request.TopologyDescription.Subtopologies = append(request.TopologyDescription.Subtopologies, subtopology)
+		return request
+	})
+	c.each(89, 0, 1, func(version int16) kmsg.Request {
+		request := kmsg.NewPtrStreamsGroupDescribeRequest()
+		request.Groups, request.IncludeTopologyDescription = []string{"planners-1", "no-such-group"}, version == 1
 		return request
 	})
 }
