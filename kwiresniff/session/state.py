@@ -28,7 +28,9 @@ from typing import Any, TypeAlias
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Connection, Exchange, Message, Problem
 from kwiresniff.session.analyzer import Analyzer
+from kwiresniff.session.early import Early
 from kwiresniff.session.link import Link
+from kwiresniff.session.openings import Openings
 from kwiresniff.session.pairing import Pending
 from kwiresniff.session.roles import UNSETTLED, Roles
 from kwiresniff.session.sasl import Sasl
@@ -69,6 +71,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "broker", "bytes", "client", "client_software", "exchanges", "first_ns", "handshake_rtt_ns", "handshake_seen",
         "id", "last_ns", "packets", "protocol", "retransmits", "sasl", "skipped_bytes", "tls",
     )),
+    Early: (_plainly(Early), ("_held_bytes", "_link", "_releasing", "_resume", "held")),
     Exchange: (lambda: Exchange(UNSETTLED, 0, 0, 0, None, None, None), (
         "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "notes", "outcome",
         "problems", "request", "response", "topics", "waiting",
@@ -78,20 +81,22 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "encrypted", "offered", "protocol", "sent_certificate", "server_name", "version",
     )),
     Half: (lambda: Half(b"", _no_frame, _no_loss, _no_place, 0), (
-        "_busy", "_head", "_lost_in_frame", "_position", "_search_code", "_unsearched", "ahead", "at_edge", "bytes",
-        "closed", "fin", "first_ns", "first_packet", "flow", "frame", "index", "keep", "last_ns", "locate", "lost",
-        "marks", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room",
-        "run", "searched", "searching", "size", "skipped", "syn_seq", "waiting", "waiting_bytes",
+        "_acked_ns", "_acked_packet", "_acked_position", "_busy", "_head", "_lost_in_frame", "_position",
+        "_search_code", "_unsearched", "ahead", "at_edge", "bytes", "closed", "fin", "first_ns", "first_packet",
+        "flow", "frame", "index", "keep", "last_ns", "locate", "lost", "marks", "min_frame_bytes", "need", "next_seq",
+        "owner", "packets", "parts", "peer", "retransmits", "room", "run", "searched", "searching", "size", "skipped",
+        "syn_seq", "waiting", "waiting_bytes",
     )),
     Link: (lambda: Link(_nobody(), b"", b"", 0, 0), (
-        "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early", "early_resume",
+        "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
         "first_correlation_id", "first_ns", "handshake_rtt_ns", "lingering", "opened_by_syn", "pending", "protocol",
-        "replaying", "roles", "sasl", "syn_ns", "tls",
+        "roles", "sasl", "syn_ns", "tls",
     )),
     Message: (lambda: Message(0, 0, 0, 0, 0, None), (
         "body", "body_offset", "first_ns", "first_packet", "frame", "header_version", "last_ns", "last_packet",
         "size_bytes", "text", "version",
     )),
+    Openings: (Openings, ("_held",)),
     Pending: (Pending, ("by_id", "reused")),
     Roles: (_plainly(Roles), ("_doubtful", "_link")),
     Sasl: (_plainly(Sasl), ("_connection", "awaiting_token", "raw", "started_ns")),
@@ -99,8 +104,8 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
 }  # fmt: skip
 #: What of an analyzer is state; the rest is what was wanted of it.
 ANALYZER_FIELDS = (
-    "_edges", "_ended", "_halves", "_ignored", "_lingering", "_not_kafka", "_now_ns", "bare_token_bytes", "client_ids",
-    "connections", "topics",
+    "_edges", "_ended", "_halves", "_ignored", "_lingering", "_not_kafka", "_now_ns", "_openings", "bare_token_bytes",
+    "client_ids", "connections", "topics",
 )  # fmt: skip
 _PROBLEM_FIELDS = ("code", "message", "offset", "path", "packet", "timestamp_ns", "details")
 _FIELDS = {Analyzer: ANALYZER_FIELDS, Topics: ("_names",), **{cls: fields for cls, (_, fields) in OBJECTS.items()}}
@@ -109,7 +114,7 @@ _CONTAINERS: dict[str, _Maker] = {"list": list, "deque": deque, "dict": dict, "b
 _MAKERS = {**{cls.__name__: maker for cls, (maker, _) in OBJECTS.items()}, **_CONTAINERS}
 #: What a half may call.
 _CALLBACKS = frozenset({
-    "_locate", "_lost", "_overtaken_request", "_response_after_loss", "locate", "lost", "raw_request", "raw_response",
+    "_locate", "_lost", "_response_after_loss", "locate", "lost", "raw_request", "raw_response",
     "request", "response",
 })  # fmt: skip
 _PLAIN = frozenset({int, str, bool, float, type(None)})
