@@ -4,6 +4,7 @@ The definition files under ``data/`` are in a small language of our own (``langu
 from Kafka's official definitions.
 """
 
+from kwiresniff.schema.aliases import newer_paths
 from kwiresniff.schema.apis import API_NAMES, api_by_key, api_by_name, apis, find_api, version_range
 from kwiresniff.schema.enums import enum_names, enum_value
 from kwiresniff.schema.errorcodes import KafkaError, error, error_by_name
@@ -33,6 +34,7 @@ __all__ = [
     "find_release",
     "header",
     "message",
+    "newer_paths",
     "release_history",
     "releases",
     "request_header_version",

@@ -351,3 +351,31 @@ def test_times_are_nanoseconds() -> None:
     given = exchange(start_ns=START_NS + 1)
     assert matches("time == 2023-11-14T22:13:20.000000001Z", given)
     assert not matches("time == 2023-11-14T22:13:20Z", given)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("request.body.max_wait_time == 500", True),
+        ("request.body.max_wait_time == 501", False),
+        ("request.body.topics[0].partitions[0].partition == 3", True),
+    ],
+)
+def test_a_path_may_be_in_older_names(text: str, expected: bool) -> None:
+    assert matches(text, exchange(request=FETCH)) is expected
+
+
+def test_a_path_to_records_may_be_in_older_names() -> None:
+    given = exchange("Produce", 0, request=PRODUCE)
+    path = "request.body.topic_data.data.record_set.records.key"
+    assert matches(f"{path} == k", given)
+    assert matches("request.body.topic_data[0].data[0].partition == 0", given)
+    assert not matches("request.body.topic_data[1].data[0].partition == 0", given)
+    assert compile_filter(f"{path} == k").depth == "records"
+
+
+def test_a_name_that_a_body_has_is_that_field_whatever_else_it_was() -> None:
+    """``group_id`` was FindCoordinator's name for its key."""
+    given = exchange("FindCoordinator", 10, request={"key": "old", "group_id": "own"})
+    assert matches("request.body.group_id == own", given)
+    assert not matches("request.body.group_id == old", given)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from kwiresniff.analysis.names import groups_of, partitions_of, topics_of, transactional_ids_of
-from kwiresniff.model import Body, Exchange, Message, TopicNames
+from kwiresniff import schema
+from kwiresniff.analysis.names import RECORD_SETS, groups_of, partitions_of, topics_of, transactional_ids_of
+from kwiresniff.model import Body, Direction, Exchange, Message, TopicNames
 
 Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
 Values = Sequence[Any]
@@ -154,23 +155,35 @@ _STEP = re.compile(r"\.([A-Za-z_0-9]+)|\[(\d*)\]")
 
 Step = str | int
 
+#: Names of fields with record sets, in 0.8 to 2.7 too, and of the records in a batch.
+_RECORD_SETS = RECORD_SETS | {"record_set"}
+
 
 def body_field(name: str) -> Field | None:
     """The field for ``request.body.<path>``, or None when the name has not that form.
 
-    ``topics.name`` and ``topics[].name`` mean any topic's name, ``topics[0].name`` the first one's.
+    ``topics.name`` and ``topics[].name`` mean any topic's name, ``topics[0].name`` the first one's. Where a body has no
+    such field, the names may be older ones.
     """
     match = _PATH.fullmatch(name)
     if match is None:
         return None
-    side = match[1]
+    side: Direction = "request" if match[1] == "request" else "response"
     steps: list[Step] = [step or int(index) for step, index in _STEP.findall(match[2]) if step or index]
-    # Batches are under ``records``; what is under their own ``records`` is only there when they are decompressed.
-    depth: Depth = "records" if steps.count("records") > 1 else "bodies"
+    names = tuple(step for step in steps if isinstance(step, str))
+    # Batches are in a record set; what is under their own ``records`` is only there when they are decompressed.
+    depth: Depth = "records" if sum(name in _RECORD_SETS for name in names) > 1 else "bodies"
 
     def final(exchange: Exchange) -> Values:
         message: Message | None = getattr(exchange, side)
-        return () if message is None or message.body is None else _follow(message.body, steps)
+        if message is None or message.body is None:
+            return ()
+        found = _follow(message.body, steps)
+        if not found:
+            for path in schema.newer_paths(exchange.api_key, side, names):
+                newer = iter(path)
+                found += _follow(message.body, [step if isinstance(step, int) else next(newer) for step in steps])
+        return found
 
     return Field(name, "any", depth, _unknown_early, final)
 

@@ -1,0 +1,45 @@
+"""Older names of fields, for what people type: a guide of 2014 calls by other names what is on the wire today.
+
+The definition files have them behind ``was``. They come from the schemas in the code of 0.8.2 to 2.8, which the guide of
+each release printed, and from the definitions of the releases since 2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from kwiresniff.model import Direction
+from kwiresniff.schema.apis import api_by_key
+from kwiresniff.schema.definition import Field
+from kwiresniff.schema.registry import definitions
+
+Path = tuple[str, ...]
+
+#: Paths remembered; a filter has a few, each asked for a few APIs.
+_REMEMBERED = 4096
+
+
+@lru_cache(_REMEMBERED)
+def newer_paths(api_key: int, direction: Direction, path: Path) -> tuple[Path, ...]:
+    """What ``path`` may mean in a body of this API when some of its names are older ones, without ``path`` itself.
+
+    A name that is no field there stays as it is, and so does all behind it.
+    """
+    api = api_by_key(api_key)
+    if api is None:
+        return ()
+    fields = next(message.fields for message in definitions(api.name) if message.kind == direction)
+    return tuple(dict.fromkeys(found for found in _paths(fields, path) if found != path))
+
+
+def _paths(fields: tuple[Field, ...], path: Path) -> Iterator[Path]:
+    if not path:
+        yield ()
+        return
+    meant = dict.fromkeys(field.name for field in fields if path[0] == field.name or path[0] in field.aliases)
+    for name in meant:
+        inner = tuple(child for field in fields if field.name == name for child in field.fields)
+        yield from ((name, *rest) for rest in _paths(inner, path[1:]))
+    if not meant:
+        yield path
