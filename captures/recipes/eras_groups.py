@@ -16,6 +16,11 @@ STREAMS_GROUPS = {
     "group.streams.heartbeat.interval.ms": "500",
     "group.streams.num.standby.replicas": "1",
 }
+EARLY_ACCESS = {
+    "unstable.api.versions.enable": "true",
+    "group.coordinator.rebalance.protocols": "classic,consumer,share",
+    "group.share.enable": "true",
+}
 _PLAIN = sasl("PLAIN", "plain.PlainLoginModule")
 #: All that a client may ask of a single broker of 2025: SASL, tokens, access rules.
 WITH_EVERYTHING = BrokerSetup(
@@ -61,6 +66,23 @@ SCENARIOS = (
             "share-forget tasks tasks",
             "share-delete tasks",
         ),
+    ),
+    inside(
+        "share-4.1",
+        "A share group on three brokers of 4.1, where share groups were a preview.",
+        "kafka-clients (Java) 4.1.1",
+        trio("4.1.1", {}, "--feature", "share.version=1"),
+        upkeep("create tasks 2 3", version="4.1.1"),
+        java("ShareGroup", "tasks", "keep", version="4.1.1"),
+        office("share-offsets tasks", "share-reset tasks tasks:0", "share-delete tasks"),
+    ),
+    inside(
+        "share-4.0",
+        "A share group on three brokers of 4.0, where share groups could be tried.",
+        "kafka-clients (Java) 4.0.0",
+        trio("4.0.0", EARLY_ACCESS),
+        upkeep("create tasks 2 3", version="4.0.0"),
+        java("ShareGroup", "tasks", "keep", version="4.0.0"),
     ),
     Scenario(
         "versions-3.9",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from cluster import ClusterSetup, Member
-from errands import INTERNAL_CLIENTS, NEWEST, STOPPED, inside, office, quorum, restart, upkeep
+from errands import INTERNAL_CLIENTS, NEWEST, STOPPED, inside, office, quorum, restart, trio, upkeep
 from rig import BROKER_IP
+from scenarios import java
 
 #: The directory ids of the first controllers; any 16 bytes in Kafka's base64 form do.
 DIRECTORIES = {11: "Y29udHJvbGxlci0xMS1hMQ", 12: "Y29udHJvbGxlci0xMi1iMg", 13: "Y29udHJvbGxlci0xMy1jMw"}
@@ -20,26 +23,34 @@ SNAPSHOTS = {
     "metadata.max.retention.bytes": "2000",
     "controller.quorum.election.timeout.ms": "1500",
 }
+TWO_BROKERS = {
+    **SNAPSHOTS,
+    "offsets.topic.replication.factor": "2",
+    "transaction.state.log.replication.factor": "2",
+    "transaction.state.log.min.isr": "1",
+}
 
 
-def quorum_of_three(version: str, *others: Member) -> ClusterSetup:
+def quorum_of_three(version: str, settings: Mapping[str, str], *others: Member) -> ClusterSetup:
     """Three controllers whose quorum may change (KIP-853)."""
     controllers = (
         Member(node, "controller", format_arguments=FIRST_CONTROLLERS, again=(ELSEWHERE,) if node == 12 else ())
         for node in DIRECTORIES
     )
-    return ClusterSetup(version, (*controllers, *others), SNAPSHOTS)
+    return ClusterSetup(version, (*controllers, *others), settings)
 
 
 #: Brokers with two log directories, and one of each kind of node that comes later.
 RAFT_4_4 = quorum_of_three(
     NEWEST,
+    SNAPSHOTS,
     *(Member(n, settings={"log.dirs": "{home}/data,{home}/more"}) for n in (1, 2, 3)),
     Member(14, "controller", {"controller.quorum.auto.join.enable": "true"}, NEWCOMER, later=True),
     Member(4, later=True),
 )
 RAFT_3_9 = quorum_of_three(
     "3.9.1",
+    TWO_BROKERS,
     Member(1),
     Member(2),
     Member(14, "controller", format_arguments=NEWCOMER, later=True),
@@ -56,7 +67,7 @@ UPGRADE = ClusterSetup(
         Member(2, format_arguments=OLD_METADATA),
         Member(3, format_arguments=OLD_METADATA, version="3.7.2", later=True),
     ),
-    SNAPSHOTS,
+    TWO_BROKERS,
     voters=True,
 )
 
@@ -78,6 +89,23 @@ SCENARIOS = (
         ("start", "3"),
         upkeep("reassign buoys 0 2,3", "wait 3000", "unregister 1", version="3.4.1"),
         exceptions=STOPPED,
+    ),
+    inside(
+        "kraft-3.7",
+        "Three nodes of 3.7 with two log directories each, and a group of the consumer protocol's first version.",
+        "kafka-clients (Java) 3.7.2",
+        trio(
+            "3.7.2",
+            {
+                "log.dirs": "{home}/data,{home}/more",
+                "group.coordinator.rebalance.protocols": "classic,consumer",
+                "unstable.api.versions.enable": "true",
+                "group.consumer.heartbeat.interval.ms": "500",
+                "group.consumer.min.heartbeat.interval.ms": "500",
+            },
+        ),
+        upkeep("create shelves 4 2", "move shelves 0 1", version="3.7.2"),
+        java("Group", "shelves", "group.protocol=consumer", version="3.7.2"),
     ),
     inside(
         "kraft-3.9",

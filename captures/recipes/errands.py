@@ -38,9 +38,10 @@ def inside(
     )
 
 
-def trio(version: str, settings: Mapping[str, str] | None = None) -> ClusterSetup:
+def trio(version: str, settings: Mapping[str, str] | None = None, *format_arguments: str) -> ClusterSetup:
     """Three nodes, each broker and controller."""
-    return ClusterSetup(version, tuple(Member(n, "broker,controller") for n in (1, 2, 3)), settings or {}, voters=True)
+    members = (Member(n, "broker,controller", format_arguments=format_arguments) for n in (1, 2, 3))
+    return ClusterSetup(version, tuple(members), settings or {}, voters=True)
 
 
 def upkeep(*errands: str, version: str = NEWEST) -> Step:

@@ -41,6 +41,8 @@ RENAMED = (
     ("partition_responses", "partitions"),
     ("partition_id", "partitions"),
     ("partition", "partition_index"),
+    ("candidate_epoch", "replica_epoch"),
+    ("candidate_id", "replica_id"),
     ("name", "topic_name"),
     ("transactional_id", "v3_and_below_transactional_id"),
     ("producer_id", "v3_and_below_producer_id"),

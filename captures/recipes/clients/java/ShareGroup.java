@@ -1,4 +1,5 @@
 import java.time.Duration;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.admin.Admin;
@@ -8,6 +9,7 @@ import org.apache.kafka.clients.consumer.AcknowledgeType;
 import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
@@ -50,7 +52,9 @@ public class ShareGroup {
                 admin.describeShareGroups(List.of("tasks")).all().get();
             }
             if (args.length < 3) {
-                admin.deleteShareGroups(List.of("tasks")).all().get();
+                // By name, because clients of 4.0 cannot.
+                Object deleted = Admin.class.getMethod("deleteShareGroups", Collection.class).invoke(admin, List.of("tasks"));
+                ((KafkaFuture<?>) deleted.getClass().getMethod("all").invoke(deleted)).get();
             }
         }
     }

@@ -23,6 +23,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.ElectionType;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.TopicPartitionReplica;
 import org.apache.kafka.common.config.ConfigResource;
@@ -49,6 +50,8 @@ public class Upkeep {
                     System.out.println(errand + ": " + run(errand.split(" ")));
                 } catch (ExecutionException failed) {
                     System.out.println(errand + ": " + failed.getCause());
+                } catch (KafkaException failed) {
+                    System.out.println(errand + ": " + failed);
                 }
             }
         }
