@@ -33,6 +33,7 @@ WIRE_US_PER_SEGMENT = 12  # 1500 bytes at 1 Gbit/s
 ETHERNET_LENGTH = 14
 FILE_HEADER = struct.Struct("<IHHiIII")
 PACKET_HEADER = struct.Struct("<IIII")
+CAPTURE_HEADER = FILE_HEADER.pack(0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,22 +130,46 @@ def one_round(packets: list[Packet]) -> tuple[list[tuple[int, int, Packet]], int
     return merged, duration_us + LANES * step_us + GAP_US
 
 
+def copies(seeds: list[list[Packet]], first_copy: int = 0) -> Iterator[bytes]:
+    """The seeds in turn, in whole rounds, without end: packets with their record headers.
+
+    Behind each round stands an empty one.
+    """
+    rounds = [one_round(seed) for seed in seeds]
+    number, start_us = 0, 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
+    while True:
+        merged, duration_us = rounds[number % len(rounds)]
+        for time_us, lane, packet in merged:
+            frame = copy_of(packet, first_copy + number * LANES + lane)
+            seconds, micros = divmod(start_us + time_us, 1_000_000)
+            yield PACKET_HEADER.pack(seconds, micros, len(frame), len(frame)) + frame
+        yield b""
+        number += 1
+        start_us += duration_us
+
+
 def write_capture(target: Path, seeds: list[list[Packet]], size_bytes: int) -> None:
     """Repeat the seeds in turn, in whole rounds, until the file has the size."""
-    rounds = [one_round(seed) for seed in seeds]
-    written, number, start_us = FILE_HEADER.size, 0, 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
     with target.open("wb") as stream:
-        stream.write(FILE_HEADER.pack(0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1))
-        while written < size_bytes:
-            merged, duration_us = rounds[number % len(rounds)]
-            for time_us, lane, packet in merged:
-                frame = copy_of(packet, number * LANES + lane)
-                seconds, micros = divmod(start_us + time_us, 1_000_000)
-                stream.write(PACKET_HEADER.pack(seconds, micros, len(frame), len(frame)))
-                stream.write(frame)
-                written += PACKET_HEADER.size + len(frame)
-            number += 1
-            start_us += duration_us
+        written = stream.write(CAPTURE_HEADER)
+        for packet in copies(seeds):
+            written += stream.write(packet)
+            if not packet and written >= size_bytes:
+                return
+
+
+def write_rotation(target: Path, seeds: list[list[Packet]], size_bytes: int, file_bytes: int, first_copy: int) -> None:
+    """The same in files of a size, named as ``tcpdump -C`` does: connections go on from one to the next."""
+    packets = copies(seeds, first_copy)
+    total = number = 0
+    while total < size_bytes:
+        written = 0
+        with target.with_name(f"{target.name}{number or ''}").open("wb") as stream:
+            written = stream.write(CAPTURE_HEADER)
+            while written < file_bytes and total + written < size_bytes:
+                written += stream.write(next(packets))
+        total += written
+        number += 1
 
 
 def copy_of(packet: Packet, copy: int) -> bytearray:
