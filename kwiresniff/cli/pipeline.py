@@ -84,6 +84,9 @@ def command() -> None:
 @cluster_options
 @click.option("--partitions", type=click.IntRange(1), metavar="N", help="Tasks to aim at; default: the cores.")
 @decoding_options
+@click.option(
+    "--both-ends", is_flag=True, help="Tell a connection once that several hosts captured; reads all packets twice."
+)
 @click.option("--resume/--fresh", default=True, help="Keep what earlier runs did (default), or do all of it again.")
 @click.option("-q", "quiet", is_flag=True, help="No summary on stderr.")
 @click.option("--no-progress", "progress", flag_value=False, default=True, help="No progress bar on stderr.")
@@ -99,6 +102,7 @@ def run_command(
     port: tuple[int, ...],
     redact: bool,
     redact_key: str | None,
+    both_ends: bool,
     resume: bool,
     quiet: bool,
     progress: bool,
@@ -118,6 +122,7 @@ def run_command(
         tables=_tables(tables),
         grouping=grouping,
         resume=resume,
+        both_ends=both_ends,
     )
     with _bar(run.job, wanted=progress) as step:
         manifest = run.execute(_starter(master, remote, verbose), step)

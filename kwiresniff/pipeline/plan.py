@@ -21,6 +21,7 @@ from zlib import crc32
 from kwiresniff.capture.paths import STANDARD_INPUT, expand
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Segment
+from kwiresniff.pipeline.ends import LeftOut
 
 #: A source is not split below this share: starting a task and reading the packets once more would cost what it gains.
 MIN_SHARD_BYTES = 128 << 20
@@ -59,10 +60,14 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Files whose connections go on from one to the next; ``name`` is the file's path, ``*`` where names differ."""
+    """Files whose connections go on from one to the next; ``name`` is the file's path, ``*`` where names differ.
+
+    ``left_out`` are connections that another source tells of.
+    """
 
     name: str
     files: tuple[File, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def id(self) -> str:
@@ -101,7 +106,8 @@ class Unit:
         """What ``as_json`` gave."""
         source = value["source"]
         files = tuple(File(**file) for file in source["files"])
-        return Unit(Source(source["name"], files), value["shard"], value["shards"])
+        left_out = tuple(LeftOut(**one) for one in source["left_out"])
+        return Unit(Source(source["name"], files, left_out), value["shard"], value["shards"])
 
 
 def find_sources(paths: Sequence[str], grouping: str = "series") -> list[Source]:

@@ -14,9 +14,10 @@ from kwiresniff.capture import Captures, open_captures
 from kwiresniff.capture.formats import NotACapture
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Event, Exchange, Problem, Segment
+from kwiresniff.pipeline.ends import LeftOut, without
 from kwiresniff.pipeline.plan import Unit, only_shard
 from kwiresniff.pipeline.rows import Row, Rows
-from kwiresniff.session import Analyzer, Depth
+from kwiresniff.session import Analyzer, Depth, endpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +85,14 @@ class UnitReading:
     def segments(self) -> Iterator[Segment]:
         """The TCP segments of the connections of this unit."""
         unit = self._unit
-        return iter(only_shard(self._captures or (), unit.shard, unit.shards))
+        segments = only_shard(self._captures or (), unit.shard, unit.shards)
+        return iter(without(segments, unit.source.left_out))
 
     def events(self) -> Iterator[Event]:
         """Exchanges, ended connections and problems."""
         yield from redacted(self._analyzer.analyze(self.segments()), self._redactor)
         if self._first:
+            yield from map(_other_end, self._unit.source.left_out)
             yield from self._problems
             yield from self._captures.problems if self._captures is not None else ()
 
@@ -132,6 +135,12 @@ def rows_of(table: str, event: Event, rows: Rows) -> Iterable[Row]:
     if isinstance(event, Problem):
         return (rows.problem(event),) if table == "problems" else ()
     return (rows.connection(event),) if table == "connections" else ()
+
+
+def _other_end(one: LeftOut) -> Problem:
+    between = endpoints(bytes.fromhex(one.flow))
+    what = f"the connection of {between[0]} and {between[1]} is told by {one.kept}, which has captured its other end"
+    return Problem("other_end", what, timestamp_ns=one.first_ns, details={"kept": one.kept, "between": list(between)})
 
 
 def redacted(events: Iterable[Event], redactor: Redactor | None) -> Iterator[Event]:

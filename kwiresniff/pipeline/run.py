@@ -7,11 +7,12 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.errors import ExportError, KwiresniffError
+from kwiresniff.pipeline.ends import Sighting, left_out
 from kwiresniff.pipeline.plan import Source, Unit, find_sources, plan, share_out
 from kwiresniff.pipeline.reading import Settings
 from kwiresniff.pipeline.store import Commit, Store
@@ -115,7 +116,9 @@ class Run:
         tables: Sequence[str] = WRITTEN,
         grouping: str = "series",
         resume: bool = True,
+        both_ends: bool = False,
     ) -> None:
+        """With ``both_ends`` a connection that two sources have captured is told by one of them."""
         self.store = Store(out)
         self._settings = settings
         self._tables = tuple(tables)
@@ -124,13 +127,15 @@ class Run:
         self.store.create()
         if os.path.isdir(self.store.watch):
             raise ExportError(f"{out}: holds the output of 'pipeline watch'; name another folder")
-        commits = self.store.commits() if resume else {}
-        self.job = make_job(self._sources, parallelism, commits, settings_text(settings, tables))
         self._fresh = not resume
+        self._both_ends = both_ends
+        self.job = self._make_job()
 
     def execute(self, start_session: Callable[[], Any], progress: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         """Does what is left and returns the manifest. ``progress`` gets the totals of this run from time to time."""
         with self.store.locked():
+            if self._both_ends and len(self._sources) > 1:
+                self._leave_out(start_session())
             self.store.forget(self.store.commits() if self._fresh else self.job.stale)
             self.store.clean()
             if self.job.units:
@@ -139,6 +144,24 @@ class Run:
             manifest = self._manifest()
             self.store.write_manifest(manifest)
             return manifest
+
+    def _make_job(self) -> Job:
+        commits = {} if self._fresh else self.store.commits()
+        return make_job(self._sources, self._parallelism, commits, settings_text(self._settings, self._tables))
+
+    def _leave_out(self, spark: Any) -> None:
+        """Looks at the packets of all sources, and leaves each connection to one of them."""
+        units = [Unit(source).as_json() for source in self._sources]
+        job = json.dumps({"units": units, "settings": self._settings.as_json()})
+        seen: dict[str, list[Sighting]] = {}
+        try:
+            for row in spark.read.format("kwiresniff-ends").option("job", job).load().collect():
+                seen.setdefault(row["source"], []).extend(map(Sighting.from_json, json.loads(row["sightings"])))
+        except Exception as error:
+            raise KwiresniffError(f"Spark: {first_line(error)}") from error
+        dropped = left_out(seen)
+        self._sources = [replace(one, left_out=tuple(dropped.get(one.name, ()))) for one in self._sources]
+        self.job = self._make_job()
 
     def _submit(self, spark: Any, progress: Callable[[dict[str, Any]], None]) -> None:
         job = {

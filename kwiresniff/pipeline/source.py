@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, MutableMapping, Sequence
-from itertools import chain
+from dataclasses import astuple
+from itertools import chain, islice
 from typing import Any, cast
 
 from pyspark.sql import SparkSession
@@ -21,14 +22,17 @@ from pyspark.sql.types import StructType
 from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.batches import arrow_batches
 from kwiresniff.pipeline.columns import READABLE, ddl
+from kwiresniff.pipeline.ends import sightings
 from kwiresniff.pipeline.plan import Unit, find_sources, plan, share_out
-from kwiresniff.pipeline.reading import Settings, table_rows
+from kwiresniff.pipeline.reading import Settings, UnitReading, table_rows
 from kwiresniff.pipeline.stream_source import WatchSource
 from kwiresniff.pipeline.work import run_unit
 from kwiresniff.session import Depth
 
 #: Tasks to aim at when nobody says how many there may be.
 PARALLELISM = 8
+#: Some 200 bytes each.
+SIGHTINGS_A_ROW = 10_000
 _DEPTHS = ("headers", "errors", "bodies", "records")
 
 
@@ -99,6 +103,34 @@ class RunSource(DataSource):
         return _RunReader(json.loads(self.options["job"]))
 
 
+class EndsSource(DataSource):
+    """The first half of ``pipeline run --both-ends``: the connections that each source has seen."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "kwiresniff-ends"
+
+    def schema(self) -> str:
+        return "source STRING, sightings STRING"
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return _EndsReader(json.loads(self.options["job"]))
+
+
+class _EndsReader(DataSourceReader):
+    def __init__(self, job: MutableMapping[str, Any]) -> None:
+        self._job = job
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [InputPartition(unit) for unit in self._job["units"]]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[str, str]]:
+        unit = Unit.from_json(partition.value)
+        found = map(astuple, sightings(UnitReading(unit, Settings.from_json(self._job["settings"])).segments()))
+        while some := list(islice(found, SIGHTINGS_A_ROW)):
+            yield unit.source.name, json.dumps(some)
+
+
 class _RunReader(DataSourceReader):
     def __init__(self, job: MutableMapping[str, Any]) -> None:
         self._job = job
@@ -115,5 +147,5 @@ class _RunReader(DataSourceReader):
 
 def register(spark: SparkSession) -> None:
     """Makes them known to a session."""
-    for source in (CaptureSource, RunSource, WatchSource):
+    for source in (CaptureSource, EndsSource, RunSource, WatchSource):
         spark.dataSource.register(source)

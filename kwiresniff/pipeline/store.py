@@ -20,6 +20,7 @@ import shutil
 import uuid
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 from urllib.parse import quote
@@ -213,5 +214,6 @@ def replace_bytes(path: str, data: bytes) -> None:
     os.replace(temporary, path)
 
 
+@lru_cache(maxsize=1024)
 def _folder_value(value: Any) -> str:
     return NO_VALUE if value is None else quote(str(value), safe=" ")

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kwiresniff.cli.main import main
+from kwiresniff.pipeline import run as run_module
+from kwiresniff.pipeline.plan import plan
 from kwiresniff.pipeline.query import open_views
+from kwiresniff.pipeline.store import Store
 from tests.pipeline.exported import CAPTURES, Json, exchange_of, exchanges, export, recorded, rotate
+from tests.pipeline.test_ends import shifted
 
 
 def frame(spark: Any, *paths: Path, **options: str) -> Any:
@@ -133,6 +138,48 @@ def test_watch_goes_on_where_it_stopped(command: Callable[..., tuple[int, str, s
 
     code, _, err = command("run", str(folder), "--out", str(out))
     assert code == 1 and "pipeline watch" in err and err.count("\n") == 1
+
+
+def test_a_source_in_shards_gives_what_the_whole_gives(
+    command: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four tasks follow the connections of one capture, as they do of one that is too big for one of them."""
+    capture, out = CAPTURES / "franz-go.pcap", tmp_path / "out"
+    monkeypatch.setattr(run_module, "plan", partial(plan, min_shard_bytes=1))
+    assert command("run", str(capture), "--out", str(out), "--partitions", "4")[0] == 0
+    assert len(Store(str(out)).commits()) == 4
+    open_views(spark_of(), str(out), ["exchanges"])
+    rows = [row.asDict(recursive=True) for row in spark_of().sql("SELECT * FROM exchanges").collect()]
+
+    def key(exchange: Json) -> str:
+        return repr({name: value for name, value in exchange.items() if name != "connection"})
+
+    expected = exchanges(export(tmp_path / "out.jsonl", capture))
+    assert sorted(map(key, map(exchange_of, rows))) == sorted(map(key, expected))
+    assert len({row["connection"] for row in rows}) == len({one["connection"] for one in expected})
+
+
+def test_captures_of_both_ends_tell_a_connection_once(
+    command: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    """The client's host has one connection more, and is told apart by it."""
+    capture, folder, out = CAPTURES / "java-group-classic.pcap", tmp_path / "in", tmp_path / "out"
+    for host, shift_us in (("broker", 0), ("client", 2_000_000)):
+        (folder / host).mkdir(parents=True)
+        shifted(capture, folder / host / "x.pcap", shift_us)
+    (folder / "client" / "x.pcap1").write_bytes((CAPTURES / "first-look.pcap").read_bytes())
+    assert command("run", str(folder), "--out", str(out), "--both-ends")[0] == 0
+    counts = "SELECT split(source, '/in/')[1] AS s, count(*) AS n FROM exchanges GROUP BY 1 ORDER BY 1"
+    found = [json.loads(line) for line in command("query", str(out), counts, "-o", "jsonl")[1].splitlines()]
+    expected = {
+        "broker/x.pcap": len(exchanges(export(tmp_path / "one.jsonl", capture))),
+        "client/x.pcap": len(exchanges(export(tmp_path / "two.jsonl", CAPTURES / "first-look.pcap"))),
+    }
+    assert {row["s"]: row["n"] for row in found} == expected
+    problems = "SELECT code, count(*) AS n FROM problems GROUP BY 1"
+    told = json.loads(command("query", str(out), problems, "-o", "jsonl")[1])
+    assert told["code"] == "other_end" and told["n"] > 5
+    assert "0 exchanges from 0 files" in command("run", str(folder), "--out", str(out), "--both-ends")[2]
 
 
 def spark_of() -> Any:
