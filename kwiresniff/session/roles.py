@@ -20,6 +20,7 @@ from kwiresniff.session.recognize import is_gssapi_token, protocol_of
 from kwiresniff.session.tls import find_records
 from kwiresniff.stream.footing import (
     MIN_REQUEST_BYTES,
+    MIN_UNFINISHED_BYTES,
     REQUEST_FRONT_BYTES,
     STRONG,
     WEAK,
@@ -106,14 +107,15 @@ class Roles:
 
     def _locate_unknown(self, half: Half) -> int:
         """A connection that was there before the capture: whoever makes sense as a client is the client."""
-        for one in (half, half.peer) if self._doubtful else (half,):
+        sides = (half, half.peer) if self._doubtful else (half,)
+        self._doubtful = False
+        for one in sides:
             if self._link.opened_by_syn and one is not self._link.client:
                 continue
             ports = self._link.analyzer.broker_ports
             to_broker = one.flow[-2:] in ports
             if one.flow[-4:-2] in ports and not to_broker:
                 continue
-            self._doubtful = False
             confirm = believe if to_broker else partial(self._confirm_client, one.peer)
             found = find_request(one, self._link.analyzer.versions, confirm, known_client=to_broker)
             if found >= 0:
@@ -128,7 +130,9 @@ class Roles:
         """Whether a frame reads as a request to its last byte; None when its API or version is unknown."""
         if len(frame) < MIN_REQUEST_BYTES:
             return False
-        api_key, api_version, _, _ = _request_header(frame)
+        api_key, api_version, _, length = _request_header(frame)
+        if length > 0:  # brokers take any bytes for a client id
+            frame = frame[:MIN_REQUEST_BYTES] + b"?" * length + frame[MIN_REQUEST_BYTES + length :]
         try:
             offset = codec.decode_request_header(frame)[4]
         except DecodeError:
@@ -150,7 +154,27 @@ class Roles:
         if verdict is False or (verdict and grade == STRONG):
             return verdict
         self._doubtful = True
-        return echoes(peer, frame[4:8])
+        return self._is_answered(peer, frame)
+
+    def _is_answered(self, peer: Half, frame: bytes) -> bool:
+        """Whether a segment under search begins with the response to a request.
+
+        A small correlation id stands everywhere, so it must read like one, or be so long that it is not all there.
+        """
+        api_key, api_version, _, _ = _request_header(frame)
+        run = peer.run
+        for offset, _, _ in peer.marks:
+            if run[offset + 4 : offset + 8] != frame[4:8]:
+                continue
+            end = offset + 4 + _length(run, offset)[0]
+            if not offset + 8 <= end <= offset + 4 + MAX_FRAME_BYTES:
+                continue
+            if end <= len(run):
+                if self._reads_as_response(api_key, api_version, bytes(run[offset + 4 : end])) is not False:
+                    return True
+            elif len(run) - offset >= MIN_UNFINISHED_BYTES:
+                return True
+        return False
 
     def _confirm_response(self, frame: bytes) -> bool | None:
         """Whether a frame reads as the response to the outstanding request with its correlation id."""
@@ -158,10 +182,13 @@ class Roles:
         if found is None:
             return False
         exchange = found if isinstance(found, Exchange) else found[-1]
-        facts = api_facts(exchange.api_key, exchange.api_version)
-        version = response_version(exchange.api_key, facts.read_as, frame)
+        return self._reads_as_response(exchange.api_key, exchange.api_version, frame)
+
+    def _reads_as_response(self, api_key: int, api_version: int, frame: bytes) -> bool | None:
+        facts = api_facts(api_key, api_version)
+        version = response_version(api_key, facts.read_as, frame)
         offset = skip_tagged_fields(frame, 4) if facts.response_header_version else 4
-        return self._link.analyzer.reads(exchange.api_key, version, "response", frame, offset)
+        return self._link.analyzer.reads(api_key, version, "response", frame, offset)
 
     def _not_kafka(self, half: Half) -> None:
         link = self._link
@@ -184,9 +211,3 @@ class Roles:
 def believe(frame: bytes, grade: int) -> bool:
     """The judge of requests that needs no convincing."""
     return True
-
-
-def echoes(half: Half, correlation_id: bytes) -> bool:
-    """Whether a segment under search begins like a response with this correlation id."""
-    run = half.run
-    return any(run[offset + 4 : offset + 8] == correlation_id for offset, _, _ in half.marks)

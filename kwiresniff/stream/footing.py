@@ -49,10 +49,10 @@ _REQUEST = re.compile(rb"(?=[\x00-\x3f].{3}\x00.\x00[\x00-\x3f].{4}(?:\xff\xff|[
 def grade_request(data: bytes | bytearray, offset: int, versions: Versions, *, opening: bool = False) -> int:
     """How much ``data[offset:]`` looks like a request's length and header: NO, WEAK or STRONG.
 
-    STRONG needs a client id that reads as text; without one (null or empty) a few fixed bytes agree by chance too
-    easily. ``opening`` says that the data begins a stream, where less chance is involved: an API key or version that
-    nobody knows is acceptable beside such a client id, and beside known ones a client id that is not UTF-8 (brokers
-    take it) or holds control characters.
+    STRONG needs a client id that reads as text; without one (null or empty), or with control characters or bytes that
+    are not UTF-8 in it (brokers take them), the few fixed bytes agree by chance too easily. ``opening`` says that the
+    data begins a stream, where less chance is involved: an API key or version that nobody knows is acceptable beside
+    such a client id, and one that is not UTF-8 is as good as any beside known ones, one with zeros acceptable.
     """
     if len(data) - offset < REQUEST_FRONT_BYTES:
         return NO
@@ -74,13 +74,13 @@ def grade_request(data: bytes | bytearray, offset: int, versions: Versions, *, o
     start = offset + REQUEST_FRONT_BYTES
     client_id = bytes(data[start : start + client_id_length])
     if not _TEXT.fullmatch(client_id):
-        return WEAK if opening and exists else NO
+        return WEAK if exists and (opening or b"\0" not in client_id) else NO
     try:
         client_id.decode()
     except UnicodeDecodeError as error:
         # A client id that the data cuts off may end in the middle of a character.
         if len(client_id) == client_id_length or error.start < len(client_id) - 3:
-            return STRONG if opening and exists else NO
+            return (STRONG if opening else WEAK) if exists else NO
     return STRONG
 
 
