@@ -6,7 +6,8 @@ groups and transactional ids each client keeps the first ``MAX_NAMES``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeAlias
 
 from kwiresniff.analysis.names import groups_of, topics_of, transactional_ids_of
@@ -29,6 +30,8 @@ FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH = 1, 2, 23
 CLUSTER_APIS = frozenset({4, 5, 6, 7, 27, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82, 83, 84, 85, 86, 87})
 
 _Identity: TypeAlias = tuple[Any, ...]
+#: Topics, groups and transactional ids of an exchange.
+Names: TypeAlias = Callable[[Exchange], tuple[Iterable[str], Iterable[str], Iterable[str]]]
 
 
 class _Seen:
@@ -59,7 +62,7 @@ class _Seen:
         self.groups: dict[str, None] = {}
         self.transactional_ids: dict[str, None] = {}
 
-    def add(self, exchange: Exchange, topic_name: TopicNames | None) -> None:
+    def add(self, exchange: Exchange, names: Names) -> None:
         request, response = exchange.request, exchange.response
         message = request or response
         assert message is not None
@@ -80,11 +83,8 @@ class _Seen:
         use[2] += bool(exchange.errors)
         if _is_of_cluster(exchange.api_key, exchange.api_version, request.body):
             self.cluster = True
-        for body in (request.body, response.body if response is not None else None):
-            if body is not None:
-                _keep(self.topics, topics_of(body, topic_name))
-                _keep(self.groups, groups_of(body))
-                _keep(self.transactional_ids, transactional_ids_of(body))
+        for kept, found in zip((self.topics, self.groups, self.transactional_ids), names(exchange), strict=True):
+            _keep(kept, found)
         if exchange.api_key == API_VERSIONS and response is not None and response.body is not None:
             self.offered.update(_offered(response.body))
 
@@ -151,12 +151,24 @@ def host_of(endpoint: str) -> str:
     return endpoint.rpartition(":")[0]
 
 
+def names_in(exchange: Exchange, topic_name: TopicNames | None = None) -> tuple[list[str], list[str], list[str]]:
+    """The topics, groups and transactional ids that the bodies of an exchange name."""
+    bodies = [message.body for message in (exchange.request, exchange.response) if message is not None]
+    found = [body for body in bodies if body is not None]
+    return (
+        [name for body in found for name in topics_of(body, topic_name)],
+        [name for body in found for name in groups_of(body)],
+        [name for body in found for name in transactional_ids_of(body)],
+    )
+
+
 class Inventory:
     """Collects clients from exchanges with decoded bodies and from ended connections."""
 
-    def __init__(self, topic_name: TopicNames | None = None) -> None:
+    def __init__(self, topic_name: TopicNames | None = None, *, names: Names | None = None) -> None:
+        """``names`` tells what ``names_in`` does, where that is known already."""
         self.left_out = 0
-        self._topic_name = topic_name
+        self._names: Names = names or partial(names_in, topic_name=topic_name)
         # By connection: what is known of a client's software and identity is complete when its connection ends.
         self._open: dict[int, tuple[Connection, dict[str | None, _Seen]]] = {}
         self._clients: dict[_Identity, _Seen] = {}
@@ -177,7 +189,7 @@ class Inventory:
                 return
             else:
                 seen = by_id[exchange.client_id] = _Seen(exchange.client_id)
-        seen.add(exchange, self._topic_name)
+        seen.add(exchange, self._names)
 
     def connection(self, connection: Connection) -> None:
         """Take in a connection that has ended."""

@@ -13,12 +13,14 @@ import click
 
 from kwiresniff.analysis.units import duration_ns
 from kwiresniff.cli.main import FAILED, TRACEBACK
+from kwiresniff.errors import SchemaError
 
 if TYPE_CHECKING:
     from kwiresniff.pipeline.reading import Settings
     from kwiresniff.pipeline.run import Job
 
-TABLES = ("exchanges", "connections", "problems", "latency", "topic_latency", "records")
+TABLES = ("exchanges", "connections", "problems", "latency", "topic_latency", "clients", "audit", "records")
+WRITTEN = TABLES[:-2]
 
 
 def _traceback(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
@@ -37,7 +39,7 @@ _DECODING = (
         "--write",
         "tables",
         metavar="TABLES",
-        default=",".join(TABLES[:-1]),
+        default=",".join(WRITTEN),
         show_default=True,
         help="Tables to write; 'records' has a row for each record.",
     ),
@@ -48,6 +50,7 @@ _DECODING = (
         show_default=True,
         help="Which files share connections: those of one rotation, none, or all.",
     ),
+    click.option("--audit", metavar="RELEASE", help="Write audit too: clients held against that release."),
     click.option("--port", type=click.IntRange(1, 65535), multiple=True, help="A port brokers listen on: a hint."),
     click.option("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
     click.option("--redact-key", metavar="TEXT", envvar="KWIRESNIFF_REDACT_KEY", help="Key of those hashes."),
@@ -99,6 +102,7 @@ def run_command(
     partitions: int | None,
     tables: str,
     grouping: str,
+    audit: str | None,
     port: tuple[int, ...],
     redact: bool,
     redact_key: str | None,
@@ -117,9 +121,9 @@ def run_command(
     run = Run(
         inputs,
         out,
-        settings=_settings(port, redact, redact_key),
+        settings=_settings(port, redact, redact_key, audit),
         parallelism=partitions or slots(master, remote),
-        tables=_tables(tables),
+        tables=_tables(tables, audit),
         grouping=grouping,
         resume=resume,
         both_ends=both_ends,
@@ -153,6 +157,7 @@ def watch_command(
     verbose: bool,
     tables: str,
     grouping: str,
+    audit: str | None,
     port: tuple[int, ...],
     redact: bool,
     redact_key: str | None,
@@ -174,12 +179,12 @@ def watch_command(
     watch = Watch(
         folder,
         out,
-        settings=_settings(port, redact, redact_key),
+        settings=_settings(port, redact, redact_key, audit),
         idle_ns=_duration(idle, "--idle"),
         settle_s=_duration(settle, "--settle") / 1e9,
         every_s=None if once else _duration(every, "--every") / 1e9,
         finish=finish,
-        tables=_tables(tables),
+        tables=_tables(tables, audit),
         grouping=grouping,
     )
     with _counter(wanted=progress) as step:
@@ -197,7 +202,7 @@ def watch_command(
 def query_command(folder: str, sql: str, form: str, master: str, remote: str | None, verbose: bool) -> None:
     """SQL over what "pipeline run" wrote to DIR.
 
-    Tables: exchanges, connections, problems, records, and the aggregates latency and topic_latency, whose histograms
+    Tables: exchanges, connections, problems, records, clients, audit, and latency and topic_latency, whose histograms
     add up: SELECT api, percentile_ns(collect_list(latency), 0.99) FROM latency GROUP BY api.
     """
     from kwiresniff.pipeline.query import query
@@ -239,12 +244,19 @@ def _starter(master: str, remote: str | None, verbose: bool) -> Callable[[], Any
     return start
 
 
-def _settings(port: tuple[int, ...], redact: bool, redact_key: str | None) -> Settings:
+def _settings(port: tuple[int, ...], redact: bool, redact_key: str | None, audit: str | None) -> Settings:
     from kwiresniff.pipeline.reading import Settings
 
+    if audit is not None:
+        from kwiresniff.schema import find_release
+
+        try:
+            audit = find_release(audit)
+        except SchemaError as error:
+            raise click.BadParameter(str(error), param_hint="'--audit'") from error
     if redact and redact_key is None:
         redact_key = secrets.token_hex(16)
-    return Settings("records", port, redact_key)
+    return Settings("records", port, redact_key, audit)
 
 
 def _duration(text: str, option: str) -> int:
@@ -254,12 +266,14 @@ def _duration(text: str, option: str) -> int:
     return found
 
 
-def _tables(text: str) -> tuple[str, ...]:
+def _tables(text: str, audit: str | None) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     for name in names:
         if name not in TABLES:
             raise click.BadParameter(f"{name!r} is not one of {', '.join(TABLES)}", param_hint="'--write'")
-    return names
+    if "audit" in names and audit is None:
+        raise click.BadParameter("the table audit needs --audit RELEASE", param_hint="'--write'")
+    return names if audit is None or "audit" in names else (*names, "audit")
 
 
 def _cell(value: Any) -> str:

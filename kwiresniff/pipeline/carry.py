@@ -251,4 +251,6 @@ def run_batch(batch: Batch, settings: Settings, tables: Sequence[str], out: str,
         states.write(batch.round, *reading.state())
 
     unit = Unit(Source(batch.source, batch.files))
-    return write_unit(reading, store, batch.id, {"unit": unit.as_json(), "round": batch.round}, tables, keep)
+    return write_unit(
+        reading, store, batch.id, {"unit": unit.as_json(), "round": batch.round}, tables, settings.audit_target, keep
+    )

@@ -25,6 +25,18 @@ SKETCH = (
 )
 ERRORS = "ARRAY<STRUCT<path: STRING, code: INT, name: STRING, retriable: BOOLEAN>>"
 
+USES = "ARRAY<STRUCT<api: STRING, version: INT, exchanges: BIGINT, errors: BIGINT>>"
+
+_CLIENT = (
+    Column("source", "STRING", "the series of files, or the file"),
+    Column("kind", "STRING", "client, broker (nodes of the cluster among themselves) or encrypted"),
+    Column("client_id", "STRING", "as the client calls itself"),
+    Column("client_host", "STRING", "the client's address without the port"),
+    Column("broker", "STRING", "ip:port, IPv6 in brackets"),
+    Column("software_name", "STRING", "what the client says of itself in ApiVersions"),
+    Column("software_version", "STRING", "the same"),
+    Column("principal", "STRING", "who authenticated, where the mechanism shows it"),
+)
 _PLACE = (
     Column("source", "STRING", "the series of files, or the file"),
     Column("connection", "BIGINT", "number of the connection, unique within its source"),
@@ -152,6 +164,29 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("response_bytes", "BIGINT", "frames without their 4-byte length"),
         Column("latency", SKETCH, "of those that were answered"),
     ),
+    "clients": (
+        *_CLIENT,
+        Column("first_time", "TIMESTAMP", "first seen"),
+        Column("last_time", "TIMESTAMP", "last seen"),
+        Column("connections", "BIGINT", "how many"),
+        Column("exchanges", "BIGINT", "how many"),
+        Column("error_exchanges", "BIGINT", "those with an error code"),
+        Column("unanswered", "BIGINT", "those without the answer they should have had"),
+        Column("request_bytes", "BIGINT", "frames without their 4-byte length"),
+        Column("response_bytes", "BIGINT", "frames without their 4-byte length"),
+        Column("uses", USES, "what it asked, by API and version"),
+        Column("topics", "ARRAY<STRING>", "topics it named or was told of"),
+        Column("groups", "ARRAY<STRING>", "its groups"),
+        Column("transactional_ids", "ARRAY<STRING>", "its transactional ids"),
+        Column("details", "STRING", "the whole client as the JSON of the command clients has it"),
+    ),
+    "audit": (
+        *_CLIENT,
+        Column("target", "STRING", "the release of Kafka it was held against"),
+        Column("verdict", "STRING", "breaks, unknown, ok or not_judged"),
+        Column("reason", "STRING", "why"),
+        Column("details", "STRING", "the verdict as the JSON of the command audit has it"),
+    ),
 }
 
 #: What the data source offers; the others are aggregates that only ``pipeline run`` writes.
@@ -175,6 +210,7 @@ def _arrow_types(arrow: Any) -> dict[str, Any]:
     bucket = arrow.struct([("bucket", arrow.int64()), ("count", arrow.int64())])
     numbers = [(name, arrow.int64()) for name in ("count", "zeros", "sum_ns", "min_ns", "max_ns")]
     error = [("path", arrow.string()), ("code", arrow.int32()), ("name", arrow.string()), ("retriable", arrow.bool_())]
+    use = [("api", arrow.string()), ("version", arrow.int32()), *((n, arrow.int64()) for n in ("exchanges", "errors"))]
     return {
         "schema": arrow.schema,
         "STRING": arrow.string(),
@@ -188,5 +224,6 @@ def _arrow_types(arrow: Any) -> dict[str, Any]:
         "ARRAY<STRING>": arrow.list_(arrow.string()),
         "ARRAY<INT>": arrow.list_(arrow.int32()),
         ERRORS: arrow.list_(arrow.struct(error)),
+        USES: arrow.list_(arrow.struct(use)),
         SKETCH: arrow.struct([*numbers, ("buckets", arrow.list_(bucket))]),
     }

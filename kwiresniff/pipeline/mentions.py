@@ -1,4 +1,4 @@
-"""What an exchange speaks of: topics, partitions, groups.
+"""What an exchange speaks of: topics, partitions, groups, transactional ids.
 
 ``kwiresniff.analysis.names`` walks a body for each of them, which costs as much as decoding it. Most messages have
 no field that could hold a group, many none for a topic; their definitions tell, once for each version.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from kwiresniff.analysis.names import groups_of, partitions_of, topics_of
+from kwiresniff.analysis.names import groups_of, partitions_of, topics_of, transactional_ids_of
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Body, Direction, Exchange, TopicNames
 from kwiresniff.schema import message
@@ -26,6 +26,7 @@ class Mentions(NamedTuple):
     topics: list[str]
     partitions: list[int]
     groups: list[str]
+    transactional_ids: list[str]
 
 
 class _Fields(NamedTuple):
@@ -34,6 +35,7 @@ class _Fields(NamedTuple):
     topics: bool
     partitions: bool
     groups: bool
+    transactional_ids: bool
 
 
 def mentions(exchange: Exchange, topic_name: TopicNames) -> Mentions:
@@ -48,6 +50,7 @@ def mentions(exchange: Exchange, topic_name: TopicNames) -> Mentions:
         or _each_once((body for body, fields in bodies if fields.topics), lambda body: topics_of(body, topic_name)),
         _each_once((body for body, fields in bodies if fields.partitions), _partitions),
         _each_once((body for body, fields in bodies if fields.groups), groups_of),
+        _each_once((body for body, fields in bodies if fields.transactional_ids), transactional_ids_of),
     )
 
 
@@ -71,14 +74,15 @@ def _fields(api_key: int, version: int, direction: Direction) -> _Fields:
     try:
         found = list(_all(message(api_key, version, direction).fields))
     except SchemaError:
-        return _Fields(True, True, True)
+        return _Fields(True, True, True, True)
     if any("BYTES" in field.type for field in found):  # a message inside: an assignment, an envelope
-        return _Fields(True, True, True)
+        return _Fields(True, True, True, True)
     names = {field.name for field in found}
     return _Fields(
         any("topic" in name or name in ("resource_name", "responses", "results") for name in names),
         any("partition" in name for name in names),
         any("group" in name or name in ("key", "coordinator_keys") for name in names),
+        any("transaction" in name or name in ("key", "coordinator_keys") for name in names),
     )
 
 

@@ -25,11 +25,13 @@ class Settings:
     """What is wanted of the captures, the same for all units of a run.
 
     Everything is redacted with one key or nothing is: equal values in captures of different hosts stay equal.
+    ``audit_target`` is the release of Kafka that clients are held against.
     """
 
     depth: Depth = "records"
     ports: tuple[int, ...] = ()
     redact_key: str | None = None
+    audit_target: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, for the way to an executor."""
@@ -38,7 +40,7 @@ class Settings:
     @staticmethod
     def from_json(value: dict[str, Any]) -> Settings:
         """What ``as_json`` gave."""
-        return Settings(value["depth"], tuple(value["ports"]), value["redact_key"])
+        return Settings(value["depth"], tuple(value["ports"]), value["redact_key"], value["audit_target"])
 
     def analyzer(self) -> Analyzer:
         """What follows the connections."""

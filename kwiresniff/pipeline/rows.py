@@ -12,8 +12,11 @@ from typing import Any
 
 from kwiresniff.analysis.names import record_sets
 from kwiresniff.export import JsonEncoder, connection_json, exchange_json, problem_json
+from kwiresniff.export.clients import audit_json, client_json
 from kwiresniff.model import (
+    AuditRow,
     Body,
+    Client,
     Connection,
     Exchange,
     Message,
@@ -54,7 +57,7 @@ class Rows:
         self._topic_name = topic_name
         self._line = JsonEncoder().line
         self._last: Exchange | None = None
-        self._mentions = Mentions([], [], [])
+        self._mentions = Mentions([], [], [], [])
         self._number: Callable[[int], int] = lambda number: (number - 1) * shards + shard + 1
 
     def exchange(self, exchange: Exchange) -> Row:
@@ -75,7 +78,7 @@ class Rows:
             exchange.latency_ns,
             None if request is None else request.last_ns - request.first_ns,
             None if response is None else response.last_ns - response.first_ns,
-            *self.mentions(exchange),
+            *self.mentions(exchange)[:3],
             list(dict.fromkeys(name for _, _, name, _ in exchange.errors)),
             [
                 {"path": path, "code": code, "name": name, "retriable": retriable}
@@ -143,6 +146,37 @@ class Rows:
                     for record in batch.get("records") or ():
                         yield (*head, topic, partition, *self._record(batch, record))
 
+    def client(self, client: Client) -> Row:
+        """The row of ``clients``."""
+        return (
+            *self._client(client),
+            when(client.first_ns)[1],
+            when(client.last_ns)[1],
+            client.connections,
+            client.exchanges,
+            client.errors,
+            client.unanswered,
+            client.request_bytes,
+            client.response_bytes,
+            [
+                {"api": use.api or None, "version": use.version, "exchanges": use.count, "errors": use.errors}
+                for use in client.uses
+            ],
+            list(client.topics),
+            list(client.groups),
+            list(client.transactional_ids),
+            self._json(client_json(client, self._files)),
+        )
+
+    def verdict(self, row: AuditRow, target: str) -> Row:
+        """The row of ``audit``."""
+        details = self._json(audit_json(row, target, self._files))
+        return (*self._client(row.client), target, row.verdict, row.reason, details)
+
+    def _client(self, client: Client) -> Row:
+        principal = (client.sasl or {}).get("principal")
+        return (self._source, client.kind, client.client_id, client.address, client.broker, *client.software, principal)
+
     def segment(self, segment: Segment) -> Row:
         """The row of ``segments``."""
         packet, ns, flow, seq, ack, flags, _, start, end, missing = segment
@@ -166,6 +200,11 @@ class Rows:
             self._last = exchange
             self._mentions = mentions(exchange, self._topic_name)
         return self._mentions
+
+    def names(self, exchange: Exchange) -> tuple[list[str], list[str], list[str]]:
+        """The topics, groups and transactional ids an exchange speaks of."""
+        found = self.mentions(exchange)
+        return found.topics, found.groups, found.transactional_ids
 
     def _record(self, batch: Body, record: Body) -> Row:
         headers = record.get("headers")

@@ -6,17 +6,22 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from kwiresniff import __version__
+from kwiresniff.analysis.audit import audit
+from kwiresniff.analysis.clients import MAX_CLIENTS, Inventory
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.model import Event, Exchange, Problem
+from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.pipeline.aggregate import Latency
 from kwiresniff.pipeline.plan import Unit
 from kwiresniff.pipeline.reading import Settings, UnitReading, rows_of
 from kwiresniff.pipeline.rows import Rows
 from kwiresniff.pipeline.store import Commit, Store, Writer
 
-#: Tables that ``pipeline run`` can write; records only when asked for, they are most of the data.
-WRITABLE = ("exchanges", "connections", "problems", "latency", "topic_latency", "records")
-WRITTEN = WRITABLE[:-1]
+#: Tables that ``pipeline run`` can write; records only when asked for, they are most of the data, and audit only when
+#: there is something to hold clients against.
+WRITABLE = ("exchanges", "connections", "problems", "latency", "topic_latency", "clients", "audit", "records")
+WRITTEN = WRITABLE[:-2]
+#: What comes of events one by one; the others are put together of many.
+_DIRECT = ("exchanges", "connections", "problems", "records")
 
 
 def settings_text(settings: Settings, tables: Sequence[str]) -> str:
@@ -31,7 +36,7 @@ def run_unit(unit: Unit, settings: Settings, tables: Sequence[str], out: str) ->
     the next run.
     """
     about = {"unit": unit.as_json(), "fingerprint": unit.fingerprint(settings_text(settings, tables))}
-    return write_unit(UnitReading(unit, settings), Store(out), unit.id, about, tables)
+    return write_unit(UnitReading(unit, settings), Store(out), unit.id, about, tables, settings.audit_target)
 
 
 class Reading(Protocol):
@@ -57,15 +62,17 @@ def write_unit(
     name: str,
     about: dict[str, Any],
     tables: Sequence[str],
+    target: str | None = None,
     before_commit: Callable[[bool], None] = lambda failed: None,
 ) -> Commit:
     """Writes what a reading gives and commits it under ``name``; the commit begins with ``about``.
 
-    ``before_commit`` is called when all is in place, with whether the reading failed.
+    ``target`` is the release that clients are held against. ``before_commit`` is called when all is in place, with
+    whether the reading failed.
     """
     writer = store.writer(name)
     failed: list[str] = []
-    _write(_until_failure(reading, failed), reading, writer, tables)
+    _write(_until_failure(reading, failed), reading, writer, tables, target)
     files = writer.publish()
     before_commit(bool(failed))
     commit: Commit = {
@@ -85,20 +92,42 @@ def write_unit(
     return commit
 
 
-def _write(events: Iterator[Event], reading: Reading, writer: Writer, tables: Sequence[str]) -> None:
+def _write(
+    events: Iterator[Event], reading: Reading, writer: Writer, tables: Sequence[str], target: str | None
+) -> None:
     rows = reading.rows
     latency = Latency() if {"latency", "topic_latency"} & set(tables) else None
-    direct = [table for table in tables if table in WRITABLE and not table.endswith("latency")]
+    direct = [table for table in tables if table in _DIRECT]
+    inventory = Inventory(names=rows.names) if {"clients", "audit"} & set(tables) else None
     for event in events:
         for table in direct:
             for row in rows_of(table, event, rows):
                 writer.add(table, row)
+        if inventory is not None:
+            if isinstance(event, Exchange):
+                inventory.exchange(event)
+            elif isinstance(event, Connection):
+                inventory.connection(event)
         if latency is not None and isinstance(event, Exchange):
             latency.add(event, rows.mentions(event).topics)
             if latency.full():
                 _take(latency, writer, tables)
     if latency is not None:
         _take(latency, writer, tables)
+    if inventory is not None:
+        _take_clients(inventory, rows, writer, tables, target)
+
+
+def _take_clients(inventory: Inventory, rows: Rows, writer: Writer, tables: Sequence[str], target: str | None) -> None:
+    clients = inventory.clients()
+    for client in clients if "clients" in tables else ():
+        writer.add("clients", rows.client(client))
+    if target is not None and "audit" in tables:
+        for verdict in audit(clients, target):
+            writer.add("audit", rows.verdict(verdict, target))
+    if inventory.left_out and "problems" in tables:
+        what = f"more than {MAX_CLIENTS} clients: {inventory.left_out} more are not in the tables clients and audit"
+        writer.add("problems", rows.problem(Problem("too_many_clients", what)))
 
 
 def _take(latency: Latency, writer: Writer, tables: Sequence[str]) -> None:

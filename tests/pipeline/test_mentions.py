@@ -1,4 +1,4 @@
-"""Topics, partitions and groups of exchanges."""
+"""Topics, partitions, groups and transactional ids of exchanges."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kwiresniff.analysis.names import groups_of, partitions_of, topics_of
+from kwiresniff.analysis.names import groups_of, partitions_of, topics_of, transactional_ids_of
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
 from kwiresniff.pipeline.mentions import mentions
@@ -23,7 +23,7 @@ def test_nothing_is_missed_by_asking_the_definitions_first(capture: Path) -> Non
             continue
         bodies = [part.body for part in (exchange.request, exchange.response) if part is not None]
         found = mentions(exchange, analyzer.topics.name)
-        for values, find in zip(found, (topics_of, partitions_of, groups_of), strict=True):
+        for values, find in zip(found, (topics_of, partitions_of, groups_of, transactional_ids_of), strict=True):
             expected = [value for body in bodies for value in find(body)]
             if find is topics_of:
                 expected = [value for body in bodies for value in topics_of(body, analyzer.topics.name)]

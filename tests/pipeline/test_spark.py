@@ -104,6 +104,10 @@ def test_run_and_query(command: Callable[..., tuple[int, str, str]], tmp_path: P
     assert code == 0
     assert f"0 exchanges from 0 files; {expected()} exchanges in all" in err
 
+    clients = "SELECT sum(exchanges) AS n, sum(aggregate(uses, 0L, (s, u) -> s + u.exchanges)) AS u FROM clients"
+    answer = json.loads(command("query", str(out), clients, "-o", "jsonl")[1])
+    assert answer["n"] == answer["u"] == expected()
+
     percentiles = "SELECT api, percentile_ns(collect_list(latency), 1.0) AS most FROM latency GROUP BY api"
     longest = "SELECT api, max(latency_ns) AS most FROM exchanges GROUP BY api"
     answers = [command("query", str(out), sql + " ORDER BY api", "-o", "jsonl")[1] for sql in (percentiles, longest)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kwiresniff.cli.main import main
 from kwiresniff.errors import ExportError
 from kwiresniff.pipeline import store as store_module
 from kwiresniff.pipeline.aggregate import merged
@@ -82,6 +84,21 @@ def test_parquet_holds_every_exchange_of_export(store: Store, tmp_path: Path) ->
     expected = exchanges(export(tmp_path / "out.jsonl", CAPTURE))
     found = [exchange_of(row) for row in _rows_with_folders(store)]
     assert sorted(map(repr, found)) == sorted(map(repr, expected))
+
+
+@pytest.mark.parametrize("name", ["java-group-classic.pcap", "old-kafka-python-0.9.pcap"])
+def test_clients_and_audit_are_those_of_the_commands(
+    name: str, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Client for client, verdict for verdict."""
+    run_unit(unit_of(CAPTURES / name), Settings(audit_target="4.0"), WRITABLE, store.out)
+    for command, arguments in (("clients", []), ("audit", ["--target", "4.0"])):
+        with pytest.raises(SystemExit):
+            main([command, str(CAPTURES / name), "-o", "jsonl", "-q", *arguments])
+        expected = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        found = read(store, command)
+        assert [json.loads(row["details"]) for row in found] == expected != []
+        assert [row["client_id"] for row in found] == [one["client_id"] for one in expected]
 
 
 def test_a_unit_done_twice_leaves_everything_once(store: Store) -> None:
