@@ -1,7 +1,7 @@
 """Older names of fields, for what people type: a guide of 2014 calls by other names what is on the wire today.
 
-The definition files have them behind ``was``. They come from the schemas in the code of 0.8.2 to 2.8, which the guide of
-each release printed, and from the definitions of the releases since 2.2.
+The definition files have them behind ``was``. They come from the schemas in the code of 0.8.2 to 2.8, as the protocol
+guides of these releases print them, and from the definitions of the releases since 2.2.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,10 @@ from kwiresniff.errors import SchemaError
 from kwiresniff.schema.apis import DATA, DATA_FILES
 from kwiresniff.schema.definition import Field
 from kwiresniff.schema.enums import enums
+from kwiresniff.schema.errorcodes import error_codes
 from kwiresniff.schema.registry import data_names, definitions
+
+OFFICIAL = Path(__file__).parent / "data" / "enums.txt"
 
 
 @pytest.mark.parametrize(
@@ -48,6 +52,47 @@ def test_the_names_of_an_enumeration_can_be_listed() -> None:
     assert schema.enum_names("error_code")[0] == "NONE"
     with pytest.raises(SchemaError, match="no enumeration is named 'colour'"):
         schema.enum_names("colour")
+
+
+def official() -> dict[str, dict[int, str]]:
+    """Kafka's own enumerations by our names for them; ``enums/regenerate.sh`` says which classes they are."""
+    found: dict[str, dict[int, str]] = {}
+    for line in OFFICIAL.read_text("utf-8").splitlines():
+        enum, value, *names = line.split()
+        found.setdefault(enum, {})[int(value)] = " ".join(names)
+    return found
+
+
+def test_values_and_names_are_those_of_kafkas_enumerations() -> None:
+    for enum, constants in official().items():
+        if enum == "errors":
+            continue
+        ours = schema.enum_names(enum)
+        assert {value: folded(ours[value]) for value in constants} == {
+            value: folded(WORDED.get((enum, value), name)) for value, name in constants.items()
+        }
+        assert ours.keys() - constants.keys() <= ADDED.get(enum, set()), enum
+
+
+def folded(name: str) -> str:
+    """A constant's name, whatever separates its words, and without the explanation that may follow."""
+    return name.partition(",")[0].upper().replace("_", "").replace("-", "")
+
+
+#: Where the constant's name says less than what clients call the same thing.
+WORDED = {
+    ("config_source", 1): "DYNAMIC_TOPIC_CONFIG",
+    ("config_source", 7): "DYNAMIC_CLIENT_METRICS_CONFIG",
+    ("config_source", 8): "DYNAMIC_GROUP_CONFIG",
+    ("leader_recovery_state", 1): "recovering from an unclean election",
+}
+#: Values that have a meaning and no constant.
+ADDED = {"acknowledge_type": {0}, "config_source": {-1}}
+
+
+def test_error_codes_are_those_of_the_newest_release_with_whether_to_try_again() -> None:
+    ours = {error.code: f"{error.name}{' retriable' if error.retriable else ''}" for error in error_codes()}
+    assert ours == official()["errors"]
 
 
 def test_fields_know_their_enumeration() -> None:
