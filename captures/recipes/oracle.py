@@ -91,7 +91,11 @@ def read(capture: Path) -> list[Row]:
 
 def write(rows: list[Row], capture: Path) -> None:
     """Keep the rows beside the capture, one JSON object a line, compressed without a time stamp."""
-    target = path_for(capture)
+    write_to(rows, path_for(capture))
+
+
+def write_to(rows: list[Row], target: Path) -> None:
+    """The same, in a file of another name."""
     target.parent.mkdir(exist_ok=True)
     text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
     target.write_bytes(gzip.compress(text.encode(), 9, mtime=0))

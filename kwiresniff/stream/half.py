@@ -233,6 +233,8 @@ class Half:
 
     def give_up_hole(self) -> None:
         """Declare the bytes before the first waiting segment lost and go on behind them."""
+        if self.searching:
+            self.search()  # the other side may have shown since the last search what there is to find
         position, packet, ns, _, _ = self.waiting[0]
         skip = position - self._position
         self._advance(skip)
