@@ -90,6 +90,7 @@ def command() -> None:
 @click.option(
     "--both-ends", is_flag=True, help="Tell a connection once that several hosts captured; reads all packets twice."
 )
+@click.option("--keylog", metavar="FILE", help="TLS keys to decrypt with, through tshark; workers must see it.")
 @click.option("--resume/--fresh", default=True, help="Keep what earlier runs did (default), or do all of it again.")
 @click.option("-q", "quiet", is_flag=True, help="No summary on stderr.")
 @click.option("--no-progress", "progress", flag_value=False, default=True, help="No progress bar on stderr.")
@@ -107,6 +108,7 @@ def run_command(
     redact: bool,
     redact_key: str | None,
     both_ends: bool,
+    keylog: str | None,
     resume: bool,
     quiet: bool,
     progress: bool,
@@ -116,12 +118,16 @@ def run_command(
     Files of one rotation are read as one, so connections go on from file to file. Run again it only does what is
     new; stopped in the middle it goes on where it was.
     """
+    from kwiresniff.capture.keylog import check_key_log
     from kwiresniff.pipeline.run import Run
 
+    if keylog is not None:
+        check_key_log(keylog)
+        keylog = os.path.abspath(keylog)
     run = Run(
         inputs,
         out,
-        settings=_settings(port, redact, redact_key, audit),
+        settings=_settings(port, redact, redact_key, audit, keylog),
         parallelism=partitions or slots(master, remote),
         tables=_tables(tables, audit),
         grouping=grouping,
@@ -244,7 +250,9 @@ def _starter(master: str, remote: str | None, verbose: bool) -> Callable[[], Any
     return start
 
 
-def _settings(port: tuple[int, ...], redact: bool, redact_key: str | None, audit: str | None) -> Settings:
+def _settings(
+    port: tuple[int, ...], redact: bool, redact_key: str | None, audit: str | None, keylog: str | None = None
+) -> Settings:
     from kwiresniff.pipeline.reading import Settings
 
     if audit is not None:
@@ -256,7 +264,7 @@ def _settings(port: tuple[int, ...], redact: bool, redact_key: str | None, audit
             raise click.BadParameter(str(error), param_hint="'--audit'") from error
     if redact and redact_key is None:
         redact_key = secrets.token_hex(16)
-    return Settings("records", port, redact_key, audit)
+    return Settings("records", port, redact_key, audit, keylog)
 
 
 def _duration(text: str, option: str) -> int:

@@ -216,6 +216,9 @@ class BatchReading:
         except CaptureError as error:  # it was there a moment ago
             yield unreadable(path, error)
             return
+        if captures.has_secrets():
+            what = "there are TLS keys in the capture, and 'pipeline watch' does not decrypt; 'pipeline run' does"
+            yield Problem("not_decrypted", what, details={"file": path})
         self._names[self._next] = path
         self._next += 1
         self.files.append(path)

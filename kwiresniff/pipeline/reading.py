@@ -10,8 +10,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kwiresniff.analysis.redact import Redactor
-from kwiresniff.capture import Captures, open_captures
+from kwiresniff.capture import open_captures
 from kwiresniff.capture.formats import NotACapture
+from kwiresniff.capture.segments import SegmentSource
+from kwiresniff.capture.tls import with_decryption
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Event, Exchange, Problem, Segment
 from kwiresniff.pipeline.ends import LeftOut, without
@@ -25,13 +27,15 @@ class Settings:
     """What is wanted of the captures, the same for all units of a run.
 
     Everything is redacted with one key or nothing is: equal values in captures of different hosts stay equal.
-    ``audit_target`` is the release of Kafka that clients are held against.
+    ``audit_target`` is the release of Kafka that clients are held against. ``keylog`` is a file with TLS keys, under
+    a path that every executor sees.
     """
 
     depth: Depth = "records"
     ports: tuple[int, ...] = ()
     redact_key: str | None = None
     audit_target: str | None = None
+    keylog: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, for the way to an executor."""
@@ -40,7 +44,7 @@ class Settings:
     @staticmethod
     def from_json(value: dict[str, Any]) -> Settings:
         """What ``as_json`` gave."""
-        return Settings(value["depth"], tuple(value["ports"]), value["redact_key"], value["audit_target"])
+        return Settings(**{**value, "ports": tuple(value["ports"])})
 
     def analyzer(self) -> Analyzer:
         """What follows the connections."""
@@ -60,6 +64,7 @@ class UnitReading:
     def __init__(self, unit: Unit, settings: Settings) -> None:
         self._unit = unit
         self._first = unit.shard == 0
+        self._keylog = settings.keylog
         self._problems: list[Problem] = []
         self.skipped: list[str] = []
         self._captures = self._open()
@@ -98,7 +103,7 @@ class UnitReading:
             yield from self._problems
             yield from self._captures.problems if self._captures is not None else ()
 
-    def _open(self) -> Captures | None:
+    def _open(self) -> SegmentSource | None:
         """All files that are captures. One that is none is a problem when the user named it, else passed over."""
         good = []
         for file in self._unit.source.files:
@@ -114,10 +119,15 @@ class UnitReading:
             else:
                 good.append(file.path)
         try:
-            return open_captures(good) if good else None
+            captures = open_captures(good) if good else None
         except CaptureError as error:  # it was there a moment ago
             self._problems.append(unreadable(good[0], error))
             return None
+        try:
+            return None if captures is None else with_decryption(captures, self._keylog)
+        except CaptureError as error:  # no tshark where this runs, or no key log
+            self._problems.append(Problem("not_decrypted", str(error)))
+            return captures
 
 
 def table_rows(table: str, unit: Unit, settings: Settings) -> Iterator[Row]:

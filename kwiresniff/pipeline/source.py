@@ -4,7 +4,8 @@
     spark.read.format("kwiresniff").option("table", "problems").load("a.pcap")
 
 Options: ``table`` (exchanges, connections, problems, records, segments), ``grouping`` (series, file, one),
-``depth`` (headers, errors, bodies, records), ``redactKey``, ``ports`` (separated by commas), ``parallelism``.
+``depth`` (headers, errors, bodies, records), ``redactKey``, ``ports`` (separated by commas), ``keylog``,
+``parallelism``.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class CaptureSource(DataSource):
             self._choice("table", READABLE),
             found,
             self._choice("grouping", ("series", "file", "one")),
-            Settings(depth, ports, self.options.get("redactKey")),
+            Settings(depth, ports, self.options.get("redactKey"), keylog=self.options.get("keylog")),
             int(self.options.get("parallelism", PARALLELISM)),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from struct import unpack_from
 from typing import Any
@@ -24,10 +24,10 @@ def recorded() -> list[Path]:
     return found
 
 
-def export(target: Path, *captures: Path) -> list[Json]:
+def export(target: Path, *captures: Path, options: Sequence[str] = ()) -> list[Json]:
     """The objects that ``kwiresniff export`` writes."""
     with pytest.raises(SystemExit) as ended:
-        main(["export", *map(str, captures), "-O", str(target), "-q"])
+        main(["export", *map(str, captures), "-O", str(target), "-q", *options])
     assert ended.value.code == 0
     return [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
 

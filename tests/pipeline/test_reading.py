@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kwiresniff.capture import tls
 from kwiresniff.pipeline.columns import READABLE, TABLES, arrow_schema
 from kwiresniff.pipeline.plan import Unit, find_sources
 from kwiresniff.pipeline.reading import Settings, table_rows
@@ -104,6 +106,33 @@ def test_columns_to_filter_by_say_who_and_what() -> None:
     assert commits[0]["topics"] == [topic["name"] for topic in body["topics"]]
     assert str(commits[0]["date"]) == commits[0]["time"].date().isoformat()
     assert commits[0]["time"].timestamp() == pytest.approx(commits[0]["request_timestamp_ns"] / 1e9, abs=1e-6)
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="decryption is tshark's")
+@pytest.mark.parametrize("shards", [1, 2])
+def test_tls_is_decrypted_with_a_key_log(shards: int, tmp_path: Path) -> None:
+    """Exchange for exchange what export says with the same keys, in whatever shards."""
+    capture, keylog = CAPTURES / "kafka-python-tls.pcap", str(CAPTURES / "keys" / "kafka-python-tls.log")
+    expected = exchanges(export(tmp_path / "out.jsonl", capture, options=["--keylog", keylog]))
+    source = unit_of(capture).source
+    found = []
+    for shard in range(shards):
+        found += rows("exchanges", Unit(source, shard, shards), Settings(keylog=keylog))
+
+    def key(value: dict[str, Any]) -> str:
+        return repr({**value, "connection": 0})
+
+    assert sorted(key(exchange_of(row)) for row in found) == sorted(map(key, expected))
+    assert len(expected) > 20
+
+
+def test_without_tshark_there_is_a_row_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the connections are told as TLS."""
+    monkeypatch.setattr(tls, "tshark_is_there", lambda: False)
+    unit = unit_of(CAPTURES / "kafka-python-tls.pcap")
+    settings = Settings(keylog=str(CAPTURES / "keys" / "kafka-python-tls.log"))
+    assert [row["code"] for row in rows("problems", unit, settings)] == ["not_decrypted"]
+    assert {row["protocol"] for row in rows("connections", unit, settings)} == {"tls"}
 
 
 def test_records_are_those_in_the_bodies() -> None:
