@@ -65,7 +65,7 @@ def official() -> dict[str, dict[int, str]]:
 
 def test_values_and_names_are_those_of_kafkas_enumerations() -> None:
     for enum, constants in official().items():
-        if enum == "errors":
+        if enum == "errors" or enum.startswith("__"):
             continue
         ours = schema.enum_names(enum)
         assert {value: folded(ours[value]) for value in constants} == {

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kwiresniff.codec.embedded import open_batches
+from kwiresniff.codec.embedded.logs import _records
 from tests.codec.embedded.vectors import VECTORS, body_holder, decoded, node_holder, texts
 
+OFFICIAL = Path(__file__).parents[2] / "schema" / "data" / "enums.txt"
+METADATA_LOGS = {"__cluster_metadata", "__remote_log_metadata"}
 COMMIT = {"message": "OffsetCommitKey", "version": 0, "data": {"group": "billing", "topic": "orders", "partition": 3}}
 
 
@@ -151,3 +155,17 @@ def test_a_value_that_does_not_fit_stays_bytes_with_a_problem() -> None:
 @pytest.mark.parametrize("value", [b"", b"\1", b"\1\2", b"\xff" * 12, b"\2\2\0\0", b"\1\x7f\0"])
 def test_what_is_no_metadata_record_stays_bytes(value: bytes) -> None:
     assert of_record(None, value, "__cluster_metadata", []) == {}
+
+
+def official_types() -> list[tuple[str, int, str]]:
+    """Topic, number and constant of every record type that the newest release has (schema/data/enums)."""
+    lines = [line.split() for line in OFFICIAL.read_text("utf-8").splitlines() if line.startswith("__")]
+    return [(topic, int(number), name) for topic, number, name in lines]
+
+
+@pytest.mark.parametrize(("topic", "number", "name"), official_types())
+def test_every_type_of_record_in_kafkas_own_topics_is_known(topic: str, number: int, name: str) -> None:
+    roles = ("metadata",) if topic in METADATA_LOGS else ("coordinator-key", "coordinator-value")
+    names = [_records(topic, role).get(number, "").upper() for role in roles]
+    known = name.replace("_", "")
+    assert names == ([known] if len(roles) == 1 else [f"{known}KEY", f"{known}VALUE"])

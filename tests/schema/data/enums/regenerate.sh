@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes ../enums.txt from Kafka's own enumerations. Needs java, javac, mvn and Maven Central.
+# Writes ../enums.txt from Kafka's own enumerations, among them the record types of its own topics. Needs java, javac, mvn and Maven Central.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
@@ -31,8 +31,15 @@ kafka() { # release, modules
 common=org.apache.kafka.common
 clients=org.apache.kafka.clients
 coordinator=org.apache.kafka.coordinator
+remote=org.apache.kafka.server.log.remote
 {
-    run "$(kafka 4.4.0 clients metadata server-common transaction-coordinator group-coordinator)" \
+    run "$(kafka 4.4.0 clients metadata server server-common storage transaction-coordinator group-coordinator \
+        share-coordinator)" \
+        "__cluster_metadata=$common.metadata.MetadataRecordType" \
+        "__consumer_offsets=$coordinator.group.generated.CoordinatorRecordType" \
+        "__remote_log_metadata=$remote.metadata.storage.generated.MetadataRecordType" \
+        "__share_group_state=$coordinator.share.generated.CoordinatorRecordType" \
+        "__transaction_state=$coordinator.transaction.generated.CoordinatorRecordType" \
         errors \
         "acknowledge_type=$clients.consumer.AcknowledgeType" \
         "acl_operation=$common.acl.AclOperation" \
@@ -48,6 +55,7 @@ coordinator=org.apache.kafka.coordinator
         "config_type=$common.requests.DescribeConfigsResponse\$ConfigType" \
         "control_record_type=$common.record.internal.ControlRecordType" \
         "coordinator_type=$common.requests.FindCoordinatorRequest\$CoordinatorType" \
+        "delivery_state=org.apache.kafka.server.share.fetch.RecordState" \
         "election_type=$common.ElectionType" \
         "endpoint_type=$clients.admin.EndpointType" \
         "group_member_state=$coordinator.group.modern.MemberState" \
@@ -65,8 +73,8 @@ coordinator=org.apache.kafka.coordinator
         "transaction_version=org.apache.kafka.server.common.TransactionVersion" \
         "upgrade_type=$clients.admin.FeatureUpdate\$UpgradeType"
     run "$(kafka 3.9.1 clients metadata server-common storage-api)" \
-        "remote_log_segment_state=org.apache.kafka.server.log.remote.storage.RemoteLogSegmentState" \
-        "remote_partition_delete_state=org.apache.kafka.server.log.remote.storage.RemotePartitionDeleteState" \
+        "remote_log_segment_state=$remote.storage.RemoteLogSegmentState" \
+        "remote_partition_delete_state=$remote.storage.RemotePartitionDeleteState" \
         "zk_migration_state=org.apache.kafka.metadata.migration.ZkMigrationState"
     run "$(kafka 4.3.1 clients streams)" \
         "streams_assignor_error=org.apache.kafka.streams.processor.internals.assignment.AssignorError"
