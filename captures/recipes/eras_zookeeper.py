@@ -20,8 +20,49 @@ def delete(topic: str) -> tuple[str, ...]:
     return ("tool", "kafka.admin.TopicCommand", "--zookeeper", "ZOOKEEPER", "--delete", "--topic", topic)
 
 
-#: What every recording has that ends with its brokers.
+def client(program: str, topic: str, *arguments: str) -> tuple[str, ...]:
+    """The step that runs a client program on a topic."""
+    return (program, "{bootstrap}", topic, *arguments)
+
+
+def sasl(version: str, mechanism: str, **settings: str) -> ZookeeperSetup:
+    """Two brokers that speak SASL to each other and to clients; the one password is made up."""
+    modules = (
+        'plain.PlainLoginModule required username="broker" password="not-a-secret" user_broker="not-a-secret"'
+        ' user_alice="not-a-secret"',
+        'scram.ScramLoginModule required username="broker" password="not-a-secret"',
+    )
+    lines = "".join(f"  org.apache.kafka.common.security.{module};\n" for module in modules)
+    return ZookeeperSetup(
+        version,
+        nodes=2,
+        settings={
+            "listeners": "SASL_PLAINTEXT://10.9.0.1:{port}",
+            "security.inter.broker.protocol": "SASL_PLAINTEXT",
+            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+            "sasl.mechanism.inter.broker.protocol": mechanism,
+            "delegation.token.master.key": "not-a-secret",
+        },
+        jaas=f"KafkaServer {{\n{lines}}};\n",
+        scram_users=("alice", "broker"),
+    )
+
+
+#: librdkafka when it may not ask the broker what it knows.
+FALLBACK = ("api.version.request=false", "broker.version.fallback=0.8.2")
+PLAIN, SCRAM = ("PLAIN", "plain.PlainLoginModule"), ("SCRAM-SHA-256", "scram.ScramLoginModule")
+
+#: An authorizer, with the client that does not say who it is as the one who may do everything, and two log folders.
+GUARDED = {
+    "authorizer.class.name": "kafka.security.auth.SimpleAclAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "log.dirs": "{home}/data,{home}/more-data",
+}
+#: What many a recording has that ends with its brokers.
 CUT_OFF = {"incomplete_response": "one side hung up while an answer was under way"}
+MISPLACED = {
+    "embedded_undecoded in DescribeGroups v3": "brokers of 2.3 put a member's assignment where its metadata belongs"
+}
 
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
@@ -67,5 +108,221 @@ SCENARIOS: tuple[Scenario, ...] = (
         compressed=True,
         folder="eras",
         exceptions=CUT_OFF,
+    ),
+    Scenario(
+        "era-1.1-cluster",
+        "Three brokers of 2018 from start to stop: topics, transactions whose markers go from broker to broker, a"
+        " group, a replica moved, one broker stopped and one killed.",
+        java("OldProduce", "gauges", version="1.1.1"),
+        "kafka-clients (Java) 1.1.1, the brokers' own clients",
+        prepare=create("gauges:2:3", "incoming:1:2", "outgoing:3:2"),
+        then=(
+            java("OldTransactions", "incoming", "outgoing", "3", version="1.1.1"),
+            ("stop", "2"),
+            java("OldConsume", "gauges", "32", version="1.1.1"),
+            ("start", "2"),
+            ("reassign", "incoming", "0", "3,2"),
+            ("wait", "1"),
+            delete("outgoing"),
+            ("kill", "3"),
+            ("wait", "3"),
+        ),
+        broker=ZookeeperSetup("1.1.1"),
+        tap=CLUSTER_TAP,
+        from_the_start=True,
+        compressed=True,
+        folder="eras",
+        exceptions=CUT_OFF,
+    ),
+    Scenario(
+        "era-1.1-admin",
+        "The first admin client and a cluster of its time: topics, partitions, settings, access rules, records, log"
+        " folders, and what the controller tells the brokers of it.",
+        java("OldAdmin", version="1.1.1"),
+        "kafka-clients (Java) 1.1.1, the brokers' own clients",
+        broker=ZookeeperSetup("1.1.1", nodes=2, settings=GUARDED),
+        tap=CLUSTER_TAP,
+        from_the_start=True,
+        compressed=True,
+        folder="eras",
+        exceptions=CUT_OFF,
+    ),
+    Scenario(
+        "era-2.3-cluster",
+        "Three brokers of 2019 from start to stop: topics, zstd, transactions whose markers go from broker to broker, a"
+        " group, a replica moved, one broker stopped and one killed.",
+        java("OldProduce", "gauges", "gzip", "zstd", version="2.3.1"),
+        "kafka-clients (Java) 2.3.1, the brokers' own clients",
+        prepare=create("gauges:2:3", "incoming:1:2", "outgoing:3:2"),
+        then=(
+            java("OldTransactions", "incoming", "outgoing", "3", version="2.3.1"),
+            ("stop", "2"),
+            java("OldConsume", "gauges", "16", version="2.3.1"),
+            ("start", "2"),
+            ("reassign", "incoming", "0", "3,2"),
+            ("wait", "1"),
+            delete("outgoing"),
+            ("kill", "3"),
+            ("wait", "3"),
+        ),
+        broker=ZookeeperSetup("2.3.1"),
+        tap=CLUSTER_TAP,
+        from_the_start=True,
+        compressed=True,
+        folder="eras",
+        exceptions=CUT_OFF,
+    ),
+    Scenario(
+        "era-2.3-admin",
+        "The admin client of 2019 and a cluster of its time: all that 1.1 could, and groups, elections, single"
+        " settings.",
+        java("OldAdmin", version="2.3.1"),
+        "kafka-clients (Java) 2.3.1, the brokers' own clients",
+        prepare=(
+            *create("gauges:2:2"),
+            java("OldProduce", "gauges", "none", version="2.3.1"),
+            java("OldConsume", "gauges", "8", version="2.3.1"),
+        ),
+        then=(java("AdminOf2019", "gauges", "archive", version="2.3.1"),),
+        broker=ZookeeperSetup("2.3.1", nodes=2, settings=GUARDED),
+        tap=CLUSTER_TAP,
+        from_the_start=True,
+        compressed=True,
+        folder="eras",
+        exceptions=CUT_OFF,
+    ),
+    Scenario(
+        "era-0.8-clients",
+        "Clients of several languages and a broker of 2015: message sets of magic 0, offsets kept in Kafka, no groups.",
+        client("old_kafka_python.py", "python", "0.8.2"),
+        "kafka-python 1.4.7, librdkafka 2.16.0 (confluent-kafka 2.16.1), Sarama 1.61.1",
+        prepare=create("python:1:1", "rdkafka:1:1", "sarama:1:1"),
+        then=(
+            client("librdkafka_old.py", "rdkafka", *FALLBACK, "assign=0"),
+            client("go:sarama", "sarama", "0.8.2.2"),
+        ),
+        broker=ZookeeperSetup("0.8.2.2", nodes=1),
+        tap=CLUSTER_TAP,
+        from_the_start=True,
+        compressed=True,
+        folder="eras",
+        exceptions=CUT_OFF,
+    ),
+    Scenario(
+        "era-0.10-clients",
+        "Clients of several languages and a broker of 2017, which turns its messages back for one of 2015.",
+        client("old_kafka_python.py", "python", "0.10.2"),
+        "kafka-python 1.4.7, librdkafka 2.16.0 (confluent-kafka 2.16.1), Sarama 1.61.1, franz-go 1.22.2, KafkaJS 2.2.4,"
+        " kafka-clients (Java) 0.8.2.2",
+        prepare=create("python:1:1", "rdkafka:1:1", "sarama:1:1", "franz:1:1", "kafkajs:1:1"),
+        then=(
+            client("librdkafka_old.py", "rdkafka"),
+            client("go:sarama", "sarama", "0.10.2.0"),
+            client("go:franz", "franz", "v0.10.2"),
+            client("node:kafkajs.js", "kafkajs"),
+            java("OldProduce", "python", version="0.8.2.2"),
+            client("old_kafka_python.py", "python", "0.8.2"),
+        ),
+        broker=ZookeeperSetup("0.10.2.2", nodes=1),
+        tap=CLUSTER_TAP,
+        from_the_start=True,
+        compressed=True,
+        folder="eras",
+        exceptions=CUT_OFF,
+    ),
+    Scenario(
+        "era-1.1-clients",
+        "Clients of several languages and a broker of 2018, which turns its batches back for those of 2015 and 2017.",
+        client("old_kafka_python.py", "python", "1.1.0"),
+        "kafka-python 1.4.7, librdkafka 2.16.0 (confluent-kafka 2.16.1), aiokafka 0.14.0, Sarama 1.61.1,"
+        " franz-go 1.22.2, KafkaJS 2.2.4, kafka-clients (Java) 0.8.2.2 and 0.10.2.2",
+        prepare=create("python:1:1", "rdkafka:1:1", "aio:1:1", "sarama:1:1", "franz:1:1", "kafkajs:1:1"),
+        then=(
+            client("librdkafka_old.py", "rdkafka"),
+            client("aio.py", "aio", "gzip", "snappy", "lz4"),
+            client("go:sarama", "sarama", "1.1.0"),
+            client("go:franz", "franz", "v1.1"),
+            client("node:kafkajs.js", "kafkajs"),
+            java("OldProduce", "python", version="0.8.2.2"),
+            java("OldConsume", "python", "32", version="0.10.2.2"),
+            client("old_kafka_python.py", "python", "0.8.2"),
+        ),
+        broker=ZookeeperSetup("1.1.1", nodes=1),
+        tap=CLUSTER_TAP,
+        from_the_start=True,
+        compressed=True,
+        folder="eras",
+        exceptions=CUT_OFF,
+    ),
+    Scenario(
+        "era-2.3-clients",
+        "Clients of several languages and a broker of 2019, which turns its batches back for those of 2015 and 2017.",
+        client("kafka_python.py", "python"),
+        "kafka-python 3.0.12 and 1.4.7, librdkafka 2.16.0 (confluent-kafka 2.16.1), aiokafka 0.14.0, Sarama 1.61.1,"
+        " franz-go 1.22.2, KafkaJS 2.2.4, kafka-clients (Java) 0.8.2.2 and 0.10.2.2",
+        prepare=create("python:1:1", "old:1:1", "rdkafka:1:1", "aio:1:1", "sarama:1:1", "franz:1:1", "kafkajs:1:1"),
+        then=(
+            client("librdkafka.py", "rdkafka"),
+            client("aio.py", "aio"),
+            client("go:sarama", "sarama", "2.3.0"),
+            client("go:franz", "franz", "v2.3"),
+            client("node:kafkajs.js", "kafkajs"),
+            java("OldProduce", "old", version="2.3.1"),
+            java("OldProduce", "old", version="0.8.2.2"),
+            java("OldConsume", "old", "64", version="0.10.2.2"),
+            client("old_kafka_python.py", "old", "0.8.2"),
+        ),
+        broker=ZookeeperSetup("2.3.1", nodes=1),
+        tap=CLUSTER_TAP,
+        from_the_start=True,
+        compressed=True,
+        folder="eras",
+        exceptions=CUT_OFF | MISPLACED,
+    ),
+    Scenario(
+        "era-0.10-sasl",
+        "SASL among brokers and to clients as it was first: SaslHandshake v0, then tokens without a request header.",
+        java("OldSasl", *PLAIN, version="0.10.2.2"),
+        "kafka-clients (Java) 0.10.2.2, librdkafka 2.16.0 (confluent-kafka 2.16.1), the brokers' own clients",
+        prepare=create("secrets:1:2"),
+        then=(
+            java("OldSasl", *SCRAM, version="0.10.2.2"),
+            ("librdkafka_sasl.py", "{bootstrap}", "PLAIN"),
+        ),
+        broker=sasl("0.10.2.2", "PLAIN"),
+        tap=CLUSTER_TAP,
+        from_the_start=True,
+        compressed=True,
+        folder="eras",
+    ),
+    Scenario(
+        "era-1.1-sasl",
+        "SASL among brokers and to clients with the first SaslAuthenticate, and the life of a delegation token.",
+        java("Sasl", *SCRAM, version="1.1.1"),
+        "kafka-clients (Java) 1.1.1 and 2.3.1, librdkafka 2.16.0 (confluent-kafka 2.16.1), the brokers' own clients",
+        prepare=create("secrets:1:2"),
+        then=(
+            java("Sasl", *PLAIN, version="1.1.1"),
+            ("librdkafka_sasl.py", "{bootstrap}", "SCRAM-SHA-256"),
+            java("OldTokens", version="2.3.1"),
+        ),
+        broker=sasl("1.1.1", "SCRAM-SHA-256"),
+        tap=CLUSTER_TAP,
+        from_the_start=True,
+        compressed=True,
+        folder="eras",
+    ),
+    Scenario(
+        "era-2.3-sasl",
+        "SASL among brokers and to clients of 2019, and the life of a delegation token.",
+        java("Sasl", *SCRAM, version="2.3.1"),
+        "kafka-clients (Java) 2.3.1, the brokers' own clients",
+        prepare=create("secrets:1:2"),
+        then=(java("OldTokens", version="2.3.1"),),
+        broker=sasl("2.3.1", "SCRAM-SHA-256"),
+        tap=CLUSTER_TAP,
+        from_the_start=True,
+        compressed=True,
+        folder="eras",
     ),
 )

@@ -13,6 +13,8 @@ from typing import Any
 COMPLETED = re.compile(
     r"^Completed request:(?P<said>.*) from (?:client|connection) (?P<where>\S+?);totalTime:(?P<ms>[\d.]+),"
 )
+#: Where a file of records lies on the machine that recorded.
+LOG_FOLDER = re.compile(r"(?<=\(file= )/\S*/(?=[^/]+/[^/]+\.log,)")
 #: 0.8, and ControlledShutdown until 0.11.
 NAMED = re.compile(r"^Name: ?(?P<name>\w+?)Request; ?Version: ?(?P<version>\d+);(?P<rest>.*)", re.DOTALL)
 NUMBERED = re.compile(
@@ -94,7 +96,7 @@ OLDER = {
 
 def parse(line: str, broker: str) -> dict[str, Any] | None:
     """One line of the log as a row, or None when it does not end a request. ``broker`` is whose log it is."""
-    completed = COMPLETED.match(line)
+    completed = COMPLETED.match(LOG_FOLDER.sub("", line))
     if completed is None:
         return None
     said, where = completed["said"], completed["where"]

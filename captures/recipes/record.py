@@ -17,6 +17,7 @@ from pathlib import Path
 
 import manifest
 import oracle
+import oracle_responses
 import programs
 import rig
 from catalogue import SCENARIOS
@@ -60,6 +61,8 @@ def record(scenario: Scenario, work: Path) -> None:
                 perform(step, running, work, scratch)
         said = oracle.read_logs(running.request_logs, starts, running.parsers)
         rows = oracle.of_capture(said, target)
+        if any(row["response"] == "" for row in rows):
+            oracle_responses.fill(rows, target, work)
         if scenario.tls:
             keys = manifest.keylog_for(CAPTURES / scenario.file)
             keys.parent.mkdir(exist_ok=True)

@@ -7,6 +7,7 @@ that time words it.
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -134,7 +135,7 @@ def cluster(setup: ZookeeperSetup, work: Path, scratch: Path) -> Iterator[rig.Ru
     """ZooKeeper and the brokers with fresh storage in the brokers' namespace.
 
     Steps may ``start``, ``stop`` (SIGTERM: a controlled shutdown) and ``kill`` a node by its number, ``wait`` some
-    seconds, and run one of the broker's own ``tool`` classes.
+    seconds, run one of the broker's own ``tool`` classes, and ``reassign`` TOPIC PARTITION to replicas 1,2,...
     """
     class_path = f"{jars(setup.version, work)}/*"
     if setup.jaas:
@@ -151,6 +152,13 @@ def cluster(setup: ZookeeperSetup, work: Path, scratch: Path) -> Iterator[rig.Ru
     def tool(*words: str) -> None:
         where = [word.replace("ZOOKEEPER", ZOOKEEPER) for word in words]
         rig.run(*rig.inside(rig.BROKER_SPACE, *java(class_path, tools), *where), quiet=True)
+
+    def reassign(topic: str, partition: str, replicas: str) -> None:
+        plan = tools / "reassignment.json"
+        wanted = {"topic": topic, "partition": int(partition), "replicas": [int(n) for n in replicas.split(",")]}
+        plan.write_text(json.dumps({"version": 1, "partitions": [wanted]}))
+        tool("kafka.admin.ReassignPartitionsCommand", "--zookeeper", "ZOOKEEPER", "--execute",
+             "--reassignment-json-file", str(plan))  # fmt: skip
 
     with ExitStack() as stack:
         output = stack.enter_context((keeper / "output.log").open("wb"))
@@ -175,6 +183,7 @@ def cluster(setup: ZookeeperSetup, work: Path, scratch: Path) -> Iterator[rig.Ru
             "kill": lambda number: nodes[number].stop(signal.SIGKILL),
             "wait": lambda seconds: time.sleep(float(seconds)),
             "tool": tool,
+            "reassign": reassign,
         }
         yield rig.RunningBroker(
             f"{rig.BROKER_IP}:9092",

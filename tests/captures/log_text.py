@@ -1,9 +1,9 @@
 """Whether a decoded body is what a broker wrote of it into its request log, before that was JSON.
 
 From 0.9 on the log prints a body's fields in wire order, ``{replica_id=3,topics=[{topic=a,partitions=[...]}]}``, under
-names and in groups of the time. So the values are compared, in order, and where arrays begin and end; names and braces
-are passed over. The brokers of 0.8 print a class's members in an order of their own: there every value of the text must
-be among the decoded ones, numbers as often.
+names and in groups of the time. So the values are compared, in order but for an array's elements; names and braces are
+passed over. The brokers of 0.8 print a class's members in an order of their own: there every value of the text must be
+among the decoded ones, numbers as often.
 """
 
 from __future__ import annotations
@@ -15,16 +15,21 @@ from typing import Any
 
 from kwiresniff.schema.types import WireField
 
-#: What stands between two values: commas, braces and names.
-_BETWEEN = re.compile(r"(?:[{},]|[A-Za-z_]+=)*")
+#: What stands before a value: the ends of structures behind the value before, the structures it is in, and its name.
+_NAME = re.compile(r"[},]*\{?(?:[A-Za-z_]+=\{)*[A-Za-z_]+=")
+_COMMA = re.compile(r"\}*,")
+_CLOSING = re.compile(r"\}*\]")
 _BUFFER = re.compile(r"java\.nio\.HeapByteBuffer\[pos=(\d+) lim=(\d+) cap=\d+\]")
-#: Record sets are printed as a list of their batches, or as the stretch of a file that they are.
-_RECORDS = re.compile(r"null|\[(?:[^][]|\[[^][]*\])*\]|FileRecords\([^()]*(?:\([^()]*\)[^()]*)*\)|\w+\(size=\d+[^)]*\)")
+#: Record sets are a list of their batches, an object, or a stretch of a file, which tells their size.
+_RECORDS = re.compile(
+    r"null|\[(?:[^][]|\[[^][]*\])*\]|org\.apache\.kafka\.common\.record\.\w+@[0-9a-f]+"
+    r"|FileRecords\(file=[^,]*, start=(?P<start>\d+), end=(?P<end>\d+)\)"
+)
 _PARTITION_SIZES = re.compile(r"^\{acks=(-?\d+),timeout=(\d+),partitionSizes=\[(.*)\]\}$")
 
 #: A value in the text of a 0.8 broker: what is no name of a member, of a class or of a unit.
 _VALUE = re.compile(r"(?<![^\s:;,()\[\]>])[^\s:;,()\[\]>]+(?![^\s;,()\]]|\()")
-_WORDS = {"-", "ms", "bytes", "Some"}
+_WORDS = {"-", "ms", "bytes", "Some", "NO_METADATA"}
 #: Members of the header; a generation that version 0 of a commit does not have; and the broker's clock, which it puts
 #: into a commit that says nothing of the time before it writes the log.
 _NOT_OF_THE_BODY = re.compile(
@@ -40,49 +45,119 @@ def differences(fields: tuple[WireField, ...], body: dict[str, Any], text: str, 
         return named_differences(body, text, path)
     if sizes := _PARTITION_SIZES.match(text):
         return produce_differences(body, sizes, path)
-    at = 0
-    for kind, value in leaves(fields, body):
-        between = _BETWEEN.match(text, at)
-        assert between is not None
-        start = between.end()
-        found = matches(kind, value, text, start)
-        if found < 0:
-            return [f"{path} has {value!r} where the log has {text[start : start + 60]!r}"]
-        at = found
-    rest = _BETWEEN.sub("", text[at:], count=1)
+    try:
+        at = members(fields, body, text, 0)
+    except Disagreement as differ:
+        return [f"{path} {differ}"]
+    rest = text[at:].strip("{}")
     return [f"{path} ends before the log's {rest[:60]!r}"] if rest else []
 
 
-def leaves(fields: tuple[WireField, ...], body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Values in wire order, each with its type; the brackets of arrays as values of their own."""
+class Disagreement(Exception):
+    """A value and the text in its place."""
+
+
+def members(fields: tuple[WireField, ...], body: dict[str, Any], text: str, at: int) -> int:
+    """Where the text goes on behind the values of a structure; raises Disagreement when they are others."""
     for field in fields:
-        value = body[field.name]
-        if not field.array or value is None:
-            yield from one(field, value)
-            continue
-        yield "MARK", "["
-        for element in value:
-            yield from one(field, element)
-        yield "MARK", "]"
+        name = _NAME.match(text, at)
+        if name is None:
+            raise Disagreement(f"has {field.name} where the log has {text[at : at + 60]!r}")
+        value, start = body[field.name], name.end()
+        if field.array and value is not None:
+            at = array(field, value, text, start)
+        elif isinstance(value, dict):
+            at = members(field.fields, value, text, start)
+        else:
+            at = scalar(field.type, value, text, start)
+    return at
 
 
-def one(field: WireField, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict) and field.fields:
-        yield from leaves(field.fields, value)
-    else:
-        yield field.type, value
+def array(field: WireField, elements: list[Any], text: str, at: int) -> int:
+    """Where the text goes on behind an array. The broker keeps some as sets, so the order may be another."""
+    try:
+        return array_in_order(field, elements, text, at)
+    except Disagreement:
+        pieces, end = split_array(text, at)
+    if len(pieces) != len(elements):
+        raise Disagreement(f"has {len(elements)} {field.name} where the log has {text[at:end]!r}")
+    for element in elements:
+        found = next((piece for piece in pieces if is_piece(field, element, piece)), None)
+        if found is None:
+            raise Disagreement(f"has {element!r} in {field.name} where the log has {pieces!r}")
+        pieces.remove(found)
+    return end
 
 
-def matches(kind: str, value: Any, text: str, at: int) -> int:
-    """Where the text goes on behind this value, or -1 when it is another one."""
+def array_in_order(field: WireField, elements: list[Any], text: str, at: int) -> int:
+    if not text.startswith("[", at):
+        raise Disagreement(f"has an array where the log has {text[at : at + 60]!r}")
+    at += 1
+    for place, element in enumerate(elements):
+        if place:
+            comma = _COMMA.match(text, at)
+            if comma is None:
+                raise Disagreement(f"has more {field.name} where the log has {text[at : at + 60]!r}")
+            at = comma.end()
+        at = element_end(field, element, text, at)
+    closing = _CLOSING.match(text, at)
+    if closing is None:
+        raise Disagreement(f"has no more {field.name} where the log has {text[at : at + 60]!r}")
+    return closing.end()
+
+
+def element_end(field: WireField, element: Any, text: str, at: int) -> int:
+    """Where the text goes on behind an element; what is a structure of one member may be a plain value in the other."""
+    if isinstance(element, dict):
+        if len(element) == 1 and not text.startswith("{", at):
+            (only,) = field.fields
+            return scalar(only.type, element[only.name], text, at)
+        return members(field.fields, element, text, at)
+    name = _NAME.match(text, at) if text.startswith("{", at) else None
+    return scalar(field.type, element, text, name.end() if name else at)
+
+
+def is_piece(field: WireField, element: Any, piece: str) -> bool:
+    try:
+        return not piece[element_end(field, element, piece, 0) :].strip("}")
+    except Disagreement:
+        return False
+
+
+def split_array(text: str, at: int) -> tuple[list[str], int]:
+    """The elements of the array that begins at ``at``, and where it ends."""
+    if not text.startswith("[", at):
+        raise Disagreement(f"has an array where the log has {text[at : at + 60]!r}")
+    depth, start, pieces = 0, at + 1, []
+    for place in range(at, len(text)):
+        letter = text[place]
+        depth += (letter in "[{") - (letter in "]}")
+        if depth == 0 or (depth == 1 and letter == ","):
+            pieces.append(text[start:place])
+            start = place + 1
+        if depth == 0:
+            return [piece for piece in pieces if piece or len(pieces) > 1], start
+    raise Disagreement(f"has an array that the log does not end: {text[at : at + 60]!r}")
+
+
+def scalar(kind: str, value: Any, text: str, at: int) -> int:
+    """Where the text goes on behind this value; raises Disagreement when it is another one."""
     if kind.endswith("RECORDS"):
         printed = _RECORDS.match(text, at)
-        return printed.end() if printed else -1
-    if isinstance(value, bytes):
+        size = sum(batch["size_bytes"] for batch in value or ())
+        if printed and (printed["start"] is None or int(printed["end"]) - int(printed["start"]) == size):
+            return printed.end()
+    elif isinstance(value, bytes):
         buffer = _BUFFER.match(text, at)
-        return buffer.end() if buffer and int(buffer[2]) - int(buffer[1]) == len(value) else -1
-    said = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    return at + len(said) if text.startswith(said, at) else -1
+        if buffer:
+            start, end = int(buffer[1]), int(buffer[2])
+            if end - start == len(value) or start == end >= len(value):  # the broker may have read it before it logs
+                return buffer.end()
+    else:
+        said = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        if text.startswith(said, at) and text[at + len(said) : at + len(said) + 1] in ("", ",", "]", "}"):
+            return at + len(said)
+    raise Disagreement(f"has {value!r} where the log has {text[at : at + 60]!r}")
 
 
 def produce_differences(body: dict[str, Any], sizes: re.Match[str], path: str) -> list[str]:

@@ -103,7 +103,7 @@ def refused_unread(said: dict[str, Any]) -> bool:
     if said["api"] != "API_VERSIONS":
         return False
     if isinstance(said["response"], str):
-        return f"{{error_code={UNSUPPORTED_VERSION}," in said["response"]
+        return said["request"] == "{}"
     return said["response"]["errorCode"] == UNSUPPORTED_VERSION
 
 
@@ -165,7 +165,7 @@ def test_requests_are_those_of_the_brokers_log(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", ROWS, ids=[row["file"] for row in ROWS])
 def test_bodies_are_those_of_the_brokers_log(row: dict[str, Any]) -> None:
     in_order = sorted(exchanges(row), key=lambda e: e.request.last_ns)
-    last = {e.connection: e for e in in_order}
+    last_answered_ns = {e.connection: e.request.last_ns for e in in_order if e.response is not None}
     ours: dict[tuple[object, ...], list[Exchange]] = {}
     for exchange in in_order:
         ours.setdefault(identity(exchange), []).append(exchange)  # old clients give every request the same number
@@ -176,8 +176,8 @@ def test_bodies_are_those_of_the_brokers_log(row: dict[str, Any]) -> None:
         for direction, part in (("request", exchange.request), ("response", exchange.response)):
             if said[direction] is None or (direction == "request" and refused_unread(said)):
                 continue
-            if part is None and exchange is last[exchange.connection]:
-                continue  # the client hung up before the answer to its last question
+            if part is None and exchange.request.last_ns > last_answered_ns.get(exchange.connection, 0):
+                continue  # the client hung up before the answer to its last questions
             if part is None or part.body is None:
                 found.append(f"{name} {direction} has no body: {[p.message for p in exchange.problems]}")
                 continue

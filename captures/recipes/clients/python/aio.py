@@ -1,12 +1,12 @@
-"""aiokafka: produce in each codec, read in a group, a transaction. Usage: aio.py BOOTSTRAP TOPIC"""
+"""aiokafka: produce in each codec, read in a group, a transaction. Usage: aio.py BOOTSTRAP TOPIC [CODEC]..."""
 
 import asyncio
 import sys
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-bootstrap, topic = sys.argv[1:]
-CODECS = (None, "gzip", "snappy", "lz4", "zstd")
+bootstrap, topic, *codecs = sys.argv[1:]
+CODECS = (None, *(codecs or ("gzip", "snappy", "lz4", "zstd")))
 EACH = 5
 
 

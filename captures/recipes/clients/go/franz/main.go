@@ -1,6 +1,8 @@
 // franz-go: a batch per codec, a transaction, a cooperative group, and a topic that is not there.
 //
-// Usage: franz BOOTSTRAP TOPIC
+// Usage: franz BOOTSTRAP TOPIC [VERSION]
+//
+// With VERSION it speaks as to a broker of that release, and does what could be done with one.
 package main
 
 import (
@@ -12,12 +14,17 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kversion"
 )
 
 const each = 6
 
+// speaking is what every client is told of the release.
+var speaking []kgo.Opt
+
 func client(options ...kgo.Opt) *kgo.Client {
-	made, err := kgo.NewClient(append(options, kgo.SeedBrokers(os.Args[1]))...)
+	options = append(options, kgo.SeedBrokers(os.Args[1]))
+	made, err := kgo.NewClient(append(options, speaking...)...)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -45,7 +52,19 @@ func main() {
 		"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
 		"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
 	}
-	for _, name := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
+	names := []string{"none", "gzip", "snappy", "lz4", "zstd"}
+	transactions := true
+	if len(os.Args) > 3 {
+		version := kversion.FromString(os.Args[3])
+		speaking = []kgo.Opt{kgo.MaxVersions(version)}
+		if produce, _ := version.LookupMaxKeyVersion(0); produce < 7 {
+			names = names[:4]
+		}
+		if transactions = version.HasKey(22); !transactions {
+			speaking = append(speaking, kgo.DisableIdempotentWrite())
+		}
+	}
+	for _, name := range names {
 		producer := client(
 			kgo.ClientID(name), kgo.ProducerBatchCompression(codecs[name]), kgo.ProducerLinger(50*time.Millisecond))
 		if err := producer.ProduceSync(ctx, records(topic, name)...).FirstErr(); err != nil {
@@ -54,6 +73,31 @@ func main() {
 		producer.Close()
 	}
 
+	written := each * len(names)
+	if transactions {
+		sell(ctx, topic)
+		written += each
+	}
+
+	board := client(
+		kgo.ClientID("board"), kgo.ConsumerGroup("board"), kgo.ConsumeTopics(topic),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(200*time.Millisecond),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	for seen := 0; seen < written; {
+		seen += board.PollFetches(ctx).NumRecords()
+	}
+	if err := board.CommitUncommittedOffsets(ctx); err != nil {
+		log.Fatal(err)
+	}
+	lags, err := kadm.NewClient(board).Lag(ctx, "board")
+	fmt.Println(len(lags), err)
+	details, err := kadm.NewClient(board).ListTopics(ctx, "no-such-topic")
+	fmt.Println(details.Error(), err)
+	board.Close()
+}
+
+// sell writes in a transaction that commits and in one that aborts.
+func sell(ctx context.Context, topic string) {
 	clerk := client(kgo.ClientID("clerk"), kgo.TransactionalID("clerk-1"))
 	for _, end := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort} {
 		if err := clerk.BeginTransaction(); err != nil {
@@ -67,20 +111,4 @@ func main() {
 		}
 	}
 	clerk.Close()
-
-	board := client(
-		kgo.ClientID("board"), kgo.ConsumerGroup("board"), kgo.ConsumeTopics(topic),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(200*time.Millisecond),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()))
-	for seen := 0; seen < each*(len(codecs)+1); {
-		seen += board.PollFetches(ctx).NumRecords()
-	}
-	if err := board.CommitUncommittedOffsets(ctx); err != nil {
-		log.Fatal(err)
-	}
-	lags, err := kadm.NewClient(board).Lag(ctx, "board")
-	fmt.Println(len(lags), err)
-	details, err := kadm.NewClient(board).ListTopics(ctx, "no-such-topic")
-	fmt.Println(details.Error(), err)
-	board.Close()
 }

@@ -1,6 +1,8 @@
 // Sarama: a batch per codec, a consumer group, a look at the cluster.
 //
-// Usage: sarama BOOTSTRAP TOPIC
+// Usage: sarama BOOTSTRAP TOPIC [VERSION]
+//
+// With VERSION it speaks as to a broker of that release, and does what could be done with one.
 package main
 
 import (
@@ -19,10 +21,13 @@ var codecs = []sarama.CompressionCodec{
 	sarama.CompressionNone, sarama.CompressionGZIP, sarama.CompressionSnappy, sarama.CompressionLZ4, sarama.CompressionZSTD,
 }
 
+var version = sarama.MaxVersion
+
 func config(clientID string) *sarama.Config {
 	made := sarama.NewConfig()
 	made.ClientID = clientID
-	made.Version = sarama.MaxVersion
+	made.Version = version
+	made.ApiVersionsRequest = version.IsAtLeast(sarama.V0_10_0_0)
 	made.Producer.Return.Successes = true
 	made.Consumer.Offsets.Initial = sarama.OffsetOldest
 	made.Consumer.MaxWaitTime = 200 * time.Millisecond
@@ -48,10 +53,43 @@ func (r *reader) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.
 	return nil
 }
 
+// readPartition is how one read before there were groups.
+func readPartition(brokers []string, topic string, left int) {
+	consumer, err := sarama.NewConsumer(brokers, config("yard"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	partition, err := consumer.ConsumePartition(topic, 0, sarama.OffsetOldest)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for ; left > 0; left-- {
+		<-partition.Messages()
+	}
+	if err := partition.Close(); err != nil {
+		log.Fatal(err)
+	}
+	if err := consumer.Close(); err != nil {
+		log.Fatal(err)
+	}
+}
+
 func main() {
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
 	defer stop()
 	brokers, topic := os.Args[1:2], os.Args[2]
+	if len(os.Args) > 3 {
+		asked, err := sarama.ParseKafkaVersion(os.Args[3])
+		if err != nil {
+			log.Fatal(err)
+		}
+		version = asked
+	}
+	if !version.IsAtLeast(sarama.V0_10_0_0) {
+		codecs = codecs[:3]
+	} else if !version.IsAtLeast(sarama.V2_1_0_0) {
+		codecs = codecs[:4]
+	}
 	for _, codec := range codecs {
 		settings := config(codec.String())
 		settings.Producer.Compression = codec
@@ -74,6 +112,10 @@ func main() {
 		}
 	}
 
+	if !version.IsAtLeast(sarama.V0_10_2_0) {
+		readPartition(brokers, topic, each*len(codecs))
+		return
+	}
 	group, err := sarama.NewConsumerGroup(brokers, "yard", config("yard"))
 	if err != nil {
 		log.Fatal(err)
