@@ -19,6 +19,8 @@ from pathlib import Path
 import rig
 
 ZOOKEEPER_PORT = 2181
+END_TIMEOUT_S = 10
+ZOOKEEPER = f"127.0.0.1:{ZOOKEEPER_PORT}"
 STARTED = re.compile(r"Kafka Server started|\[KafkaServer id=\d+\] started")
 #: Everything between the members and with their clients, without what they tell ZooKeeper.
 INSIDE = rig.Tap(space=rig.BROKER_SPACE, interface="any", filter=f"tcp and not port {ZOOKEEPER_PORT}")
@@ -28,8 +30,8 @@ INSIDE = rig.Tap(space=rig.BROKER_SPACE, interface="any", filter=f"tcp and not p
 class Member:
     """One process. ``roles`` is empty with ZooKeeper; ``later`` leaves its start to a step of the recipe.
 
-    ``{home}`` in a setting is the member's folder. ``again`` are the settings that it has instead from its second
-    start on, from its third, and so on; an empty one is left out.
+    ``{home}`` in a setting is the member's folder. ``again`` are the settings that change with its second start,
+    with its third, and so on; an empty one is left out.
     """
 
     node: int
@@ -109,7 +111,7 @@ def properties(setup: ClusterSetup, member: Member, home: Path) -> dict[str, str
     if member.is_broker:
         values |= {"advertised.listeners": broker, "inter.broker.listener.name": "CLIENT"}
     if setup.zookeeper and not member.roles:
-        values |= {"broker.id": str(member.node), "zookeeper.connect": f"127.0.0.1:{ZOOKEEPER_PORT}"}
+        values |= {"broker.id": str(member.node), "zookeeper.connect": ZOOKEEPER}
     else:
         controllers = [m for m in setup.members if m.is_controller]
         values |= {
@@ -152,13 +154,21 @@ class Process:
         lines = (f"{name}={value}\n" for name, value in settings.items() if value)
         config.write_text("".join(lines).replace("{home}", str(self.home)))
         if self.member.roles and not self.starts:
-            tool = self.java("kafka.tools.StorageTool", "format", "-t", rig.CLUSTER_ID, "-c", str(config))
+            tool = self.java("kafka.tools.StorageTool", "format", "-t", self.cluster_id(), "-c", str(config))
             rig.run(*tool, *self.member.format_arguments, quiet=True)
         self.seen = len(self.log_text())
         with (self.home / "output.log").open("ab") as output:
             command = rig.inside(rig.BROKER_SPACE, *self.java("kafka.Kafka", str(config)))
             self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         self.starts += 1
+
+    def cluster_id(self) -> str:
+        """The cluster's id, which ZooKeeper may have chosen."""
+        for properties_file in self.home.parent.glob("node*/data/meta.properties"):
+            for line in properties_file.read_text().splitlines():
+                if line.startswith("cluster.id="):
+                    return line.removeprefix("cluster.id=")
+        return rig.CLUSTER_ID
 
     def log_text(self) -> str:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
@@ -188,6 +198,19 @@ def zookeeper(jars: Path, scratch: Path) -> subprocess.Popen[bytes]:
     return process
 
 
+def end_together(members: Sequence[Process]) -> None:
+    """End all that still run; without a quorum some of them would wait for ever."""
+    processes = [one.process for one in members if one.process is not None]
+    for process in processes:
+        process.terminate()
+    end = time.monotonic() + END_TIMEOUT_S
+    while time.monotonic() < end and any(process.poll() is None for process in processes):
+        time.sleep(0.2)
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
 @contextmanager
 def running(setup: ClusterSetup, work: Path, scratch: Path) -> Iterator[rig.RunningBroker]:
     """The cluster with fresh storage, those of its members up that are not to come later."""
@@ -195,9 +218,7 @@ def running(setup: ClusterSetup, work: Path, scratch: Path) -> Iterator[rig.Runn
     with ExitStack() as stack:
         if setup.zookeeper:
             stack.callback(rig.stop, zookeeper(next(iter(members.values())).jars, scratch))
-        # Controllers leave last: a broker asks one of them for its controlled shutdown.
-        for one in sorted(members.values(), key=lambda each: not each.member.is_controller):
-            stack.callback(one.end)
+        stack.callback(end_together, list(members.values()))
         first = [one for one in members.values() if not one.member.later]
         for one in first:
             one.launch()

@@ -104,8 +104,12 @@ SCENARIOS = (
                 "group.consumer.min.heartbeat.interval.ms": "500",
             },
         ),
-        upkeep("create shelves 4 2", "move shelves 0 1", version="3.7.2"),
+        upkeep("create shelves 4 2", "move shelves 0 1", "transact shelves 2 librarian", version="3.7.2"),
         java("Group", "shelves", "group.protocol=consumer", version="3.7.2"),
+        exceptions={
+            "embedded_undecoded in Fetch v16": "the early access of 3.7 stored records of consumer groups with other"
+            " fields under the same version as releases from 3.8 on"
+        },
     ),
     inside(
         "kraft-3.9",

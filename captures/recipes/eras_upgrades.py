@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cluster import ClusterSetup, Member
+from cluster import ZOOKEEPER, ClusterSetup, Member
 from errands import INTERNAL_CLIENTS, STOPPED, Step, inside, restart, upkeep
 from rig import BROKER_IP
 
@@ -57,6 +57,7 @@ CONTROLLER = {
     "controller.listener.names": "CONTROLLER",
 }
 MIGRATION = {**CONTROLLER, "zookeeper.metadata.migration.enable": "true"}
+WITHOUT_ZOOKEEPER = {"zookeeper.metadata.migration.enable": "", "zookeeper.connect": ""}
 #: Three brokers that begin with ZooKeeper, then prepare for KRaft, then leave ZooKeeper behind, and their controller.
 FAREWELL = ClusterSetup(
     "3.9.1",
@@ -67,13 +68,7 @@ FAREWELL = ClusterSetup(
                 "",
                 again=(
                     MIGRATION,
-                    {
-                        **CONTROLLER,
-                        "process.roles": "broker",
-                        "node.id": str(n),
-                        "broker.id": "",
-                        "zookeeper.connect": "",
-                    },
+                    {**WITHOUT_ZOOKEEPER, "process.roles": "broker", "node.id": str(n), "broker.id": ""},
                 ),
             )
             for n in (1, 2, 3)
@@ -81,9 +76,9 @@ FAREWELL = ClusterSetup(
         Member(
             11,
             "controller",
-            {"zookeeper.metadata.migration.enable": "true", "zookeeper.connect": "127.0.0.1:2181"},
+            {"zookeeper.metadata.migration.enable": "true", "zookeeper.connect": ZOOKEEPER},
             later=True,
-            again=({"zookeeper.metadata.migration.enable": "", "zookeeper.connect": ""},),
+            again=(WITHOUT_ZOOKEEPER,),
         ),
     ),
     zookeeper=True,

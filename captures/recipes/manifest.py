@@ -32,8 +32,15 @@ HEADER = """\
 
 CAPTURES = Path(__file__).parents[1]
 
-#: What the broker's log never has, or not always.
-NAMES_NOT_LOGGED = {17: "SASL_HANDSHAKE", 18: "API_VERSIONS", 36: "SASL_AUTHENTICATE", 58: "ENVELOPE"}
+#: What the broker's log never has, or not always; a quorum's last words are not answered.
+NAMES_NOT_LOGGED = {
+    17: "SASL_HANDSHAKE",
+    18: "API_VERSIONS",
+    36: "SASL_AUTHENTICATE",
+    52: "VOTE",
+    54: "END_QUORUM_EPOCH",
+    58: "ENVELOPE",
+}
 
 
 def look_at(capture: Path, scenario: Scenario, rows: list[oracle.Row]) -> dict[str, Any]:

@@ -29,7 +29,14 @@ from tests.captures import log_text
 CAPTURES = Path(__file__).parents[2] / "captures"
 ROWS: list[dict[str, Any]] = tomllib.loads((CAPTURES / "MANIFEST.toml").read_text(encoding="utf-8"))["capture"]
 
-NOT_LOGGED = {17: "SASL_HANDSHAKE", 18: "API_VERSIONS", 36: "SASL_AUTHENTICATE", 58: "ENVELOPE"}
+NOT_LOGGED = {
+    17: "SASL_HANDSHAKE",
+    18: "API_VERSIONS",
+    36: "SASL_AUTHENTICATE",
+    52: "VOTE",
+    54: "END_QUORUM_EPOCH",
+    58: "ENVELOPE",
+}
 UNSUPPORTED_VERSION = 35
 #: Fields by the name that the log of an older broker has for them, or that its JSON makes of theirs.
 RENAMED = (
@@ -43,6 +50,7 @@ RENAMED = (
     ("partition", "partition_index"),
     ("candidate_epoch", "replica_epoch"),
     ("candidate_id", "replica_id"),
+    ("candidate_directory_id", "replica_directory_id"),
     ("name", "topic_name"),
     ("transactional_id", "v3_and_below_transactional_id"),
     ("producer_id", "v3_and_below_producer_id"),

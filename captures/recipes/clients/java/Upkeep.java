@@ -104,9 +104,9 @@ public class Upkeep {
             case "unregister":
                 return admin.unregisterBroker(Integer.parseInt(words[1])).all().get();
             case "produce":
-                return produce(words[1], Integer.parseInt(words[2]), "");
+                return produce(words[1], Integer.parseInt(words[2]), "", Map.of());
             case "transact":
-                return produce(words[1], Integer.parseInt(words[2]), words[3]);
+                return produce(words[1], Integer.parseInt(words[2]), words[3], settings(words, 4));
             case "read":
                 return read(words[1], Integer.parseInt(words[2]));
             case "wait":
@@ -144,8 +144,9 @@ public class Upkeep {
         return admin.describeConfigs(List.of(resource)).all().get().size();
     }
 
-    static Object produce(String topic, int count, String transactionalId) throws Exception {
+    static Object produce(String topic, int count, String transactionalId, Map<String, String> more) throws Exception {
         Properties settings = new Properties();
+        settings.putAll(more);
         settings.put("bootstrap.servers", bootstrap);
         settings.put("client.id", "supplier");
         settings.put("acks", "all");
