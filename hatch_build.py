@@ -34,6 +34,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 COMPILED = (
     "kwiresniff/analysis/latency.py",
     "kwiresniff/capture/pcap.py",
+    "kwiresniff/codec/record_limits.py",
     "kwiresniff/codec/text/bodies.py",
     "kwiresniff/codec/text/plan.py",
     "kwiresniff/codec/text/records.py",
@@ -41,6 +42,7 @@ COMPILED = (
     "kwiresniff/export/lines.py",
     "kwiresniff/model.py",
     "kwiresniff/session/analyzer.py",
+    "kwiresniff/session/decode.py",
     "kwiresniff/session/fronts.py",
     "kwiresniff/session/link.py",
     "kwiresniff/session/pairing.py",

@@ -101,8 +101,8 @@ class Message:
 
     ``frame`` is header and body as bytes, or None when nobody asked for the body. ``body_offset`` is where the
     body starts in it. ``first_ns`` and ``last_ns`` are the times of the packets that carried the first byte of
-    the length and the last byte of the frame. ``text`` is the body as JSON text in UTF-8, without ``body``, when only
-    that was asked for.
+    the length and the last byte of the frame. ``text`` is the body as JSON text in UTF-8, in pieces, without
+    ``body``, when only that was asked for.
     """
 
     __slots__ = (
@@ -123,7 +123,7 @@ class Message:
         self.body_offset = 0
         self.version = -1  # the version the body is read as; differs from api_version in a downgraded ApiVersions
         self.body: Body | None = None
-        self.text: bytes | None = None
+        self.text: list[bytes] | None = None
 
 
 class Exchange:

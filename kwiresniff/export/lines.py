@@ -35,8 +35,8 @@ class ExchangeLines:
         self._file_names: dict[int, str] = {}
         self._begin_second(0)
 
-    def line(self, exchange: Exchange) -> bytes:
-        """The exchange as UTF-8, and a newline."""
+    def line(self, exchange: Exchange) -> list[bytes]:
+        """The exchange as UTF-8 in pieces, the last one with a newline at its end."""
         request, response = exchange.request, exchange.response
         latency = request_time = response_time = "null"
         if request is not None:
@@ -57,13 +57,13 @@ class ExchangeLines:
         pieces: list[bytes] = []
         if request is not None:
             pieces.append(f"{front}{self._message(request)}".encode())
-            pieces.append(request.text or self._encode(request.body))
+            pieces += request.text or [self._encode(request.body)]
             front = '},"response":'
         else:
             front = f'{front}null,"response":'
         if response is not None:
             pieces.append(f"{front}{self._message(response)}".encode())
-            pieces.append(response.text or self._encode(response.body))
+            pieces += response.text or [self._encode(response.body)]
             front = "}"
         else:
             front = f"{front}null"
@@ -71,7 +71,7 @@ class ExchangeLines:
             pieces.append(front.encode() + self._remarks(exchange))
         else:
             pieces.append(f'{front},"errors":[],"problems":[]}}\n'.encode())
-        return b"".join(pieces)
+        return pieces
 
     def _remarks(self, exchange: Exchange) -> bytes:
         errors = self._encode(errors_json(exchange))

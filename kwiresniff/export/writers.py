@@ -15,6 +15,9 @@ from kwiresniff.export.objects import event_json, exchange_json
 from kwiresniff.export.output import split_name
 from kwiresniff.model import Event, Exchange
 
+#: Pieces of a line whose bodies are one piece each.
+FEW_PIECES = 5
+
 
 class Writer(Protocol):
     """What all formats offer."""
@@ -24,6 +27,15 @@ class Writer(Protocol):
 
     def close(self) -> None:
         """Ends the document."""
+
+
+def write_all(write: Callable[[bytes], object], pieces: list[bytes]) -> None:
+    """Write what belongs together: at once when it is little, else without another copy of it."""
+    if len(pieces) <= FEW_PIECES:
+        write(b"".join(pieces))
+    else:
+        for piece in pieces:
+            write(piece)
 
 
 class JsonLinesWriter:
@@ -39,7 +51,7 @@ class JsonLinesWriter:
         if event.__class__ is not Exchange:
             self._write(self._line(event_json(event, self._files)))
         elif has_text(event):
-            self._write(self._lines.line(event))
+            write_all(self._write, self._lines.line(event))
         else:
             self._write(self._line(exchange_json(event, self._files)))
 
@@ -59,7 +71,7 @@ class JsonArrayWriter:
 
     def write(self, event: Event) -> None:
         if isinstance(event, Exchange) and has_text(event):
-            line = self._lines.line(event)
+            line = b"".join(self._lines.line(event))
         else:
             line = self._line(event_json(event, self._files))
         self._write(self._separator + line[:-1])

@@ -20,7 +20,7 @@ from kwiresniff.codec.layout import default_value
 from kwiresniff.codec.record import decode_records
 from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, Budget
 from kwiresniff.codec.records import encode_record_set
-from kwiresniff.codec.text.bodies import BodyWriter
+from kwiresniff.codec.text.bodies import PIECE_BYTES, BodyWriter
 from kwiresniff.codec.text.records import RecordWriter
 from kwiresniff.codec.text.values import write_number, write_text
 from kwiresniff.errors import DecodeError
@@ -36,13 +36,15 @@ CAPTURES = sorted(
 )
 FETCH, PRODUCE = 1, 0
 ENCODE = JsonEncoder().text
+RECORD = {"offset": 0, "timestamp": 1, "key": b"k", "value": b"v" * 1_000, "headers": []}
 INTERNAL_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
 def text_of(api_key: int, version: int, direction: Any, frame: bytes, offset: int = 0) -> bytes | None:
     steps = codec.text_steps(api_key, version, direction)
     assert steps is not None
-    return BodyWriter(ENCODE, INTERNAL_ID.__eq__).text(steps, frame, offset)
+    pieces = BodyWriter(ENCODE, INTERNAL_ID.__eq__).text(steps, frame, offset)
+    return None if pieces is None else b"".join(pieces)
 
 
 def decoded(api_key: int, version: int, direction: Any, frame: bytes, offset: int = 0) -> bytes:
@@ -105,6 +107,19 @@ def fetch_response(records: bytes, *, topic: str = "orders", error_code: int = 0
 def test_records_of_kafkas_clients_are_written_as_decoded(row: dict[str, Any]) -> None:
     frame = fetch_response(row["wire"])
     assert text_of(FETCH, 11, "response", frame) == decoded(FETCH, 11, "response", frame)
+
+
+def test_long_text_comes_in_pieces() -> None:
+    wire = encode_record_set([{"base_offset": 0, "attributes": 0, "records": [RECORD]}])
+    frame = fetch_response(wire * 300)
+    steps = codec.text_steps(FETCH, 11, "response")
+    assert steps is not None
+    writer = BodyWriter(ENCODE, INTERNAL_ID.__eq__)
+    for _ in range(2):
+        pieces = writer.text(steps, frame, 0)
+        assert pieces is not None
+        assert all(PIECE_BYTES <= len(piece) < 2 * PIECE_BYTES for piece in pieces[:-1])
+        assert b"".join(pieces) == decoded(FETCH, 11, "response", frame)
 
 
 def test_a_last_batch_that_is_cut_short_is_written_with_what_is_there() -> None:

@@ -45,7 +45,10 @@ if TYPE_CHECKING:
 
 #: Elements of arrays in one message that are written here; more are counted by the decoders.
 MAX_ELEMENTS: Final = 100_000
-#: Text beyond this does not stay in memory when it has been handed over.
+#: A piece of text is handed over when it is as long as this. Larger ones would have to get their memory from the system
+#: each time, which takes as long as filling it.
+PIECE_BYTES: Final = 64 << 10
+#: Room for text beyond this is not kept for the next body.
 KEPT_BYTES: Final = 1 << 20
 
 #: The layout of a batch (``kwiresniff.codec.batch``) as constants of this module, which cost nothing when compiled.
@@ -76,15 +79,19 @@ class BodyWriter:
         self.frame = b""
         self.left: i64 = 0
         self.budget: Budget | None = None
+        self.pieces: list[bytes] = []
+        self._room: i64 = 0  # the most that has been in ``out``
         self._pos: i64 = 0  # behind the varint that was read last
 
-    def text(self, steps: list[Step], frame: bytes, offset: i64) -> bytes | None:
+    def text(self, steps: list[Step], frame: bytes, offset: i64) -> list[bytes] | None:
         """The JSON text of the body from ``offset`` to the end of the frame; None for one with anything unusual."""
-        if len(self.out) > KEPT_BYTES:
+        if self._room > KEPT_BYTES or len(self.out) > KEPT_BYTES:
             self.out = BytesWriter()
             self.records = RecordWriter(self.out, self.encode)
+            self._room = 0
         else:
             self.out.truncate(0)
+        self.pieces = []
         self.frame = frame
         self.left = MAX_ELEMENTS
         self.budget = None
@@ -92,7 +99,18 @@ class BodyWriter:
             end: i64 = self._structure(steps, offset)
         except (IndexError, UnicodeDecodeError, DecodeError):
             return None
-        return self.out.getvalue() if end == len(frame) else None
+        if end != len(frame):
+            return None
+        self._hand_over()
+        return self.pieces
+
+    def _hand_over(self) -> None:
+        out = self.out
+        size: i64 = len(out)
+        if size > self._room:
+            self._room = size
+        self.pieces.append(out.getvalue())
+        out.truncate(0)
 
     def _structure(self, steps: list[Step], pos: i64) -> i64:
         out = self.out
@@ -282,6 +300,8 @@ class BodyWriter:
         while pos < end:
             if pos > start:
                 out.append(44)
+                if len(out) > PIECE_BYTES:
+                    self._hand_over()
             size = len(out)
             stop: i64 = self._batch(pos, end, budget)
             if stop < 0:
