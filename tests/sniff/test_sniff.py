@@ -115,6 +115,32 @@ def test_what_passes_is_what_the_capture_holds(start: Start, tmp_path: Path, int
     assert read(kept) == sniffer.out
 
 
+def test_several_interfaces_are_one_stream_of_packets(start: Start) -> None:
+    """Whose packets are numbered together, so none of the interfaces stands beside them like a file."""
+    names = [name for _, name in socket.if_nameindex() if name != "lo"]
+    if not names:
+        pytest.skip("there is only the loopback interface")
+    with listener() as server:
+        port = server.getsockname()[1]
+        sniffer = start("sniff", "-i", names[0], "-i", "lo", "--port", str(port), "-o", "jsonl")
+        capturing(sniffer)
+        replay(server, FIRST_LOOK)
+        expected = Counter(map(content, objects(read(FIRST_LOOK))))
+        sniffer.wait_for(lambda: len(objects(list(sniffer.out))) >= expected.total())
+        sniffer.interrupt()
+    assert Counter(map(content, objects(sniffer.out))) == expected
+    assert not [one for one in objects(sniffer.out) if "file" in one["request"]]
+    assert sniffer.err[-1].startswith(f"kwiresniff: {names[0]}, lo: ")
+
+
+def test_interfaces_are_listed_with_those_that_are_down(start: Start) -> None:
+    sniffer = start("sniff", "--list-interfaces")
+    assert sniffer.end() == 0
+    rows = [line.split("\t") for line in sniffer.out]
+    assert [(int(row[0]), row[1]) for row in rows] == sorted(socket.if_nameindex())
+    assert ["lo", "up"] in [row[1:3] for row in rows]
+
+
 def test_each_packet_of_the_loopback_interface_counts_once(start: Start, tmp_path: Path) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver, receiver.dup() as sender:
         receiver.bind(("127.0.0.1", 0))

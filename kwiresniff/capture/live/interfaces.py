@@ -25,10 +25,10 @@ class NetworkInterface:
 def network_interfaces() -> list[NetworkInterface]:
     """All interfaces, in the order of their numbers."""
     import scapy.arch  # noqa: F401  it is what fills the list
-    from scapy.interfaces import get_working_ifaces
+    from scapy.config import conf
 
     found = []
-    for one in get_working_ifaces():
+    for one in conf.ifaces.values():
         addresses = [address for family in (4, 6) for address in one.ips.get(family, ())]
         found.append(NetworkInterface(one.index, one.name, bool(one.flags & 1), tuple(addresses)))
     return sorted(found, key=lambda one: one.index)

@@ -32,7 +32,7 @@ class Live:
     """
 
     def __init__(self, source: PacketSource, options: LiveOptions, files: PacketFiles | None = None) -> None:
-        self.files = list(options.interfaces)
+        self.files = [", ".join(options.interfaces)]  # one stream of packets, however many they come from
         self.problems: list[Problem] = source.problems
         self.other_packets: dict[str, int] = {}
         self.total_bytes: int | None = None
