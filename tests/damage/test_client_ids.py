@@ -1,4 +1,4 @@
-"""Connections met in mid-stream whose client ids are no text: Latin-1 in an old Java's default charset, control characters.
+"""Connections met in mid-stream whose client ids are no text: Latin-1 from an old default charset, control characters.
 
 Brokers take any bytes. The recorded requests are as they were but for the client id, which has as many bytes.
 """
