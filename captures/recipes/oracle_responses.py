@@ -1,4 +1,4 @@
-"""Responses that the request log is silent about, which is so before 1.0: read by the classes of Kafka 0.10.2.
+"""Responses that the request log is silent about, which is so before 1.0: read by Kafka's own classes of the time.
 
 Their bytes come from the capture by way of tshark's account of TCP, cut by length and paired by correlation id.
 """
@@ -14,14 +14,15 @@ import oracle
 import rig
 import zookeeper
 
-READER = "0.10.2.2"
-
 #: Client and broker, as a row of the oracle has them.
 Ends = tuple[str, str]
 
 
-def fill(rows: list[oracle.Row], capture: Path, work: Path) -> None:
-    """Put the text of each response that the log does not have, and the capture has, into its row."""
+def fill(rows: list[oracle.Row], capture: Path, reader: str, work: Path) -> None:
+    """Put the text of each response that the log does not have, and the capture has, into its row.
+
+    ``reader`` is the release of Kafka that reads them.
+    """
     answers = responses(capture)
     wanted: list[tuple[oracle.Row, bytes]] = []
     for row in rows:
@@ -31,7 +32,7 @@ def fill(rows: list[oracle.Row], capture: Path, work: Path) -> None:
                 wanted.append((row, waiting.pop(0)))
     lines = "".join(f"{row['api_key']} {row['api_version']} {body.hex()}\n" for row, body in wanted)
     source = rig.HERE / "kafka" / "Responses.java"
-    command = ["java", "-cp", f"{zookeeper.jars(READER, work)}/*", str(source)]
+    command = ["java", "-cp", f"{zookeeper.jars(reader, work)}/*", str(source)]
     done = subprocess.run(command, input=lines, text=True, check=True, stdout=subprocess.PIPE)
     for (row, _), text in zip(wanted, done.stdout.splitlines(), strict=True):
         row["response"] = text

@@ -61,8 +61,8 @@ def record(scenario: Scenario, work: Path) -> None:
                 perform(step, running, work, scratch)
         said = oracle.read_logs(running.request_logs, starts, running.parsers)
         rows = oracle.of_capture(said, target)
-        if any(row["response"] == "" for row in rows):
-            oracle_responses.fill(rows, target, work)
+        if running.response_reader:
+            oracle_responses.fill(rows, target, running.response_reader, work)
         if scenario.tls:
             keys = manifest.keylog_for(CAPTURES / scenario.file)
             keys.parent.mkdir(exist_ok=True)

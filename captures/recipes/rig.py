@@ -92,13 +92,15 @@ def maven(pom: Path, target: Path, version: str) -> Path:
 class RunningBroker:
     """What was started: where it listens, what it logs, and what a step of a recipe can do to it, by name.
 
-    ``parsers`` read a line of each request log when it is not JSON.
+    ``parsers`` read a line of each request log when it is not JSON. When it leaves out the responses,
+    ``response_reader`` is the release of Kafka that reads them.
     """
 
     bootstrap: str
     request_logs: tuple[Path, ...]
     actions: Mapping[str, Callable[..., None]] = field(default_factory=dict)
     parsers: tuple[Callable[[str], dict[str, Any] | None], ...] = ()
+    response_reader: str = ""
 
 
 class Setup(Protocol):

@@ -19,7 +19,7 @@ from kwiresniff.schema.types import WireField
 _NAME = re.compile(r"[},]*\{?(?:[A-Za-z_]+=\{)*[A-Za-z_]+=")
 _COMMA = re.compile(r"\}*,")
 _CLOSING = re.compile(r"\}*\]")
-_BUFFER = re.compile(r"java\.nio\.HeapByteBuffer\[pos=(\d+) lim=(\d+) cap=\d+\]")
+_BUFFER = re.compile(r"java\.nio\.HeapByteBuffer\[pos=(?P<start>\d+) lim=(?P<end>\d+) cap=\d+\]")
 #: Record sets are a list of their batches, an object, or a stretch of a file, which tells their size.
 _RECORDS = re.compile(
     r"null|\[(?:[^][]|\[[^][]*\])*\]|org\.apache\.kafka\.common\.record\.\w+@[0-9a-f]+"
@@ -29,11 +29,12 @@ _PARTITION_SIZES = re.compile(r"^\{acks=(-?\d+),timeout=(\d+),partitionSizes=\[(
 
 #: A value in the text of a 0.8 broker: what is no name of a member, of a class or of a unit.
 _VALUE = re.compile(r"(?<![^\s:;,()\[\]>])[^\s:;,()\[\]>]+(?![^\s;,()\]]|\()")
-_WORDS = {"-", "ms", "bytes", "Some", "NO_METADATA"}
-#: Members of the header; a generation that version 0 of a commit does not have; and the broker's clock, which it puts
-#: into a commit that says nothing of the time before it writes the log.
+_WORDS = {"-", "ms", "bytes", "Some", "NO_METADATA", "PLAINTEXT"}
+#: Members of the header; what a commit does not have in each version; and the broker's clock, which it puts into a
+#: commit that says nothing of the time before it writes the log.
 _NOT_OF_THE_BODY = re.compile(
-    r"(?:CorrelationId: ?-?\d+|ClientId: ?[^;]*|GroupGenerationId: -1)(?:;|$)|(?<=,)\d{13}(?=\])"
+    r"(?:CorrelationId: ?-?\d+|ClientId: ?[^;]*|GroupGenerationId: -1)(?:;|$)"
+    r"|(?:CommitTime|ExpirationTime) -1|(?<=,)\d{13}(?=\])"
 )
 
 
@@ -143,21 +144,28 @@ def split_array(text: str, at: int) -> tuple[list[str], int]:
 def scalar(kind: str, value: Any, text: str, at: int) -> int:
     """Where the text goes on behind this value; raises Disagreement when it is another one."""
     if kind.endswith("RECORDS"):
-        printed = _RECORDS.match(text, at)
+        printed = _RECORDS.match(text, at) or _BUFFER.match(text, at)
         size = sum(batch["size_bytes"] for batch in value or ())
         if printed and (printed["start"] is None or int(printed["end"]) - int(printed["start"]) == size):
             return printed.end()
     elif isinstance(value, bytes):
         buffer = _BUFFER.match(text, at)
         if buffer:
-            start, end = int(buffer[1]), int(buffer[2])
+            start, end = int(buffer["start"]), int(buffer["end"])
             if end - start == len(value) or start == end >= len(value):  # the broker may have read it before it logs
                 return buffer.end()
     else:
-        said = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-        if text.startswith(said, at) and text[at + len(said) : at + len(said) + 1] in ("", ",", "]", "}"):
-            return at + len(said)
+        for said in spellings(value):
+            if text.startswith(said, at) and text[at + len(said) : at + len(said) + 1] in ("", ",", "]", "}"):
+                return at + len(said)
     raise Disagreement(f"has {value!r} where the log has {text[at : at + 60]!r}")
+
+
+def spellings(value: Any) -> tuple[str, ...]:
+    """How the log may spell a value; what is a boolean now was a number once."""
+    if isinstance(value, bool):
+        return (str(value).lower(), str(int(value)))
+    return ("null",) if value is None else (str(value),)
 
 
 def produce_differences(body: dict[str, Any], sizes: re.Match[str], path: str) -> list[str]:

@@ -5,7 +5,7 @@ import org.apache.kafka.common.protocol.Protocol;
 import org.apache.kafka.common.protocol.types.Schema;
 
 /**
- * Prints responses as Kafka 0.10.2 prints them: a line API_KEY VERSION HEX on standard input, without the correlation id,
+ * Prints responses as Kafka 0.10.2 and 0.11 print them: a line API_KEY VERSION HEX on standard input, without the correlation id,
  * becomes the fields of the body by Kafka's own schema. Bytes left over are an error.
  */
 public class Responses {
