@@ -20,8 +20,10 @@ from kwiresniff.errors import KwiresniffError
 MIN_JAVA = 17
 #: Seconds; a Java that does not tell its version by then is none we want.
 _TIMEOUT = 20
-#: An archive that has not grown for so long is complete.
-_ARCHIVE_SECONDS = 5
+#: Seconds for an archive of Java's own classes; without one the start is slower, no more.
+_DUMP_TIMEOUT = 60
+#: An archive that has not grown for so long is complete; it is written in one go.
+_ARCHIVE_SECONDS = 2
 
 #: Spark's launcher always asks for a module that the small runtime from PyPI does not have, that every other one
 #: warns of, and that nothing here uses; and for a package that went with the security manager in Java 24 (JEP 486).
@@ -88,11 +90,33 @@ class Java:
         if fresh.exists() and time.time() - fresh.stat().st_mtime > _ARCHIVE_SECONDS:
             with suppress(OSError):
                 fresh.replace(archive)
+        base = self._base_archive()
+        # On an archive of our own Java calls every option of Spark's an error, and goes on.
+        quiet = "-Xlog:disable" if base else "-Xlog:disable -Xlog:all=error:stderr"
         if archive.exists():
-            return f"-XX:SharedArchiveFile={archive} -Xlog:disable -Xlog:all=error:stderr"
+            files = f"{base}:{archive}" if base else archive
+            return f"-XX:SharedArchiveFile={files} {quiet}"
         if fresh.exists():
             return ""
-        return f"-XX:ArchiveClassesAtExit={fresh} -Xlog:disable -Xlog:all=error:stderr"
+        under = f"-XX:SharedArchiveFile={base} " if base else ""
+        return f"{under}-XX:ArchiveClassesAtExit={fresh} {quiet}"
+
+    def _base_archive(self) -> Path | None:
+        """The archive of Java's own classes for a Java that was delivered without, as small runtimes are.
+
+        An archive of further classes needs one to stand on. Made once, in a second.
+        """
+        if (Path(os.path.realpath(self.program)).parent.parent / "lib" / "server" / "classes.jsa").exists():
+            return None
+        base = cache_folder() / f"base-{self._id}.jsa"
+        if not base.exists():
+            base.parent.mkdir(parents=True, exist_ok=True)
+            temporary = base.with_name(f"{base.name}.{os.getpid()}")
+            command = [self.program, "-XX:+UseSerialGC", "-Xshare:dump", f"-XX:SharedArchiveFile={temporary}"]
+            with suppress(OSError, subprocess.SubprocessError):
+                subprocess.run(command, capture_output=True, timeout=_DUMP_TIMEOUT, check=True)
+                temporary.replace(base)
+        return base if base.exists() else None
 
 
 def find_java() -> Java:

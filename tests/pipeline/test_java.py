@@ -94,9 +94,28 @@ def test_the_wrapper_of_an_earlier_session_is_not_wrapped_again(bare: Path, monk
     assert find_java() == java
 
 
+def test_a_java_without_an_archive_of_its_own_classes_gets_one(bare: Path) -> None:
+    """As the runtime from PyPI is; an archive of Spark's classes has nothing to stand on without."""
+    program = bare / "small" / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\nfor a do case $a in *ArchiveFile=*) echo "$@" > "${a#*=}";; esac; done\n')
+    program.chmod(0o755)
+    java = Java(str(program), 25)
+    base = bare / "cache" / "kwiresniff" / f"base-{java._id}.jsa"
+    options = java.archive_options("spark-1")
+    assert "-Xshare:dump" in base.read_text()
+    assert options.startswith(f"-XX:SharedArchiveFile={base} -XX:ArchiveClassesAtExit=")
+    archive = base.with_name(f"spark-1-{java._id}.jsa")
+    archive.touch()
+    assert f"-XX:SharedArchiveFile={base}:{archive} " in java.archive_options("spark-1")
+
+
 def test_an_archive_of_classes_is_used_when_it_is_complete(bare: Path) -> None:
     """Made by the first run, in the way of nobody while it is being written, used after that."""
-    java = Java("/x/java", 17)
+    own = bare / "x" / "lib" / "server" / "classes.jsa"
+    own.parent.mkdir(parents=True)
+    own.touch()
+    java = Java(str(bare / "x" / "bin" / "java"), 17)
     (cache := bare / "cache" / "kwiresniff").mkdir(parents=True)
     assert "-XX:ArchiveClassesAtExit=" in java.archive_options("spark-1")
     fresh = Path(java.archive_options("spark-1").split("=")[1].split()[0])
