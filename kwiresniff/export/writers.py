@@ -10,13 +10,9 @@ from typing import IO, Protocol
 
 from kwiresniff.errors import ExportError
 from kwiresniff.export.encode import JsonEncoder
-from kwiresniff.export.lines import ExchangeLines, has_text
 from kwiresniff.export.objects import event_json, exchange_json
 from kwiresniff.export.output import split_name
 from kwiresniff.model import Event, Exchange
-
-#: Pieces of a line whose bodies are one piece each.
-FEW_PIECES = 5
 
 
 class Writer(Protocol):
@@ -29,15 +25,6 @@ class Writer(Protocol):
         """Ends the document."""
 
 
-def write_all(write: Callable[[bytes], object], pieces: list[bytes]) -> None:
-    """Write what belongs together: at once when it is little, else without another copy of it."""
-    if len(pieces) <= FEW_PIECES:
-        write(b"".join(pieces))
-    else:
-        for piece in pieces:
-            write(piece)
-
-
 class JsonLinesWriter:
     """One JSON object a line, every kind of event."""
 
@@ -45,15 +32,16 @@ class JsonLinesWriter:
         self._write = out.write
         self._files = files
         self._line = JsonEncoder().line
-        self._lines = ExchangeLines(JsonEncoder().text, files)
+        self._text_line = _text_lines(files)
 
     def write(self, event: Event) -> None:
         if event.__class__ is not Exchange:
             self._write(self._line(event_json(event, self._files)))
-        elif has_text(event):
-            write_all(self._write, self._lines.line(event))
-        else:
+        elif self._text_line is None or (pieces := self._text_line(event)) is None:
             self._write(self._line(exchange_json(event, self._files)))
+        else:
+            for piece in pieces:
+                self._write(piece)
 
     def close(self) -> None:
         """Every line is complete in itself."""
@@ -66,19 +54,28 @@ class JsonArrayWriter:
         self._write = out.write
         self._files = files
         self._line = JsonEncoder().line
-        self._lines = ExchangeLines(JsonEncoder().text, files)
+        self._text_line = _text_lines(files)
         self._separator = b"[\n"
 
     def write(self, event: Event) -> None:
-        if isinstance(event, Exchange) and has_text(event):
-            line = b"".join(self._lines.line(event))
-        else:
-            line = self._line(event_json(event, self._files))
+        pieces = self._text_line(event) if isinstance(event, Exchange) and self._text_line is not None else None
+        line = self._line(event_json(event, self._files)) if pieces is None else b"".join(pieces)
         self._write(self._separator + line[:-1])
         self._separator = b",\n"
 
     def close(self) -> None:
         self._write(b"[]\n" if self._separator == b"[\n" else b"\n]\n")
+
+
+def _text_lines(files: Sequence[str]) -> Callable[[Exchange], list[bytes] | None] | None:
+    """What puts lines around bodies that are text; None where that is not compiled, since there are none then."""
+    try:
+        from kwiresniff.export import lines
+    except ImportError:  # compiled, but without the library that it was compiled for
+        return None
+    if (lines.__file__ or "").endswith(".py"):
+        return None
+    return lines.ExchangeLines(JsonEncoder().text, files).line
 
 
 def _csv(out: IO[bytes], files: Sequence[str]) -> Writer:

@@ -22,9 +22,9 @@ from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, Budget
 from kwiresniff.codec.records import encode_record_set
 from kwiresniff.codec.text.bodies import PIECE_BYTES, BodyWriter
 from kwiresniff.codec.text.records import RecordWriter
-from kwiresniff.codec.text.values import write_number, write_text
 from kwiresniff.errors import DecodeError
 from kwiresniff.export import JsonEncoder, event_json
+from kwiresniff.jsontext import write_number, write_text
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer

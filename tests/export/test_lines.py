@@ -17,7 +17,7 @@ FILES = ("a.pcap", 'größe "2".pcap', "\x9b.pcap")
 def with_text(built: Exchange, request: bytes | None, response: bytes | None) -> Exchange:
     for message, text in ((built.request, request), (built.response, response)):
         if message is not None:
-            message.text = text and [text[:2], text[2:]]
+            message.text = text and ([text] if len(text) < 5 else [text[:2], text[2:]])
     return built
 
 
@@ -56,17 +56,21 @@ EXCHANGES: dict[str, Exchange] = {
         None,
     ),
     **{f"starts at {ns}": with_text(exchange(start_ns=ns), b"{}", b"{}") for ns in (
-        0, 1, 999_999_999, 1_000_000_000, START_NS + 123_456_789, -1, -1_000_000_001, 1 << 62, -(1 << 62),
+        0, 1, 999_999_999, 1_000_000_000, START_NS + 123_456_789, -1, -1_000_000_001, (1 << 62) - (1 << 32), -(1 << 61),
     )},
     **{f"in file {index}": in_file(index) for index in range(4)},
 }  # fmt: skip
+
+
+def joined(lines: ExchangeLines, built: Exchange) -> bytes:
+    return b"".join(lines.line(built) or ())
 
 
 @pytest.mark.parametrize("files", [(), FILES[:1], FILES], ids=len)
 def test_a_line_is_what_encoding_the_object_gives(files: tuple[str, ...]) -> None:
     lines = ExchangeLines(JsonEncoder().text, files)
     for name, built in (*EXCHANGES.items(), *reversed(EXCHANGES.items())):
-        assert b"".join(lines.line(built)) == JsonEncoder().line(exchange_json(built, files)), name
+        assert joined(lines, built) == JsonEncoder().line(exchange_json(built, files)), name
 
 
 def test_texts_are_not_kept_for_ever() -> None:
@@ -74,7 +78,16 @@ def test_texts_are_not_kept_for_ever() -> None:
     for number in range(MAX_KEPT + 5):
         on = connection(number, client=f"10.0.0.5:{number}")
         built = with_text(exchange(on=on, client_id=f"client-{number}"), b"{}", b"{}")
-        assert b"".join(lines.line(built)) == JsonEncoder().line(exchange_json(built))
+        assert joined(lines, built) == JsonEncoder().line(exchange_json(built))
+
+
+@pytest.mark.parametrize("ns", [-(1 << 63), 1 << 62, 1 << 70])
+def test_times_that_no_clock_shows_are_left_to_the_encoder(ns: int) -> None:
+    assert ExchangeLines(JsonEncoder().text).line(with_text(exchange(start_ns=ns), b"{}", b"{}")) is None
+
+
+def test_bodies_that_are_values_are_left_to_the_encoder() -> None:
+    assert ExchangeLines(JsonEncoder().text).line(exchange()) is None
 
 
 @pytest.mark.parametrize("kind", [JsonLinesWriter, JsonArrayWriter])

@@ -36,8 +36,8 @@ from kwiresniff.codec.text.plan import (
     Step,
 )
 from kwiresniff.codec.text.records import RecordWriter
-from kwiresniff.codec.text.values import int16, int32, write_number, write_text
 from kwiresniff.errors import DecodeError
+from kwiresniff.jsontext import int16, int32, write_number, write_text
 from kwiresniff.model import Problem
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import BytesWriter
 
-from kwiresniff.codec.text.values import write_number, write_text
+from kwiresniff.jsontext import write_number, write_text
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -124,6 +124,13 @@ def write_first_digits(out: BytesWriter, number: i64) -> None:
         left -= 1
 
 
+def write_fraction(out: BytesWriter, number: i64) -> None:
+    """Write a number below 10**9 with all its nine digits."""
+    first: i64 = number // 100_000_000
+    write_digit(out, first)
+    write_i64_le(out, eight_digits(number - first * 100_000_000) + _ZEROS)
+
+
 def write_digit(out: BytesWriter, digit: i64) -> None:
     """Write a number below 10."""
     code: int = 48 + digit
