@@ -19,7 +19,9 @@ from pathlib import Path
 import rig
 
 ZOOKEEPER_PORT = 2181
-END_TIMEOUT_S = 10
+BROKERS_END_S = 10
+#: Without a quorum they wait for ever, and ask each other as often as they can.
+CONTROLLERS_END_S = 2
 ZOOKEEPER = f"127.0.0.1:{ZOOKEEPER_PORT}"
 STARTED = re.compile(r"Kafka Server started|\[KafkaServer id=\d+\] started")
 #: Everything between the members and with their clients, without what they tell ZooKeeper.
@@ -180,7 +182,9 @@ class Process:
             if STARTED.search(self.log_text(), self.seen):
                 return
             time.sleep(0.3)
-        raise RuntimeError(f"member {self.member.node} did not come up: {self.log_text()[-3000:]}")
+        lines = self.log_text()[self.seen :].splitlines()
+        complaints = [line for line in lines if " ERROR " in line or " WARN " in line or "Exception" in line]
+        raise RuntimeError("\n".join([f"member {self.member.node} did not come up:", *complaints[-20:]]))
 
     def end(self, sig: signal.Signals = signal.SIGTERM) -> None:
         if self.process is not None:
@@ -198,12 +202,18 @@ def zookeeper(jars: Path, scratch: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-def end_together(members: Sequence[Process]) -> None:
-    """End all that still run; without a quorum some of them would wait for ever."""
+def end_all(members: Sequence[Process]) -> None:
+    """End all that still run, brokers before controllers, of whom they take leave."""
+    end_together([one for one in members if not one.member.is_controller], BROKERS_END_S)
+    end_together([one for one in members if one.member.is_controller], CONTROLLERS_END_S)
+
+
+def end_together(members: Sequence[Process], timeout_s: float) -> None:
+    """End these, those that do not make it in time by force."""
     processes = [one.process for one in members if one.process is not None]
     for process in processes:
         process.terminate()
-    end = time.monotonic() + END_TIMEOUT_S
+    end = time.monotonic() + timeout_s
     while time.monotonic() < end and any(process.poll() is None for process in processes):
         time.sleep(0.2)
     for process in processes:
@@ -218,7 +228,7 @@ def running(setup: ClusterSetup, work: Path, scratch: Path) -> Iterator[rig.Runn
     with ExitStack() as stack:
         if setup.zookeeper:
             stack.callback(rig.stop, zookeeper(next(iter(members.values())).jars, scratch))
-        stack.callback(end_together, list(members.values()))
+        stack.callback(end_all, list(members.values()))
         first = [one for one in members.values() if not one.member.later]
         for one in first:
             one.launch()

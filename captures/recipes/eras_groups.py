@@ -89,18 +89,6 @@ SCENARIOS = (
         },
     ),
     Scenario(
-        "two-phase-4.4",
-        "A producer whose transaction may wait for a second phase (KIP-939), in a version that is still unstable.",
-        upkeep("transact parcels 2 courier transaction.two.phase.commit.enable=true"),
-        JAVA,
-        prepare=(upkeep("create parcels 1 1", "transact parcels 1 postman"),),
-        broker=BrokerSetup(
-            settings={"unstable.api.versions.enable": "true", "transaction.two.phase.commit.enable": "true"}
-        ),
-        folder="eras",
-        compressed=True,
-    ),
-    Scenario(
         "versions-3.9",
         "Every version of every request that the last release before 4.0 offers its clients, by SASL PLAIN.",
         ("go:versions", "{bootstrap}", "alice", "not-a-secret"),

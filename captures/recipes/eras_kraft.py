@@ -162,6 +162,5 @@ SCENARIOS = (
         quorum("quorum", "unregister-broker 4", "remove 14"),
         ("stop", "14"),
         quorum("unregister-controller 14", "quorum"),
-        exceptions=STOPPED,
     ),
 )

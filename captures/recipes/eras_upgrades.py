@@ -76,7 +76,11 @@ FAREWELL = ClusterSetup(
         Member(
             11,
             "controller",
-            {"zookeeper.metadata.migration.enable": "true", "zookeeper.connect": ZOOKEEPER},
+            {
+                "zookeeper.metadata.migration.enable": "true",
+                "zookeeper.connect": ZOOKEEPER,
+                "inter.broker.listener.name": "CLIENT",
+            },
             later=True,
             again=(WITHOUT_ZOOKEEPER,),
         ),
@@ -108,7 +112,7 @@ SCENARIOS = (
         turn("before", "3.9.1"),
         ("start", "11"),
         *restart("1", "2", "3"),
-        ("wait", "5"),
+        ("wait", "20"),
         turn("between", "3.9.1"),
         *restart("1", "2", "3"),
         *restart("11"),

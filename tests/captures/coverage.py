@@ -27,6 +27,12 @@ ANSWERED_UNLOGGED = {"SASL_HANDSHAKE", "API_VERSIONS", "SASL_AUTHENTICATE", "ENV
 #: Recordings named for a version; those after them are counted.
 NAMED_RECORDINGS = 3
 
+#: Why some versions can hardly be recorded.
+NOT_SENT = {
+    ("InitProducerId", 6): "is unstable, and no release's client asks in it",
+    ("BrokerRegistration", 2): "came and was replaced within one release, 3.7",
+}
+
 #: API key, version, direction.
 Message = tuple[int, int, str]
 
@@ -117,6 +123,9 @@ def page() -> str:
             + ", ".join(f"{schema.find_api(key).name} {version}" for key, version in unanswered)
             + ".",
         ]
+    for (name, version), reason in NOT_SENT.items():
+        if (schema.find_api(name).key, version, "request") not in found:
+            lines += ["", f"{name} {version} {reason}."]
     lines += ["", "## Where", "", "| API | version | brokers | recordings |", "|---|---:|---|---|"]
     lines += [where(key, version, found[key, version, "request"]) for key, version in requests]
     return "\n".join(lines) + "\n"
