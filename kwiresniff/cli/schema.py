@@ -152,15 +152,28 @@ def import_command(sources: tuple[Path, ...], out: Path | None) -> None:
 
     They are JSON, in the jars of a release or in folders. Several sources are releases: by number when their names
     tell one, else from the oldest to the newest as given. What the folder already holds counts as the oldest release,
-    so versions that Kafka dropped stay.
+    so versions that Kafka dropped stay. The table of releases, where the folder has one, learns what the brokers of a
+    new release offer from its kafka-clients jar.
     """
     from kwiresniff.schema.apis import DATA
-    from kwiresniff.schema.importer import in_order_of_age, merge_sources, read_files, read_source, write_files
+    from kwiresniff.schema.importer import (
+        in_order_of_age,
+        merge_sources,
+        read_files,
+        read_releases,
+        read_source,
+        write_files,
+    )
+    from kwiresniff.schema.releases import FILE, with_release
 
-    folder = out or DATA
-    releases = [read_files(folder), *(read_source(path) for path in in_order_of_age(sources))]
+    folder, paths = out or DATA, in_order_of_age(sources)
+    releases = [read_files(folder), *(read_source(path) for path in paths)]
     files = merge_sources(releases)
+    offered = read_releases(paths)
     write_files(files, folder)
+    if (table := folder / FILE).is_file():
+        for release, ranges in offered.items():
+            table.write_text(with_release(table.read_text("utf-8"), release, ranges), "utf-8")
     messages = sum(len(held) for held in files.values())
     versions = sum(held.versions.high - held.versions.low + 1 for file in files.values() for held in file)
     print(f"{folder}: {len(files)} files, {messages} messages in {versions} versions")

@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.definition import Message
+from kwiresniff.schema.definition import Message, Versions
 from kwiresniff.schema.index import INDEX_NAME, parse_index, print_index
 from kwiresniff.schema.language import parse, print_messages
 from kwiresniff.schema.merge import merge
-from kwiresniff.schema.official import read_definition
+from kwiresniff.schema.official import read_definition, read_offered
 
 #: The largest definition of Kafka is 20 KB; what is bigger in a jar is something else, or a bomb.
 MAX_DEFINITION_BYTES = 1 << 20
@@ -59,6 +59,20 @@ def read_source(path: Path) -> list[Message]:
     if not messages:
         raise SchemaError(f"{path}: no message definitions in it; kafka-clients jars have them from 2.2 on")
     return messages
+
+
+def read_releases(paths: Sequence[Path]) -> dict[str, dict[int, Versions]]:
+    """By release, the versions that its brokers offer by API key; from jars of kafka-clients, whose names tell it.
+
+    Raises SchemaError.
+    """
+    found = {}
+    for path in paths:
+        if path.name.startswith("kafka-clients-") and (release := release_name(path)):
+            texts = ((name, text) for name, text in _texts(path) if _DEFINITION.search(text))
+            offered = (read_offered(text, f"{path}:{name}") for name, text in texts)
+            found[release] = dict(each for each in offered if each is not None)
+    return found
 
 
 def _texts(path: Path) -> Iterator[tuple[str, str]]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.definition import NO_VERSIONS, NUMBERS, ROLES, SIZED, TYPES, Field, Message, Record, Versions
@@ -20,6 +21,8 @@ from kwiresniff.schema.language import parse_versions
 MAX_DEPTH = 16
 #: Fetch has 19 versions after 14 years; each costs a copy of the message's fields.
 MAX_VERSIONS = 256
+
+Made = TypeVar("Made")
 
 _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _SUFFIXES = {"request": "Request", "response": "Response", "header": "Header"}
@@ -31,13 +34,33 @@ def read_definition(text: str, source: str) -> Message:
 
     ``versions`` of the result is empty for a message that is kept only so that its key is not used again.
     """
+    return _read(text, source, _message)
+
+
+def read_offered(text: str, source: str) -> tuple[int, Versions] | None:
+    """The API key of a request and the versions of it that brokers of the release offer, trial versions not counted.
+
+    None for what is no request or is not offered. Raises SchemaError naming ``source``.
+    """
+    return _read(text, source, _offered)
+
+
+def _read(text: str, source: str, make: Callable[[dict[str, Any]], Made]) -> Made:
     try:
         # What follows the document is not read, as Kafka does not: one release has a brace too many.
         document, _ = json.JSONDecoder().raw_decode(_COMMENT.sub(lambda found: found[1] or "", text).lstrip())
-        return _message(document)
+        return make(document)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise SchemaError(f"{source}: not a Kafka message definition: {reason}") from error
+
+
+def _offered(document: dict[str, Any]) -> tuple[int, Versions] | None:
+    if document["type"] != "request":
+        return None
+    low, high = parse_versions(document["validVersions"])
+    found = Versions(low, high - 1 if document.get("latestVersionUnstable") else high)
+    return (int(document["apiKey"]), found) if found else None
 
 
 def snake_case(name: str) -> str:

@@ -6,22 +6,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.apis import DATA
 from kwiresniff.schema.language import parse_versions
 
+FILE = "releases.txt"
+
 Range = tuple[int, int]
 #: A release and the versions it offers from then on; None when it dropped the API.
 Change = tuple[str, Range | None]
 
 
+Table = tuple[tuple[str, ...], dict[int, tuple[Change, ...]]]
+
+
 @lru_cache(maxsize=1)
-def _table() -> tuple[tuple[str, ...], dict[int, tuple[Change, ...]]]:
+def _table() -> Table:
+    return _parse((DATA / FILE).read_text("utf-8"))
+
+
+def _parse(text: str) -> Table:
     names: tuple[str, ...] = ()
     changes: dict[int, tuple[Change, ...]] = {}
-    for line in (DATA / "releases.txt").read_text("utf-8").splitlines():
+    for line in text.splitlines():
         first, *words = line.split()
         if first == "releases":
             names = tuple(words)
@@ -59,11 +69,45 @@ def release_history(api_key: int) -> tuple[Change, ...]:
 
 def versions_in(release: str) -> dict[int, Range]:
     """The versions that a release's brokers offer, by API key; raises SchemaError for an unknown release."""
-    names, changes = _table()
-    until = names.index(find_release(release))
+    return _until(_table(), find_release(release))
+
+
+def _until(table: Table, release: str) -> dict[int, Range]:
+    names, changes = table
+    until = names.index(release)
     found: dict[int, Range] = {}
     for key, history in changes.items():
         past = [versions for name, versions in history if names.index(name) <= until]
         if past and past[-1] is not None:
             found[key] = past[-1]
     return found
+
+
+def with_release(text: str, release: str, offered: Mapping[int, Range]) -> str:
+    """The table with one more release, which offers these versions by API key; as it is when it has the release.
+
+    ``release`` may be a patch release (``4.5.0``). Raises SchemaError for one older than the newest in the table.
+    """
+    table = _parse(text)
+    names = table[0]
+    parts = release.split(".")
+    name = ".".join(parts[: 3 if parts[0] == "0" else 2])
+    if name in names:
+        return text
+    if [int(part) for part in name.split(".")] < [int(part) for part in names[-1].split(".")]:
+        raise SchemaError(f"{FILE} has {names[-1]} and not {name}; add older releases by hand")
+    before = _until(table, names[-1])
+    changed = {
+        key: f" {name}:" + (f"{offered[key][0]}-{offered[key][1]}" if key in offered else "none")
+        for key in before.keys() | offered.keys()
+        if before.get(key) != offered.get(key)
+    }
+    lines = []
+    for line in text.splitlines():
+        first = line.split()[0]
+        if first == "releases":
+            line += f" {name}"
+        elif first.isdigit():
+            line += changed.pop(int(first), "")
+        lines.append(line)
+    return "\n".join([*lines, *(f"{key}{changed[key]}" for key in sorted(changed))]) + "\n"

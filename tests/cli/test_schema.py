@@ -157,6 +157,14 @@ def test_import_writes_files_that_another_import_extends(kwiresniff: Run, tmp_pa
     )
 
 
+def test_import_notes_what_the_brokers_of_a_new_release_offer(kwiresniff: Run, tmp_path: Path) -> None:
+    request = {**HEARTBEAT_4, "type": "request", "name": "HeartbeatRequest", "fields": [], "validVersions": "2-5"}
+    new = jar(tmp_path / "kafka-clients-9.1.0.jar", HEARTBEAT_4, request | {"latestVersionUnstable": True})
+    (tmp_path / "releases.txt").write_text("releases 9.0\n12 9.0:0-4\n", "utf-8")
+    assert kwiresniff("schema", "import", new, "--out", str(tmp_path)).code == 0
+    assert (tmp_path / "releases.txt").read_text("utf-8") == "releases 9.0 9.1\n12 9.0:0-4 9.1:2-4\n"
+
+
 def test_import_says_what_is_no_source(kwiresniff: Run, tmp_path: Path) -> None:
     (tmp_path / "notes.jar").write_text("dear diary")
     done = kwiresniff("schema", "import", str(tmp_path / "notes.jar"), "--out", str(tmp_path / "out"))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kwiresniff import schema
 from kwiresniff.errors import SchemaError
+from kwiresniff.schema.apis import DATA
+from kwiresniff.schema.releases import FILE, with_release
 
 
 def test_4_0_dropped_what_kip_896_says() -> None:
@@ -42,3 +46,25 @@ def test_an_api_says_when_it_came_and_went() -> None:
     history = schema.release_history(schema.api_by_name("StopReplica").key)
     assert history[0] == ("0.8.2", (0, 0))
     assert history[-1] == ("4.0", None)
+
+
+def test_a_release_that_is_added_gives_the_table_that_there_is() -> None:
+    table = (DATA / FILE).read_text("utf-8")
+    newest = schema.releases()[-1]
+    before = "".join(
+        f"{line}\n"
+        for each in table.splitlines()
+        if (line := re.sub(rf" {re.escape(newest)}(:\S+)?$", "", each)) and not line.isdigit()
+    )
+    assert before != table
+    assert with_release(before, f"{newest}.0", schema.versions_in(newest)) == table
+    assert with_release(table, f"{newest}.1", {}) == table
+
+
+def test_an_api_that_a_release_drops_has_none_from_then_on() -> None:
+    table = "# Why.\nreleases 4.4\n0 4.4:3-13\n4 4.4:0-7\n"
+    assert with_release(table, "5.0.2", {0: (3, 14), 95: (0, 0)}) == (
+        "# Why.\nreleases 4.4 5.0\n0 4.4:3-13 5.0:3-14\n4 4.4:0-7 5.0:none\n95 5.0:0-0\n"
+    )
+    with pytest.raises(SchemaError, match=r"has 4\.4 and not 3\.1"):
+        with_release(table, "3.1.0", {})

@@ -335,6 +335,32 @@ def test_every_clients_members_are_understood(name: str) -> None:
     assert opened > 1
 
 
+def test_a_streams_application_assigns_its_tasks_partition_by_partition() -> None:
+    """The assignor puts a member's active tasks in the order of its partitions, so each stands for the other."""
+    synced = [
+        exchange
+        for exchange in analyze(open_captures([str(CAPTURES / "eras" / "streams-4.4.pcap.xz")]), depth="bodies")
+        if isinstance(exchange, Exchange) and exchange.api in ("JoinGroup", "SyncGroup")
+    ]
+    assignments, subscriptions = [], []
+    for exchange in synced:
+        assert exchange.problems == []
+        asked = (exchange.request.body if exchange.request is not None else None) or {}
+        assignments += [one["assignment_decoded"]["data"] for one in asked.get("assignments", ())]
+        subscriptions += [
+            one["metadata_decoded"]["data"] for one in asked.get("protocols", ()) if one["name"] == "stream"
+        ]
+    streams = [one for one in assignments if "user_data_decoded" in one]
+    assert len(streams) > 3
+    for one in streams:
+        partitions = [partition for topic in one["assigned_partitions"] for partition in topic["partitions"]]
+        tasks = one["user_data_decoded"]["data"]["active_tasks"]
+        assert sorted(task["partition"] for task in tasks) == sorted(partitions)
+        assert one["user_data_decoded"]["data"]["err_code"] == 0
+    assert len(subscriptions) > 3
+    assert all(one["user_data_decoded"]["data"]["latest_supported_version"] == 11 for one in subscriptions)
+
+
 @pytest.mark.parametrize(("api_key", "direction"), sorted(OPENERS))
 def test_whatever_is_in_the_bytes_nothing_is_raised_and_the_bytes_stay(api_key: int, direction: Direction) -> None:
     """Content cut anywhere, and bytes of no meaning, in every place where something is looked for."""

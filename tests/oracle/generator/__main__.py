@@ -18,10 +18,12 @@ from tests.oracle.vectors import VECTORS
 
 HERE = Path(__file__).parent
 
+NEWEST = (HERE.parents[1] / "newest_release.txt").read_text("utf-8").strip()
+
 #: The newest release, and before it the last ones that had a version or a message which none of the later ones has,
 #: with the artifacts to search. A message at a version is taken from the first release here that has it.
 RELEASES = {
-    "4.4.0": (
+    NEWEST: (
         "kafka-clients",
         "kafka-metadata",
         "kafka-raft",

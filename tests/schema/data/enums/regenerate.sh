@@ -2,6 +2,7 @@
 # Writes ../enums.txt from Kafka's own enumerations, among them the record types of its own topics. Needs java, javac, mvn and Maven Central.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
+newest=$(cat "$here/../../../newest_release.txt")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -33,7 +34,7 @@ clients=org.apache.kafka.clients
 coordinator=org.apache.kafka.coordinator
 remote=org.apache.kafka.server.log.remote
 {
-    run "$(kafka 4.4.0 clients metadata server server-common storage transaction-coordinator group-coordinator \
+    run "$(kafka "$newest" clients metadata server server-common storage transaction-coordinator group-coordinator \
         share-coordinator)" \
         "__cluster_metadata=$common.metadata.MetadataRecordType" \
         "__consumer_offsets=$coordinator.group.generated.CoordinatorRecordType" \
