@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cluster import ZOOKEEPER, ClusterSetup, Member
-from errands import INTERNAL_CLIENTS, STOPPED, Step, inside, restart, upkeep
+from errands import INTERNAL_CLIENTS, Step, inside, restart, upkeep
 from rig import BROKER_IP
 
 
@@ -117,6 +117,5 @@ SCENARIOS = (
         *restart("1", "2", "3"),
         *restart("11"),
         turn("after", "3.9.1"),
-        exceptions=STOPPED,
     ),
 )
