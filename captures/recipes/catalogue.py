@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import authentication
 import eras_groups
 import eras_kraft
 import eras_upgrades
@@ -11,6 +12,7 @@ from scenarios import Scenario
 
 SCENARIOS: tuple[Scenario, ...] = (
     *scenarios.SCENARIOS,
+    *authentication.SCENARIOS,
     *eras_zookeeper.SCENARIOS,
     *eras_upgrades.SCENARIOS,
     *eras_kraft.SCENARIOS,

@@ -148,10 +148,23 @@ def connection_json(connection: Connection) -> Json:
         "handshake_seen": connection.handshake_seen,
         "handshake_rtt_ns": connection.handshake_rtt_ns,
         "client_software": connection.client_software,
-        "sasl": connection.sasl,
+        "sasl": connection.sasl and _sasl(connection.sasl),
         "tls": connection.tls,
         "exchanges": dict(connection.exchanges),
     }
+
+
+def _sasl(facts: Json) -> Json:
+    """The same with times as people write them."""
+    made = dict(facts)
+    for name, time in (("timestamp_ns", "time"), ("token_expiry_ns", "token_expiry")):
+        if facts.get(name) is not None:
+            made[time] = rfc3339(facts[name])
+        elif name in facts:
+            made[time] = None
+    if "authentications" in facts:
+        made["authentications"] = [_sasl(one) for one in facts["authentications"]]
+    return made
 
 
 def problem_json(problem: Problem, files: Sequence[str] = ()) -> Json:

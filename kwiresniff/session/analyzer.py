@@ -413,8 +413,7 @@ class Analyzer:
 
     def new_connection(self, link: Link) -> Connection:
         """A connection has shown that it is Kafka, or TLS."""
-        link.client.keep = self._keep_request
-        link.broker.keep = self._keep_response
+        self.keep_as_wanted(link)
         if link.carrier is not None:
             link.carrier.connection.protocol = "kafka"
             return link.carrier.connection
@@ -423,6 +422,11 @@ class Analyzer:
         connection = Connection(self.connections, client, broker)
         connection.first_ns = link.first_ns
         return connection
+
+    def keep_as_wanted(self, link: Link) -> None:
+        """Keep as much of each frame as the depth asks for."""
+        link.client.keep = self._keep_request
+        link.broker.keep = self._keep_response
 
     def connection_ended(self, link: Link) -> None:
         """Sum up a connection and report it; what TLS carries is part of the connection that carries it."""

@@ -15,7 +15,7 @@ from kwiresniff.session.fronts import acks_of_produce, missing_bytes, skip_tagge
 from kwiresniff.session.pairing import LARGE_BYTES, MAX_PENDING, MAX_PENDING_BYTES, Pending
 from kwiresniff.session.recognize import protocol_of
 from kwiresniff.session.roles import UNSETTLED, Roles
-from kwiresniff.session.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
+from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
 from kwiresniff.session.tls import Tls
 from kwiresniff.stream.footing import (
     MIN_REQUEST_BYTES,
@@ -200,6 +200,7 @@ class Link:
         grade = grade_request(size.to_bytes(4, "big") + data[:1100], 0, self.analyzer.versions)
         if grade == STRONG or (grade == WEAK and self.roles.reads_as_request(data)):
             sasl.end_raw(ns)
+            self.analyzer.keep_as_wanted(self)
             half.frame = self.request
             self.request(half, packet, ns, last_packet, last_ns, size, data, lost)
             return
@@ -332,6 +333,8 @@ class Link:
         if exchange.api_key == SASL_HANDSHAKE:
             assert exchange.request is not None
             sasl.begin(body.get("mechanism"), exchange.request.first_ns)
+            for half in (self.client, self.broker):
+                half.keep = max(half.keep, MAX_TOKEN_FRAME_BYTES)
             if exchange.api_version == 0:
                 self._expect_raw_tokens(sasl)
         else:
@@ -344,7 +347,8 @@ class Link:
         if exchange.api_key == SASL_HANDSHAKE:
             self.sasl.handshake_answered(body.get("error_code", 0))
         else:
-            self.sasl.authenticate_answered(body, ns)
+            if self.sasl.authenticate_answered(body, ns):
+                self.analyzer.keep_as_wanted(self)
 
     # -- losses and the end -------------------------------------------------------------------------------------
 

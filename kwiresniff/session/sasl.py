@@ -1,20 +1,23 @@
-"""Following an authentication: which mechanism, who, with what outcome; never with what secret.
+"""Following authentications: which mechanism, who, with what outcome, how long it took; never with what secret.
 
-Sources: KIP-43 (SaslHandshake), KIP-152 (SaslAuthenticate), RFC 4616 (PLAIN), RFC 5802 (SCRAM).
+A connection authenticates once or, when its session is limited (KIP-368), again and again. Sources: KIP-43
+(SaslHandshake), KIP-152 (SaslAuthenticate), KIP-368 (re-authentication), KIP-48 (delegation tokens).
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from kwiresniff.model import Body, Connection
+from kwiresniff.session.sasl_tokens import read_token
 
 SASL_HANDSHAKE = 17
 SASL_AUTHENTICATE = 36
 
-_SCRAM_USER = re.compile(rb"(?:^|,)n=([^,]{1,1024})")
-_OAUTH_AUTHZID = re.compile(rb"^n,a=([^,]{1,1024}),")
+#: Authentications told of one connection: the first ones and the last. A session of an hour is renewed every hour.
+MAX_AUTHENTICATIONS = 32
+#: What is kept of a frame while tokens are exchanged. Kafka refuses longer ones (``sasl.server.max.receive.size``).
+MAX_TOKEN_FRAME_BYTES = 512 << 10
 
 
 class Sasl:
@@ -29,53 +32,82 @@ class Sasl:
         self.started_ns = 0
 
     def _facts(self) -> dict[str, Any]:
-        facts = self._connection.sasl
-        if facts is None:
-            facts = {"mechanism": None, "principal": None, "outcome": "unknown", "duration_ns": None}
-            self._connection.sasl = facts
+        """The authentication that goes on."""
+        authentications = (self._connection.sasl or self.begin(None, 0))["authentications"]
+        facts: dict[str, Any] = authentications[-1]
         return facts
 
-    def begin(self, mechanism: str | None, ns: int) -> None:
-        """A SaslHandshake request, or a GSS-API token where one was not expected."""
-        facts = self._facts()
-        facts["mechanism"] = mechanism
-        facts["outcome"] = "unknown"
+    def _summarize(self) -> None:
+        """The connection is as its last authentication left it."""
+        sasl = self._connection.sasl
+        assert sasl is not None
+        last = sasl["authentications"][-1]
+        sasl.update({name: last[name] for name in sasl if name in last})
+
+    def begin(self, mechanism: str | None, ns: int) -> dict[str, Any]:
+        """A SaslHandshake request, or a GSS-API token where one was not expected; ``ns`` is 0 when it was not seen."""
+        begun = {
+            "timestamp_ns": ns or None,
+            "mechanism": mechanism,
+            "principal": None,
+            "outcome": "unknown",
+            "duration_ns": None,
+            "session_lifetime_ms": None,
+            "delegation_token_id": None,
+            "token_subject": None,
+            "token_expiry_ns": None,
+            "service": None,
+        }
+        sasl = self._connection.sasl
+        if sasl is None:
+            sasl = {name: value for name, value in begun.items() if name != "timestamp_ns"}
+            sasl |= {"authentication_count": 0, "authentications": []}
+            self._connection.sasl = sasl
+        sasl["authentication_count"] += 1
+        if len(sasl["authentications"]) == MAX_AUTHENTICATIONS:
+            sasl["authentications"].pop()
+        sasl["authentications"].append(begun)
         self.started_ns = ns
+        self._summarize()
+        return sasl
 
     def handshake_answered(self, error_code: int) -> None:
         """The answer to SaslHandshake; refused, no tokens follow it."""
         if error_code:
             self._facts()["outcome"] = "failed"
             self.raw = False
+            self._summarize()
 
     def client_token(self, token: bytes) -> None:
-        """A token from the client, bare or out of SaslAuthenticate; takes the principal where it can be read."""
+        """A token from the client, bare or out of SaslAuthenticate; takes what it says in the clear."""
         facts = self._facts()
-        mechanism = facts["mechanism"] or ""
-        name: bytes | None = None
-        if mechanism == "PLAIN":
-            parts = token.split(b"\x00", 2)
-            if len(parts) == 3:
-                name = parts[1]
-        elif mechanism.startswith("SCRAM-"):
-            found = _SCRAM_USER.search(token) if token[:1] in (b"n", b"y", b"p") else None
-            name = found[1].replace(b"=2C", b",").replace(b"=3D", b"=") if found else None
-        elif mechanism == "OAUTHBEARER":
-            found = _OAUTH_AUTHZID.search(token)
-            name = found[1] if found else None
-        if name is not None and facts["principal"] is None:
-            facts["principal"] = name.decode("utf-8", "replace")
+        told = read_token(facts["mechanism"] or "", token)
+        if told and all(facts[name] is None for name in told):
+            facts.update(told)
+            self._summarize()
 
     def finished(self, ok: bool, ns: int) -> None:
-        """The broker's word on the last token: accepted so far, or refused."""
+        """The broker has accepted the last token, or refused it."""
         facts = self._facts()
         facts["outcome"] = "ok" if ok else "failed"
-        if ok and self.started_ns:
+        if self.started_ns:
             facts["duration_ns"] = ns - self.started_ns
+        self._summarize()
 
-    def authenticate_answered(self, body: Body, ns: int) -> None:
-        """A SaslAuthenticate response."""
-        self.finished(body.get("error_code", 0) == 0, ns)
+    def authenticate_answered(self, body: Body, ns: int) -> bool:
+        """A SaslAuthenticate response; returns whether it was the last."""
+        facts = self._facts()
+        if body.get("error_code", 0):
+            self.finished(False, ns)
+            return True
+        # The mechanism's last word: SCRAM's is the server's signature, the others' is nothing.
+        token, mechanism = body.get("auth_bytes") or b"", facts["mechanism"] or ""
+        last = not token or token.startswith(b"v=") if mechanism.startswith("SCRAM-") else not token
+        if not last and mechanism != "PLAIN":
+            return False
+        facts["session_lifetime_ms"] = body.get("session_lifetime_ms") or None
+        self.finished(True, ns)
+        return True
 
     def end_raw(self, ns: int) -> None:
         """A request with a header came after bare tokens, so they were accepted."""

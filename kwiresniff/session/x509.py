@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.session.der import Element, elements
+
 #: Names told of one certificate. Some name hundreds of hosts; who the server is shows in the first few.
 MAX_NAMES = 32
 #: The longest name told, RFC 1035's limit for a host name.
@@ -18,8 +20,6 @@ _EXPLICIT_VERSION = 0xA0
 _DNS_NAME = 0x82
 _COMMON_NAME = b"\x55\x04\x03"
 _SUBJECT_ALT_NAME = b"\x55\x1d\x11"
-
-_Element = tuple[int, int, int]  # tag, start and end of the contents
 
 
 def certificate_names(certificate: bytes) -> list[str]:
@@ -36,47 +36,30 @@ def certificate_names(certificate: bytes) -> list[str]:
 def _raw_names(data: bytes) -> Iterator[bytes]:
     fields = [
         field
-        for _, start, end in list(_elements(data, 0, len(data)))[:1]
-        for _, inner, stop in list(_elements(data, start, end))[:1]
-        for field in _elements(data, inner, stop)
+        for _, start, end in list(elements(data, 0, len(data)))[:1]
+        for _, inner, stop in list(elements(data, start, end))[:1]
+        for field in elements(data, inner, stop)
     ]
     if fields and fields[0][0] == _EXPLICIT_VERSION:
         del fields[0]
     if len(fields) < 5:  # serial number, signature, issuer, validity, subject
         return
-    for _, start, end in _elements(data, *fields[4][1:]):
-        for _, inner, stop in _elements(data, start, end):
-            pair = list(_elements(data, inner, stop))
+    for _, start, end in elements(data, *fields[4][1:]):
+        for _, inner, stop in elements(data, start, end):
+            pair = list(elements(data, inner, stop))
             if len(pair) == 2 and pair[0][0] == _OBJECT_ID and data[pair[0][1] : pair[0][2]] == _COMMON_NAME:
                 yield data[pair[1][1] : pair[1][2]]
     for tag, start, end in fields[5:]:
         if tag == _EXTENSIONS:
-            for _, inner, stop in list(_elements(data, start, end))[:1]:
-                for _, at, to in _elements(data, inner, stop):
-                    yield from _alternative_names(data, list(_elements(data, at, to)))
+            for _, inner, stop in list(elements(data, start, end))[:1]:
+                for _, at, to in elements(data, inner, stop):
+                    yield from _alternative_names(data, list(elements(data, at, to)))
 
 
-def _alternative_names(data: bytes, extension: list[_Element]) -> Iterator[bytes]:
+def _alternative_names(data: bytes, extension: list[Element]) -> Iterator[bytes]:
     if not extension or extension[0][0] != _OBJECT_ID or extension[-1][0] != _OCTETS:
         return
     if data[extension[0][1] : extension[0][2]] != _SUBJECT_ALT_NAME:
         return
-    for _, start, end in list(_elements(data, *extension[-1][1:]))[:1]:
-        yield from (data[at:to] for tag, at, to in _elements(data, start, end) if tag == _DNS_NAME)
-
-
-def _elements(data: bytes, start: int, end: int) -> Iterator[_Element]:
-    """The elements that lie one after the other in ``data[start:end]``, up to the first that does not fit."""
-    while end - start >= 2:
-        tag, length = data[start], data[start + 1]
-        start += 2
-        if length >= 0x80:
-            size = length & 0x7F
-            if not 1 <= size <= 3 or end - start < size:
-                return
-            length = int.from_bytes(data[start : start + size], "big")
-            start += size
-        if length > end - start:
-            return
-        yield tag, start, start + length
-        start += length
+    for _, start, end in list(elements(data, *extension[-1][1:]))[:1]:
+        yield from (data[at:to] for tag, at, to in elements(data, start, end) if tag == _DNS_NAME)
