@@ -62,6 +62,9 @@ class _Row:
 #: A row's key: one value, or one for each dimension when there are several.
 Key: TypeAlias = str | tuple[str, ...]
 
+#: Exchanges and their bytes.
+Counts: TypeAlias = tuple[int, int]
+
 Keys = Callable[[Exchange], Iterable[str]]
 
 
@@ -71,10 +74,14 @@ class RowCounts(Protocol):
     count: int
     errors: int
     unanswered: int
+    request_bytes: int
+    response_bytes: int
     latency: Histogram
+    waiting: dict[str, Histogram]
 
 
-def _parts(key: Key) -> tuple[str, ...]:
+def key_parts(key: Key) -> tuple[str, ...]:
+    """The value for each dimension."""
     return (key,) if isinstance(key, str) else key
 
 
@@ -102,8 +109,9 @@ def topics_in(topic_name: TopicNames | None) -> Keys:
         found = exchange.topics
         if not found:
             request, response = exchange.request, exchange.response
-            bodies = (request.body if request else None, response.body if response else None)
-            found = tuple(dict.fromkeys(topic for body in bodies for topic in topics_of(body, topic_name)))
+            bodies = [message.body for message in (request, response) if message is not None and message.body]
+            if bodies:
+                found = tuple(dict.fromkeys(topic for body in bodies for topic in topics_of(body, topic_name)))
         return found or (NO_TOPIC,)
 
     return topics
@@ -155,18 +163,22 @@ class StatsTable:
 
     def rows(self) -> list[StatRow]:
         """The rows, busiest first."""
-        found = [self._stat_row(_parts(key), row) for key, row in self._rows.items()]
+        found = [self._stat_row(key_parts(key), row) for key, row in self._rows.items()]
         return sorted(found, key=lambda row: (-row.count, row.key))
 
-    def counts(self) -> dict[Key, int]:
-        """How many exchanges each row has, without working out anything else."""
-        return {key: row.count for key, row in self._rows.items()}
+    def counts(self) -> dict[Key, Counts]:
+        """Exchanges of each row, and their bytes."""
+        return {key: (row.count, row.request_bytes + row.response_bytes) for key, row in self._rows.items()}
 
-    def top(self, size: int, order: Callable[[Key, RowCounts], float]) -> list[tuple[Key, StatRow]]:
-        """The ``size`` rows for which ``order`` is greatest, among equals the busiest; only these are worked out."""
+    def top(self, size: int, order: Callable[[Key, RowCounts], float]) -> list[tuple[Key, RowCounts]]:
+        """The ``size`` rows for which ``order`` is greatest, among equals the busiest."""
         rows = self._rows
         keys = nlargest(size, rows, key=lambda key: (order(key, rows[key]), rows[key].count))
-        return [(key, self._stat_row(_parts(key), rows[key])) for key in keys]
+        return [(key, rows[key]) for key in keys]
+
+    def holds(self, key: Key, exchange: Exchange) -> bool:
+        """Whether an exchange counts in the row with this key, unless that is the one of the others."""
+        return key in (self._single(exchange) if self._single is not None else self._combined(exchange))
 
     def _stat_row(self, key: tuple[str, ...], row: _Row) -> StatRow:
         waiting = [(reason, histogram.summary()) for reason, histogram in sorted(row.waiting.items())]

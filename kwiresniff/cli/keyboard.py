@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import sys
 from types import TracebackType
@@ -10,6 +11,35 @@ from typing import Any, Self
 
 #: Keys typed between two looks; more is somebody leaning on the keyboard.
 _MAX_BYTES = 64
+
+
+#: A character, or what terminals send for keys that are none (ECMA-48, and xterm's application mode).
+_KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Za-z]|[\s\S]")
+_NAMES = {
+    "\x1b[A": "up",
+    "\x1bOA": "up",
+    "\x1b[B": "down",
+    "\x1bOB": "down",
+    "\x1b[C": "right",
+    "\x1bOC": "right",
+    "\x1b[D": "left",
+    "\x1bOD": "left",
+    "\x1b[5~": "page up",
+    "\x1b[6~": "page down",
+    "\x1b[Z": "back tab",
+    "\x1b": "escape",
+    "\t": "tab",
+    "\r": "enter",
+    "\n": "enter",
+    "\x7f": "backspace",
+    "\b": "backspace",
+}
+
+
+def split_keys(typed: str) -> list[str]:
+    """The keys behind the characters: a character each, or a name for a key that is none; unknown ones are left out."""
+    keys = [_NAMES.get(one, one) for one in _KEY.findall(typed)]
+    return [key for key in keys if not key.startswith("\x1b")]
 
 
 class Keyboard:
@@ -28,11 +58,11 @@ class Keyboard:
             tty.setcbreak(sys.stdin)
         return self
 
-    def keys(self) -> str:
-        """What was typed since the last call."""
+    def keys(self) -> list[str]:
+        """What was typed since the last call, key by key."""
         if self._before is None or not select.select([sys.stdin], [], [], 0)[0]:
-            return ""
-        return os.read(sys.stdin.fileno(), _MAX_BYTES).decode("utf-8", "replace")
+            return []
+        return split_keys(os.read(sys.stdin.fileno(), _MAX_BYTES).decode("utf-8", "replace"))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

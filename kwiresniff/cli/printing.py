@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, TextIO
 
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.messages import Messages
@@ -63,21 +63,28 @@ def _writer(form: str, reading: Reading, stack: ExitStack) -> _Writer:
 
 
 def _text_writer(form: str, reading: Reading) -> Callable[[Event], None]:
+    from kwiresniff.render import SummaryWriter, use_color, width_of
+
+    out, color, width = sys.stdout, use_color(sys.stdout, reading.options.color), width_of(sys.stdout)
+    if form != "summary":
+        return tree_writer(reading, out, width, color)
+    summary = SummaryWriter(out, width, color, files=reading.files, topic_name=reading.topic_name)
+
+    def line(event: Event) -> None:
+        if isinstance(event, Exchange):
+            summary.write(event)
+
+    return line
+
+
+def tree_writer(reading: Reading, out: TextIO, width: int | None, color: bool) -> Callable[[Event], None]:
+    """What writes an exchange as an annotated tree, with what plugins and redaction make of it."""
     from kwiresniff.cli.decoded import decode_walk
-    from kwiresniff.render import SummaryWriter, TreeWriter, use_color, width_of
+    from kwiresniff.render import TreeWriter
     from kwiresniff.session import annotate
 
     options, topics = reading.options, reading.analyzer.topics
     plugins, redactor = reading.plugins, reading.redactor
-    out, color, width = sys.stdout, use_color(sys.stdout, options.color), width_of(sys.stdout)
-    if form == "summary":
-        summary = SummaryWriter(out, width, color, files=reading.files, topic_name=topics.name)
-
-        def line(event: Event) -> None:
-            if isinstance(event, Exchange):
-                summary.write(event)
-
-        return line
     tree = TreeWriter(out, width, color, options.verbose, files=reading.files)
 
     def draw(event: Event) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from contextlib import ExitStack, closing
@@ -15,7 +16,7 @@ from kwiresniff.analysis.units import duration_ns
 from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import DecryptedLive, Live, LiveOptions, Rotation, network_interfaces, open_live
 from kwiresniff.capture.live.bpf import expression
-from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_SNAP_BYTES
+from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_DELAY_MS, DEFAULT_SNAP_BYTES
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import FAILED, INTERRUPTED
 from kwiresniff.cli.messages import Messages
@@ -25,6 +26,9 @@ from kwiresniff.cli.printing import DEPTHS, print_events
 from kwiresniff.cli.reading import Reading
 from kwiresniff.cli.tables import ByType, print_tables
 from kwiresniff.model import Event, Exchange, Problem
+
+#: What is shown once a second, or at the end, may come a little later: each batch of packets costs a waking up.
+CALM_DELAY_MS = 250
 
 _FILE_SIZE = re.compile(r"([1-9]\d{0,9})([kKmMgG]?)", re.ASCII)
 _FILE_SIZE_UNITS = {"": 1_000_000, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -165,8 +169,10 @@ def command(
     it, after what was seen has been printed.
     """
     _check_files(write, file_size, seconds, files)
-    if watched and not sys.stdout.isatty():
-        raise click.UsageError("--live needs a terminal")
+    screen = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    if watched and not screen:
+        raise click.UsageError("--live needs a terminal, and one whose cursor can be moved")
+    counted = form == "stats" or bool(watched)
     live_options = LiveOptions(
         interfaces=tuple(dict.fromkeys(interfaces)),
         expression=expression(words, options.port),
@@ -175,14 +181,14 @@ def command(
         buffer_bytes=buffer_size << 10,
         count=count,
         duration_ns=duration,
+        delay_ms=CALM_DELAY_MS if counted else DEFAULT_DELAY_MS,
     )
-    counted = form == "stats" or bool(watched)
-    watched = counted and (sys.stdout.isatty() if watched is None else watched)
+    watched = counted and (screen if watched is None else watched)
     names = by or (("api",), ("client",), ("topic",)) if watched else by or (("api",),)
     live = open_live(live_options, write, Rotation(file_size, seconds, files))
     try:
         with ExitStack() as stack:
-            topics = address is not None or any("topic" in one for one in names)
+            topics = watched or address is not None or any("topic" in one for one in names)
             source: SegmentSource = live
             if options.keylog is not None:
                 source = stack.enter_context(closing(_decrypted(live, options.keylog, quiet=options.quiet)))

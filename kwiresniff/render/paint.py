@@ -23,6 +23,7 @@ STYLES: Final[dict[str, str]] = {
     "meaning": "green",
     "name": "dim",
     "heading": "bold underline",
+    "selected": "reverse",
     "title": "bold",
     "value": "",
     "wait": "magenta",
@@ -33,6 +34,7 @@ _SGR: Final = {
     "bold": "1",
     "dim": "2",
     "underline": "4",
+    "reverse": "7",
     "black": "30",
     "red": "31",
     "green": "32",
@@ -66,6 +68,7 @@ class Glyphs:
     ellipsis: str
     micro: str
     times: str
+    pointer: str
     marks: dict[str, str]
     bars: str
 
@@ -79,6 +82,7 @@ UNICODE: Final = Glyphs(
     ellipsis="…",
     micro="µ",
     times="×",  # noqa: RUF001 - the multiplication sign is meant
+    pointer="▸ ",
     marks={
         "ok": "✓",
         "error": "✗",
@@ -99,6 +103,7 @@ ASCII: Final = Glyphs(
     ellipsis="...",
     micro="u",
     times="x",
+    pointer="> ",
     marks={
         "ok": "+",
         "error": "x",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import pty
 import select
@@ -18,10 +19,14 @@ import pytest
 
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.capture import open_captures
+from kwiresniff.cli.keyboard import split_keys
+from kwiresniff.cli.last import LAST_BYTES, LastExchanges
 from kwiresniff.cli.live import LiveView
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.reading import Reading
-from kwiresniff.model import Exchange, Problem, Segment
+from kwiresniff.model import Connection, Exchange, Message, Problem, Segment
+from kwiresniff.render.lines import cells
+from kwiresniff.render.screen import Screen
 from tests.sniff.replay import conversations, listener, say
 from tests.sniff.test_sniff import _is_listening
 
@@ -70,6 +75,7 @@ class Attended:
         by = (("api",), ("client",), ("topic",))
         self.view = LiveView(self.live, self.reading, by, self._typed, self._show)  # type: ignore[arg-type]
         self.count()
+        self.lines()  # keys act on what is on the screen
 
     def count(self) -> None:
         for exchange in self.exchanges:
@@ -80,14 +86,17 @@ class Attended:
         self.view.pause()
 
     def lines(self, width: int = 110, height: int = 30) -> list[str]:
-        return self.view.screen(width, height).plain.split("\n")
+        return self.view.screen(width, height)
 
     def row(self, key: str) -> list[str]:
-        return next(line for line in self.lines() if line.startswith(key)).split()
+        return next(line for line in self.lines(95) if line[2:].startswith(key)).split()
 
-    def _typed(self) -> str:
+    def chosen(self, height: int = 30) -> list[str]:
+        return [line[2:] for line in self.lines(110, height) if line.startswith("▸ ")]
+
+    def _typed(self) -> list[str]:
         keys, self._keys = self._keys, ""
-        return keys
+        return split_keys(keys)
 
     def _show(self, view: LiveView) -> None:
         self.draws += 1
@@ -107,12 +116,22 @@ def test_the_screen_has_what_stats_has() -> None:
     assert "orders" in text
 
 
-@pytest.mark.parametrize(("width", "height"), [(40, 10), (80, 24), (200, 60)])
-def test_the_screen_fits_the_terminal(width: int, height: int) -> None:
-    lines = Attended().lines(width, height)
+@pytest.mark.parametrize(("width", "height"), [(1, 1), (10, 3), (30, 6), (40, 10), (80, 24), (200, 60)])
+@pytest.mark.parametrize(
+    "keys", ["", "\x1b[B\r", "\x1b[B\r\r", "\t", "f"], ids=["tables", "list", "tree", "zoom", "filter"]
+)
+def test_the_screen_fits_the_terminal(width: int, height: int, keys: str) -> None:
+    screen = Attended()
+    screen.type(keys)
+    lines = screen.lines(width, height)
     assert len(lines) == height
-    assert max(map(len, lines)) <= width
-    assert "q quit" in lines[-1] or width < 60
+    if width >= 40:  # nothing can be laid out on less; the terminal cuts it
+        assert max(map(cells, lines)) <= width
+    assert keys == "f" or "q quit" in lines[-1] or width < 80
+
+
+def test_on_a_usual_screen_drops_are_in_sight() -> None:
+    assert "1,234 packets dropped" in Attended().lines(80, 24)[1]
 
 
 def test_s_sorts_by_the_next_column() -> None:
@@ -121,7 +140,7 @@ def test_s_sorts_by_the_next_column() -> None:
     screen.type("ss")
     assert "by errors" in screen.lines()[0]
     errors = {row.key[0]: row.errors for row in screen.view.tables()[0].rows()}
-    assert screen.lines()[4].split()[0] == max(errors, key=lambda api: errors[api])
+    assert screen.lines()[5].split()[0] == max(errors, key=lambda api: errors[api])
 
 
 def test_f_filters_what_is_counted_from_then_on() -> None:
@@ -159,6 +178,151 @@ def test_enter_lists_the_last_exchanges() -> None:
     screen = Attended()
     screen.type("\r")
     assert "Fetch v18" in "\n".join(screen.lines())
+
+
+def test_enter_on_a_row_lists_its_exchanges_and_those_that_follow() -> None:
+    screen = Attended()
+    screen.type("\x1b[B\x1b[B")
+    (row,) = screen.chosen()
+    api, count = row.split()[0], int(row.split()[1])
+    screen.type("\r")
+    lines = screen.lines()
+    assert lines[2] == f"last exchanges with api {api}"
+    listed = [line for line in lines[4:-1] if line.strip()]
+    assert len(listed) == count
+    assert all(f" {api} v" in line for line in listed)
+    screen.count()
+    assert len([line for line in screen.lines()[4:-1] if line.strip()]) == 2 * count
+    screen.type("\x1b")
+    assert "q quit" in screen.lines()[-1]
+    assert screen.chosen()[0].startswith(api)
+
+
+def test_a_list_somebody_chooses_from_stands_still_and_opens_the_chosen_exchange() -> None:
+    screen = Attended()
+    screen.type("\r\x1b[A")
+    before, chosen = screen.lines(), screen.chosen()
+    screen.count()
+    assert screen.lines()[3:] == before[3:]
+    screen.type("\r")
+    tree = screen.lines()
+    assert tree[0].split()[:3] == chosen[0].split()[1:4]  # mark, API, version
+    assert any("├─ request" in line for line in tree)
+    assert any("└─ response" in line for line in tree)
+    assert not any("not decoded" in line for line in tree)
+
+
+def test_what_is_looked_at_is_counted_once() -> None:
+    """Listing and opening decode copies."""
+    screen = Attended()
+    errors = [list(exchange.errors) for exchange in screen.exchanges]
+    screen.type("\r")
+    screen.lines()
+    screen.type("\r")
+    screen.lines()
+    assert [exchange.errors for exchange in screen.exchanges] == errors
+
+
+def test_a_long_tree_scrolls_to_its_end_and_no_further() -> None:
+    screen = Attended()
+    screen.type("\r\r")
+    whole = screen.lines(110, 200)
+    end = max(number for number, line in enumerate(whole[:-1]) if line)
+    screen.type("\x1b[6~" * 20)
+    screen.lines(110, 6)
+    assert screen.lines(110, 6)[4] == whole[end]
+    screen.type("g")
+    assert screen.lines(110, 6)[0] == whole[0]
+
+
+def test_arrows_go_on_to_the_next_table() -> None:
+    screen = Attended()
+    apis = len(screen.view.tables()[0])
+    screen.lines(110, 60)
+    for _ in range(apis):
+        screen.type("j")
+        screen.lines(110, 60)
+    assert "billing" not in screen.chosen(60)[0]
+    screen.type("j")
+    assert screen.chosen(60)[0].split()[0] in ("billing", "shop", "deploy")
+    screen.type("k")
+    assert screen.chosen(60)[0].split()[0] not in ("billing", "shop", "deploy")
+
+
+def test_tab_shows_one_table_which_scrolls() -> None:
+    screen = Attended()
+    screen.type("\t")
+    text = "\n".join(screen.lines(110, 9))
+    assert "  api (" in text
+    assert "billing" not in text
+    seen = set()
+    for _ in range(len(screen.view.tables()[0]) + 1):
+        screen.type("j")
+        seen.update(line.split()[0] for line in screen.chosen(9))
+    assert {row.key[0] for row in screen.view.tables()[0].rows()} <= seen
+    screen.type("\t")
+    assert "billing" in "\n".join(screen.lines(110, 9))
+    screen.type("\x1b[Z\x1b[Z")
+    text = "\n".join(screen.lines())
+    assert "  api" in text
+    assert "  topic" in text
+
+
+def test_rates_and_latencies_are_those_of_the_last_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Attended()
+    now = time.monotonic()
+    for second in range(1, 8):  # nothing comes any more
+        monkeypatch.setattr(time, "monotonic", lambda second=second: now + second)
+        screen.lines()
+    slow = [one for one in screen.exchanges if one.api == "Metadata" and one.response and one.request]
+    for exchange in slow:
+        exchange.response.first_ns = exchange.request.last_ns + 2_000_000_000  # type: ignore[union-attr]
+        exchange.waiting = ""
+        screen.view.add(exchange)
+    monkeypatch.setattr(time, "monotonic", lambda: now + 8)
+    per_second, count, *latencies = screen.row("Metadata")[1:]
+    assert per_second == f"{len(slow) / 5:.1f}"
+    assert int(count) == 2 * len(slow)
+    assert latencies[0] == "2.00"  # s; half of all Metadata were answered in less than a millisecond
+
+
+def test_the_list_is_bounded_by_what_its_messages_hold() -> None:
+    kept = LastExchanges()
+    for number in range(100):
+        request = Message(1, number, 1, number, LAST_BYTES // 10, b"")
+        kept.add(Exchange(Connection(1, "c:1", "b:1"), 3, 9, number, "a", request, None))
+    assert [one.correlation_id for one in kept.newest(1000)] == list(range(90, 100))
+
+
+@pytest.mark.parametrize(
+    ("typed", "keys"),
+    [
+        ("ab", ["a", "b"]),
+        ("\x1b[A\x1b[Bq", ["up", "down", "q"]),
+        ("\x1bOA\x1b[5~", ["up", "page up"]),
+        ("\x1b", ["escape"]),
+        ("\x1b[1;5C\x1b[15~x", ["x"]),
+        ("\r\n\t\x7f", ["enter", "enter", "tab", "backspace"]),
+        ("é€", ["é", "€"]),
+    ],
+)
+def test_keys_that_are_no_characters_have_names(typed: str, keys: list[str]) -> None:
+    assert split_keys(typed) == keys
+
+
+def test_only_lines_that_have_changed_are_written() -> None:
+    out = io.StringIO()
+    with Screen(out) as screen:
+        screen.show(["one", "two", "three"], 10, 3)
+        written = len(out.getvalue())
+        screen.show(["one", "2", "three"], 10, 3)
+        assert out.getvalue()[written:] == "\x1b[2;1H2\x1b[K"
+        written = len(out.getvalue())
+        screen.show(["one", "2", "three"], 10, 3)
+        assert len(out.getvalue()) == written
+        screen.show(["one", "2"], 10, 2)  # another size: everything anew
+        assert out.getvalue()[written:].startswith("\x1b[2J")
+    assert out.getvalue().endswith("\x1b[?25h\x1b[?1049l")
 
 
 @pytest.mark.capturing

@@ -33,8 +33,6 @@ from kwiresniff.model import Problem
 #: A block holds the largest packet that offloading makes of the usual settings (64 KiB) and a snap length's worth,
 #: and is small enough that there are many: at low rates each block that gets old takes few packets.
 BLOCK_BYTES = 512 * 1024
-#: When a block with packets in it counts as old. Below what a person notices, above what costs.
-BLOCK_AGE_MS = 40
 
 _SOL_PACKET = 263
 _RX_RING = 5
@@ -74,7 +72,7 @@ class Ring:
         self._socket = self._open(options)
         try:
             self._attach(options)
-            self._map_blocks(options.buffer_bytes)
+            self._map_blocks(options.buffer_bytes, options.delay_ms)
         except BaseException:
             self._socket.close()
             raise
@@ -155,12 +153,12 @@ class Ring:
             for name in names:
                 set_promisc(self._socket, name)
 
-    def _map_blocks(self, buffer_bytes: int) -> None:
+    def _map_blocks(self, buffer_bytes: int, delay_ms: int) -> None:
         blocks = max(buffer_bytes // BLOCK_BYTES, 2)
         self._socket.setsockopt(_SOL_PACKET, _VERSION, _TPACKET_V3)
         # Block size and number, frame size and number (of no effect in this version, but checked), age, private
         # bytes per block, features.
-        request = struct.pack("=7I", BLOCK_BYTES, blocks, BLOCK_BYTES, blocks, BLOCK_AGE_MS, 0, 0)
+        request = struct.pack("=7I", BLOCK_BYTES, blocks, BLOCK_BYTES, blocks, delay_ms, 0, 0)
         try:
             self._socket.setsockopt(_SOL_PACKET, _RX_RING, request)
             self._map = mmap.mmap(self._socket.fileno(), blocks * BLOCK_BYTES)

@@ -18,12 +18,14 @@ WAIT_MS = 100
 DEFAULT_SNAP_BYTES = 262_144
 #: Room for five seconds of 50,000 packets a second of 200 bytes, or half a second of a full 1 Gbit/s link.
 DEFAULT_BUFFER_BYTES = 64 * 1024 * 1024
+#: How long packets may be kept to come together. Below what a person notices, above what costs.
+DEFAULT_DELAY_MS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class LiveOptions:
     """``interfaces`` by name, ``any`` for all; ``expression`` a BPF filter; ``count`` packets and ``duration_ns`` end
-    the capture, None does not."""
+    the capture, None does not; ``delay_ms`` is how long a packet may be kept for others to come with it."""
 
     interfaces: tuple[str, ...]
     expression: str = ""
@@ -32,6 +34,7 @@ class LiveOptions:
     buffer_bytes: int = DEFAULT_BUFFER_BYTES
     count: int | None = None
     duration_ns: int | None = None
+    delay_ms: int = DEFAULT_DELAY_MS
 
 
 class PacketSource(Protocol):

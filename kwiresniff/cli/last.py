@@ -1,0 +1,91 @@
+"""The last exchanges of the live view: kept in bounded memory, listed, and one of them shown in full."""
+
+from __future__ import annotations
+
+import io
+from collections import deque
+from collections.abc import Callable
+from copy import copy
+
+from kwiresniff.cli.printing import tree_writer
+from kwiresniff.cli.reading import Reading
+from kwiresniff.model import Exchange
+from kwiresniff.render import SummaryWriter
+from kwiresniff.session import BodyDecoder
+
+#: Exchanges kept to be shown: more than any screen has lines.
+LAST_EXCHANGES = 500
+#: And what their messages may hold together.
+LAST_BYTES = 32 << 20
+#: Lines of an exchange shown in full; whoever wants more reads the file that -w wrote.
+MAX_LINES = 10_000
+
+
+class LastExchanges:
+    """Those that ``wanted`` says yes to, the newest last."""
+
+    def __init__(self, wanted: Callable[[Exchange], bool] | None = None) -> None:
+        self._wanted = wanted
+        self._kept: deque[Exchange] = deque()
+        self._bytes = 0
+
+    def add(self, exchange: Exchange) -> None:
+        """One more; the oldest make room for it."""
+        if self._wanted is not None and not self._wanted(exchange):
+            return
+        kept = self._kept
+        kept.append(exchange)
+        self._bytes += _size(exchange)
+        while len(kept) > LAST_EXCHANGES or (self._bytes > LAST_BYTES and len(kept) > 1):
+            self._bytes -= _size(kept.popleft())
+
+    def newest(self, count: int) -> list[Exchange]:
+        """The last ``count`` of them, in order."""
+        return list(self._kept)[-count:]
+
+    def narrowed(self, wanted: Callable[[Exchange], bool]) -> LastExchanges:
+        """Those of them that are wanted, and only such from now on."""
+        found = LastExchanges(wanted)
+        for exchange in self._kept:
+            found.add(exchange)
+        return found
+
+
+def _size(exchange: Exchange) -> int:
+    request, response = exchange.request, exchange.response
+    return (request.size_bytes if request is not None else 0) + (response.size_bytes if response is not None else 0)
+
+
+class ExchangeLines:
+    """Draws exchanges as lines ready to print."""
+
+    def __init__(self, reading: Reading, color: bool) -> None:
+        self._reading = reading
+        self._color = color
+        self._decoder = BodyDecoder("headers", reading.analyzer.topics, show_secrets=reading.options.show_secrets)
+
+    def summary(self, exchanges: list[Exchange], width: int) -> list[str]:
+        """A line of titles, then one of each exchange; bodies are decoded now, because only these are looked at."""
+        out = io.StringIO()
+        writer = SummaryWriter(out, width, self._color, topic_name=self._reading.topic_name)
+        for exchange in exchanges:
+            writer.write(self._decoded(exchange))
+        lines = out.getvalue().splitlines()
+        # A day that changes has titles of its own, which would push the lines out of step with the exchanges.
+        return [lines[0], *lines[-len(exchanges) :]] if exchanges and len(lines) <= len(exchanges) + 1 else lines
+
+    def _decoded(self, exchange: Exchange) -> Exchange:
+        """A copy with bodies: what is counted and kept stays as it is."""
+        if exchange.request is None or exchange.request.body is not None:
+            return exchange
+        found = copy(exchange)
+        found.request, found.response = copy(exchange.request), copy(exchange.response)
+        found.errors, found.problems = [], []
+        self._decoder.decode(found)
+        return found
+
+    def tree(self, exchange: Exchange, width: int) -> list[str]:
+        """The annotated tree."""
+        out = io.StringIO()
+        tree_writer(self._reading, out, width, self._color)(self._decoded(exchange))
+        return out.getvalue().splitlines()[:MAX_LINES]
