@@ -204,8 +204,11 @@ def watch_command(
 @click.argument("folder", metavar="DIR")
 @click.argument("sql", metavar="SQL")
 @click.option("-o", "form", type=click.Choice(["table", "jsonl"]), default="table", show_default=True)
+@click.option("--variant", is_flag=True, help="Bodies as VARIANT: request_body:topics[0].name.")
 @cluster_options
-def query_command(folder: str, sql: str, form: str, master: str, remote: str | None, verbose: bool) -> None:
+def query_command(
+    folder: str, sql: str, form: str, variant: bool, master: str, remote: str | None, verbose: bool
+) -> None:
     """SQL over what "pipeline run" wrote to DIR.
 
     Tables: exchanges, connections, problems, records, clients, audit, and latency and topic_latency, whose histograms
@@ -216,7 +219,7 @@ def query_command(folder: str, sql: str, form: str, master: str, remote: str | N
     from kwiresniff.pipeline.store import Store
 
     Store(folder).check()
-    names, rows = query(start_session(master, remote=remote, ui=verbose), folder, sql)
+    names, rows = query(start_session(master, remote=remote, ui=verbose), folder, sql, variants=variant)
     if form == "jsonl":
         from kwiresniff.export import JsonEncoder, Output
 

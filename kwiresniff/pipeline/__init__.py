@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def register(spark: SparkSession | None = None) -> None:
@@ -21,6 +21,14 @@ def register(spark: SparkSession | None = None) -> None:
     found = spark if spark is not None else active_session()
     if found is not None:
         source.register(found)
+
+
+def with_variants(frame: DataFrame) -> DataFrame:
+    """A frame of exchanges with its bodies as VARIANT, for ``request_body:topics[0].name``."""
+    from kwiresniff.pipeline.query import with_variants as change
+
+    found: DataFrame = change(frame)
+    return found
 
 
 def session(master: str = "local[*]", *, remote: str | None = None, ui: bool = False, **settings: str) -> SparkSession:

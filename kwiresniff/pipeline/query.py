@@ -20,8 +20,17 @@ def percentile_ns(sketches: list[Any] | None, fraction: float) -> int | None:
     return total.percentiles([float(fraction)])[0] if total.count else None
 
 
-def open_views(spark: Any, out: str, tables: Iterable[str] = WRITABLE) -> None:
-    """Makes tables of an output folder views, and ``percentile_ns(collect_list(latency), 0.99)`` a function."""
+def with_variants(frame: Any) -> Any:
+    """The frame with its bodies as VARIANT, for ``request_body:topics[0].name``; null where Spark finds one too big."""
+    names = {name: f"try_parse_json({name}) AS {name}" for name in ("request_body", "response_body")}
+    return frame.selectExpr(*(names.get(name, f"`{name}`") for name in frame.columns))
+
+
+def open_views(spark: Any, out: str, tables: Iterable[str] = WRITABLE, *, variants: bool = False) -> None:
+    """Makes tables of an output folder views, and ``percentile_ns(collect_list(latency), 0.99)`` a function.
+
+    With ``variants`` bodies are VARIANT there.
+    """
     store = Store(out)
     store.check()
     for table in tables:
@@ -29,15 +38,16 @@ def open_views(spark: Any, out: str, tables: Iterable[str] = WRITABLE) -> None:
         reader = spark.read.schema(ddl(table))
         # Complete files alone, one by one: a run may be writing others beside them.
         frame = reader.option("basePath", f"{store.out}/{table}").parquet(*files) if files else _empty(spark, table)
-        frame.select(*(column.name for column in TABLES[table])).createOrReplaceTempView(table)
+        frame = frame.select(*(column.name for column in TABLES[table]))
+        (with_variants(frame) if variants else frame).createOrReplaceTempView(table)
     spark.udf.register("percentile_ns", percentile_ns, "BIGINT")
 
 
-def query(spark: Any, out: str, sql: str) -> tuple[list[str], Iterator[list[Any]]]:
+def query(spark: Any, out: str, sql: str, *, variants: bool = False) -> tuple[list[str], Iterator[list[Any]]]:
     """Column names and rows of a question; raises KwiresniffError for one that Spark does not understand."""
     from pyspark.errors import PySparkException
 
-    open_views(spark, out, [table for table in WRITABLE if table in sql.lower()])
+    open_views(spark, out, [table for table in WRITABLE if table in sql.lower()], variants=variants)
     # Besides raising them, Spark writes errors to stderr as JSON.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     try:
@@ -56,6 +66,8 @@ def _plain(value: Any) -> Any:
     """Rows inside rows as mappings; everything else as it is."""
     if hasattr(value, "asDict"):
         return {name: _plain(inner) for name, inner in value.asDict().items()}
+    if hasattr(value, "toPython"):  # a VARIANT
+        return value.toPython()
     if isinstance(value, list):
         return [_plain(inner) for inner in value]
     return bytes(value) if isinstance(value, bytearray) else value

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import sys
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import urlsplit
 
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.pipeline.java import cached, find_java
 
 #: In local mode the driver is the executor. Decoding happens in Python beside it, so the JVM only moves rows.
 DRIVER_MEMORY = "1g"
+#: Of Spark Connect, when the URL names none; and how long its server may take to accept a connection.
+CONNECT_PORT = 15002
+CONNECT_TIMEOUT_S = 10
 #: What Spark allows a task on a cluster.
 TASK_ATTEMPTS = 4
 #: C1 alone and the serial collector halve the start: no job here runs JVM code long enough to repay more.
@@ -49,11 +54,24 @@ def start_session(master: str = "local[*]", *, remote: str | None = None, ui: bo
     for name, value in settings.items():
         builder = builder.config(name.replace("__", "."), value)
     if remote is not None:
-        spark = builder.remote(remote).getOrCreate()
+        spark = _connected(builder, remote)
     else:
         spark = _classic(builder, master, ui)
     register(spark)
     return spark
+
+
+def _connected(builder: Any, remote: str) -> Any:
+    """A session on a Spark Connect server. Spark itself would try for minutes to reach one that is not there."""
+    place = urlsplit(remote)
+    try:
+        socket.create_connection((place.hostname or "", place.port or CONNECT_PORT), CONNECT_TIMEOUT_S).close()
+    except (OSError, ValueError) as error:
+        raise KwiresniffError(f"{remote}: no Spark Connect server answers there ({error})") from None
+    try:
+        return builder.remote(remote).getOrCreate()
+    except ImportError as error:
+        raise KwiresniffError(f"{remote}: {error}; pip install 'pyspark[connect]'".replace("\n", " ")) from None
 
 
 def _classic(builder: Any, master: str, ui: bool) -> Any:

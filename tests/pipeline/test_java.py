@@ -12,6 +12,7 @@ import pytest
 
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.pipeline.java import Java, find_java, java_version
+from kwiresniff.pipeline.start import start_session
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -65,6 +66,13 @@ def test_a_java_that_is_too_old_is_passed_over(bare: Path, monkeypatch: pytest.M
     bundled = fake_java(bare / "bundled", "25")
     bundle(monkeypatch, bundled.parent.parent)
     assert find_java() == Java(str(bundled), 25)
+
+
+def test_a_connect_server_that_is_not_there_is_told_at_once() -> None:
+    """Spark itself would try for minutes."""
+    pytest.importorskip("pyspark")
+    with pytest.raises(KwiresniffError, match="no Spark Connect server answers"):
+        start_session(remote="sc://127.0.0.1:1")
 
 
 def test_no_java_at_all_is_one_line_that_says_what_to_do(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:

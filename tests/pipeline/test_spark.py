@@ -108,6 +108,13 @@ def test_run_and_query(command: Callable[..., tuple[int, str, str]], tmp_path: P
     answer = json.loads(command("query", str(out), clients, "-o", "jsonl")[1])
     assert answer["n"] == answer["u"] == expected()
 
+    named = "SELECT {} AS t FROM exchanges WHERE api = 'CreateTopics' ORDER BY time LIMIT 1"
+    code, text, err = command(
+        "query", str(out), named.format("request_body:topics[0].name"), "-o", "jsonl", "--variant"
+    )
+    assert code == 0, err
+    assert text == command("query", str(out), named.format("topics[0]"), "-o", "jsonl")[1] != ""
+
     percentiles = "SELECT api, percentile_ns(collect_list(latency), 1.0) AS most FROM latency GROUP BY api"
     longest = "SELECT api, max(latency_ns) AS most FROM exchanges GROUP BY api"
     answers = [command("query", str(out), sql + " ORDER BY api", "-o", "jsonl")[1] for sql in (percentiles, longest)]
