@@ -120,7 +120,7 @@ class LiveView:
         shown = self._panels if self._zoomed < 0 else self._panels[self._zoomed : self._zoomed + 1]
         panels = [
             panel.draw(now, size, self._orders[0], self._chosen if panel is self._panels[self._at] else None)
-            for panel, size in zip(shown, rows_per_panel(height, len(shown)), strict=True)
+            for panel, size in zip(shown, rows_per_panel(height, [len(one.table) for one in shown]), strict=True)
             if size
         ]
         return [self._paint.spans(line) for line in live_screen(state, panels, width, height, self._glyphs)]

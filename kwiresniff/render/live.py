@@ -101,17 +101,27 @@ class LiveState:
     prompt: Sequence[Span] = ()
 
 
-def rows_per_panel(height: int, panels: int) -> list[int]:
-    """How many rows each panel gets on a screen of ``height`` lines: the first one half, the others the rest.
+def rows_per_panel(height: int, totals: Sequence[int]) -> list[int]:
+    """How many rows each panel gets on a screen of ``height`` lines, ``totals`` being how many it has.
 
-    On a screen that is too low for all panels the last ones get none.
+    The first one gets half, the others the rest, and what one does not need goes to the first that does. On a screen
+    that is too low for all panels the last ones get none.
     """
     room = height - _FIXED_LINES - (height >= _TREND_HEIGHT)
-    shown = max(min(panels, room // (_PANEL_LINES + 1)), 1)
-    room = max(room - shown * _PANEL_LINES, 1)
-    others = room // 2 // (shown - 1) if shown > 1 else 0
-    others = max(others, 1) if shown > 1 else 0
-    return [max(room - others * (shown - 1), 1), *[others] * (shown - 1), *[0] * (panels - shown)]
+    shown = max(min(len(totals), room // (_PANEL_LINES + 1)), 1)
+    room = max(room - shown * _PANEL_LINES, shown)
+    others = max(room // 2 // (shown - 1), 1) if shown > 1 else 0
+    sizes = [room - others * (shown - 1), *[others] * (shown - 1)]
+    spare = 0
+    for at, total in enumerate(totals[:shown]):
+        unused = max(sizes[at] - max(total, 1), 0)
+        sizes[at] -= unused
+        spare += unused
+    for at, total in enumerate(totals[:shown]):
+        wanted = min(max(total - sizes[at], 0), spare)
+        sizes[at] += wanted
+        spare -= wanted
+    return [*sizes, *[0] * (len(totals) - shown)]
 
 
 def live_screen(

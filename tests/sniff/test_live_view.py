@@ -26,6 +26,7 @@ from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.reading import Reading
 from kwiresniff.model import Connection, Exchange, Message, Problem, Segment
 from kwiresniff.render.lines import cells
+from kwiresniff.render.live import rows_per_panel
 from kwiresniff.render.screen import Screen
 from tests.sniff.replay import conversations, listener, say
 from tests.sniff.test_sniff import _is_listening
@@ -128,6 +129,22 @@ def test_the_screen_fits_the_terminal(width: int, height: int, keys: str) -> Non
     if width >= 40:  # nothing can be laid out on less; the terminal cuts it
         assert max(map(cells, lines)) <= width
     assert keys == "f" or "q quit" in lines[-1] or width < 80
+
+
+@pytest.mark.parametrize(
+    ("height", "totals", "rows"),
+    [
+        (24, [100, 100, 100], [7, 3, 3]),
+        (24, [100, 100, 1], [9, 3, 1]),
+        (24, [2, 100, 1], [2, 10, 1]),
+        (24, [1, 1, 1], [1, 1, 1]),
+        (24, [100], [17]),
+        (7, [100, 100], [1, 0]),
+        (1, [100, 100], [1, 0]),
+    ],
+)
+def test_tables_share_the_screen_by_what_they_need(height: int, totals: list[int], rows: list[int]) -> None:
+    assert rows_per_panel(height, totals) == rows
 
 
 def test_on_a_usual_screen_drops_are_in_sight() -> None:
