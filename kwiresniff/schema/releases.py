@@ -1,7 +1,8 @@
 """Which versions of each API the brokers of each release offer, trial versions not counted.
 
 ``data/releases.txt`` names the releases from the oldest to the newest and has one line an API: its key, then
-``RELEASE:VERSIONS`` wherever a release changed them. Patch releases do not change versions and are not listed.
+``RELEASE:VERSIONS`` wherever a release changed them. A patch release is listed only if it changed versions, as 4.0.1
+alone did.
 """
 
 from __future__ import annotations
@@ -52,14 +53,27 @@ def releases() -> tuple[str, ...]:
 
 
 def find_release(name: str) -> str:
-    """The release that ``4.0``, ``4.0.1`` or ``0.10.2.2`` is part of; raises SchemaError naming the known ones."""
+    """The release that ``4.0``, ``4.0.1`` or ``0.10.2.2`` is part of; raises SchemaError naming the known ones.
+
+    Where a patch release changed versions it is one of its own, and later ones are part of it.
+    """
     names = releases()
-    parts = name.strip().split(".")
-    for length in range(len(parts), 0, -1):
-        candidate = ".".join(parts[:length])
-        if candidate in names:
-            return candidate
+    wanted = _numbers(name)
+    same = [known for known in names if wanted[: _minor(wanted)] == _numbers(known)[: _minor(wanted)]]
+    found = [known for known in same if _numbers(known) <= wanted]
+    if wanted and found:
+        return found[-1]
     raise SchemaError(f"no Kafka release {name!r} is known; known are {', '.join(names)}")
+
+
+def _numbers(name: str) -> list[int]:
+    parts = name.strip().split(".")
+    return [int(part) for part in parts] if all(part.isdecimal() for part in parts) else []
+
+
+def _minor(numbers: list[int]) -> int:
+    """How many numbers name a release without its patches: ``0.10.2``, ``4.0``."""
+    return 3 if numbers[:1] == [0] else 2
 
 
 def release_history(api_key: int) -> tuple[Change, ...]:
@@ -89,12 +103,11 @@ def with_release(text: str, release: str, offered: Mapping[int, Range]) -> str:
     ``release`` may be a patch release (``4.5.0``). Raises SchemaError for one older than the newest in the table.
     """
     table = _parse(text)
-    names = table[0]
-    parts = release.split(".")
-    name = ".".join(parts[: 3 if parts[0] == "0" else 2])
+    names, numbers = table[0], _numbers(release)
+    name = ".".join(map(str, numbers[: _minor(numbers)]))
     if name in names:
         return text
-    if [int(part) for part in name.split(".")] < [int(part) for part in names[-1].split(".")]:
+    if numbers < _numbers(names[-1]):
         raise SchemaError(f"{FILE} has {names[-1]} and not {name}; add older releases by hand")
     before = _until(table, names[-1])
     changed = {

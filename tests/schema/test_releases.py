@@ -25,6 +25,18 @@ def test_a_patch_release_offers_what_its_release_does() -> None:
     assert schema.find_release("0.10.2.2") == "0.10.2"
 
 
+def test_a_patch_release_that_changed_versions_is_one_of_its_own() -> None:
+    """4.0.1 took JoinGroup 0 and 1 back, which 4.0.0 had dropped."""
+    assert [schema.find_release(name) for name in ("4.0", "4.0.0", "4.0.1", "4.0.2")] == ["4.0", "4.0", "4.0.1", "4.0.1"]
+    assert [schema.versions_in(name)[11] for name in ("4.0.0", "4.0.2", "4.1")] == [(2, 9), (0, 9), (0, 9)]
+
+
+@pytest.mark.parametrize("name", ["", "4", "4.x", "99.1", "0.8", "0.8.1", "4.0-rc1"])
+def test_what_names_no_release_is_refused(name: str) -> None:
+    with pytest.raises(SchemaError, match="no Kafka release"):
+        schema.find_release(name)
+
+
 def test_the_first_release_known_has_no_api_versions_yet() -> None:
     assert 18 not in schema.versions_in("0.9.0")
     assert schema.versions_in("0.10.0")[18] == (0, 0)
