@@ -119,14 +119,18 @@ def run_command(
     new; stopped in the middle it goes on where it was.
     """
     from kwiresniff.capture.keylog import check_key_log
+    from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote
     from kwiresniff.pipeline.run import Run
+    from kwiresniff.pipeline.store import Store
 
     if keylog is not None:
         check_key_log(keylog)
         keylog = os.path.abspath(keylog)
+    start = _starter(master, remote, verbose)
     run = Run(
         inputs,
         out,
+        remote=HadoopInputs(start(), Store(out).inputs) if any(map(is_remote, inputs)) else None,
         settings=_settings(port, redact, redact_key, audit, keylog),
         parallelism=partitions or slots(master, remote),
         tables=_tables(tables, audit),
@@ -135,7 +139,7 @@ def run_command(
         both_ends=both_ends,
     )
     with _bar(run.job, wanted=progress) as step:
-        manifest = run.execute(_starter(master, remote, verbose), step)
+        manifest = run.execute(start, step)
     if not quiet:
         print(f"kwiresniff: {out}: {_summary(manifest)}", file=sys.stderr)
     return FAILED if manifest["failed"] else 0

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
+from itertools import takewhile
 from typing import Any
 from zlib import crc32
 
@@ -50,12 +51,21 @@ _ROTATED = (
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A capture file as it was when the plan was made. ``named`` tells that the user named it and not its folder."""
+    """A capture file as it was when the plan was made. ``named`` tells that the user named it and not its folder.
+
+    ``origin`` is the URI of what ``path`` is a copy of, empty when it is no copy.
+    """
 
     path: str
     size_bytes: int
     modified_ns: int
     named: bool = True
+    origin: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the user calls it."""
+        return self.origin or self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,35 +126,49 @@ def find_sources(paths: Sequence[str], grouping: str = "series") -> list[Source]
     ``grouping``: ``series`` puts the files of one rotation together, ``file`` makes each file a source of its own,
     ``one`` takes all of them for one series. Raises CaptureError for what is not there and for standard input.
     """
+    return grouped(local_files(paths), grouping)
+
+
+def local_files(paths: Sequence[str]) -> list[File]:
+    """The files that paths of files, folders and patterns name."""
     files = []
-    for one in expand(paths):
+    for one in expand(paths) if paths else ():
         if one.path == STANDARD_INPUT or one.size_bytes is None:
             raise CaptureError(f"{one.path}: a cluster cannot read a stream; write it to a file first")
         path = os.path.abspath(one.path)
         files.append(File(path, one.size_bytes, os.stat(path).st_mtime_ns, not one.folder))
+    return files
+
+
+def grouped(files: Sequence[File], grouping: str) -> list[Source]:
+    """The sources that files belong to, by name; raises CaptureError when there are none."""
     if not files:
         raise CaptureError("no capture named: give one or more files or folders")
-    files.sort(key=lambda file: file.path)
+    files = sorted(files, key=lambda file: file.name)
     if grouping == "one":
-        return [
-            Source(os.path.join(os.path.commonpath([os.path.dirname(file.path) for file in files]), "*"), tuple(files))
-        ]
+        return [Source(f"{_common_folder(files)}/*", tuple(files))]
     if grouping == "file":
-        return [Source(file.path, (file,)) for file in files]
+        return [Source(file.name, (file,)) for file in files]
     return sorted(_series(files), key=lambda source: source.name)
+
+
+def _common_folder(files: Sequence[File]) -> str:
+    """Of paths and URIs, which ``os.path.commonpath`` would take apart."""
+    levels = zip(*(os.path.dirname(file.name).split("/") for file in files), strict=False)
+    return "/".join(names[0] for names in takewhile(lambda names: len(set(names)) == 1, levels))
 
 
 def _series(files: Iterable[File]) -> Iterator[Source]:
     groups: dict[str, list[tuple[File, bool]]] = {}
     for file in files:
-        folder, name = os.path.split(file.path)
+        folder, name = os.path.split(file.name)
         series, rotated = series_name(name)
         groups.setdefault(os.path.join(folder, series), []).append((file, rotated))
     for name, members in groups.items():
         if any(rotated for _, rotated in members):
             yield Source(name, tuple(file for file, _ in members))
         else:  # x.pcap and x.pcap.gz side by side are two captures
-            yield from (Source(file.path, (file,)) for file, _ in members)
+            yield from (Source(file.name, (file,)) for file, _ in members)
 
 
 def series_name(name: str) -> tuple[str, bool]:

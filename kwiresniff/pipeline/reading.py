@@ -68,7 +68,8 @@ class UnitReading:
         self._problems: list[Problem] = []
         self.skipped: list[str] = []
         self._captures = self._open()
-        files = self._captures.files if self._captures is not None else []
+        names = {file.path: file.name for file in unit.source.files}
+        files = [names.get(path, path) for path in self._captures.files] if self._captures is not None else []
         self.files = files if self._first else []
         self._analyzer = settings.analyzer()
         self._redactor = settings.redactor()

@@ -6,14 +6,15 @@ import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.errors import ExportError, KwiresniffError
 from kwiresniff.pipeline.ends import Sighting, left_out
-from kwiresniff.pipeline.plan import Source, Unit, find_sources, plan, share_out
+from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote, local_path
+from kwiresniff.pipeline.plan import Source, Unit, grouped, local_files, plan, share_out
 from kwiresniff.pipeline.reading import Settings
 from kwiresniff.pipeline.store import Commit, Store
 from kwiresniff.pipeline.work import WRITTEN, settings_text, totals
@@ -117,13 +118,21 @@ class Run:
         grouping: str = "series",
         resume: bool = True,
         both_ends: bool = False,
+        remote: HadoopInputs | None = None,
     ) -> None:
-        """With ``both_ends`` a connection that two sources have captured is told by one of them."""
+        """With ``both_ends`` a connection that two sources have captured is told by one of them.
+
+        ``remote`` is needed when some of the inputs are URIs of other file systems.
+        """
         self.store = Store(out)
         self._settings = settings
         self._tables = tuple(tables)
         self._parallelism = parallelism
-        self._sources = find_sources(inputs, grouping)
+        self._remote = remote
+        files = local_files([local_path(one) for one in inputs if not is_remote(one)])
+        if remote is not None:
+            files += remote.files([one for one in inputs if is_remote(one)])
+        self._sources = grouped(files, grouping)
         self.store.create()
         if os.path.isdir(self.store.watch):
             raise ExportError(f"{out}: holds the output of 'pipeline watch'; name another folder")
@@ -135,15 +144,22 @@ class Run:
         """Does what is left and returns the manifest. ``progress`` gets the totals of this run from time to time."""
         with self.store.locked():
             if self._both_ends and len(self._sources) > 1:
-                self._leave_out(start_session())
+                with self._fetched(self._sources):
+                    self._leave_out(start_session())
             self.store.forget(self.store.commits() if self._fresh else self.job.stale)
             self.store.clean()
             if self.job.units:
-                self._submit(start_session(), progress)
+                with self._fetched([unit.source for unit in self.job.units]):
+                    self._submit(start_session(), progress)
                 self.store.clean()  # attempts that were given up
             manifest = self._manifest()
             self.store.write_manifest(manifest)
             return manifest
+
+    def _fetched(self, sources: Iterable[Source]) -> AbstractContextManager[None]:
+        if self._remote is None:
+            return nullcontext()
+        return self._remote.fetched(file for source in sources for file in source.files)
 
     def _make_job(self) -> Job:
         commits = {} if self._fresh else self.store.commits()

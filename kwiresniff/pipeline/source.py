@@ -24,6 +24,7 @@ from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.batches import arrow_batches
 from kwiresniff.pipeline.columns import READABLE, ddl
 from kwiresniff.pipeline.ends import sightings
+from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.plan import Unit, find_sources, plan, share_out
 from kwiresniff.pipeline.reading import Settings, UnitReading, table_rows
 from kwiresniff.pipeline.stream_source import WatchSource
@@ -76,7 +77,9 @@ class _TableReader(DataSourceReader):
         self._parallelism = parallelism
 
     def partitions(self) -> Sequence[InputPartition]:
-        units = plan(find_sources(self._paths, self._grouping), self._parallelism)
+        for path in filter(is_remote, self._paths):
+            raise CaptureError(f"{path}: not a path; 'kwiresniff pipeline run' copies captures from other file systems")
+        units = plan(find_sources([local_path(path) for path in self._paths], self._grouping), self._parallelism)
         tasks = share_out(units, self._parallelism)
         return [InputPartition([unit.as_json() for unit in task]) for task in tasks]
 

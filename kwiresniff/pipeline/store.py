@@ -28,6 +28,7 @@ from urllib.parse import quote
 from kwiresniff.errors import ExportError
 from kwiresniff.pipeline.batches import columns, row_bytes
 from kwiresniff.pipeline.columns import PARTITIONED_BY, TABLES, arrow_schema
+from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.rows import Row
 
 #: What a unit holds before it writes the fullest folder; a process then takes some 200 MB at most.
@@ -44,10 +45,13 @@ class Store:
     """An output folder, on a file system that all executors see."""
 
     def __init__(self, out: str) -> None:
-        self.out = os.path.abspath(out)
+        if is_remote(out):
+            raise ExportError(f"{out}: the output is a folder that workers see as a path; copy it there afterwards")
+        self.out = os.path.abspath(local_path(out))
         self._own = os.path.join(self.out, "_kwiresniff")
         self._commits = os.path.join(self._own, "commits")
         self._staging = os.path.join(self._own, "staging")
+        self.inputs = os.path.join(self._own, "inputs")
         self.watch = os.path.join(self._own, "watch")
 
     def create(self) -> None:

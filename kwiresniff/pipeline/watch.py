@@ -10,6 +10,7 @@ from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.errors import ExportError, KwiresniffError
+from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.reading import Settings
 from kwiresniff.pipeline.run import first_line
 from kwiresniff.pipeline.store import Store
@@ -41,6 +42,9 @@ class Watch:
         tables: Sequence[str] = WRITTEN,
         grouping: str = "series",
     ) -> None:
+        if is_remote(folder):
+            raise ExportError(f"{folder}: not a path; watch a folder that workers see as one")
+        folder = local_path(folder)
         if not os.path.isdir(folder):
             raise ExportError(f"{folder}: no such folder to watch")
         self.store = Store(out)

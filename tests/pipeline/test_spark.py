@@ -193,6 +193,38 @@ def test_captures_of_both_ends_tell_a_connection_once(
     assert "0 exchanges from 0 files" in command("run", str(folder), "--out", str(out), "--both-ends")[2]
 
 
+def test_captures_on_another_file_system(
+    spark: Any, command: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    """Hadoop's mount table stands for a cluster's: other names, other code to list and read."""
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    rotate(CAPTURES / "first-look.pcap", folder, 30)
+    spark.sparkContext._jsc.hadoopConfiguration().set("fs.viewfs.mounttable.kw.link./captures", folder.as_uri())
+    code, _, err = command("run", "viewfs://kw/captures/*", f"file://{CAPTURES}/franz-go.pcap", "--out", str(out))
+    assert code == 0, err
+    sql = "SELECT source, request_file, count(*) AS n FROM exchanges GROUP BY ALL ORDER BY 1, 2"
+    found = [json.loads(line) for line in command("query", str(out), sql, "-o", "jsonl")[1].splitlines()]
+    assert [row["source"] for row in found] == [
+        str(CAPTURES / "franz-go.pcap"),
+        *["viewfs://kw/captures/trace.pcap"] * 2,
+    ]
+    assert [row["request_file"] for row in found[1:]] == [f"viewfs://kw/captures/trace.pcap{n}" for n in ("", "1")]
+    whole = len(exchanges(export(tmp_path / "whole.jsonl", CAPTURES / "first-look.pcap")))
+    assert sum(row["n"] for row in found[1:]) == whole
+    assert not (out / "_kwiresniff" / "inputs").exists()
+    assert "from 0 files" in command("run", "viewfs://kw/captures/*", "--out", str(out))[2]
+
+    for arguments, said in (
+        (("run", "viewfs://kw/nothing", "--out", str(out)), "no such file"),
+        (("run", "gopher://kw/x", "--out", str(out)), "gopher"),
+        (("run", str(folder), "--out", "viewfs://kw/out"), "copy it there"),
+        (("watch", "viewfs://kw/captures", "--out", str(tmp_path / "w")), "not a path"),
+    ):
+        code, _, err = command(*arguments)
+        assert code == 1 and said in err and err.count("\n") == 1, err
+
+
 def spark_of() -> Any:
     """The session that the commands of the tests run on."""
     from kwiresniff.pipeline.start import active_session
