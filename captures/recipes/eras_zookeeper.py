@@ -25,13 +25,39 @@ def client(program: str, topic: str, *arguments: str) -> tuple[str, ...]:
     return (program, "{bootstrap}", topic, *arguments)
 
 
-def sasl(version: str, mechanism: str, **settings: str) -> ZookeeperSetup:
+def failover(name: str, version: str, year: int) -> Scenario:
+    """A recording of clients that go on while brokers do not."""
+    return Scenario(
+        name,
+        f"A producer and a group of {year} while one of three brokers is restarted and one is killed: leaders,"
+        " coordinators and controllers change under them.",
+        ("later", "3", "stop", "2"),
+        f"kafka-clients (Java) {version}, the brokers' own clients",
+        prepare=create("climate:3:3"),
+        then=(
+            ("later", "7", "start", "2"),
+            ("later", "16", "kill", "1"),
+            java("OldSteady", "climate", "20", version=version),
+        ),
+        broker=ZookeeperSetup(version),
+        tap=CLUSTER_TAP,
+        from_the_start=True,
+        compressed=True,
+        folder="eras",
+        exceptions=CUT_OFF,
+    )
+
+
+def sasl(version: str, mechanism: str) -> ZookeeperSetup:
     """Two brokers that speak SASL to each other and to clients; the one password is made up."""
-    modules = (
+    bearer = mechanism == "OAUTHBEARER"
+    modules = [
         'plain.PlainLoginModule required username="broker" password="not-a-secret" user_broker="not-a-secret"'
         ' user_alice="not-a-secret"',
         'scram.ScramLoginModule required username="broker" password="not-a-secret"',
-    )
+    ]
+    if bearer:  # which bears no other beside it
+        modules = ['oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker"']
     lines = "".join(f"  org.apache.kafka.common.security.{module};\n" for module in modules)
     return ZookeeperSetup(
         version,
@@ -39,7 +65,7 @@ def sasl(version: str, mechanism: str, **settings: str) -> ZookeeperSetup:
         settings={
             "listeners": "SASL_PLAINTEXT://10.9.0.1:{port}",
             "security.inter.broker.protocol": "SASL_PLAINTEXT",
-            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+            "sasl.enabled.mechanisms": mechanism if bearer else "PLAIN,SCRAM-SHA-256",
             "sasl.mechanism.inter.broker.protocol": mechanism,
             "delegation.token.master.key": "not-a-secret",
         },
@@ -385,6 +411,45 @@ SCENARIOS: tuple[Scenario, ...] = (
         prepare=create("secrets:1:2"),
         then=(java("OldTokens", version="2.3.1"),),
         broker=sasl("2.3.1", "SCRAM-SHA-256"),
+        tap=CLUSTER_TAP,
+        from_the_start=True,
+        compressed=True,
+        folder="eras",
+    ),
+    failover("era-0.10-failover", "0.10.2.2", 2017),
+    failover("era-1.1-failover", "1.1.1", 2018),
+    failover("era-2.3-failover", "2.3.1", 2019),
+    Scenario(
+        "era-2.3-groups",
+        "Two members of 2019 join and leave a group with the sticky assignor, which sends its last assignment along.",
+        java(
+            "Group",
+            "shelves",
+            "partition.assignment.strategy=org.apache.kafka.clients.consumer.StickyAssignor",
+            version="2.3.1",
+        ),
+        "kafka-clients (Java) 2.3.1",
+        prepare=create("shelves:4:1"),
+        broker=ZookeeperSetup("2.3.1", nodes=1),
+        tap=CLUSTER_TAP,
+        from_the_start=True,
+        compressed=True,
+        folder="eras",
+        exceptions=CUT_OFF,
+    ),
+    Scenario(
+        "era-2.3-oauthbearer",
+        "SASL OAUTHBEARER among brokers and to a client, with unsecured tokens.",
+        (
+            "broker:2.3.1:OldSasl",
+            "{bootstrap}",
+            "OAUTHBEARER",
+            "oauthbearer.OAuthBearerLoginModule",
+            'unsecuredLoginStringClaim_sub="alice"',
+        ),
+        "kafka-clients (Java) 2.3.1, the brokers' own clients",
+        prepare=create("secrets:1:2"),
+        broker=sasl("2.3.1", "OAUTHBEARER"),
         tap=CLUSTER_TAP,
         from_the_start=True,
         compressed=True,

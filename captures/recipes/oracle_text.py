@@ -147,3 +147,15 @@ def heading(name: str, version: str, correlation_id: str, client_id: str | None)
         "correlation_id": int(correlation_id),
         "client_id": client_id,
     }
+
+
+def said_once(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows without those that a broker of 1.0 or newer wrote twice, as the connection closed on its last answer."""
+    seen = set()
+    kept = []
+    for row in rows:
+        said = (row["client"], row["broker"], row["api_key"], row["correlation_id"], row["request"], row["response"])
+        if not row["response"] or said not in seen:
+            kept.append(row)
+        seen.add(said)
+    return kept

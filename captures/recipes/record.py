@@ -18,6 +18,7 @@ from pathlib import Path
 import manifest
 import oracle
 import oracle_responses
+import oracle_text
 import programs
 import rig
 from catalogue import SCENARIOS
@@ -61,6 +62,8 @@ def record(scenario: Scenario, work: Path) -> None:
                 perform(step, running, work, scratch)
         said = oracle.read_logs(running.request_logs, starts, running.parsers)
         rows = oracle.of_capture(said, target)
+        if running.parsers:
+            rows = oracle_text.said_once(rows)
         if running.response_reader:
             oracle_responses.fill(rows, target, running.response_reader, work)
         if scenario.tls:

@@ -11,6 +11,7 @@ import json
 import re
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -77,6 +78,7 @@ class Node:
         self.home = home
         self.requests = home / "requests.log"
         self.process: subprocess.Popen[bytes] | None = None
+        self.busy = threading.Lock()  # a start that comes later waits for the stop before it
         home.mkdir()
         config = home / "server.properties"
         config.write_text("".join(f"{name}={value}\n" for name, value in properties(setup, number, home).items()))
@@ -84,6 +86,10 @@ class Node:
 
     def start(self) -> None:
         """Start it and wait until it says that it is up."""
+        with self.busy:
+            self.start_and_wait()
+
+    def start_and_wait(self) -> None:
         log = self.home / "server.log"
         said = log.stat().st_size if log.exists() else 0
         with (self.home / "output.log").open("ab") as output:
@@ -98,9 +104,10 @@ class Node:
         raise RuntimeError(f"the broker did not come up, see {log}")
 
     def stop(self, sig: signal.Signals = signal.SIGTERM) -> None:
-        if self.process is not None:
-            rig.stop(self.process, sig)
-            self.process = None
+        with self.busy:
+            if self.process is not None:
+                rig.stop(self.process, sig)
+                self.process = None
 
 
 def java(class_path: str, home: Path, *options: str) -> list[str]:
@@ -142,7 +149,8 @@ def cluster(setup: ZookeeperSetup, work: Path, scratch: Path) -> Iterator[rig.Ru
     """ZooKeeper and the brokers with fresh storage in the brokers' namespace.
 
     Steps may ``start``, ``stop`` (SIGTERM: a controlled shutdown) and ``kill`` a node by its number, ``wait`` some
-    seconds, run one of the broker's own ``tool`` classes, and ``reassign`` TOPIC PARTITION to replicas 1,2,...
+    seconds, run one of the broker's own ``tool`` classes, ``reassign`` TOPIC PARTITION to replicas 1,2,... and do one
+    of these SECONDS ``later``, while the next steps go on.
     """
     class_path = f"{jars(setup.version, work)}/*"
     if setup.jaas:
@@ -192,10 +200,16 @@ def cluster(setup: ZookeeperSetup, work: Path, scratch: Path) -> Iterator[rig.Ru
             "tool": tool,
             "reassign": reassign,
         }
+
+        def later(seconds: str, action: str, *words: str) -> None:
+            timer = threading.Timer(float(seconds), actions[action], words)
+            stack.callback(timer.join)
+            timer.start()
+
         yield rig.RunningBroker(
             f"{rig.BROKER_IP}:9092",
             tuple(node.requests for node in nodes.values()),
-            actions,
+            actions | {"later": later},
             tuple(partial(oracle_text.parse, broker=f"{rig.BROKER_IP}:{port}") for port in setup.ports),
             response_reader(setup.version),
         )

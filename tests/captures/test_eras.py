@@ -130,3 +130,25 @@ def test_a_coordinator_sends_markers_to_the_leaders_of_all_partitions(name: str)
         for record in batch["records"]
     ]
     assert controls == ["commit", "abort"]
+
+
+@pytest.mark.parametrize("name", ["era-0.10-failover", "era-1.1-failover", "era-2.3-failover"])
+def test_a_reader_gets_every_record_while_leaders_change(name: str) -> None:
+    """OldSteady.java numbers what it sends and goes on until it has read as much."""
+    sent, seen = (
+        {
+            record["value"]
+            for exchange in exchanges(name)
+            if (exchange.api, exchange.client_id) == (api, client)
+            for batch in batches(exchange, "climate")
+            for record in batch["records"]
+        }
+        for api, client in (("Produce", "thermometer"), ("Fetch", "display"))
+    )
+    assert len(sent) > 40
+    assert sent == {b'{"celsius": %d}' % number for number in range(len(sent))}
+    assert seen == sent
+    assert {code for exchange in exchanges(name) for _, _, code, _ in exchange.errors} & {
+        "NOT_LEADER_OR_FOLLOWER",
+        "UNKNOWN_TOPIC_OR_PARTITION",
+    }
