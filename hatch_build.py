@@ -33,19 +33,24 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 #: Compiled together into one shared library, so that calls between them cost what calls in C cost.
 COMPILED = (
     "kwiresniff/analysis/latency.py",
+    "kwiresniff/analysis/stats.py",
     "kwiresniff/capture/pcap.py",
     "kwiresniff/codec/record_limits.py",
     "kwiresniff/codec/text/bodies.py",
     "kwiresniff/codec/text/plan.py",
     "kwiresniff/codec/text/records.py",
+    "kwiresniff/compiled.py",
     "kwiresniff/export/lines.py",
     "kwiresniff/jsontext.py",
     "kwiresniff/model.py",
     "kwiresniff/session/analyzer.py",
+    "kwiresniff/session/apis.py",
     "kwiresniff/session/decode.py",
     "kwiresniff/session/fronts.py",
     "kwiresniff/session/link.py",
     "kwiresniff/session/pairing.py",
+    "kwiresniff/session/scan.py",
+    "kwiresniff/session/waits.py",
     "kwiresniff/stream/half.py",
 )
 #: What the build needs beside hatchling, where it compiles.

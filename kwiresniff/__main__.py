@@ -1,6 +1,16 @@
-"""``python -m kwiresniff`` is ``kwiresniff``."""
+"""The command ``kwiresniff``, also as ``python -m kwiresniff``."""
 
-from kwiresniff.cli.main import main
+import gc
+
+
+def main() -> None:
+    """Runs the command; never returns."""
+    # What is made while modules are loaded stays; looking for garbage in it takes a tenth of a short run.
+    gc.disable()
+    from kwiresniff.cli.main import main as command
+
+    command()
+
 
 if __name__ == "__main__":
     main()

@@ -11,7 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 Direction: TypeAlias = Literal["request", "response"]
 Outcome: TypeAlias = Literal["ok", "error", "no_response_expected", "unanswered", "request_missing", "undecoded"]
@@ -30,12 +33,66 @@ Segment: TypeAlias = tuple[int, int, bytes, int, int, int, bytes, int, int, int]
 PACKET_BITS = 40
 PACKET_MASK = (1 << PACKET_BITS) - 1
 
-FIN = 0x01
-SYN = 0x02
-RST = 0x04
-PSH = 0x08
-ACK = 0x10
-DECRYPTED = 0x100
+FIN: Final = 0x01
+SYN: Final = 0x02
+RST: Final = 0x04
+PSH: Final = 0x08
+ACK: Final = 0x10
+DECRYPTED: Final = 0x100
+
+
+class SegmentSink:
+    """Who takes segments one by one, the members of ``Segment`` as arguments.
+
+    A reader's loop and its sink are compiled together, so this is a class to derive from, not a protocol.
+    """
+
+    def segment(
+        self,
+        packet: i64,
+        ns: int,
+        flow: bytes,
+        seq: i64,
+        ack: i64,
+        flags: i64,
+        buffer: bytes,
+        start: i64,
+        end: i64,
+        missing: i64,
+    ) -> bool:
+        """Take one segment; True asks for a pause, because there is something to be done with what came of it."""
+        raise NotImplementedError
+
+
+class SegmentList(SegmentSink):
+    """Keeps segments as tuples."""
+
+    def __init__(self) -> None:
+        self.taken: list[Segment] = []
+
+    def segment(
+        self,
+        packet: i64,
+        ns: int,
+        flow: bytes,
+        seq: i64,
+        ack: i64,
+        flags: i64,
+        buffer: bytes,
+        start: i64,
+        end: i64,
+        missing: i64,
+    ) -> bool:
+        self.taken.append((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
+        return False
+
+
+class ExchangeSink:
+    """Who takes exchanges one by one as they are complete, instead of having them among the events."""
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Take one exchange."""
+        raise NotImplementedError
 
 
 def packet_number(reference: int) -> int:

@@ -10,15 +10,19 @@ A function that raises, or returns what has no JSON form, is reported once, coun
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Body, Exchange, Problem
 
 ENTRY_POINTS = "kwiresniff.plugins"
+#: How the folders end that installed packages describe themselves in; an .egg holds such a folder.
+_METADATA = (".dist-info", ".egg-info", ".egg")
 #: One odd record must not silence a plugin; a plugin that is simply broken should not cost time for long.
 MAX_FAILURES = 10
 #: Deeper than any record anyone reads; keeps a hostile value from exhausting the stack of whoever prints it.
@@ -182,11 +186,9 @@ def load_plugins(paths: Sequence[str] = ()) -> Plugins:
     A file that cannot be loaded raises PluginError, because it was asked for; an entry point that cannot be loaded
     becomes a problem, because it only happens to be installed.
     """
-    from importlib import metadata  # 15 ms that --help need not wait for
-
     loaded: list[Plugin] = []
     problems: list[Problem] = []
-    for entry in metadata.entry_points(group=ENTRY_POINTS):
+    for entry in _entry_points():
         try:
             loaded.append(_register(entry.load(), entry.name, f"entry point {entry.value}"))
         except (Exception, SystemExit) as error:
@@ -195,8 +197,38 @@ def load_plugins(paths: Sequence[str] = ()) -> Plugins:
     return Plugins(loaded, problems)
 
 
+def _entry_points() -> Iterable[Any]:
+    """The installed entry points of our group.
+
+    Asking importlib takes longer than reading many a capture, so it is asked only where some package names the group.
+    """
+    if not any(map(_may_offer, sys.path)):
+        return ()
+    from importlib import metadata
+
+    return metadata.entry_points(group=ENTRY_POINTS)
+
+
+def _may_offer(folder: str) -> bool:
+    """Whether a package in this folder of the import path names our group, or nobody can tell without importlib."""
+    try:
+        names = [name for name in os.listdir(folder or ".") if name.endswith(_METADATA)]
+    except NotADirectoryError:
+        return True  # an archive
+    except OSError:
+        return False
+    for name in names:
+        if name.endswith(".egg"):
+            return True
+        with contextlib.suppress(OSError), open(f"{folder or '.'}/{name}/entry_points.txt", "rb") as file:
+            if ENTRY_POINTS.encode() in file.read():
+                return True
+    return False
+
+
 def _load_file(path: str) -> Plugin:
     from importlib import util
+    from pathlib import Path
 
     file = Path(path)
     if not file.is_file():

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import ceil
+from typing import Final
 
 from kwiresniff.model import LatencySummary
 
 #: 7 bits make 64 buckets in each power of two: half a bucket is at most 0.8 % of the value.
-KEPT_BITS = 7
+KEPT_BITS: Final = 7
 #: Three days. Nothing waits that long on a TCP connection; what claims to counts as the longest. With it a histogram
 #: has 127 buckets at its low end and 64 in each of 41 powers of two, some 200 kB, and usually a hundredth of that.
 MAX_NS = 3 * 24 * 3_600 * 1_000_000_000
@@ -37,11 +38,11 @@ class Histogram:
         self.max_ns = 0
 
     def add(self, latency_ns: int) -> None:
-        """One more measured value."""
-        self.count += 1
+        """One more measured value. It is in its bucket before it is counted, for an interrupt may come in between."""
         if latency_ns <= 0:
             self.zeros += 1
             self.min_ns = 0
+            self.count += 1
             return
         self.sum_ns += latency_ns
         if latency_ns < self.min_ns:
@@ -55,6 +56,7 @@ class Histogram:
         bucket = latency_ns if bits <= KEPT_BITS else bits << KEPT_BITS | latency_ns >> bits - KEPT_BITS
         buckets = self.buckets
         buckets[bucket] = buckets.get(bucket, 0) + 1
+        self.count += 1
 
     def merge(self, other: Histogram) -> None:
         """Adds another histogram's counts, as if all its values had been added here."""

@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.names import topics_of
-from kwiresniff.model import Exchange, StatRow, TopicNames
+from kwiresniff.model import Exchange, ExchangeSink, StatRow, TopicNames
 
 #: Rows of one table. A row with its histogram takes some 5 kB, so a table stays below 50 MB; nobody reads more.
 MAX_ROWS = 10_000
@@ -142,10 +142,10 @@ class StatsTable:
     def add(self, exchange: Exchange) -> None:
         """Counts one exchange."""
         for key in self._single(exchange) if self._single is not None else self._combined(exchange):
-            try:
-                self._rows[key].add(exchange)
-            except KeyError:
-                self._new_row(key).add(exchange)
+            row = self._rows.get(key)
+            if row is None:
+                row = self._new_row(key)
+            row.add(exchange)
 
     def _combined(self, exchange: Exchange) -> list[tuple[str, ...]]:
         keys: list[tuple[str, ...]] = [()]
@@ -193,3 +193,19 @@ class StatsTable:
             row.latency.summary(),
             tuple((reason, summary) for reason, summary in waiting if summary is not None),
         )
+
+
+class ExchangeCounts(ExchangeSink):
+    """Several tables over the same exchanges. ``exchanges`` and ``problems`` count what was seen."""
+
+    def __init__(self, tables: Sequence[StatsTable]) -> None:
+        self.tables = list(tables)
+        self.exchanges = 0
+        self.problems = 0
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Counts one exchange in every table."""
+        self.exchanges += 1
+        self.problems += len(exchange.problems)
+        for table in self.tables:
+            table.add(exchange)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from kwiresniff.capture.formats import NotACapture, Reader, first_timestamp, open_reader
+from kwiresniff.capture.formats import NotACapture, first_timestamp, open_reader
 from kwiresniff.capture.network import Decoder
 from kwiresniff.capture.paths import STANDARD_INPUT, Input, expand, reason
 from kwiresniff.capture.pcapng import begins_with_secrets
+from kwiresniff.capture.segments import Reader, segments_of
 from kwiresniff.capture.streams import Stream
 from kwiresniff.errors import CaptureError
-from kwiresniff.model import PACKET_BITS, Problem, Segment
+from kwiresniff.model import PACKET_BITS, Problem, Segment, SegmentSink
 
 #: How far into a stream that cannot be read twice the first packet is looked for, in growing steps: a packet
 #: comes early, and a slow writer should not have to fill the largest step first.
@@ -49,10 +49,23 @@ class Captures:
         self._done_packets = 0
         self._stream: Stream | None = None
         self._reader: Reader | None = None
+        self._decoder: Decoder | None = None  # the current reader's
+        self._next = 0  # index of the next input
 
     def __iter__(self) -> Iterator[Segment]:
-        # A chain, because a generator around the readers would cost every segment one more step.
-        return itertools.chain.from_iterable(map(self._segments, range(len(self._inputs))))
+        return segments_of(self)
+
+    def feed(self, sink: SegmentSink) -> bool:
+        """Give segments to ``sink`` until it wants a pause or a read is used up; False when there are no more."""
+        while self._reader is None or not self._reader.feed(sink):
+            if self._decoder is not None:
+                self._decoder.close()
+            self._finish()
+            if self._next == len(self._inputs):
+                return False
+            self._begin(self._next)
+            self._next += 1
+        return True
 
     @property
     def packets(self) -> int:
@@ -88,10 +101,8 @@ class Captures:
             if stream is not None:
                 stream.close()
 
-    def _segments(self, index: int) -> Iterator[Segment]:
-        self._finish()
+    def _begin(self, index: int) -> None:
         one = self._inputs[index]
-        decoder = Decoder(self.other_packets)
 
         def report(problem: Problem) -> None:
             details = {"file": one.path} if len(self._inputs) > 1 else None
@@ -99,11 +110,11 @@ class Captures:
 
         try:
             self._stream = self._streams.get(one.path) or _open(one.path)
-            self._reader = open_reader(self._stream, decoder, (self._first_index + index) << PACKET_BITS, report)
+            self._decoder = Decoder(self.other_packets)
+            reference = (self._first_index + index) << PACKET_BITS
+            self._reader = open_reader(self._stream, self._decoder, reference, report)
         except CaptureError as error:  # it was a capture when it was checked
             report(Problem("capture_unreadable", str(error)))
-            return iter(())
-        return itertools.chain(self._reader.segments(), _then(decoder.close))
 
     def _finish(self) -> None:
         if self._stream is not None:
@@ -111,7 +122,7 @@ class Captures:
             self._stream = None
         if self._reader is not None:
             self._done_packets += self._reader.packets
-            self._reader = None
+            self._reader = self._decoder = None
 
 
 def open_captures(paths: Sequence[str], *, stdin: BinaryIO | None = None, first_index: int = 0) -> Captures:
@@ -193,12 +204,6 @@ def _time(stream: Stream) -> float:
 
 def _ignore(problem: Problem) -> None:
     """What is wrong with a file is said when it is read, not when it is looked at."""
-
-
-def _then(action: Callable[[], None]) -> Iterator[Segment]:
-    """No segments; ``action`` is called when they are asked for."""
-    action()
-    yield from ()
 
 
 def _open(path: str, stdin: BinaryIO | None = None) -> Stream:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterator
-from typing import Protocol
+from collections.abc import Callable
 
 from kwiresniff.capture import pcap, pcapng
 from kwiresniff.capture.compression import compression_of
 from kwiresniff.capture.fronts import NEVER, Front
 from kwiresniff.capture.network import PacketDecoder
+from kwiresniff.capture.segments import Reader, segments_of
 from kwiresniff.capture.streams import Stream
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
@@ -47,17 +47,6 @@ class NotACapture(CaptureError):
     """It can be read, but it is something else."""
 
 
-class Reader(Protocol):
-    """One capture file being read. ``secrets`` are the TLS key logs found in it so far."""
-
-    packets: int
-
-    @property
-    def secrets(self) -> list[bytes]: ...
-
-    def segments(self) -> Iterator[Segment]: ...
-
-
 class _FirstPacket:
     """A decoder that takes every packet for a segment, to see when the first one was captured."""
 
@@ -86,7 +75,7 @@ def open_reader(stream: Stream, decoder: PacketDecoder, reference: int, report: 
 def first_timestamp(stream: Stream) -> int | None:
     """The time of the first packet, consuming the stream; None when there is none."""
     reader = open_reader(stream, _FirstPacket(), 0, lambda problem: None)
-    return next((segment[1] for segment in reader.segments()), None)
+    return next((segment[1] for segment in segments_of(reader)), None)
 
 
 def _explain(stream: Stream) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -47,6 +46,8 @@ def _expand(path: str) -> Iterator[Input]:
     try:
         status = os.stat(path)
     except FileNotFoundError:
+        import glob
+
         if not glob.has_magic(path):
             raise CaptureError(f"{path}: no such file or folder") from None
         matches = sorted(glob.glob(path, recursive=True))

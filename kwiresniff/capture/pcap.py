@@ -8,12 +8,17 @@ the captured bytes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kwiresniff.capture.damage import MAX_PACKET_BYTES, Damage
 from kwiresniff.capture.network import PacketDecoder
 from kwiresniff.capture.streams import Stream
-from kwiresniff.model import Problem, Segment
+from kwiresniff.compiled import COMPILED, u16, u32, u32_little
+from kwiresniff.model import Problem, Segment, SegmentSink
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 FILE_HEADER_BYTES = 24
 
@@ -42,67 +47,165 @@ class PcapReader:
         self.packets = 0
         self.secrets: list[bytes] = []  # the format has no place for any
         self._stream = stream
+        self._damage = Damage(stream, report)
         self._decoder = decoder
         self._reference = reference
-        self._report = report
+        self._order = ""  # empty until the file header has been read
+        self._record = struct.Struct("IIII").unpack_from
+        self._unit_ns = 1
+        self._record_bytes = 16
+        self._link_type = 0
+        self._base = 0  # offset of the buffer in the stream
+        self._buffer = b""
+        self._offset = 0  # of the next record in the buffer
+        self._needed = 0  # bytes of the record that straddles two reads
+        self._wrong = ""  # what is wrong with the record at the offset
+        self._ended = False
 
-    def segments(self) -> Iterator[Segment]:
-        """Every TCP segment; problems with the file are reported where they end it."""
-        stream, damage = self._stream, Damage(self._stream, self._report)
-        decode = self._decoder.segment
-        first = packet = self._reference
+    def feed(self, sink: SegmentSink) -> bool:
+        """Give segments to ``sink`` until it wants a pause or a read is used up; False when there are no more.
+
+        Problems with the file are reported where they end it.
+        """
+        if self._ended:
+            return False
         try:
-            header = stream.exactly(FILE_HEADER_BYTES)
-            if len(header) < FILE_HEADER_BYTES:
-                return damage.cut(len(header), 1)
-            order, unit_ns, record_bytes, extra = MAGICS[header[:4]]
-            stream.exactly(extra)
-            link_type = struct.unpack(order + "I", header[20:])[0] & 0xFFFF  # the high bits tell of a trailing FCS
-            record = struct.Struct(f"{order}IIII").unpack_from
-            front, front_bytes, marker, ip = self._decoder.front(link_type, order)
+            if self._fill():
+                self._packets(sink)
+                return True
+        except BaseException:
+            self.close()
+            raise
+        self.close()
+        return False
 
-            base = FILE_HEADER_BYTES + extra  # offset of the buffer in the stream
-            buffer, offset, needed = b"", 0, 0
-            while True:
-                # The record that straddles two reads is completed on its own: joining it with a whole new read
-                # would copy every byte of the file once more.
-                base += offset
-                if buffer := buffer[offset:]:
-                    buffer += stream.exactly(needed - len(buffer))
-                    if len(buffer) < needed:
-                        return damage.cut(base + len(buffer), packet - first + 1)
-                elif not (buffer := stream.read()):
-                    return damage.ended(base, packet - first + 1)
-                offset, needed, size = 0, record_bytes, len(buffer)
-                self.packets = packet - first
-                while size - offset >= record_bytes:
-                    seconds, fraction, captured, wire = record(buffer, offset)
-                    start = offset + record_bytes
-                    end = start + captured
-                    if end > size:
-                        if captured > MAX_PACKET_BYTES:
-                            what = f"a captured length of {captured} bytes"
-                            return damage.damaged(base + offset, packet - first + 1, what)
-                        needed = end - offset
-                        break
-                    offset = end
-                    packet += 1
-                    timestamp_ns = seconds * 1_000_000_000 + fraction * unit_ns
-                    if captured >= front_bytes:
-                        kind, version, total, fragment, protocol, flow, seq, ack, words, flags = front(buffer, start)
-                        if kind == marker and version == 0x45 and protocol == 6 and not fragment & 0x3FFF:
-                            network = start + ip
-                            payload = network + 20 + (words >> 4) * 4
-                            stop = network + total
-                            if payload <= stop <= end and words >= 0x50:
-                                yield packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, 0
-                                continue
-                    elif not captured and buffer[start - record_bytes : start - record_bytes + 4] in MAGICS:
-                        what = "another pcap file stands behind it, give them one by one"
-                        return damage.damaged(base + offset - record_bytes, packet - first, what)
-                    found = decode(packet, timestamp_ns, link_type, buffer, start, end, max(0, wire - captured))
-                    if found is not None:
-                        yield found
-        finally:
-            self.packets = packet - first
-            stream.close()
+    def close(self) -> None:
+        """Nothing more is read."""
+        self._ended = True
+        self._stream.close()
+
+    def _fill(self) -> bool:
+        """See to it that the buffer begins with a record; False when there is none."""
+        if not self._order and not self._begin():
+            return False
+        if self._wrong:
+            self._damage.damaged(self._base + self._offset, self.packets + 1, self._wrong)
+            return False
+        if self._needed or self._offset >= len(self._buffer):
+            # The record that straddles two reads is completed on its own: joining it with a whole new read
+            # would copy every byte of the file once more.
+            self._base += self._offset
+            buffer = self._buffer[self._offset :]
+            if buffer:
+                buffer += self._stream.exactly(self._needed - len(buffer))
+                if len(buffer) < self._needed:
+                    self._damage.cut(self._base + len(buffer), self.packets + 1)
+                    return False
+            else:
+                buffer = self._stream.read()
+                if not buffer:
+                    self._damage.ended(self._base, self.packets + 1)
+                    return False
+            self._buffer, self._offset, self._needed = buffer, 0, 0
+        return True
+
+    def _begin(self) -> bool:
+        header = self._stream.exactly(FILE_HEADER_BYTES)
+        if len(header) < FILE_HEADER_BYTES:
+            self._damage.cut(len(header), 1)
+            return False
+        order, self._unit_ns, self._record_bytes, extra = MAGICS[header[:4]]
+        self._stream.exactly(extra)
+        # The high bits of the link type tell of a trailing FCS.
+        self._link_type = struct.unpack(order + "I", header[20:])[0] & 0xFFFF
+        self._record = struct.Struct(f"{order}IIII").unpack_from
+        self._order = order
+        self._base = FILE_HEADER_BYTES + extra
+        return True
+
+    def _packets(self, sink: SegmentSink) -> None:
+        """Give the packets in the buffer to the sink. ``_offset`` is left behind the last one given."""
+        record, decode, link_type = self._record, self._decoder.segment, self._link_type
+        front = self._decoder.front(link_type, self._order)
+        unpack, marker = front[0], front[2]
+        front_bytes: i64 = front[1]
+        ip: i64 = front[3]
+        place: i64 = front[4]
+        mask: i64 = front[5]
+        word: i64 = front[6]
+        little = self._order == "<"
+        unit_ns: i64 = self._unit_ns
+        record_bytes: i64 = self._record_bytes
+        buffer = self._buffer
+        size: i64 = len(buffer)
+        offset: i64 = self._offset
+        packet: i64 = self._reference + self.packets
+        needed: i64 = record_bytes
+        seconds: i64
+        fraction: i64
+        captured: i64
+        version: i64
+        total: i64
+        fragment: i64
+        protocol: i64
+        seq: i64
+        ack: i64
+        words: i64
+        flags: i64
+        while size - offset >= record_bytes:
+            if not COMPILED:
+                seconds, fraction, captured, _ = record(buffer, offset)
+            elif little:
+                seconds = u32_little(buffer, offset)
+                fraction = u32_little(buffer, offset + 4)
+                captured = u32_little(buffer, offset + 8)
+            else:
+                seconds, fraction, captured = u32(buffer, offset), u32(buffer, offset + 4), u32(buffer, offset + 8)
+            start = offset + record_bytes
+            end = start + captured
+            if end > size:
+                if captured > MAX_PACKET_BYTES:
+                    self._wrong = f"a captured length of {captured} bytes"
+                needed = end - offset
+                break
+            timestamp_ns = seconds * 1_000_000_000 + fraction * unit_ns
+            if captured >= front_bytes:
+                network = start + ip
+                if not COMPILED:
+                    kind, version, total, fragment, protocol, flow, seq, ack, words, flags = unpack(buffer, start)
+                    common = kind == marker
+                else:
+                    common = u32(buffer, start + place) & mask == word
+                    if common:
+                        version, protocol = buffer[network], buffer[network + 9]
+                        total, fragment = u16(buffer, network + 2), u16(buffer, network + 6)
+                        flow = buffer[network + 12 : network + 24]
+                        seq, ack = u32(buffer, network + 24), u32(buffer, network + 28)
+                        words, flags = buffer[network + 32], buffer[network + 33]
+                if common and version == 0x45 and protocol == 6 and not fragment & 0x3FFF:
+                    payload = network + 20 + (words >> 4) * 4
+                    stop = network + total
+                    if payload <= stop <= end and words >= 0x50:
+                        packet += 1
+                        offset = end
+                        if sink.segment(packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, 0):
+                            needed = 0
+                            break
+                        continue
+            elif not captured and buffer[offset : offset + 4] in MAGICS:
+                self._wrong = "another pcap file stands behind it, give them one by one"
+                break
+            wire = record(buffer, offset)[3]
+            packet += 1
+            offset = end
+            found = decode(packet, timestamp_ns, link_type, buffer, start, end, max(0, wire - captured))
+            if found is not None and give(sink, found):
+                needed = 0
+                break
+        self._offset, self._needed, self.packets = offset, needed, packet - self._reference
+
+
+def give(sink: SegmentSink, segment: Segment) -> bool:
+    """Give a segment that is a tuple to a sink."""
+    packet, timestamp_ns, flow, seq, ack, flags, buffer, start, end, missing = segment
+    return sink.segment(packet, timestamp_ns, flow, seq, ack, flags, buffer, start, end, missing)

@@ -6,11 +6,12 @@ read here; what else packets need is in ``sections``. All other blocks are skipp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 
 from kwiresniff.capture.damage import Damage
 from kwiresniff.capture.fronts import NEVER
 from kwiresniff.capture.network import PacketDecoder
+from kwiresniff.capture.pcap import give
 from kwiresniff.capture.sections import (
     ENHANCED_PACKET,
     ORDERS,
@@ -22,7 +23,7 @@ from kwiresniff.capture.sections import (
     Section,
 )
 from kwiresniff.capture.streams import Stream
-from kwiresniff.model import Problem, Segment
+from kwiresniff.model import Problem, Segment, SegmentSink
 
 MAGIC = SECTION.to_bytes(4)
 #: The longest block that is believed; Wireshark has the same bound.
@@ -47,27 +48,41 @@ class PcapngReader:
         self._decoder = decoder
         self._reference = reference
         self._damage = Damage(stream, report)
+        self._parts = self._read()
 
     @property
     def secrets(self) -> list[bytes]:
         """The TLS key logs found so far; whoever takes them clears the list."""
         return self.section.secrets
 
-    def segments(self) -> Iterator[Segment]:
-        """Every TCP segment; problems with the file are reported where they end it."""
+    def feed(self, sink: SegmentSink) -> bool:
+        """Give segments to ``sink`` until it wants a pause or a read is used up; False when there are no more.
+
+        Problems with the file are reported where they end it.
+        """
+        return any(segment is None or give(sink, segment) for segment in self._parts)
+
+    def close(self) -> None:
+        """Nothing more is read."""
+        self._parts.close()
+        self._stream.close()
+
+    def _read(self) -> Generator[Segment | None, None, None]:
+        """Every TCP segment, and None where a read is used up or the file is damaged."""
         stream, section, damage = self._stream, self.section, self._damage
         decode = self._decoder.segment
         enhanced, block = section.enhanced, section.block
         first = packet = self._reference
         timestamp_ns = 0
         current = -1  # number of the interface that the next two lines are of
-        (front, front_bytes, marker, ip), link_type = NEVER, -1
+        (front, front_bytes, marker, ip, *_), link_type = NEVER, -1
         multiplier, divisor, offset_ns = 1, 1, 0
 
         base = 0  # offset of the buffer in the stream
         buffer, offset, needed = b"", 0, 0
         try:
             while True:
+                yield None
                 # The block that straddles two reads is completed on its own: joining it with a whole new read
                 # would copy every byte of the file once more.
                 base += offset
@@ -119,6 +134,7 @@ class PcapngReader:
                         order = ORDERS.get(buffer[offset + 8 : offset + 12])
                         if order is None:
                             what = "a section header without a byte order"
+                            yield None
                             return damage.damaged(base + offset, packet - first + 1, what)
                         section.begin(order)
                         enhanced, block = section.enhanced, section.block
@@ -126,6 +142,7 @@ class PcapngReader:
                         current = -1
                     if length & 3 or not _SMALLEST_BLOCK <= length <= MAX_BLOCK_BYTES:
                         what = f"a block of {length} bytes"
+                        yield None
                         return damage.damaged(base + offset, packet - first + 1, what)
                     next_block = offset + length
                     if next_block > size:
@@ -140,11 +157,12 @@ class PcapngReader:
                             kind, buffer, offset, next_block
                         )
                     except BadBlock as bad:
+                        yield None
                         return damage.damaged(base + offset, packet - first + 1, str(bad))
                     if kind == ENHANCED_PACKET:
                         # Sound, but of another interface than the last packet: switch, and read it again above.
                         current = number
-                        (front, front_bytes, marker, ip), link_type = interface.front, interface.link_type
+                        (front, front_bytes, marker, ip, *_), link_type = interface.front, interface.link_type
                         multiplier, divisor, offset_ns = interface.multiplier, interface.divisor, interface.offset_ns
                         continue
                     offset = next_block

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from kwiresniff.model import Problem, Segment
+from kwiresniff.model import Problem, Segment, SegmentList, SegmentSink
 
 
 class SegmentSource(Protocol):
@@ -32,3 +32,35 @@ class SegmentSource(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class Feeder(Protocol):
+    """Who has segments to give."""
+
+    def feed(self, sink: SegmentSink, /) -> bool:
+        """Give segments to ``sink`` until it wants a pause or a read is used up; False when there are no more."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more is read."""
+        ...
+
+
+class Reader(Feeder, Protocol):
+    """One capture file being read. ``secrets`` are the TLS key logs found in it so far."""
+
+    packets: int
+
+    @property
+    def secrets(self) -> list[bytes]: ...
+
+
+def segments_of(reader: Feeder) -> Iterator[Segment]:
+    """What a reader gives, as tuples."""
+    sink = SegmentList()
+    try:
+        while reader.feed(sink):
+            taken, sink.taken = sink.taken, []
+            yield from taken
+    finally:
+        reader.close()

@@ -6,9 +6,9 @@ on stderr, ``kwiresniff: what, where, what to do``; with ``-v`` the traceback st
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-import traceback
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -35,6 +35,9 @@ COMMANDS = {
     "plugins": "What is loaded, from where, and what it adds.",
 }
 
+#: Objects made and not gone after which Python looks for garbage: there is little of it here.
+GARBAGE_THRESHOLD = 10_000
+
 FAILED = 1
 USAGE = 2
 INTERRUPTED = 130
@@ -53,6 +56,10 @@ class CommandGroup(click.Group):
         if name not in COMMANDS:
             return None
         command: click.Command = import_module(f"kwiresniff.cli.{name}").command
+        if not gc.isenabled():  # see kwiresniff.__main__
+            gc.freeze()
+            gc.set_threshold(GARBAGE_THRESHOLD)
+            gc.enable()
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -104,6 +111,8 @@ class CommandGroup(click.Group):
 def _complain(ctx: click.Context, message: str, code: int) -> int:
     """Says what went wrong on one line and returns the exit code. Call it while the exception is being handled."""
     if ctx.meta.get(TRACEBACK):
+        import traceback
+
         traceback.print_exc()
     line = " ".join(message.split())
     # What a capture or a file name holds must not reach the terminal as a control sequence.

@@ -58,7 +58,12 @@ class Progress:
     def step(self) -> None:
         """One more event."""
         self._events += 1
-        if self._bar is not None and self._task is not None and not self._events % EVENTS_PER_UPDATE:
+        if self._bar is not None and not self._events % EVENTS_PER_UPDATE:
+            self.look()
+
+    def look(self) -> None:
+        """Show how far the reading has come."""
+        if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self._captures.position())
 
     def __exit__(

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff.analysis.names import record_sets
-from kwiresniff.capture import SegmentSource, open_captures, with_decryption
+from kwiresniff.capture import Captures, SegmentSource, open_captures, with_decryption
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.progress import Progress
-from kwiresniff.model import Connection, Event, Exchange, Problem, Segment, TopicNames, file_index
+from kwiresniff.model import Connection, Event, Exchange, Problem, Segment, SegmentSink, TopicNames, file_index
 from kwiresniff.plugins import load_plugins
 from kwiresniff.session import Analyzer, Depth
 from kwiresniff.session.topics import TEACHING_RESPONSES
@@ -20,6 +21,7 @@ from kwiresniff.session.topics import TEACHING_RESPONSES
 if TYPE_CHECKING:
     from kwiresniff.analysis.filter import Filter
     from kwiresniff.analysis.redact import Redactor
+    from kwiresniff.analysis.stats import ExchangeCounts
 
 #: From cheap to dear; a deeper reading has everything a shallower one has.
 DEPTHS: tuple[Depth, ...] = ("headers", "errors", "bodies", "records")
@@ -96,6 +98,7 @@ class Reading:
         self.problems = 0
         self.encrypted = 0
         self.tell: Callable[[Event], None] | None = None
+        self._counts: ExchangeCounts | None = None
 
     @property
     def files(self) -> list[str]:
@@ -116,6 +119,14 @@ class Reading:
         """What the captures have told about a topic id so far."""
         return self._analyzer.topics.name(topic_id)
 
+    def count(self, counts: ExchangeCounts) -> None:
+        """Have exchanges counted there instead of among ``events``, when nothing else needs to look at them."""
+        options = self.options
+        looks = (self._filter, options.since, options.until, options.limit, self.redactor, self.tell)
+        if all(one is None for one in looks) and not self.plugins.loaded:
+            self._counts = counts
+            self._analyzer.count(counts)
+
     def events(self) -> Iterator[Event]:
         """Exchanges that are wanted, ended connections, problems. With a filter, only connections it let through."""
         if self.tell is None:
@@ -132,11 +143,11 @@ class Reading:
         narrowed = self._filter is not None or self.options.since is not None or self.options.until is not None
         connections: set[int] = set()
         problems_told = 0
-        segments = self._bounded(iter(self._captures))
-        with Progress(
+        bar = Progress(
             self._captures, self.options.color, wanted=not self.options.no_progress, shares_terminal=self._screen
-        ) as progress:
-            for event in self._analyzer.analyze(segments):
+        )
+        with closing(self._captures), self._counted(), bar as progress:
+            for event in self._analyzed(progress):
                 progress.step()
                 if event.__class__ is Exchange:
                     if narrowed and not (self._in_time(event) and self._matches(event)):
@@ -163,6 +174,17 @@ class Reading:
                     problems_told = len(self._captures.problems)
             yield from self._tell([*self._captures.problems[problems_told:], *self.plugins.take_problems()])
 
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Whatever ends the reading, what was counted until then was read."""
+        try:
+            yield
+        finally:
+            if self._counts is not None:
+                self.exchanges += self._counts.exchanges
+                self.shown += self._counts.exchanges
+                self.problems += self._counts.problems
+
     def _placed(self, problem: Problem) -> Problem:
         """Says the file a problem is in, when there are several."""
         if len(self.files) < 2 or problem.packet is None or "file" in (problem.details or {}):
@@ -173,6 +195,17 @@ class Reading:
     def _tell(self, problems: Sequence[Problem]) -> Iterator[Problem]:
         self.problems += len(problems)
         return iter(problems)
+
+    def _analyzed(self, progress: Progress) -> Iterator[Event]:
+        captures = self._captures
+        if self.options.since is not None or self.options.until is not None or not isinstance(captures, Captures):
+            return self._analyzer.analyze(self._bounded(iter(captures)))
+
+        def feed(sink: SegmentSink) -> bool:
+            progress.look()
+            return captures.feed(sink)
+
+        return chain(self._analyzer.draw(feed), self._analyzer.finish())
 
     def _bounded(self, segments: Iterator[Segment]) -> Iterable[Segment]:
         """Works out ``--since`` and ``--until``, which may count from the first packet, by looking at that packet."""

@@ -166,7 +166,7 @@ def import_command(sources: tuple[Path, ...], out: Path | None) -> None:
     )
     from kwiresniff.schema.releases import FILE, with_release
 
-    folder, paths = out or DATA, in_order_of_age(sources)
+    folder, paths = out or Path(DATA), in_order_of_age(sources)
     releases = [read_files(folder), *(read_source(path) for path in paths)]
     files = merge_sources(releases)
     offered = read_releases(paths)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from kwiresniff.analysis.stats import DIMENSIONS, StatsTable
+from kwiresniff.analysis.stats import DIMENSIONS, ExchangeCounts, StatsTable
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import FAILED, INTERRUPTED
 from kwiresniff.cli.messages import Messages
@@ -36,11 +36,12 @@ def command(captures: tuple[str, ...], options: ReadOptions, by: tuple[tuple[str
     reading = Reading(captures, options, "errors", topics=any("topic" in names for names in by), screen=False)
     tables = [StatsTable(names, reading.topic_name) for names in by]
     messages = Messages(reading)
+    counts = ExchangeCounts(tables)
+    reading.count(counts)
 
     def use(event: Event) -> None:
         if isinstance(event, Exchange):
-            for table in tables:
-                table.add(event)
+            counts.exchange(event)
         elif isinstance(event, Problem):
             messages.problem(event)
 

@@ -29,18 +29,16 @@ class ByType(ParamType):
 
 def print_tables(tables: Sequence[StatsTable], options: ReadOptions) -> None:
     """The tables one after the other on standard output."""
-    from kwiresniff.render import console, is_unicode, stats_table, use_color
+    from kwiresniff.render import is_unicode, printable, stats_table, use_color, width_of
+    from kwiresniff.render.terminal import PIPE_WIDTH
 
-    screen = console(options.color)
+    out = sys.stdout
     for index, table in enumerate(tables):
-        if index:
-            screen.print()
-        screen.print(
-            stats_table(
-                table.rows(),
-                by=table.by,
-                width=screen.width,
-                color=use_color(sys.stdout, options.color),
-                unicode=is_unicode(sys.stdout),
-            )
+        lines = stats_table(
+            table.rows(),
+            by=table.by,
+            width=width_of(out) or PIPE_WIDTH,
+            color=use_color(out, options.color),
+            unicode=is_unicode(out),
         )
+        out.writelines(printable(line + "\n", out) for line in [*[""] * (index > 0), *lines])

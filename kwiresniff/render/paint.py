@@ -71,6 +71,7 @@ class Glyphs:
     pointer: str
     marks: dict[str, str]
     bars: str
+    rule: str
 
 
 UNICODE: Final = Glyphs(
@@ -92,6 +93,7 @@ UNICODE: Final = Glyphs(
         "undecoded": "!",
     },
     bars=" ▁▂▃▄▅▆▇█",
+    rule="─",
 )
 
 ASCII: Final = Glyphs(
@@ -113,6 +115,7 @@ ASCII: Final = Glyphs(
         "undecoded": "!",
     },
     bars=" .:-=+*#@",
+    rule="-",
 )
 
 #: The style of an outcome. What went wrong is red, what only cannot be judged is marked.

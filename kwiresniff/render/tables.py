@@ -1,12 +1,13 @@
 """Tables: latency and traffic statistics, and any list that a command has to show.
 
-A table fits the width it is given: columns of less worth are left out first, then the keys are cut. Every text is a
-rich ``Text`` made of escaped characters, never markup.
+A table fits the width it is given: columns of less worth are left out first, then the keys are cut. Every text is made
+of escaped characters, never markup.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +15,8 @@ from kwiresniff.model import LatencySummary, StatRow
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.histogram import latency_range, sparkline
-from kwiresniff.render.lines import cells, fit
-from kwiresniff.render.paint import ASCII, STYLES, UNICODE, Glyphs
+from kwiresniff.render.lines import cells, fit, pad
+from kwiresniff.render.paint import ASCII, STYLES, UNICODE, Glyphs, Paint
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -64,32 +65,42 @@ class _Line:
 
 def stats_table(
     rows: Sequence[StatRow], *, by: Sequence[str], width: int, color: bool = True, unicode: bool = True
-) -> Table:
-    """Statistics, one row per combination of the dimensions ``by``, deliberate waits marked below it, and a total."""
-    from rich.text import Text
+) -> list[str]:
+    """Statistics, one row per combination of the dimensions ``by``, deliberate waits marked below it, and a total.
 
+    Ready lines: this table is what most runs end with, and loading rich would take as long as many of them.
+    """
     glyphs = UNICODE if unicode else ASCII
-    style = STYLES if color else dict.fromkeys(STYLES, "")
+    paint = Paint(color, glyphs)
     scale = latency_range([summary.buckets for row in rows for summary in _summaries(row)])
     lines = [line for row in rows for line in _row_lines(row, glyphs, scale)]
+    total = []
     if len(rows) > 1 and "topic" not in by:
         # An exchange about two topics is in two rows: the sum would be wrong.
-        lines.append(_Line(("total", *[""] * (len(by) - 1)), _totals(rows), "ident"))
-    shown, key_widths = _layout(by, lines, width)
-    table = _table()
-    for title, room in zip(by, key_widths, strict=True):
-        table.add_column(title, width=room, no_wrap=True)
-    for title in shown:
-        table.add_column(title, justify="left" if title == "histogram" else "right", no_wrap=True)
-    for line in lines:
-        if line.kind == "ident":
-            table.add_section()
-        fitting = [fit(key, room, glyphs.ellipsis) for key, room in zip(line.keys, key_widths, strict=True)]
-        keys = [Text(key, style[line.kind]) for key in fitting]
-        others = [Text(line.cells.get(title, ""), style[_KINDS.get(title, line.kind)]) for title in shown]
-        table.add_row(*keys, *others)
-    table.caption = Text(_caption(rows, shown, glyphs, scale), style["dim"])
-    return table
+        total = [_Line(("total", *[""] * (len(by) - 1)), _totals(rows), "ident")]
+    shown, key_widths = _layout(by, [*lines, *total], width)
+    full = sum(key_widths) + sum(shown.values()) + _GAP * (len(key_widths) + len(shown) - 1)
+
+    def drawn(line: _Line) -> str:
+        parts = [
+            paint.text(line.kind, pad(fit(key, room, glyphs.ellipsis), room))
+            for key, room in zip(line.keys, key_widths, strict=True)
+        ]
+        for title, room in shown.items():
+            text = line.cells.get(title, "")
+            text = text.ljust(room) if title == "histogram" else text.rjust(room)
+            parts.append(paint.text(_KINDS.get(title, line.kind) if line.kind != "title" else "title", text))
+        return (" " * _GAP).join(parts)
+
+    drawn_lines = [
+        drawn(_Line(tuple(by), {title: title for title in shown}, "title")),
+        paint.text("dim", glyphs.rule * full),
+        *map(drawn, lines),
+    ]
+    if total:
+        drawn_lines += [" " * full, *map(drawn, total)]
+    caption = [part for line in _caption(rows, shown, glyphs, scale) for part in textwrap.wrap(line, full)]
+    return drawn_lines + [paint.text("dim", line.ljust(full)) for line in caption]
 
 
 def _summaries(row: StatRow) -> list[LatencySummary]:
@@ -136,8 +147,8 @@ def _latency_cells(latency: LatencySummary | None, glyphs: Glyphs, scale: tuple[
     return cell
 
 
-def _layout(by: Sequence[str], lines: Sequence[_Line], width: int) -> tuple[list[str], list[int]]:
-    """The titles of the columns that fit, and the widths of the key columns."""
+def _layout(by: Sequence[str], lines: Sequence[_Line], width: int) -> tuple[dict[str, int], list[int]]:
+    """The columns that fit with their widths, and the widths of the key columns."""
     keys = [max([len(title), *[cells(line.keys[at]) for line in lines]]) for at, title in enumerate(by)]
     # A column in which no line has anything to say is not worth its place.
     said = {title for line in lines for title, text in line.cells.items() if text}
@@ -155,17 +166,17 @@ def _layout(by: Sequence[str], lines: Sequence[_Line], width: int) -> tuple[list
     while sum(keys) > room and max(keys) > _KEY_LEAST:
         # The widest key gives way first, so that short ones stay whole.
         keys[keys.index(max(keys))] -= 1
-    return list(columns), keys
+    return columns, keys
 
 
-def _caption(rows: Sequence[StatRow], shown: Sequence[str], glyphs: Glyphs, scale: tuple[int, ...]) -> str:
+def _caption(rows: Sequence[StatRow], shown: Container[str], glyphs: Glyphs, scale: tuple[int, ...]) -> list[str]:
     lines = ["Latency at the capture point: request's last byte to response's first byte."]
     if any(row.waiting for row in rows):
         lines.append("~ held back by the broker on purpose: counted above, timed apart.")
     if scale and "histogram" in shown:
         top = units.duration(scale[-1], micro=glyphs.micro)
         lines.append(f"histogram: up to {top}, logarithmic, one scale for all rows.")
-    return "\n".join(lines)
+    return lines
 
 
 def plain_table(

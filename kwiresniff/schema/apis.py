@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.index import INDEX_NAME, Api, fold_name, names_of, parse_index
 
-DATA = Path(__file__).parent / "data"
+DATA = os.path.join(os.path.dirname(__file__), "data")
 
-_APIS, DATA_FILES, RECORDS = parse_index((DATA / INDEX_NAME).read_text("utf-8"))
+
+def read_data(name: str) -> str:
+    """A file of the definitions."""
+    with open(os.path.join(DATA, name), encoding="utf-8") as file:
+        return file.read()
+
+
+_APIS, DATA_FILES, RECORDS = parse_index(read_data(INDEX_NAME))
 _BY_NAME = names_of(_APIS.values())
 
 #: The newest official name of every API by its key.

@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.apis import API_NAMES, DATA
+from kwiresniff.schema.apis import API_NAMES, read_data
 from kwiresniff.schema.errorcodes import error, error_codes
 
 ERROR_CODE = "error_code"
@@ -49,7 +49,7 @@ class _Tables:
 
 @lru_cache(maxsize=1)
 def _tables() -> _Tables:
-    return _Tables((DATA / "enums.txt").read_text("utf-8"))
+    return _Tables(read_data("enums.txt"))
 
 
 def enum_of(owner: str, field: str, type_name: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.apis import DATA, nearest
+from kwiresniff.schema.apis import nearest, read_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class KafkaError:
 @lru_cache(maxsize=1)
 def _errors() -> dict[int, KafkaError]:
     found = {}
-    for line in (DATA / "errors.txt").read_text("utf-8").splitlines():
+    for line in read_data("errors.txt").splitlines():
         code, name, *more = line.split()
         aliases = tuple(more[more.index("was") + 1].split(",")) if "was" in more else ()
         found[int(code)] = KafkaError(int(code), name, "retriable" in more, aliases)

@@ -9,7 +9,7 @@ from functools import cache
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction
-from kwiresniff.schema.apis import DATA, DATA_FILES, RECORDS, find_api, nearest
+from kwiresniff.schema.apis import DATA_FILES, RECORDS, find_api, nearest, read_data
 from kwiresniff.schema.definition import Message, Record
 from kwiresniff.schema.language import parse
 from kwiresniff.schema.resolve import resolve
@@ -24,7 +24,7 @@ def data_names() -> tuple[str, ...]:
 @cache
 def definitions(file: str) -> tuple[Message, ...]:
     """The messages of one definition file, with all their versions."""
-    return parse((DATA / f"{file}.txt").read_text("utf-8"), f"{file}.txt")
+    return parse(read_data(f"{file}.txt"), f"{file}.txt")
 
 
 @cache

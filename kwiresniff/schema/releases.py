@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.apis import DATA
+from kwiresniff.schema.apis import read_data
 from kwiresniff.schema.language import parse_versions
 
 FILE = "releases.txt"
@@ -26,7 +26,7 @@ Table = tuple[tuple[str, ...], dict[int, tuple[Change, ...]]]
 
 @lru_cache(maxsize=1)
 def _table() -> Table:
-    return _parse((DATA / FILE).read_text("utf-8"))
+    return _parse(read_data(FILE))
 
 
 def _parse(text: str) -> Table:

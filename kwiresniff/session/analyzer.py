@@ -9,11 +9,11 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from ipaddress import ip_address
 from itertools import chain
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from kwiresniff import codec
+from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import (
     ACK,
@@ -26,9 +26,11 @@ from kwiresniff.model import (
     Direction,
     Event,
     Exchange,
+    ExchangeSink,
     Problem,
     RecordsMode,
     Segment,
+    SegmentSink,
 )
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.decode import BodyDecoder, read_version
@@ -38,7 +40,10 @@ from kwiresniff.session.roles import UNSETTLED
 from kwiresniff.session.scan import Scanner
 from kwiresniff.session.topics import Topics
 from kwiresniff.stream.footing import MAX_CLIENT_ID_BYTES
-from kwiresniff.stream.half import MAX_KEPT_BYTES, SEQ_MASK, Half, frame_length
+from kwiresniff.stream.half import MAX_KEPT_BYTES, REQUESTS, RESPONSES, SEQ_MASK, Half, frame_length
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
 
@@ -59,12 +64,12 @@ MAX_NAMES = 10_000
 #: client's name and SASL mechanism and ``acks``.
 FRONT_BYTES = 1024
 #: Flags of the segments that the short path is not for.
-UNUSUAL = FIN | SYN | RST | DECRYPTED
+UNUSUAL: Final = FIN | SYN | RST | DECRYPTED
 #: What is kept of a response when its body is not wanted: the correlation id and a leading error code.
 RESPONSE_FRONT_BYTES = 64
 
 
-class Analyzer:
+class Analyzer(SegmentSink):
     """Follows every connection of one stream of segments.
 
     ``depth`` says how far frames are read: ``headers`` (who asked what, when answered), ``errors`` (and which error
@@ -113,6 +118,7 @@ class Analyzer:
         self.connections = 0  # met so far; each is numbered
         self.bare_token_bytes = 0
         self._now_ns = 0  # of the last segment
+        self._sink: ExchangeSink | None = None
         self._out: list[Event] = []
 
     # -- the loop -----------------------------------------------------------------------------------------------
@@ -124,51 +130,89 @@ class Analyzer:
     def finish(self) -> Iterator[Event]:
         """End everything that is open, and yield what that gives."""
         self.close()
-        yield from self._out
-        self._out.clear()
+        yield from self.events()
 
     def follow(self, segments: Iterable[Segment]) -> Iterator[Event]:
         """Yield events in the order in which they are complete; what is open at the end of ``segments`` stays so."""
-        halves = self._halves
-        out = self._out
-        unusual = UNUSUAL
-        ns = self._now_ns
+        take = self.segment
         for packet, ns, flow, seq, ack, flags, buffer, start, end, missing in segments:
-            half = halves.get(flow)
-            if half is None or flags & unusual or half.closed:
-                self._unusual(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
-            else:
-                half.packets += 1
-                half.last_ns = ns
-                if half.peer.waiting:
-                    half.peer.acknowledged(packet, ns, ack)
-                if start == end and not missing:
-                    continue
-                length = end - start
-                half.bytes += length
-                if seq == half.next_seq and not missing and not half.waiting:
-                    half.next_seq = (seq + length) & SEQ_MASK
-                    need = half.need
-                    if length < need:
-                        if half.room > 0:
-                            half.parts.append(buffer[start:end])
-                            half.room -= length
-                        half.need = need - length
-                        continue
-                    if half.at_edge and length > 4 and frame_length(buffer, start)[0] == length - 4 <= half.keep:
-                        half.frame(half, packet, ns, packet, ns, length - 4, buffer[start + 4 : end], 0)
-                    else:
-                        half.deliver(packet, ns, buffer, start, end)
-                elif half.is_jump(seq):
-                    self._unusual(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
-                else:
-                    half.segment(packet, ns, seq, buffer, start, end, missing)
-            if out:
-                yield from out
-                out.clear()
+            if take(packet, ns, flow, seq, ack, flags, buffer, start, end, missing):
+                yield from self.events()
+        yield from self.events()
+
+    def draw(self, feed: Callable[[SegmentSink], bool]) -> Iterator[Event]:
+        """The same for a source that gives its segments itself, which costs less: see ``Captures.feed``."""
+        while feed(self):
+            if self._out:
+                yield from self.events()
+        yield from self.events()
+
+    def events(self) -> list[Event]:
+        """What has come of the segments so far and was not taken yet."""
+        out, self._out = self._out, []
+        return out
+
+    def segment(
+        self,
+        packet: i64,
+        ns: int,
+        flow: bytes,
+        seq: i64,
+        ack: i64,
+        flags: i64,
+        buffer: bytes,
+        start: i64,
+        end: i64,
+        missing: i64,
+    ) -> bool:
+        """Take a segment; True when there are events."""
         self._now_ns = ns
-        yield from out
-        out.clear()
+        half = self._halves.get(flow)
+        if half is None or flags & UNUSUAL or half.closed:
+            self._unusual(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
+            return len(self._out) > 0
+        half.packets += 1
+        half.last_ns = ns
+        if half.peer.waiting:
+            half.peer.acknowledged(packet, ns, ack)
+        length = end - start
+        if not length and not missing:
+            return False
+        half.bytes += length
+        if seq == half.next_seq and not missing and not half.waiting:
+            half.next_seq = (seq + length) & SEQ_MASK
+            need = half.need
+            if length < need:
+                if half.room > 0:
+                    half.parts.append(buffer[start:end])
+                    half.room -= length
+                half.need = need - length
+                return False
+            size = length - 4
+            if (
+                half.at_edge
+                and 0 < size <= half.keep
+                and (i32(buffer, start) if COMPILED else frame_length(buffer, start)[0]) == size
+            ):
+                start += 4
+                if half.usual == REQUESTS:
+                    half.owner.request(half, packet, ns, packet, ns, size, buffer[start:end], 0)
+                elif half.usual == RESPONSES:
+                    half.owner.response(half, packet, ns, packet, ns, size, buffer[start:end], 0)
+                else:
+                    half.frame(half, packet, ns, packet, ns, size, buffer[start:end], 0)
+            else:
+                half.deliver(packet, ns, buffer, start, end)
+        elif half.is_jump(seq):
+            self._unusual(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
+        else:
+            half.segment(packet, ns, seq, buffer, start, end, missing)
+        return len(self._out) > 0
+
+    def count(self, sink: ExchangeSink) -> None:
+        """From now on exchanges go to ``sink``, all of them, and are not among the events."""
+        self._want = None
+        self._sink = sink
 
     def expire(self, idle_ns: int) -> Iterator[Event]:
         """End the connections that have been silent for ``idle_ns`` at the last segment, and yield what that gives."""
@@ -177,8 +221,7 @@ class Analyzer:
             if max(link.client.last_ns, link.broker.last_ns) < before_ns:
                 link.close()
                 self._forget(link)
-        yield from self._out
-        self._out.clear()
+        yield from self.events()
 
     def close(self) -> None:
         """End every connection that is still open, and say what was there besides Kafka."""
@@ -516,7 +559,10 @@ class Analyzer:
                 self._decoder.decode(exchange)
             elif self._scanner is not None:
                 self._scanner.scan(exchange)
-            self._out.append(exchange)
+            if self._sink is not None:
+                self._sink.exchange(exchange)
+            else:
+                self._out.append(exchange)
         counts = exchange.connection.exchanges
         outcome = exchange.outcome
         counts[outcome] = counts.get(outcome, 0) + 1
@@ -598,9 +644,11 @@ def endpoints(flow: bytes) -> tuple[str, str]:
     address = (len(flow) - 4) // 2
 
     def text(raw: bytes, port: bytes) -> str:
-        ip = ip_address(raw)
-        number = int.from_bytes(port, "big")
-        return f"[{ip}]:{number}" if ip.version == 6 else f"{ip}:{number}"
+        if len(raw) == 4:
+            return f"{raw[0]}.{raw[1]}.{raw[2]}.{raw[3]}:{int.from_bytes(port, 'big')}"
+        from ipaddress import ip_address  # 1 ms of start-up
+
+        return f"[{ip_address(raw)}]:{int.from_bytes(port, 'big')}"
 
     ports = flow[2 * address :]
     return text(flow[:address], ports[:2]), text(flow[address : 2 * address], ports[2:])

@@ -28,7 +28,7 @@ Frame: TypeAlias = tuple[Half, int, int, int, int, int, bytes, int]
 class Early:
     """The responses held back on one link; while there are any, the client's frames come by here."""
 
-    __slots__ = ("_held_bytes", "_link", "_releasing", "_resume", "held")
+    __slots__ = ("_held_bytes", "_link", "_releasing", "_resume", "_resume_usual", "held")
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -36,6 +36,7 @@ class Early:
         self._held_bytes = 0
         self._releasing = False
         self._resume = link.client.frame  # the client's frame callback without us
+        self._resume_usual = link.client.usual
 
     def hold(self, response: Frame) -> bool:
         """Take a response that nothing outstanding asked for; False when it must do without a request.
@@ -64,14 +65,14 @@ class Early:
     def _watch(self) -> None:
         client = self._link.client
         if self.held and client.frame != self.request:
-            self._resume = client.frame
-            client.frame = self.request
+            self._resume, self._resume_usual = client.frame, client.usual
+            client.hear(self.request)
 
     def request(
         self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
     ) -> None:
         """A frame from the client; it may be the one that was overtaken."""
-        half.frame = self._resume
+        half.hear(self._resume, self._resume_usual)
         half.frame(half, packet, ns, last_packet, last_ns, size, data, lost)
         by_id = self._link.pending.by_id
         ready = 0
@@ -97,7 +98,7 @@ class Early:
             self._held_bytes -= len(response[6])
             self._let_in(response)
         if not self.held and client.frame == self.request:
-            client.frame = self._resume
+            client.hear(self._resume, self._resume_usual)
 
     def _let_in(self, response: Frame) -> None:
         self._releasing = True

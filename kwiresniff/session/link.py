@@ -8,6 +8,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING
 
+from kwiresniff.compiled import COMPILED, i16, i32
 from kwiresniff.model import Exchange, Message, Problem
 from kwiresniff.session.apis import FACTS, api_facts
 from kwiresniff.session.early import Early
@@ -24,9 +25,11 @@ from kwiresniff.stream.footing import (
     grade_request,
     is_near,
 )
-from kwiresniff.stream.half import LOST_BAD_LENGTH, LOST_UNRECOGNIZED, SEQ_MASK, Half
+from kwiresniff.stream.half import LOST_BAD_LENGTH, LOST_UNRECOGNIZED, REQUESTS, RESPONSES, SEQ_MASK, Half, Owner
 
 if TYPE_CHECKING:
+    from mypy_extensions import i64
+
     from kwiresniff.session.analyzer import Analyzer
 
 PRODUCE, API_VERSIONS = 0, 18
@@ -39,7 +42,7 @@ _correlation_id = Struct(">i").unpack_from
 _length = Struct(">i").unpack_from
 
 
-class Link:
+class Link(Owner):
     """What is known of one TCP connection, and the callbacks of its two halves."""
 
     __slots__ = (
@@ -88,7 +91,8 @@ class Link:
         self.connection = self.analyzer.new_connection(self)
         self.protocol = "kafka"
         client.index, client.peer.index = 0, 1
-        client.frame, client.peer.frame = self.request, self.response
+        client.hear(self.request, REQUESTS)
+        client.peer.hear(self.response, RESPONSES)
         client.min_frame_bytes = 0
         client.peer.min_frame_bytes = 0
         if not client.peer.run and client.peer.run_is_whole():
@@ -112,14 +116,21 @@ class Link:
     # -- frames -------------------------------------------------------------------------------------------------
 
     def request(
-        self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
+        self, half: Half, packet: i64, ns: int, last_packet: i64, last_ns: int, size: i64, data: bytes, lost: i64
     ) -> None:
         """A frame from the client."""
         message = Message(packet, ns, last_packet, last_ns, size, data)
         if len(data) < MIN_REQUEST_BYTES:
             self._short_request(half, message, data, lost)
             return
-        api_key, api_version, correlation_id, length = _request_header(data)
+        api_key: i64
+        api_version: i64
+        correlation_id: i64
+        length: i64
+        if COMPILED:
+            api_key, api_version, correlation_id, length = i16(data, 0), i16(data, 2), i32(data, 4), i16(data, 8)
+        else:
+            api_key, api_version, correlation_id, length = _request_header(data)
         facts = FACTS.get((api_key << 16) + api_version) or api_facts(api_key, api_version)
         client_id: str | None = None
         problem: Problem | None = None
@@ -201,7 +212,7 @@ class Link:
         if grade == STRONG or (grade == WEAK and self.roles.reads_as_request(data)):
             sasl.end_raw(ns)
             self.analyzer.keep_as_wanted(self)
-            half.frame = self.request
+            half.hear(self.request, REQUESTS)
             self.request(half, packet, ns, last_packet, last_ns, size, data, lost)
             return
         sasl.awaiting_token += 1
@@ -225,7 +236,7 @@ class Link:
             self.analyzer.bare_token_bytes += 4 + size - lost
             return
         if not sasl.raw:
-            half.frame = self.response
+            half.hear(self.response, RESPONSES)
         self.response(half, packet, ns, last_packet, last_ns, size, data, lost)
 
     def begin_bare_tokens(self, mechanism: str, ns: int) -> None:
@@ -236,7 +247,8 @@ class Link:
 
     def _expect_raw_tokens(self, sasl: Sasl) -> None:
         sasl.raw = True
-        self.client.frame, self.broker.frame = self.raw_request, self.raw_response
+        self.client.hear(self.raw_request)
+        self.broker.hear(self.raw_response)
 
     def _short_request(self, half: Half, message: Message, data: bytes, lost: int) -> None:
         """A frame too short for a header with a client id: ControlledShutdown v0, a request mostly lost, or none."""
@@ -260,13 +272,13 @@ class Link:
         self._await(exchange)
 
     def response(
-        self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
+        self, half: Half, packet: i64, ns: int, last_packet: i64, last_ns: int, size: i64, data: bytes, lost: i64
     ) -> None:
         """A frame from the broker."""
         if len(data) < 4:
             self._short_response(half, packet, ns, size, lost)
             return
-        (correlation_id,) = _correlation_id(data)
+        correlation_id = i32(data, 0) if COMPILED else _correlation_id(data)[0]
         found = self.pending.by_id.pop(correlation_id, None)
         if found is None:
             if self.early.hold((half, packet, ns, last_packet, last_ns, size, data, lost)):
@@ -314,7 +326,7 @@ class Link:
         if len(data) >= 4:
             for exchange in self.pending.overtaken_by(_correlation_id(data)[0]):
                 self._give_up(exchange)
-            half.frame = self.response
+            half.hear(self.response, RESPONSES)
         self.response(half, packet, ns, last_packet, last_ns, size, data, lost)
 
     # -- what is read at every depth ----------------------------------------------------------------------------
@@ -355,7 +367,7 @@ class Link:
     def lost(self, half: Half, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
         """A half gave up bytes. Before it is known to be Kafka nobody is told yet, but they are counted."""
         if half is self.broker and half.frame == self.response:
-            half.frame = self._response_after_loss
+            half.hear(self._response_after_loss)
         self.analyzer.lost(self, half, packet, ns, missing, skipped, code)
 
     def close(self) -> None:

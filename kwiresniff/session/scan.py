@@ -94,7 +94,7 @@ class Scanner:
     def _sort_out(self, exchange: Exchange, found: list[tuple[str, Any]]) -> None:
         topics: dict[str, None] = {}
         for name, value in found:
-            if name == "error_code":
+            if isinstance(value, int):  # an error code, whatever its field is called
                 error = schema.error(value)
                 exchange.errors.append(("", value, error.name, error.retriable))
             elif name == "topic_id":

@@ -71,7 +71,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "broker", "bytes", "client", "client_software", "exchanges", "first_ns", "handshake_rtt_ns", "handshake_seen",
         "id", "last_ns", "packets", "protocol", "retransmits", "sasl", "skipped_bytes", "tls",
     )),
-    Early: (_plainly(Early), ("_held_bytes", "_link", "_releasing", "_resume", "held")),
+    Early: (_plainly(Early), ("_held_bytes", "_link", "_releasing", "_resume", "_resume_usual", "held")),
     Exchange: (lambda: Exchange(UNSETTLED, 0, 0, 0, None, None, None), (
         "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "notes", "outcome",
         "problems", "request", "response", "topics", "waiting",
@@ -85,7 +85,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "_search_code", "_unsearched", "ahead", "at_edge", "bytes", "closed", "fin", "first_ns", "first_packet",
         "flow", "frame", "index", "keep", "last_ns", "locate", "lost", "marks", "min_frame_bytes", "need", "next_seq",
         "owner", "packets", "parts", "peer", "retransmits", "room", "run", "searched", "searching", "size", "skipped",
-        "syn_seq", "waiting", "waiting_bytes",
+        "syn_seq", "usual", "waiting", "waiting_bytes",
     )),
     Link: (lambda: Link(_nobody(), b"", b"", 0, 0), (
         "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",

@@ -24,19 +24,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heappop, heappush
 from struct import Struct
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-SEQ_MASK = 0xFFFFFFFF
+from kwiresniff.compiled import COMPILED, i32
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+SEQ_MASK: Final = 0xFFFFFFFF
 #: Half the sequence space: a forward distance beyond it means "behind".
-SEQ_HALF = 1 << 31
+SEQ_HALF: Final = 0x80000000
 
 #: Further than this from what was expected, a segment belongs to another connection on the same ports. No TCP
 #: window in use comes near it, and a capture that lost so much between two segments gains nothing from continuity.
-JUMP_BYTES = 1 << 28
+JUMP_BYTES: Final = 0x10000000
 
 #: A length above this is not a frame. Brokers refuse requests over ``socket.request.max.bytes`` (100 MB unless
 #: raised); fetch responses stay below ``fetch.max.bytes`` but may be raised by operators too.
-MAX_FRAME_BYTES = 1 << 30
+MAX_FRAME_BYTES: Final = 0x40000000
 
 #: Of one frame no more than this is held in memory; the rest is counted down.
 MAX_KEPT_BYTES = 1 << 27
@@ -81,6 +86,30 @@ frame_length = Struct(">i").unpack_from
 _NONE: list[bytes] = []
 
 
+#: Values of ``Half.usual``: which of its owner's methods stands behind ``Half.frame``.
+REQUESTS: Final = 1
+RESPONSES: Final = 2
+
+
+class Owner:
+    """Whom a half belongs to, for the frames that the hot loop hands over without a callback's cost."""
+
+    def request(
+        self, half: Half, packet: i64, ns: int, last_packet: i64, last_ns: int, size: i64, data: bytes, lost: i64
+    ) -> None:
+        """A frame from the client."""
+        raise NotImplementedError
+
+    def response(
+        self, half: Half, packet: i64, ns: int, last_packet: i64, last_ns: int, size: i64, data: bytes, lost: i64
+    ) -> None:
+        """A frame from the broker."""
+        raise NotImplementedError
+
+
+NOBODY = Owner()
+
+
 class Half:
     """One direction; see the module. The public attributes up to ``room`` are read and written by the hot loop."""
 
@@ -89,7 +118,7 @@ class Half:
         "_search_code", "_unsearched", "ahead", "at_edge", "bytes", "closed", "fin", "first_ns", "first_packet",
         "flow", "frame", "index", "keep", "last_ns", "locate", "lost", "marks", "min_frame_bytes", "need",
         "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room", "run", "searched", "searching",
-        "size", "skipped", "syn_seq", "waiting", "waiting_bytes",
+        "size", "skipped", "syn_seq", "usual", "waiting", "waiting_bytes",
     )  # fmt: skip
 
     def __init__(self, flow: bytes, frame: FrameSink, lost: LostSink, locate: Locate, keep: int) -> None:
@@ -97,56 +126,62 @@ class Half:
         self.frame = frame
         self.lost = lost
         self.locate = locate
-        self.keep = min(keep, MAX_KEPT_BYTES)
+        self.keep: i64 = min(keep, MAX_KEPT_BYTES)
         self.peer: Half = self
-        self.owner: object = None
-        self.index = 0  # 0 client to broker, 1 broker to client, once that is known
-        self.next_seq = -1
-        self.syn_seq = -1
+        self.owner: Owner = NOBODY
+        self.usual: i64 = 0  # REQUESTS or RESPONSES while ``frame`` is that method of the owner
+        self.index: i64 = 0  # 0 client to broker, 1 broker to client, once that is known
+        self.next_seq: i64 = -1
+        self.syn_seq: i64 = -1
         self.waiting: list[tuple[int, int, int, bytes, int]] = []
-        self.waiting_bytes = 0
+        self.waiting_bytes: i64 = 0
         self.at_edge = True  # with a footing, and the next byte is the first of a frame
-        self.need = 0  # bytes the current frame still lacks; 0 between frames
-        self.room = 0  # bytes of the current frame that are still to be kept
+        self.need: i64 = 0  # bytes the current frame still lacks; 0 between frames
+        self.room: i64 = 0  # bytes of the current frame that are still to be kept
         self.parts: list[bytes] = []
-        self.size = 0
-        self.min_frame_bytes = 4
-        self.first_packet = 0
+        self.size: i64 = 0
+        self.min_frame_bytes: i64 = 4
+        self.first_packet: i64 = 0
         self.first_ns = 0
         self.searching = False
-        self.searched = 0
+        self.searched: i64 = 0
         self.run = bytearray()
-        self.ahead = 0  # bytes of the run's last segment that were on the wire but are not in the capture
+        self.ahead: i64 = 0  # bytes of the run's last segment that were on the wire but are not in the capture
         self.marks: list[tuple[int, int, int]] = []  # (offset in run, packet, timestamp_ns) of each segment in it
-        self.packets = 0
-        self.bytes = 0
-        self.retransmits = 0
-        self.skipped = 0  # bytes given up that the owner has not reported yet
+        self.packets: i64 = 0
+        self.bytes: i64 = 0
+        self.retransmits: i64 = 0
+        self.skipped: i64 = 0  # bytes given up that the owner has not reported yet
         self.last_ns = 0
         self.fin = False
         self.closed = False
         self._busy = False
-        self._unsearched = 0
+        self._unsearched: i64 = 0
         self._head = b""
-        self._lost_in_frame = 0
-        self._position = 0  # place of next_seq on the scale of ``waiting``
-        self._acked_position = -1  # up to there the receiver has what is awaited, known since:
-        self._acked_packet = 0
+        self._lost_in_frame: i64 = 0
+        self._position: i64 = 0  # place of next_seq on the scale of ``waiting``
+        self._acked_position: i64 = -1  # up to there the receiver has what is awaited, known since:
+        self._acked_packet: i64 = 0
         self._acked_ns = 0
         self._search_code = LOST_MID_STREAM
 
+    def hear(self, frame: FrameSink, usual: i64 = 0) -> None:
+        """Frames go to ``frame`` from now on; ``usual`` says which method of the owner that is, if any."""
+        self.frame = frame
+        self.usual = usual
+
     # -- sequence -----------------------------------------------------------------------------------------------
 
-    def distance(self, seq: int) -> int:
+    def distance(self, seq: i64) -> i64:
         """Signed distance in bytes from the next expected byte to ``seq``; negative is behind."""
         delta = (seq - self.next_seq) & SEQ_MASK
-        return delta - (1 << 32) if delta >= SEQ_HALF else delta
+        return delta - SEQ_MASK - 1 if delta >= SEQ_HALF else delta
 
-    def is_jump(self, seq: int) -> bool:
+    def is_jump(self, seq: i64) -> bool:
         """Whether ``seq`` is too far away to belong to what this half has seen."""
-        return self.next_seq >= 0 and abs(self.distance(seq)) > JUMP_BYTES
+        return self.next_seq >= 0 and not -JUMP_BYTES <= self.distance(seq) <= JUMP_BYTES
 
-    def segment(self, packet: int, ns: int, seq: int, buffer: bytes, start: int, end: int, missing: int) -> None:
+    def segment(self, packet: i64, ns: int, seq: i64, buffer: bytes, start: i64, end: i64, missing: i64) -> None:
         """Take a segment, in whatever order it comes: the full path beside the hot loop's short one.
 
         One without data marks the end of the stream: it waits like any other for what must come before it.
@@ -172,7 +207,7 @@ class Half:
         if self.waiting:
             self._drain()
 
-    def _accept(self, packet: int, ns: int, buffer: bytes, start: int, end: int, missing: int) -> None:
+    def _accept(self, packet: i64, ns: int, buffer: bytes, start: i64, end: i64, missing: i64) -> None:
         if start < end:
             self._advance(end - start)
             self.ahead = missing
@@ -182,7 +217,7 @@ class Half:
             self._advance(missing)
             self._gap(packet, ns, missing)
 
-    def _advance(self, length: int) -> None:
+    def _advance(self, length: i64) -> None:
         self.next_seq = (self.next_seq + length) & SEQ_MASK
         self._position += length
 
@@ -190,7 +225,7 @@ class Half:
         """Whether the run holds every byte since the handshake, so that its first byte begins a frame."""
         return self.syn_seq >= 0 and (self.next_seq - self.syn_seq - 1) & SEQ_MASK == len(self.run)
 
-    def _hold(self, packet: int, ns: int, ahead: int, data: bytes, missing: int) -> None:
+    def _hold(self, packet: i64, ns: int, ahead: i64, data: bytes, missing: i64) -> None:
         if not self.waiting:
             self._acked_position = -1  # whatever was acknowledged, this hole was not
         heappush(self.waiting, (self._position + ahead, packet, ns, data, missing))
@@ -212,7 +247,7 @@ class Half:
                 start = end
             self._accept(packet, ns, data, start, end, missing)
 
-    def acknowledged(self, packet: int, ns: int, ack: int) -> None:
+    def acknowledged(self, packet: i64, ns: int, ack: i64) -> None:
         """The other side confirms, in ``packet``, everything before ``ack``.
 
         Holes before that are given up when their grace has passed. To be called while something is ``waiting``.
@@ -248,12 +283,13 @@ class Half:
 
     # -- frames -------------------------------------------------------------------------------------------------
 
-    def deliver(self, packet: int, ns: int, buffer: bytes, start: int, end: int) -> None:
+    def deliver(self, packet: i64, ns: int, buffer: bytes, start: i64, end: i64) -> None:
         """Take ``buffer[start:end]``, the next bytes in order."""
         if self.searching:
             self._search(packet, ns, buffer, start, end)
             return
         need = self.need
+        size: i64
         self.at_edge = False
         if need:
             available = end - start
@@ -285,7 +321,7 @@ class Half:
                 if end - start < 4:
                     self._head = buffer[start:end]
                     return
-                (size,) = frame_length(buffer, start)
+                size = i32(buffer, start) if COMPILED else frame_length(buffer, start)[0]
                 start += 4
             if not self.min_frame_bytes <= size <= MAX_FRAME_BYTES:
                 self._bad_length(packet, ns, buffer, start, end, size)
@@ -309,7 +345,7 @@ class Half:
             return
         self.at_edge = True
 
-    def _finish(self, packet: int, ns: int) -> None:
+    def _finish(self, packet: i64, ns: int) -> None:
         parts = self.parts
         data = parts[0] if len(parts) == 1 else b"".join(parts)
         self.parts = _NONE

@@ -9,6 +9,7 @@ import pytest
 
 from kwiresniff.capture.formats import open_reader
 from kwiresniff.capture.network import Decoder
+from kwiresniff.capture.segments import segments_of
 from kwiresniff.capture.streams import Stream
 from tests.capture import build
 from tests.capture.build import Pcapng
@@ -130,7 +131,7 @@ def test_tls_keys_are_remembered():
     block += NG.block(10, struct.pack("<II", 0x57474B4C, 4) + b"WGKL")
     data = NG.section() + block + NG.interface() + NG.enhanced(FIRST)
     reader = open_reader(Stream("x", io.BytesIO(data)), Decoder({}), 0, lambda problem: None)
-    assert len(list(reader.segments())) == 1
+    assert len(list(segments_of(reader))) == 1
     assert reader.secrets == [b"CLIENT_RA"]
 
 

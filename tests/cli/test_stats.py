@@ -74,3 +74,16 @@ def test_a_reader_that_leaves_a_long_table_early_is_no_error(tmp_path: Path) -> 
     process.stdout.close()
     assert (process.stderr.read(), process.wait(timeout=60)) == (b"", 0)
     process.stderr.close()
+
+
+def test_an_error_code_of_another_name_is_an_error_and_no_topic(kwiresniff: Run) -> None:
+    """AddPartitionsToTxn tells its errors as partition_error_code."""
+    capture = str(Path(__file__).parents[2] / "captures" / "eras" / "era-1.1-clients.pcap.xz")
+    done = kwiresniff("read", "-o", "jsonl", "-Y", "api == AddPartitionsToTxn", capture)
+    exchanges = [one for one in map(json.loads, done.out.splitlines()) if one["kind"] == "exchange"]
+    failed = [one for one in exchanges if one["errors"]]
+    assert failed
+    rows = json.loads(kwiresniff("stats", "-o", "json", "--by", "api,topic", capture).out)
+    (row,) = [row for row in rows if row.get("api") == "AddPartitionsToTxn"]
+    assert (row["count"], row["errors"]) == (len(exchanges), len(failed))
+    assert all(isinstance(row.get("topic", ""), str) for row in rows)

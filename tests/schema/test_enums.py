@@ -9,7 +9,7 @@ import pytest
 
 from kwiresniff import schema
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.apis import DATA, DATA_FILES
+from kwiresniff.schema.apis import DATA_FILES, read_data
 from kwiresniff.schema.definition import Field
 from kwiresniff.schema.enums import enums
 from kwiresniff.schema.errorcodes import error_codes
@@ -114,7 +114,7 @@ def test_fields_know_their_enumeration() -> None:
 def test_every_place_in_the_table_is_a_field_that_holds_numbers() -> None:
     places = dict(all_fields())
     in_table = False
-    for line in (DATA / "enums.txt").read_text("utf-8").splitlines():
+    for line in read_data("enums.txt").splitlines():
         if line == "fields":
             in_table = True
         elif in_table and line.startswith(" "):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.apis import DATA
+from kwiresniff.schema.apis import DATA, read_data
 from kwiresniff.schema.importer import (
     HEADERS,
     in_order_of_age,
@@ -78,10 +78,10 @@ def test_an_api_that_is_obsolete_in_the_newest_release_stays(tmp_path: Path) -> 
 
 
 def test_our_own_files_are_read_back_and_stay_as_they_are(tmp_path: Path) -> None:
-    write_files(merge_sources([read_files(DATA)]), tmp_path)
+    write_files(merge_sources([read_files(Path(DATA))]), tmp_path)
     written = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
     assert len(written) > 100
-    assert written == {name: (DATA / name).read_text("utf-8") for name in written}
+    assert written == {name: read_data(name) for name in written}
     assert f"{HEADERS}.txt" in written
 
 

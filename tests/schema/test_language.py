@@ -12,7 +12,7 @@ from kwiresniff.schema.definition import NO_VERSIONS, Field, Message, Versions
 from kwiresniff.schema.language import parse, print_messages
 
 TABLES = {"index", "enums", "errors", "releases"}
-FILES = sorted(path for path in DATA.glob("*.txt") if path.stem not in TABLES)
+FILES = sorted(path for path in Path(DATA).glob("*.txt") if path.stem not in TABLES)
 
 EVERYTHING = """\
 api 99 Sample

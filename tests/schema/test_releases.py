@@ -8,7 +8,7 @@ import pytest
 
 from kwiresniff import schema
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.apis import DATA
+from kwiresniff.schema.apis import read_data
 from kwiresniff.schema.releases import FILE, with_release
 
 
@@ -62,7 +62,7 @@ def test_an_api_says_when_it_came_and_went() -> None:
 
 
 def test_a_release_that_is_added_gives_the_table_that_there_is() -> None:
-    table = (DATA / FILE).read_text("utf-8")
+    table = read_data(FILE)
     newest = schema.releases()[-1]
     before = "".join(
         f"{line}\n"

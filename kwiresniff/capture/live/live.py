@@ -61,7 +61,7 @@ class Live:
         if options.duration_ns is not None:
             self._end_seconds = now + options.duration_ns / 1e9
         link_type, decode = self._source.link_type, decoder.segment
-        front, front_bytes, marker, ip = decoder.front(link_type, "<")
+        front, front_bytes, marker, ip, *_ = decoder.front(link_type, "<")
         number, size, last, ended = 0, 0, options.count, False
 
         def go_on() -> bool:
