@@ -12,12 +12,22 @@ from kwiresniff.model import Direction, Exchange
 from kwiresniff.session.apis import MAX_FACTS
 from kwiresniff.session.decode import API_VERSIONS, read_version
 from kwiresniff.session.topics import TEACHING_RESPONSES, Topics
-from kwiresniff.session.waits import FETCH, HELD_NS, JOIN_GROUP, LONG_POLL, REBALANCE, SYNC_GROUP, held_fetch
+from kwiresniff.session.waits import (
+    FETCH,
+    HELD_NS,
+    JOIN_GROUP,
+    LONG_POLL,
+    REBALANCE,
+    SHARE_FETCH,
+    SYNC_GROUP,
+    held_fetch,
+)
 
 _Scan = Callable[[bytes, int], list[tuple[str, Any]]]
 
 _ERRORS = frozenset({"error_code"})
 _TOPICS = frozenset({"topicName", "topic_id"})
+_MAX_WAIT = frozenset({"max_wait_ms"})
 _int32 = Struct(">i").unpack_from
 
 
@@ -108,10 +118,23 @@ class Scanner:
     @staticmethod
     def _waiting(exchange: Exchange, latency_ns: int) -> str:
         api_key = exchange.api_key
-        if api_key == FETCH and exchange.request is not None and exchange.request.frame is not None:
-            # max_wait_ms leads the body from v15 on, before that replica_id does.
-            at = exchange.request.body_offset + (0 if exchange.api_version >= 15 else 4)
-            if at + 4 <= len(exchange.request.frame):
-                (max_wait_ms,) = _int32(exchange.request.frame, at)
-                return LONG_POLL if held_fetch(latency_ns, max_wait_ms) else ""
+        if api_key in (FETCH, SHARE_FETCH) and exchange.request is not None and exchange.request.frame is not None:
+            look = _max_wait_ms if api_key == FETCH else _share_max_wait_ms
+            max_wait_ms = look(exchange.request.frame, exchange.request.body_offset, exchange.api_version)
+            return LONG_POLL if held_fetch(latency_ns, max_wait_ms) else ""
         return REBALANCE if api_key in (JOIN_GROUP, SYNC_GROUP) else ""
+
+
+def _max_wait_ms(frame: bytes, offset: int, version: int) -> int:
+    """That of a Fetch: it leads the body from v15 on, before that replica_id does. 0 when it is not there."""
+    at = offset + (0 if version >= 15 else 4)
+    return int(_int32(frame, at)[0]) if at + 4 <= len(frame) else 0
+
+
+def _share_max_wait_ms(frame: bytes, offset: int, version: int) -> int:
+    """That of a ShareFetch, behind two strings. 0 when it is not there."""
+    try:
+        found = codec.scanner(SHARE_FETCH, version, "request", _MAX_WAIT)(frame, offset)
+    except (DecodeError, SchemaError):
+        return 0
+    return int(found[0][1]) if found else 0

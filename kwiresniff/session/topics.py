@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kwiresniff.codec.embedded import METADATA_TOPIC, METADATA_TOPIC_ID
 from kwiresniff.model import Body
 
 #: Names remembered per run; a cluster has at most some 10,000s of topics, an attacker has any number.
@@ -34,8 +35,8 @@ class Topics:
         self._names: dict[str, str] = {}
 
     def name(self, topic_id: str) -> str | None:
-        """The name told for ``topic_id``, or None."""
-        return self._names.get(topic_id)
+        """The name told for ``topic_id``, or None; the metadata log's is the same in every cluster."""
+        return METADATA_TOPIC if topic_id == METADATA_TOPIC_ID else self._names.get(topic_id)
 
     def learn(self, api_key: int, direction: str, body: Body) -> None:
         """Remember what a decoded body says; bodies that teach nothing are ignored."""
