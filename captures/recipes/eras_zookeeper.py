@@ -300,6 +300,20 @@ SCENARIOS: tuple[Scenario, ...] = (
         exceptions=CUT_OFF,
     ),
     Scenario(
+        "era-0.8-scala",
+        "The Scala producer and the high-level consumer of 2014, whose group agrees through ZooKeeper and keeps its"
+        " offsets in Kafka, and two brokers.",
+        ("broker:0.8.2.2:OldScala", "{bootstrap}", "10.9.0.1:2181", "books"),
+        "kafka (Scala) 0.8.2.2, the brokers' own clients",
+        prepare=create("books:2:2"),
+        broker=ZookeeperSetup("0.8.2.2", nodes=2),
+        tap=QUIET_TAP,
+        from_the_start=True,
+        compressed=True,
+        folder="eras",
+        exceptions=CUT_OFF,
+    ),
+    Scenario(
         "era-0.10-clients",
         "Clients of several languages and a broker of 2017, which turns its messages back for one of 2015.",
         client("old_kafka_python.py", "python", "0.10.2"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.capture import open_captures
-from kwiresniff.model import Exchange
+from kwiresniff.model import Connection, Exchange
 from kwiresniff.session import analyze
 
 ERAS = Path(__file__).parents[2] / "captures" / "eras"
@@ -152,3 +152,37 @@ def test_a_reader_gets_every_record_while_leaders_change(name: str) -> None:
         "NOT_LEADER_OR_FOLLOWER",
         "UNKNOWN_TOPIC_OR_PARTITION",
     }
+
+
+@pytest.mark.parametrize(
+    ("client_id", "codec", "acks"),
+    [("none1", "none", 1), ("gzip-1", "gzip", -1), ("snappy1", "snappy", 1), ("none0", "none", 0)],
+)
+def test_the_scala_producer_is_read_too(client_id: str, codec: str, acks: int) -> None:
+    """OldScala.java: four messages for each codec and kind of acknowledgement, over two partitions."""
+    asked = [e for e in exchanges("era-0.8-scala") if (e.api, e.client_id) == ("Produce", client_id)]
+    assert {e.request.body["acks"] for e in asked if e.request is not None and e.request.body is not None} == {acks}
+    assert {e.outcome for e in asked} == {"no_response_expected" if acks == 0 else "ok"}
+    found = [batch for exchange in asked for batch in batches(exchange, "books")]
+    wanted = [(codec, b"shelf-%d" % n, b'{"codec": "%s", "item": %d}' % (codec.encode(), n)) for n in range(4)]
+    assert records(found) == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "principals"),
+    [
+        ("era-0.10-sasl", {("PLAIN", "broker"), ("PLAIN", "alice"), ("SCRAM-SHA-256", "alice")}),
+        ("era-1.1-sasl", {("SCRAM-SHA-256", "broker"), ("SCRAM-SHA-256", "alice"), ("PLAIN", "alice")}),
+        ("era-2.3-sasl", {("SCRAM-SHA-256", "broker"), ("SCRAM-SHA-256", "alice")}),
+    ],
+)
+def test_brokers_and_clients_authenticate(name: str, principals: set[tuple[str, str]]) -> None:
+    """By bare tokens until 0.11, then by SaslAuthenticate; delegation tokens have names of their own."""
+    said = [
+        (event.sasl["mechanism"], event.sasl["principal"])
+        for event in analyze(open_captures([str(ERAS / f"{name}.pcap.xz")]))
+        if isinstance(event, Connection) and event.sasl is not None and event.sasl["outcome"] == "ok"
+    ]
+    assert {pair for pair in said if pair[1] in ("alice", "broker")} == principals
+    bearers = {principal for mechanism, principal in said} - {"alice", "broker"}
+    assert len(bearers) == (0 if name == "era-0.10-sasl" else 1)
