@@ -45,7 +45,7 @@ def open_subscription(holder: Holder, field: str, protocol_type: Any, protocol: 
     elif protocol == "cooperative-sticky":
         inner.open("user_data", Content("CooperativeStickyAssignorUserData", 0, 0, sure=False))
     elif protocol == STREAMS:
-        inner.open("user_data", _of_streams(_STREAMS_SUBSCRIPTION, raw, sure=True))
+        _open_streams(inner, _STREAMS_SUBSCRIPTION, raw, sure=True)
 
 
 def open_assignment(holder: Holder, field: str, protocol_type: Any, protocol: Any = None) -> None:
@@ -53,16 +53,18 @@ def open_assignment(holder: Holder, field: str, protocol_type: Any, protocol: An
     inner = _open(holder, field, protocol_type, _ASSIGNMENTS)
     raw = inner.get("user_data") if inner is not None else None
     if inner is not None and isinstance(raw, bytes) and raw and protocol in (STREAMS, None):
-        inner.open("user_data", _of_streams(_STREAMS_ASSIGNMENT, raw, sure=protocol == STREAMS))
+        _open_streams(inner, _STREAMS_ASSIGNMENT, raw, sure=protocol == STREAMS)
 
 
-def _of_streams(message: str, raw: bytes, *, sure: bool) -> Content | None:
+def _open_streams(inner: Holder, message: str, raw: bytes, *, sure: bool) -> None:
     """One of the two messages; of a version newer than known it is the newest if that fits to the last byte."""
     version = int.from_bytes(raw[:_STREAMS_VERSION_BYTES], "big", signed=True)
     low, high = schema.data_versions(message)
     if len(raw) < _STREAMS_VERSION_BYTES or version < low:
-        return None
-    return Content(message, min(version, high), 0, sure=sure and version <= high)
+        return
+    # 0.11 to 1.1 put the fields of version 2 under version 1 when told that they upgrade from 0.10.0.
+    if version > 1 or inner.open("user_data", Content(message, 1, 0, sure=False)) is None:
+        inner.open("user_data", Content(message, max(2, min(version, high)), 0, sure=sure and version <= high))
 
 
 def open_group_record(holder: Holder) -> None:

@@ -232,6 +232,25 @@ def test_streams_assigns_tasks_and_tells_who_has_which_partitions(version: int, 
     assert found["data"]["user_data_decoded"] == {"message": "AssignmentInfo", "version": version, "data": expected}
 
 
+def test_an_application_of_1_1_that_speaks_version_1_says_more_than_that_has() -> None:
+    found, problems = subscription(value("streams-old-subscription"), "consumer", "stream")
+    assert problems == []
+    assert found["data"]["user_data_decoded"] == {
+        "message": "SubscriptionInfoData",
+        "version": 2,
+        "data": {
+            "version": 1,
+            "process_id": PROCESS,
+            "prev_tasks": [task(0, 1, 1, None)],
+            "standby_tasks": [task(1, 2, 1, None)],
+            "user_end_point": b"h1:8080",
+        },
+    }
+    told = assignment(value("streams-old-assignment"), "consumer")["data"]["user_data_decoded"]
+    hosts = [{"host": "h1", "port": 8080, "partitions": [{"topic": "orders", "partition": 1}]}]
+    assert (told["version"], told["data"]["version"], told["data"]["partitions_by_host"]) == (2, 1, hosts)
+
+
 def test_what_streams_of_a_version_nobody_knows_says_stays_bytes_without_a_problem() -> None:
     raw = value("streams-subscription-11").replace(b"\0\0\0\x62\0\0\0\x0b", b"\0\0\0\x66\0\0\0\x0c")
     found, problems = subscription(raw[:-10] + b"more" + raw[-10:], "consumer", "stream")

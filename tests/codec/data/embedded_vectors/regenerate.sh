@@ -26,6 +26,7 @@ modules="clients metadata server-common coordinator-common group-coordinator tra
     run Embedded "$(for each in $modules; do dependency org.apache.kafka "kafka-$each" 4.4.0; done)
         $(dependency org.apache.kafka connect-runtime 3.9.1)"
     run Streams "$(for each in clients streams; do dependency org.apache.kafka "kafka-$each" 4.3.1; done)"
+    run StreamsOld "$(for each in clients streams; do dependency org.apache.kafka "kafka-$each" 1.1.1; done)"
     run Telemetry "$(dependency org.apache.kafka kafka-clients 4.4.0) $(dependency com.github.luben zstd-jni 1.5.7-17)
         $(dependency at.yawk.lz4 lz4-java 1.11.2) $(dependency org.xerial.snappy snappy-java 1.1.10.7)"
 } > "$work/vectors"
