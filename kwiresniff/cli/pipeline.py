@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kwiresniff.pipeline.reading import Settings
     from kwiresniff.pipeline.run import Job
 
-TABLES = ("exchanges", "connections", "problems", "latency", "topic_latency", "clients", "audit", "records")
+TABLES = ("exchanges", "connections", "problems", "latency", "topic_latency", "errors", "clients", "audit", "records")
 WRITTEN = TABLES[:-2]
 
 
@@ -215,8 +215,8 @@ def query_command(
 ) -> None:
     """SQL over what "pipeline run" wrote to DIR.
 
-    Tables: exchanges, connections, problems, records, clients, audit, and latency and topic_latency, whose histograms
-    add up: SELECT api, percentile_ns(collect_list(latency), 0.99) FROM latency GROUP BY api.
+    Tables: exchanges, connections, problems, records, errors, clients, audit, and latency and topic_latency, whose
+    histograms add up: SELECT api, percentile_ns(collect_list(latency), 0.99) FROM latency GROUP BY api.
     """
     from kwiresniff.pipeline.query import query
     from kwiresniff.pipeline.start import start_session

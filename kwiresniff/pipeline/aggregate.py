@@ -1,4 +1,4 @@
-"""Latency counted while exchanges stream by: rows with histograms that merge by adding.
+"""Latency and errors counted while exchanges stream by: rows that merge by adding, histograms too.
 
 Every unit writes the rows of what it saw. A question over all of them adds up rows of the same key, so new files
 never make old ones to be read again, and a table that grows too big in memory is simply written out and begun anew.
@@ -6,6 +6,7 @@ never make old ones to be read again, and a table that grows too big in memory i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -50,6 +51,36 @@ class _Counts:
             self.response_bytes,
             sketch(self.latency),
         )
+
+
+class Errors:
+    """The table ``errors`` of one unit."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Row, list[int]] = {}  # how many exchanges, how often in them
+
+    def add(self, exchange: Exchange) -> None:
+        """Counts the errors of one exchange."""
+        if not exchange.errors:
+            return
+        connection = exchange.connection
+        host = connection.client.rpartition(":")[0]
+        head = (seen_ns(exchange) // _MINUTE_NS, exchange.api or None)
+        tail = (exchange.client_id, host, connection.broker)
+        for kind, times in Counter((name, code, retriable) for _, code, name, retriable in exchange.errors).items():
+            counts = self._counts.setdefault((*head, *kind, *tail), [0, 0])
+            counts[0] += 1
+            counts[1] += times
+
+    def full(self) -> bool:
+        """Whether it is time to ``take`` what was counted so far."""
+        return len(self._counts) >= MAX_KEYS
+
+    def take(self) -> Iterator[tuple[str, Row]]:
+        """Table and row of everything counted since the last time."""
+        for key, counts in self._counts.items():
+            yield "errors", (when(key[0] * _MINUTE_NS)[1], *key[1:], *counts)
+        self._counts.clear()
 
 
 class Latency:

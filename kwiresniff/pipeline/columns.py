@@ -164,6 +164,18 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("response_bytes", "BIGINT", "frames without their 4-byte length"),
         Column("latency", SKETCH, "of those that were answered"),
     ),
+    "errors": (
+        Column("minute", "TIMESTAMP", "start of the UTC minute of the request"),
+        Column("api", "STRING", "official name; null when the request is missing"),
+        Column("error", "STRING", "official name of the error code"),
+        Column("code", "INT", "the error code"),
+        Column("retriable", "BOOLEAN", "whether clients are to try again"),
+        Column("client_id", "STRING", "as the client calls itself"),
+        Column("client_host", "STRING", "the client's address without the port"),
+        Column("broker", "STRING", "ip:port, IPv6 in brackets"),
+        Column("exchanges", "BIGINT", "responses with this error"),
+        Column("times", "BIGINT", "how often it stood in them"),
+    ),
     "clients": (
         *_CLIENT,
         Column("first_time", "TIMESTAMP", "first seen"),

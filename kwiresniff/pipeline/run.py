@@ -17,7 +17,7 @@ from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote, local_path
 from kwiresniff.pipeline.plan import Source, Unit, grouped, local_files, plan, share_out
 from kwiresniff.pipeline.reading import Settings
 from kwiresniff.pipeline.store import Commit, Store
-from kwiresniff.pipeline.work import WRITTEN, settings_text, totals
+from kwiresniff.pipeline.work import WRITTEN, add_totals, settings_text, totals
 
 #: Seconds between two looks at what is done.
 _POLL_SECONDS = 0.5
@@ -138,6 +138,8 @@ class Run:
             raise ExportError(f"{out}: holds the output of 'pipeline watch'; name another folder")
         self._fresh = not resume
         self._both_ends = both_ends
+        self._seen: set[str] = set()
+        self._done = totals([])
         self.job = self._make_job()
 
     def execute(self, start_session: Callable[[], Any], progress: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
@@ -202,8 +204,12 @@ class Run:
             progress(self._this_run())
 
     def _this_run(self) -> dict[str, Any]:
+        """The totals of what this run has done. A commit is read once: there may be thousands."""
         mine = {unit.id for unit in self.job.units}
-        return totals([commit for name, commit in self.store.commits().items() if name in mine])
+        new = self.store.commits(known=self._seen)
+        self._seen.update(new)
+        self._done = add_totals(self._done, totals([commit for name, commit in new.items() if name in mine]))
+        return self._done
 
     def _manifest(self) -> dict[str, Any]:
         commits = self.store.commits()

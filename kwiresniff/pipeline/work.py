@@ -10,7 +10,7 @@ from kwiresniff.analysis.audit import audit
 from kwiresniff.analysis.clients import MAX_CLIENTS, Inventory
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Connection, Event, Exchange, Problem
-from kwiresniff.pipeline.aggregate import Latency
+from kwiresniff.pipeline.aggregate import Errors, Latency
 from kwiresniff.pipeline.plan import Unit
 from kwiresniff.pipeline.reading import Settings, UnitReading, rows_of
 from kwiresniff.pipeline.rows import Rows
@@ -18,7 +18,7 @@ from kwiresniff.pipeline.store import Commit, Store, Writer
 
 #: Tables that ``pipeline run`` can write; records only when asked for, they are most of the data, and audit only when
 #: there is something to hold clients against.
-WRITABLE = ("exchanges", "connections", "problems", "latency", "topic_latency", "clients", "audit", "records")
+WRITABLE = ("exchanges", "connections", "problems", "latency", "topic_latency", "errors", "clients", "audit", "records")
 WRITTEN = WRITABLE[:-2]
 #: What comes of events one by one; the others are put together of many.
 _DIRECT = ("exchanges", "connections", "problems", "records")
@@ -97,12 +97,17 @@ def _write(
 ) -> None:
     rows = reading.rows
     latency = Latency() if {"latency", "topic_latency"} & set(tables) else None
+    errors = Errors() if "errors" in tables else None
     direct = [table for table in tables if table in _DIRECT]
     inventory = Inventory(names=rows.names) if {"clients", "audit"} & set(tables) else None
     for event in events:
         for table in direct:
             for row in rows_of(table, event, rows):
                 writer.add(table, row)
+        if errors is not None and isinstance(event, Exchange):
+            errors.add(event)
+            if errors.full():
+                _take(errors, writer, tables)
         if inventory is not None:
             if isinstance(event, Exchange):
                 inventory.exchange(event)
@@ -112,8 +117,9 @@ def _write(
             latency.add(event, rows.mentions(event).topics)
             if latency.full():
                 _take(latency, writer, tables)
-    if latency is not None:
-        _take(latency, writer, tables)
+    for counted in (latency, errors):
+        if counted is not None:
+            _take(counted, writer, tables)
     if inventory is not None:
         _take_clients(inventory, rows, writer, tables, target)
 
@@ -130,8 +136,8 @@ def _take_clients(inventory: Inventory, rows: Rows, writer: Writer, tables: Sequ
         writer.add("problems", rows.problem(Problem("too_many_clients", what)))
 
 
-def _take(latency: Latency, writer: Writer, tables: Sequence[str]) -> None:
-    for table, row in latency.take():
+def _take(counted: Latency | Errors, writer: Writer, tables: Sequence[str]) -> None:
+    for table, row in counted.take():
         if table in tables:
             writer.add(table, row)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,21 @@ def test_half_a_source_is_resumed_with_the_other_half(store: Store) -> None:
     work(store, Unit(source, 1, 2))
     job = make_job([source], 1, store.commits(), TEXT)
     assert job.units == () and job.stale == ()
+
+
+def test_errors_are_counted_as_the_exchanges_have_them(store: Store) -> None:
+    """By name, once for each exchange and as often as they stand in it."""
+    work(store, unit_of(CAPTURE))
+    exchanged, times = Counter(), Counter()
+    for row in read(store, "exchanges"):
+        times.update(error["name"] for error in row["errors"])
+        exchanged.update({error["name"] for error in row["errors"]})
+    found_exchanges, found_times = Counter(), Counter()
+    for row in read(store, "errors"):
+        found_exchanges[row["error"]] += row["exchanges"]
+        found_times[row["error"]] += row["times"]
+    assert found_exchanges == exchanged and found_times == times
+    assert times.total() > 0
 
 
 def test_histograms_of_shards_add_up_to_those_of_the_whole(store: Store, tmp_path: Path) -> None:
