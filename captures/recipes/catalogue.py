@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import authentication
+import eras_clients
 import eras_groups
 import eras_kraft
 import eras_upgrades
@@ -14,6 +15,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     *scenarios.SCENARIOS,
     *authentication.SCENARIOS,
     *eras_zookeeper.SCENARIOS,
+    *eras_clients.SCENARIOS,
     *eras_upgrades.SCENARIOS,
     *eras_kraft.SCENARIOS,
     *eras_groups.SCENARIOS,
