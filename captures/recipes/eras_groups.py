@@ -83,10 +83,6 @@ SCENARIOS = (
         trio("4.0.0", EARLY_ACCESS),
         upkeep("create tasks 2 3", version="4.0.0"),
         java("ShareGroup", "tasks", "keep", version="4.0.0"),
-        exceptions={
-            "embedded_undecoded in Fetch v17": "the early access of 4.0 stored records of share groups with other"
-            " fields under the same version as releases from 4.1 on"
-        },
     ),
     Scenario(
         "versions-3.9",

@@ -106,10 +106,6 @@ SCENARIOS = (
         ),
         upkeep("create shelves 4 2", "move shelves 0 1", "transact shelves 2 librarian", version="3.7.2"),
         java("Group", "shelves", "group.protocol=consumer", version="3.7.2"),
-        exceptions={
-            "embedded_undecoded in Fetch v16": "the early access of 3.7 stored records of consumer groups with other"
-            " fields under the same version as releases from 3.8 on"
-        },
     ),
     inside(
         "kraft-3.9",

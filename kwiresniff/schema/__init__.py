@@ -10,7 +10,15 @@ from kwiresniff.schema.enums import enum_names, enum_value
 from kwiresniff.schema.errorcodes import KafkaError, error, error_by_name
 from kwiresniff.schema.headers import request_header_version, response_header_version
 from kwiresniff.schema.index import Api
-from kwiresniff.schema.registry import data_message, data_names, data_versions, header, message, stored_records
+from kwiresniff.schema.registry import (
+    data_message,
+    data_names,
+    data_versions,
+    earlier_shapes,
+    header,
+    message,
+    stored_records,
+)
 from kwiresniff.schema.releases import find_release, release_history, releases, versions_in
 from kwiresniff.schema.types import MessageVersion, WireField
 
@@ -26,6 +34,7 @@ __all__ = [
     "data_message",
     "data_names",
     "data_versions",
+    "earlier_shapes",
     "enum_names",
     "enum_value",
     "error",

@@ -14,7 +14,7 @@ from kwiresniff.errors import SchemaError
 from kwiresniff.schema.apis import DATA_FILES, api_by_key, api_by_name
 from kwiresniff.schema.definition import Field, Message, Shape
 from kwiresniff.schema.index import fold_name
-from kwiresniff.schema.registry import definitions
+from kwiresniff.schema.registry import definitions, earlier_shapes
 
 #: Why a release may lack a tagged field that our definitions have.
 TAGGED_LATER = "a later release added the tagged {}, as it may at any time (KIP-482)"
@@ -29,11 +29,6 @@ CHANGED_IN_PLACE: dict[tuple[str, str, int], str] = {
     ("ConsumerGroupDescribe", "response", 0): "3.8 dropped the client assignors of the first trial (KIP-848)",
     ("ReadShareGroupStateSummary", "response", 0): "4.1 added leader_epoch, while share groups were on trial (KIP-932)",
     ("StreamsGroupHeartbeat", "response", 0): "4.2 took the default of status away, while it was on trial (KIP-1071)",
-    ("ShareGroupMetadataValue", "data", 0): "4.1 added metadata_hash, while share groups were on trial (KIP-932)",
-    ("ShareGroupPartitionMetadataValue", "data", 0): "3.9 gave the name to something else, on trial (KIP-932)",
-    ("ShareGroupStatePartitionMetadataValue", "data", 0): "4.1 added initializing_topics, on trial (KIP-932)",
-    ("ShareSnapshotValue", "data", 0): "4.1 widened snapshot_epoch and added timestamps, on trial (KIP-932)",
-    ("ShareUpdateValue", "data", 0): "4.1 widened snapshot_epoch, while share groups were on trial (KIP-932)",
 }
 
 #: Where a field stands, by names from the outside in.
@@ -59,9 +54,22 @@ def differences(messages: Iterable[Message]) -> Iterator[Difference]:
             continue
         aliases = dict(_aliases(ours.fields, ()))
         for version in range(theirs.versions.low, theirs.versions.high + 1):
+            found = list(_at_version(ours, theirs, version, aliases))
             reason = CHANGED_IN_PLACE.get((ours.name, ours.kind, version), "")
-            for found in _at_version(ours, theirs, version, aliases):
-                yield Difference(f"{theirs.title} version {version}{found.text}", found.reason or reason)
+            if not reason and any(not one.reason for one in found):
+                reason = _as_earlier(theirs, version)
+            for one in found:
+                yield Difference(f"{theirs.title} version {version}{one.text}", one.reason or reason)
+
+
+def _as_earlier(theirs: Message, version: int) -> str:
+    """Which earlier shape of a stored message the release has, in words; empty when it is none that is known."""
+    shapes = earlier_shapes(theirs.name) if theirs.kind == "data" else ()
+    for name in shapes:
+        (ours,) = definitions(DATA_FILES[name])
+        if all(one.reason for one in _at_version(ours, theirs, version, {})):
+            return f"it is {name}, from when it was on trial"
+    return ""
 
 
 def _at_version(

@@ -15,6 +15,9 @@ from kwiresniff.schema.language import parse
 from kwiresniff.schema.resolve import resolve
 from kwiresniff.schema.types import MessageVersion
 
+#: Between a message's name and the release that had it in another shape.
+EARLIER = "@"
+
 
 def data_names() -> tuple[str, ...]:
     """The names of the messages that are carried inside others or stored in a log."""
@@ -51,6 +54,15 @@ def data_versions(name: str) -> tuple[int, int]:
     """The lowest and highest version of such a message; raises SchemaError."""
     low, high = _data_definition(name).versions
     return low, high
+
+
+@cache
+def earlier_shapes(name: str) -> tuple[str, ...]:
+    """The names of the shapes that a stored message had at the same versions while it was on trial, newest first.
+
+    ``ShareUpdateValue@4.0`` is the one that release 4.0 wrote.
+    """
+    return tuple(sorted((other for other in DATA_FILES if other.startswith(f"{name}{EARLIER}")), reverse=True))
 
 
 def stored_records() -> dict[str, Record]:

@@ -11,7 +11,7 @@ from typing import Any
 from kwiresniff import schema
 from kwiresniff.codec.layout import FIXED, INTEGER_RANGES, single
 from kwiresniff.schema.apis import DATA_FILES
-from kwiresniff.schema.registry import definitions
+from kwiresniff.schema.registry import EARLIER, definitions
 from kwiresniff.schema.types import WireField
 from tests.oracle.vectors import UNKNOWN_TAGS, Entry, entries
 
@@ -31,13 +31,16 @@ NOT_GENERATED = {
 
 
 def known() -> set[tuple[str, int]]:
-    """Title and version of every message that our definitions have and Kafka generates."""
+    """Title and version of every message that our definitions have and Kafka generates.
+
+    Shapes from a message's time on trial are left out: their releases are not among those whose classes are asked.
+    """
     files = ["headers", *(api.name for api in schema.apis()), *DATA_FILES.values()]
     return {
         (message.title, version)
         for file in files
         for message in definitions(file)
-        if message.name not in NOT_GENERATED
+        if message.name not in NOT_GENERATED and EARLIER not in message.name
         for version in range(message.versions.low, message.versions.high + 1)
     }
 

@@ -45,7 +45,7 @@ def texts(messages: tuple[Message, ...]) -> list[str]:
     return [difference.text for difference in differences(messages)]
 
 
-@pytest.mark.parametrize("release", ["3.8.1", "3.9.1", "4.0.1", "4.1.1", "4.2.0", "4.3.1", "4.4.0"])
+@pytest.mark.parametrize("release", ["3.7.2", "3.8.1", "3.9.1", "4.0.1", "4.1.1", "4.2.0", "4.3.1", "4.4.0"])
 @pytest.mark.parametrize(
     "artifact",
     [
@@ -153,6 +153,14 @@ def test_a_tagged_field_that_a_later_release_added_is_known_wherever_it_is() -> 
     (found,) = differences((release,))
     assert found.text == "ShareUpdateValue version 0, delivery_complete_count: tag 0 is not in the release"
     assert "KIP-482" in found.reason
+
+
+def test_the_shape_that_a_stored_message_had_on_trial_is_known() -> None:
+    (release,) = parse("data ShareUpdateValue 0 flexible 0+\n" + SHARE_UPDATE.replace("epoch int32", "epoch uint16", 1))
+    assert {found.reason.partition(",")[0] for found in differences((release,))} >= {"it is ShareUpdateValue@4.0"}
+    assert all(found.reason for found in differences((release,)))
+    (another,) = parse("data ShareUpdateValue 0 flexible 0+\n" + SHARE_UPDATE.replace("epoch int32", "epoch int8", 1))
+    assert not all(found.reason for found in differences((another,)))
 
 
 def test_a_tagged_field_that_only_the_release_has_is_a_difference() -> None:

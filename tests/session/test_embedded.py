@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kwiresniff import codec, schema
+from kwiresniff.analysis.names import record_sets
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.embedded import BodyHolder, NodeHolder
 from kwiresniff.codec.records import encode_record_set
@@ -333,6 +334,40 @@ def test_every_clients_members_are_understood(name: str) -> None:
                     assert element[f"{field}_decoded"]["message"].startswith("ConsumerProtocol")
                     opened += 1
     assert opened > 1
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        (
+            "kraft-3.7.pcap.xz",
+            {
+                "ConsumerGroupCurrentMemberAssignmentValue@3.7",
+                "ConsumerGroupMemberMetadataValue@3.7",
+                "ConsumerGroupPartitionMetadataValue@3.7",
+                "ConsumerGroupTargetAssignmentMemberValue@3.7",
+            },
+        ),
+        ("share-4.0.pcap.xz", {"ShareGroupMetadataValue@4.0", "ShareSnapshotValue@4.0", "ShareUpdateValue@4.0"}),
+    ],
+)
+def test_what_coordinators_stored_on_trial_is_read_in_its_own_shape(name: str, shapes: set[str]) -> None:
+    found: dict[str, list[Body]] = {}
+    for exchange in analyze(open_captures([str(CAPTURES / "eras" / name)]), depth="records"):
+        if isinstance(exchange, Exchange) and exchange.api == "Fetch":
+            assert [problem for problem in exchange.problems if problem.code == "embedded_undecoded"] == []
+            body = exchange.response.body if exchange.response is not None else None
+            for _, _, batches in record_sets(body):
+                for one in batches if isinstance(batches, list) else ():
+                    for record in one.get("records", ()):
+                        value = record.get("decoded", {}).get("value")
+                        if value is not None and "@" in value["message"]:
+                            found.setdefault(value["message"], []).append(value["data"])
+    assert found.keys() == shapes
+    for state in found.get("ShareUpdateValue@4.0", ()):
+        assert {one["delivery_state"] for one in state["state_batches"]} <= {0, 2, 4}
+    for member in found.get("ConsumerGroupMemberMetadataValue@3.7", ()):
+        assert member["client_id"].startswith("member-") and member["subscribed_topic_names"] == ["shelves"]
 
 
 def test_a_streams_application_assigns_its_tasks_partition_by_partition() -> None:

@@ -3,7 +3,8 @@
 Coordinators (``__consumer_offsets``, ``__transaction_state``, ``__share_group_state``) write an INT16 record type
 before the key and an INT16 version before the value. The metadata log has no keys; its values, and those of the
 remote log metadata, begin with three varints: the version of this frame, the record type and its version (KIP-631).
-A type or version that is not known stays bytes.
+A type or version that is not known stays bytes. What a coordinator wrote in another shape while it was on trial is
+tried in that shape when it does not fit the later one.
 """
 
 from __future__ import annotations
@@ -70,6 +71,11 @@ def _open_coordinator(record: Holder, topic: str) -> None:
     if name is None or not isinstance(value, bytes):
         return
     content = _known(name, int.from_bytes(value[:VERSION_BYTES], "big", signed=True), VERSION_BYTES)
+    shapes = schema.earlier_shapes(name)
+    if content is not None and shapes:
+        for shape in (name, *shapes):
+            if record.open("value", content._replace(message=shape, sure=False)) is not None:
+                return
     inner = record.open("value", content)
     if inner is not None and name == "GroupMetadataValue":
         open_group_record(inner)
