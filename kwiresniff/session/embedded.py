@@ -21,10 +21,10 @@ from kwiresniff.codec.embedded import (
     open_metrics,
     open_subscription,
 )
-from kwiresniff.codec.embedded.envelope import ENVELOPE, enveloped_header
+from kwiresniff.codec.embedded.envelope import ENVELOPE, answer_header, enveloped_header
 from kwiresniff.codec.headers import RequestHeader
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.model import Body, Exchange, TopicNames
+from kwiresniff.model import Body, Exchange, Message, TopicNames
 
 #: ``open(holder, exchange, topic_name)``: opens what the message that ``holder`` stands for holds.
 Opener = Callable[[Holder, Exchange, TopicNames], None]
@@ -138,10 +138,32 @@ def forwarded(exchange: Exchange) -> RequestHeader | None:
     if exchange.api_key != ENVELOPE or request is None or request.frame is None:
         return None
     try:
-        body, _ = codec.decoder(ENVELOPE, request.version, "request")(request.frame, request.body_offset, [])
+        body, _ = codec.decoder(ENVELOPE, _version(exchange, request), "request")(
+            request.frame, request.body_offset, []
+        )
     except KwiresniffError:
         return None
     return enveloped_header(body["request_data"])
+
+
+def forwarded_answer(exchange: Exchange) -> tuple[RequestHeader, bytes] | None:
+    """The header and the frame of the answer inside an Envelope, read from the frame."""
+    header, response = forwarded(exchange), exchange.response
+    if header is None or response is None or response.frame is None:
+        return None
+    try:
+        body, _ = codec.decoder(ENVELOPE, _version(exchange, response), "response")(
+            response.frame, response.body_offset, []
+        )
+        raw = body["response_data"]
+        return (answer_header(raw, header), raw) if raw else None
+    except KwiresniffError:
+        return None
+
+
+def _version(exchange: Exchange, message: Message) -> int:
+    """What the message is read as, or was asked in while nobody has read it."""
+    return message.version if message.version >= 0 else exchange.api_version
 
 
 def _asked(exchange: Exchange, name: str) -> Any:

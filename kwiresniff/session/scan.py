@@ -7,10 +7,12 @@ from struct import Struct
 from typing import Any
 
 from kwiresniff import codec, schema
+from kwiresniff.codec.embedded.envelope import ENVELOPE
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange
 from kwiresniff.session.apis import MAX_FACTS
 from kwiresniff.session.decode import API_VERSIONS, read_version
+from kwiresniff.session.embedded import forwarded_answer
 from kwiresniff.session.topics import TEACHING_RESPONSES, Topics
 from kwiresniff.session.waits import (
     FETCH,
@@ -55,8 +57,11 @@ class Scanner:
             fields = self._fields(exchange, "response", response.frame, response.body_offset)
             if fields:
                 found += fields
-            elif fields is None and exchange.outcome == "ok":
-                exchange.outcome = "undecoded"
+            elif fields is None:
+                if exchange.outcome == "ok":
+                    exchange.outcome = "undecoded"
+            elif exchange.api_key == ENVELOPE:
+                found += self._enveloped(exchange)
             latency = response.first_ns - request.last_ns
             if latency >= HELD_NS:
                 exchange.waiting = self._waiting(exchange, latency)
@@ -82,6 +87,21 @@ class Scanner:
             return scan(frame, offset)
         except DecodeError:
             return None
+
+    def _enveloped(self, exchange: Exchange) -> list[tuple[str, Any]]:
+        """What the answer inside an Envelope says, which is all that one without an error of its own has to say."""
+        answer = forwarded_answer(exchange)
+        if answer is None:
+            return []
+        header, frame = answer
+        key = (header.api_key << 16) + header.api_version
+        if key not in self._response_scans:
+            self._response_scans[key] = self._make(header.api_key, header.api_version, "response")
+        scan = self._response_scans[key]
+        try:
+            return scan(frame, header.body_offset) if scan is not None else []
+        except DecodeError:
+            return []
 
     def _make(self, api_key: int, version: int, direction: Direction) -> _Scan | None:
         if len(self._request_scans) + len(self._response_scans) >= MAX_FACTS:

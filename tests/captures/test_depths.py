@@ -14,6 +14,7 @@ RECORDINGS = (
     "librdkafka-transactions.pcap",
     "java-share-group.pcap",
     "eras/era-1.1-clients.pcap.xz",
+    "eras/migration-3.9.pcap.xz",
     "eras/share-4.0.pcap.xz",
     "eras/versions-3.9.pcap.xz",
     "eras/versions-4.4.pcap.xz",
@@ -21,9 +22,8 @@ RECORDINGS = (
 
 
 def exchanges(recording: str, depth: Depth, *, topics: bool = False) -> list[Exchange]:
-    """All but envelopes: what is enveloped is only opened with the body."""
     events = analyze(open_captures([str(CAPTURES / recording)]), depth=depth, topics=topics)
-    return [event for event in events if isinstance(event, Exchange) and event.api != "Envelope"]
+    return [event for event in events if isinstance(event, Exchange)]
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)

@@ -36,13 +36,18 @@ def open_enveloped_response(holder: Holder, request: RequestHeader | None) -> No
     if request is None or not isinstance(raw, bytes) or not raw:
         return
     try:
-        header_version = schema.response_header_version(request.api_key, request.api_version)
-        correlation_id, body_offset = decode_response_header(raw, header_version)
+        header = answer_header(raw, request)
     except KwiresniffError as error:
         holder.complain(RESPONSE, f"{schema.API_NAMES[request.api_key]} response", str(error))
         return
-    header = request._replace(correlation_id=correlation_id, body_offset=body_offset, header_version=header_version)
     holder.open_frame(RESPONSE, "response", header)
+
+
+def answer_header(raw: bytes, request: RequestHeader) -> RequestHeader:
+    """That of the answer ``raw`` to the request with this header; raises DecodeError or SchemaError."""
+    header_version = schema.response_header_version(request.api_key, request.api_version)
+    correlation_id, body_offset = decode_response_header(raw, header_version)
+    return request._replace(correlation_id=correlation_id, body_offset=body_offset, header_version=header_version)
 
 
 def enveloped_header(raw: object) -> RequestHeader | None:
