@@ -17,7 +17,7 @@ from kwiresniff.model import LatencySummary
 KEPT_BITS: Final = 7
 #: Three days. Nothing waits that long on a TCP connection; what claims to counts as the longest. With it a histogram
 #: has 127 buckets at its low end and 64 in each of 41 powers of two, some 200 kB, and usually a hundredth of that.
-MAX_NS = 3 * 24 * 3_600 * 1_000_000_000
+MAX_NS: Final = 259_200_000_000_000
 
 #: Upper bounds of the buckets for drawing: 1 us to 500 s in steps of 1, 2, 5; the last one
 #: also holds what is longer.

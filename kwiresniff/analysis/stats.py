@@ -141,17 +141,20 @@ class StatsTable:
 
     def add(self, exchange: Exchange) -> None:
         """Counts one exchange."""
+        if self._single is _by_api:  # the usual table, in one step
+            self._row(exchange.api or NO_REQUEST).add(exchange)
+            return
         for key in self._single(exchange) if self._single is not None else self._combined(exchange):
-            row = self._rows.get(key)
-            if row is None:
-                row = self._new_row(key)
-            row.add(exchange)
+            self._row(key).add(exchange)
 
     def _combined(self, exchange: Exchange) -> list[tuple[str, ...]]:
         keys: list[tuple[str, ...]] = [()]
         for part in self._keys:
             keys = [(*key, value) for key in keys for value in part(exchange)]
         return keys
+
+    def _row(self, key: Key) -> _Row:
+        return self._rows.get(key) or self._new_row(key)
 
     def _new_row(self, key: Key) -> _Row:
         if len(self._rows) >= MAX_ROWS:

@@ -6,6 +6,7 @@ Everything here comes from the schema; the table only saves asking it for every 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from kwiresniff import schema
 
@@ -27,7 +28,7 @@ class ApiFacts:
 
 
 #: Looked up so far, by ``(api_key << 16) + api_version``; the hot path asks here before it asks ``api_facts``.
-FACTS: dict[int, ApiFacts] = {}
+FACTS: Final[dict[int, ApiFacts]] = {}
 
 
 def api_facts(api_key: int, api_version: int) -> ApiFacts:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kwiresniff import codec, schema
 from kwiresniff.codec.compiler import Decoder
@@ -26,7 +26,7 @@ from kwiresniff.session.waits import waiting_reason
 if TYPE_CHECKING:
     from kwiresniff.codec.text.plan import Step
 
-API_VERSIONS = 18
+API_VERSIONS: Final = 18
 UNSUPPORTED_VERSION = 35
 
 

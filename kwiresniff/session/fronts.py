@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from kwiresniff.compiled import COMPILED, i16
 from kwiresniff.model import Problem
 from kwiresniff.stream.half import LOST_GAP
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+_int16 = Struct(">h").unpack_from
 
 
 def missing_bytes(which: str, lost: int, size: int) -> Problem:
@@ -36,12 +45,14 @@ def skip_tagged_fields(data: bytes, offset: int) -> int:
     return min(offset, end)
 
 
-def acks_of_produce(data: bytes, offset: int, version: int) -> int:
+def acks_of_produce(data: bytes, offset: i64, version: i64) -> i64:
     """The ``acks`` field of a Produce request; -1 when it cannot be read.
 
     It leads the body up to v2; from v3 on a transactional id comes first, compact from v9 on.
     """
-    end = len(data)
+    end: i64 = len(data)
+    length: i64
+    at: i64
     if version >= 9:
         if offset >= end:
             return -1
@@ -50,11 +61,12 @@ def acks_of_produce(data: bytes, offset: int, version: int) -> int:
             if at >= end:
                 return -1
             length, at = (length & 0x7F) | (data[at] << 7), at + 1
-        offset = at + max(length - 1, 0)
+        offset = at + length - 1 if length else at
     elif version >= 3:
         if offset + 2 > end:
             return -1
-        offset += 2 + max(int.from_bytes(data[offset : offset + 2], "big", signed=True), 0)
+        length = i16(data, offset) if COMPILED else _int16(data, offset)[0]
+        offset += 2 + length if length > 0 else 2
     if offset + 2 > end:
         return -1
-    return int.from_bytes(data[offset : offset + 2], "big", signed=True)
+    return i16(data, offset) if COMPILED else _int16(data, offset)[0]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kwiresniff.compiled import COMPILED, i16, i32
 from kwiresniff.model import Exchange, Message, Problem
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 
     from kwiresniff.session.analyzer import Analyzer
 
-PRODUCE, API_VERSIONS = 0, 18
+PRODUCE: Final = 0
+API_VERSIONS: Final = 18
 #: APIs that every depth looks into, for the software and the principal of a connection.
-_PEEKED = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
+_PEEKED: Final = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
 
 _request_header = Struct(">hhih").unpack_from
 _request_header_v0 = Struct(">hhi").unpack_from

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from typing import Final
 
 from kwiresniff.model import Exchange
 
 #: Requests outstanding on one connection. Clients send 5 (Java) to some 1,000 (librdkafka) before they wait.
-MAX_PENDING = 10_000
+MAX_PENDING: Final = 10_000
 #: Bytes of large requests held on one connection while they wait: five of Java's largest usual ones (``batch.size``
 #: and ``max.request.size`` at 10 MB) and some room. Smaller ones are bounded by their number.
 MAX_PENDING_BYTES = 64 << 20
-LARGE_BYTES = 64 << 10
+LARGE_BYTES: Final = 65536
 
 
 class Pending:

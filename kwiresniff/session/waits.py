@@ -6,18 +6,23 @@ SyncGroup until the whole group has come (KIP-62, KIP-134), and a throttled clie
 
 from __future__ import annotations
 
+from typing import Final
+
 from kwiresniff.model import Body, Exchange
 
-FETCH, JOIN_GROUP, SYNC_GROUP, SHARE_FETCH = 1, 11, 14, 78
+FETCH: Final = 1
+JOIN_GROUP: Final = 11
+SYNC_GROUP: Final = 14
+SHARE_FETCH: Final = 78
 
 LONG_POLL = "long poll"
 REBALANCE = "rebalance"
 THROTTLED = "throttled"
 
 #: Answers faster than this were not held back.
-HELD_NS = 10_000_000
+HELD_NS: Final = 10_000_000
 #: A long poll may overrun ``max_wait_ms`` by the broker's timer and scheduling; beyond this it is slowness.
-GRACE_NS = 50_000_000
+GRACE_NS: Final = 50_000_000
 
 
 def held_fetch(latency_ns: int, max_wait_ms: int) -> bool:

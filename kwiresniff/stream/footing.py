@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from struct import Struct
+from typing import Final
 
 from kwiresniff.stream.half import MAX_FRAME_BYTES, Half
 
 REQUEST_FRONT_BYTES = 14
 #: api_key, api_version, correlation_id and the length of a null client id.
-MIN_REQUEST_BYTES = 10
+MIN_REQUEST_BYTES: Final = 10
 #: Longer client ids exist only in attacks; Kafka itself stops at the 16-bit length.
 MAX_CLIENT_ID_BYTES = 1024
 #: A client a few releases ahead of the schema still makes sense.
