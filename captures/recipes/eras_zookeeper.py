@@ -45,6 +45,8 @@ def failover(name: str, version: str, year: int) -> Scenario:
 CUT_OFF = {"incomplete_response": "one side hung up while an answer was under way"}
 #: A recording of a cluster from before it starts until after it has stopped.
 era = partial(Scenario, tap=CLUSTER_TAP, from_the_start=True, compressed=True, folder="eras")
+#: How a node of the successor stays understandable to those that are still to be upgraded.
+AS_BEFORE = ("inter.broker.protocol.version=0.8.2", "log.message.format.version=0.8.2")
 #: An authorizer, with the client that does not say who it is as the one who may do everything, and two log folders.
 GUARDED = {
     "authorizer.class.name": "kafka.security.auth.SimpleAclAuthorizer",
@@ -208,6 +210,24 @@ SCENARIOS: tuple[Scenario, ...] = (
         then=(java("AdminOf2019", "gauges", "archive", version="2.3.1"),),
         broker=ZookeeperSetup("2.3.1", nodes=2, settings=GUARDED),
         exceptions=CUT_OFF,
+    ),
+    era(
+        "era-0.8-upgrade",
+        "Two brokers of 2015 become brokers of 2017 one after the other: first in the new release with the old"
+        " protocol, then with the new one. Records are written in the old format and read by a group.",
+        java("OldProduce", "gauges", version="0.8.2.2"),
+        "kafka-clients (Java) 0.8.2.2 and 0.10.2.2, the brokers' own clients",
+        prepare=create("gauges:2:2"),
+        then=(
+            ("upgrade", "2", *AS_BEFORE),
+            java("OldProduce", "gauges", version="0.8.2.2"),
+            ("upgrade", "1", *AS_BEFORE),
+            ("upgrade", "2"),
+            ("upgrade", "1"),
+            java("OldConsume", "gauges", "64", version="0.10.2.2"),
+        ),
+        broker=ZookeeperSetup("0.8.2.2", nodes=2, successor="0.10.2.2"),
+        tap=QUIET_TAP,
     ),
     failover("era-0.10-failover", "0.10.2.2", 2017),
     failover("era-1.1-failover", "1.1.1", 2018),

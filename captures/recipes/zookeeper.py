@@ -38,18 +38,20 @@ class ZookeeperSetup:
     """A cluster of ``nodes`` brokers of one version. ``settings`` overrides server properties.
 
     ``scram_users`` are made in ZooKeeper before the brokers start, with this file's one made-up password. ``jaas``
-    is the brokers' login configuration.
+    is the brokers' login configuration. ``successor`` is the release that nodes may be upgraded to.
     """
 
     version: str
     nodes: int = 3
     settings: dict[str, str] = field(default_factory=dict)
     jaas: str = ""
+    successor: str = ""
     scram_users: Sequence[str] = ()
 
     @property
     def described(self) -> str:
-        return f"Apache Kafka {self.version} (ZooKeeper), nodes: {self.nodes}"
+        releases = f"{self.version} and {self.successor}" if self.successor else self.version
+        return f"Apache Kafka {releases} (ZooKeeper), nodes: {self.nodes}"
 
     @property
     def ports(self) -> tuple[int, ...]:
@@ -75,14 +77,20 @@ class Node:
     """One broker: started, asked to stop, killed, and started again with what it has on disk."""
 
     def __init__(self, setup: ZookeeperSetup, number: int, class_path: str, home: Path) -> None:
+        self.number = number
         self.home = home
         self.requests = home / "requests.log"
         self.process: subprocess.Popen[bytes] | None = None
         self.busy = threading.Lock()  # a start that comes later waits for the stop before it
         home.mkdir()
-        config = home / "server.properties"
-        config.write_text("".join(f"{name}={value}\n" for name, value in properties(setup, number, home).items()))
-        self.command = [*java(class_path, home), "kafka.Kafka", str(config)]
+        self.configure(setup, class_path)
+
+    def configure(self, setup: ZookeeperSetup, class_path: str) -> None:
+        """What it is the next time it starts."""
+        config = self.home / "server.properties"
+        values = properties(setup, self.number, self.home)
+        config.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
+        self.command = [*java(class_path, self.home), "kafka.Kafka", str(config)]
 
     def start(self) -> None:
         """Start it and wait until it says that it is up."""
@@ -110,7 +118,7 @@ class Node:
                 self.process = None
 
 
-def java(class_path: str, home: Path, *options: str) -> list[str]:
+def java(class_path: str, home: Path) -> list[str]:
     login = home.parent / "jaas.conf"
     return ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
             f"-Drecipe.logs={home}", f"-Dlog4j.configuration=file:{rig.HERE / 'kafka' / 'log4j.properties'}",
@@ -149,8 +157,9 @@ def cluster(setup: ZookeeperSetup, work: Path, scratch: Path) -> Iterator[rig.Ru
     """ZooKeeper and the brokers with fresh storage in the brokers' namespace.
 
     Steps may ``start``, ``stop`` (SIGTERM: a controlled shutdown) and ``kill`` a node by its number, ``wait`` some
-    seconds, run one of the broker's own ``tool`` classes, ``reassign`` TOPIC PARTITION to replicas 1,2,... and do one
-    of these SECONDS ``later``, while the next steps go on.
+    seconds, run one of the broker's own ``tool`` classes, ``reassign`` TOPIC PARTITION to replicas 1,2,...,
+    ``upgrade`` a node to the successor with more SETTING=VALUE, and do one of these SECONDS ``later``, while the next
+    steps go on.
     """
     class_path = f"{jars(setup.version, work)}/*"
     if setup.jaas:
@@ -187,7 +196,16 @@ def cluster(setup: ZookeeperSetup, work: Path, scratch: Path) -> Iterator[rig.Ru
         for user in setup.scram_users:
             tool("kafka.admin.ConfigCommand", "--zookeeper", "ZOOKEEPER", "--alter", "--entity-type", "users",
                  "--entity-name", user, "--add-config", "SCRAM-SHA-256=[password=not-a-secret]")  # fmt: skip
-        nodes = {}
+        nodes: dict[str, Node] = {}
+
+        def upgrade(number: str, *more: str) -> None:
+            settings = setup.settings | dict(word.split("=", 1) for word in more)
+            nodes[number].stop()
+            nodes[number].configure(
+                replace(setup, version=setup.successor, settings=settings), f"{jars(setup.successor, work)}/*"
+            )
+            nodes[number].start()
+
         for number in range(1, setup.nodes + 1):
             node = nodes[str(number)] = Node(setup, number, class_path, scratch / f"node{number}")
             stack.callback(node.stop)
@@ -199,6 +217,7 @@ def cluster(setup: ZookeeperSetup, work: Path, scratch: Path) -> Iterator[rig.Ru
             "wait": lambda seconds: time.sleep(float(seconds)),
             "tool": tool,
             "reassign": reassign,
+            "upgrade": upgrade,
         }
 
         def later(seconds: str, action: str, *words: str) -> None:

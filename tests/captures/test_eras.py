@@ -187,3 +187,14 @@ def test_brokers_and_clients_authenticate(name: str, principals: set[tuple[str, 
     assert {pair for pair in said if pair[1] in ("alice", "broker")} == principals
     bearers = {principal for mechanism, principal in said} - {"alice", "broker"}
     assert len(bearers) == (1 if name in ("era-1.1-sasl", "era-2.3-sasl") else 0)
+
+
+def test_an_upgraded_broker_speaks_the_old_protocol_until_all_are() -> None:
+    """First each node fetches by version 0 from the other, in the end by version 3."""
+    versions: dict[int, list[int]] = {}
+    for exchange in exchanges("era-0.8-upgrade"):
+        if exchange.api == "Fetch" and exchange.request is not None and exchange.request.body is not None:
+            versions.setdefault(exchange.request.body["replica_id"], []).append(exchange.api_version)
+    del versions[-1]  # the group
+    assert versions.keys() == {1, 2}
+    assert all(asked == sorted(asked) and set(asked) == {0, 3} for asked in versions.values())
