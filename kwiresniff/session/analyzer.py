@@ -39,6 +39,7 @@ from kwiresniff.session.openings import Openings, first_seq, follow
 from kwiresniff.session.roles import UNSETTLED
 from kwiresniff.session.scan import Scanner
 from kwiresniff.session.topics import Topics
+from kwiresniff.stream.budget import Budget, Holder
 from kwiresniff.stream.footing import MAX_CLIENT_ID_BYTES
 from kwiresniff.stream.half import MAX_KEPT_BYTES, REQUESTS, RESPONSES, SEQ_MASK, Half, frame_length
 
@@ -111,6 +112,7 @@ class Analyzer(SegmentSink):
         # Halves whose connection is opening or ending: all their segments are unusual.
         self._edges: dict[bytes, Half] = {}
         self._openings = Openings()
+        self.budget = Budget(self.given_up)
         self._ignored: dict[bytes, list[int]] = {}  # what is counted of the flow's server, see _count_not_kafka
         self._ended: deque[Link] = deque()
         self._lingering: deque[tuple[int, Link]] = deque()  # (since when, connection) in that order
@@ -186,6 +188,13 @@ class Analyzer(SegmentSink):
                 if half.room > 0:
                     half.parts.append(buffer[start:end])
                     half.room -= length
+                elif half.wanted:
+                    half.grant()
+                    half.parts.append(buffer[start:end])
+                    half.room -= length
+                    half.need = need - length
+                    self.budget.relieve()
+                    return len(self._out) > 0
                 half.need = need - length
                 return False
             size = length - 4
@@ -203,6 +212,7 @@ class Analyzer(SegmentSink):
                     half.frame(half, packet, ns, packet, ns, size, buffer[start:end], 0)
             else:
                 half.deliver(packet, ns, buffer, start, end)
+                self.budget.relieve()
         elif half.is_jump(seq):
             self._unusual(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
         else:
@@ -512,6 +522,23 @@ class Analyzer(SegmentSink):
         counts[0] += 1
         counts[1] += link.client.bytes + link.broker.bytes
         return counts
+
+    def given_up(self, holder: Holder, size: int) -> None:
+        """Somebody gave way because all connections together held too much."""
+        half = holder if isinstance(holder, Half) else None
+        link = self._link(half) if half is not None else holder
+        assert isinstance(link, Link)
+        what = "requests without an answer"
+        if half is not None:
+            what = f"what the {'client' if half is link.client else 'broker'} sent"
+        self._out.append(
+            Problem(
+                "too_much_held",
+                f"more than {self.budget.limit >> 20} MB held for all connections: {size} bytes of {what} are given up",
+                timestamp_ns=max(link.client.last_ns, link.broker.last_ns),
+                details={**self._where(link), "bytes": size},
+            )
+        )
 
     # -- what links report --------------------------------------------------------------------------------------
 

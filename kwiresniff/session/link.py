@@ -56,8 +56,8 @@ class Link(Owner):
         self.analyzer = analyzer
         # Which of them is the client is a guess until the connection is settled; so are their frame callbacks.
         self.roles = roles = Roles(self)
-        self.client = one = Half(flow, self.request, self.lost, roles.locate, keep)
-        self.broker = other = Half(other_flow, self.response, self.lost, roles.locate, keep)
+        self.client = one = Half(flow, self.request, self.lost, roles.locate, keep, analyzer.budget)
+        self.broker = other = Half(other_flow, self.response, self.lost, roles.locate, keep, analyzer.budget)
         self.connection = UNSETTLED
         self.pending = Pending()
         self.client_ids = analyzer.client_ids
@@ -178,7 +178,20 @@ class Link(Owner):
     def _make_room(self) -> None:
         """Give up the oldest requests when large ones that nobody answers pile up."""
         pending = self.pending
-        excess = pending.held_bytes() - MAX_PENDING_BYTES
+        held = pending.held_bytes()
+        self.analyzer.budget.tell(self, held)
+        self._give_up_oldest(held - MAX_PENDING_BYTES)
+
+    def held_bytes(self) -> int:
+        """Bytes of requests that wait for their responses."""
+        return self.pending.held_bytes()
+
+    def shed(self) -> None:
+        """Give up the older half of them."""
+        self._give_up_oldest((self.pending.held_bytes() + 1) // 2)
+
+    def _give_up_oldest(self, excess: int) -> None:
+        pending = self.pending
         while excess > 0 and len(pending.by_id) + pending.reused > 1:
             given_up = pending.take_oldest()
             if given_up.request is not None:
@@ -382,6 +395,8 @@ class Link(Owner):
             half.search()  # the other side may have shown since the last search what there is to find
         self.early.release()
         self.closed = True
+        for holder in (*halves, self):
+            self.analyzer.budget.forget(holder)
         if self.connection is UNSETTLED:
             for half in halves:
                 if self.tls is None and half.run and protocol_of(bytes(half.run[:64])) == "tls":

@@ -37,6 +37,7 @@ from kwiresniff.session.sasl import Sasl
 from kwiresniff.session.tls import Tls
 from kwiresniff.session.tls_hello import Front
 from kwiresniff.session.topics import Topics
+from kwiresniff.stream.budget import Budget
 from kwiresniff.stream.half import Half
 
 _Maker: TypeAlias = Callable[[], Any]
@@ -67,6 +68,7 @@ def _no_place(half: Half) -> int:
 
 #: Class -> how an empty one is made, and its fields. Compiled classes are made by their constructors alone.
 OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
+    Budget: (lambda: Budget(_nobody().given_up), ("_figures", "given_up", "held", "limit")),
     Connection: (lambda: Connection(0, "", ""), (
         "broker", "bytes", "client", "client_software", "exchanges", "first_ns", "handshake_rtt_ns", "handshake_seen",
         "id", "last_ns", "packets", "protocol", "retransmits", "sasl", "skipped_bytes", "tls",
@@ -80,12 +82,12 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "_buffer", "_messages", "_room", "alert", "certificate", "certificate_requested", "cipher", "done",
         "encrypted", "offered", "protocol", "sent_certificate", "server_name", "version",
     )),
-    Half: (lambda: Half(b"", _no_frame, _no_loss, _no_place, 0), (
+    Half: (lambda: Half(b"", _no_frame, _no_loss, _no_place, 0, _nobody().budget), (
         "_acked_ns", "_acked_packet", "_acked_position", "_busy", "_head", "_lost_in_frame", "_position",
-        "_search_code", "_unsearched", "ahead", "at_edge", "bytes", "closed", "fin", "first_ns", "first_packet",
-        "flow", "frame", "index", "keep", "last_ns", "locate", "lost", "marks", "min_frame_bytes", "need", "next_seq",
-        "owner", "packets", "parts", "peer", "retransmits", "room", "run", "searched", "searching", "size", "skipped",
-        "syn_seq", "usual", "waiting", "waiting_bytes",
+        "_search_code", "_unsearched", "ahead", "at_edge", "budget", "bytes", "closed", "fin", "first_ns",
+        "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost", "marks",
+        "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room", "run",
+        "searched", "searching", "size", "skipped", "syn_seq", "usual", "waiting", "waiting_bytes", "wanted",
     )),
     Link: (lambda: Link(_nobody(), b"", b"", 0, 0), (
         "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
@@ -105,7 +107,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
 #: What of an analyzer is state; the rest is what was wanted of it.
 ANALYZER_FIELDS = (
     "_edges", "_ended", "_halves", "_ignored", "_lingering", "_not_kafka", "_now_ns", "_openings", "bare_token_bytes",
-    "client_ids", "connections", "topics",
+    "budget", "client_ids", "connections", "topics",
 )  # fmt: skip
 _PROBLEM_FIELDS = ("code", "message", "offset", "path", "packet", "timestamp_ns", "details")
 _FIELDS = {Analyzer: ANALYZER_FIELDS, Topics: ("_names",), **{cls: fields for cls, (_, fields) in OBJECTS.items()}}
@@ -114,7 +116,7 @@ _CONTAINERS: dict[str, _Maker] = {"list": list, "deque": deque, "dict": dict, "b
 _MAKERS = {**{cls.__name__: maker for cls, (maker, _) in OBJECTS.items()}, **_CONTAINERS}
 #: What a half may call.
 _CALLBACKS = frozenset({
-    "_locate", "_lost", "_response_after_loss", "locate", "lost", "raw_request", "raw_response",
+    "_locate", "_lost", "_response_after_loss", "given_up", "locate", "lost", "raw_request", "raw_response",
     "request", "response",
 })  # fmt: skip
 _PLAIN = frozenset({int, str, bool, float, type(None)})

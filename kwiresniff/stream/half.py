@@ -27,6 +27,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kwiresniff.compiled import COMPILED, i32
+from kwiresniff.stream.budget import FREE_BYTES, Budget
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -115,18 +116,22 @@ class Half:
 
     __slots__ = (
         "_acked_ns", "_acked_packet", "_acked_position", "_busy", "_head", "_lost_in_frame", "_position",
-        "_search_code", "_unsearched", "ahead", "at_edge", "bytes", "closed", "fin", "first_ns", "first_packet",
-        "flow", "frame", "index", "keep", "last_ns", "locate", "lost", "marks", "min_frame_bytes", "need",
-        "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room", "run", "searched", "searching",
-        "size", "skipped", "syn_seq", "usual", "waiting", "waiting_bytes",
+        "_search_code", "_unsearched", "ahead", "at_edge", "budget", "bytes", "closed", "fin", "first_ns",
+        "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost", "marks",
+        "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room",
+        "run", "searched", "searching", "size", "skipped", "syn_seq", "usual", "waiting", "waiting_bytes",
+        "wanted",
     )  # fmt: skip
 
-    def __init__(self, flow: bytes, frame: FrameSink, lost: LostSink, locate: Locate, keep: int) -> None:
+    def __init__(
+        self, flow: bytes, frame: FrameSink, lost: LostSink, locate: Locate, keep: int, budget: Budget
+    ) -> None:
         self.flow = flow
         self.frame = frame
         self.lost = lost
         self.locate = locate
         self.keep: i64 = min(keep, MAX_KEPT_BYTES)
+        self.budget = budget
         self.peer: Half = self
         self.owner: Owner = NOBODY
         self.usual: i64 = 0  # REQUESTS or RESPONSES while ``frame`` is that method of the owner
@@ -137,7 +142,9 @@ class Half:
         self.waiting_bytes: i64 = 0
         self.at_edge = True  # with a footing, and the next byte is the first of a frame
         self.need: i64 = 0  # bytes the current frame still lacks; 0 between frames
-        self.room: i64 = 0  # bytes of the current frame that are still to be kept
+        self.room: i64 = 0  # bytes of the current frame that may still be kept
+        self.wanted: i64 = 0  # and those that will be once the budget grants them
+        self.granted: i64 = 0  # of the frame begun last
         self.parts: list[bytes] = []
         self.size: i64 = 0
         self.min_frame_bytes: i64 = 4
@@ -232,6 +239,9 @@ class Half:
         self.waiting_bytes += len(data)
         while self.waiting_bytes > MAX_WAITING_BYTES or len(self.waiting) > MAX_WAITING_SEGMENTS:
             self.give_up_hole()
+        if self.waiting_bytes > FREE_BYTES:
+            self.budget.tell(self, self.held_bytes())
+            self.budget.relieve()
 
     def _drain(self) -> None:
         waiting = self.waiting
@@ -293,7 +303,9 @@ class Half:
         self.at_edge = False
         if need:
             available = end - start
-            if self.room > 0:
+            if self.room > 0 or self.wanted:
+                if self.room <= 0:
+                    self.grant()
                 kept = min(available, need)
                 self.parts.append(buffer[start : start + kept])
                 self.room -= kept
@@ -341,15 +353,40 @@ class Half:
             self.need = stop - end
             self.parts = [buffer[start:end]]
             self.room = min(size, keep) - (end - start)
+            self.granted = FREE_BYTES
+            if self.room > FREE_BYTES:
+                self.wanted = self.room - FREE_BYTES
+                self.room = FREE_BYTES
             self._lost_in_frame = 0
             return
         self.at_edge = True
+
+    def grant(self) -> None:
+        """Let more of the current frame be kept, in growing steps."""
+        step = min(self.wanted, max(FREE_BYTES, self.granted // 4))
+        self.room += step
+        self.wanted -= step
+        self.granted += step
+        self.budget.tell(self, self.held_bytes())
+
+    def held_bytes(self) -> int:
+        """Bytes out of order and of the frame that is being assembled, at most."""
+        return self.waiting_bytes + (self.granted if self.need else 0)
+
+    def shed(self) -> None:
+        """Give up every hole, and all but the front of the frame that is being assembled."""
+        self.flush()
+        if self.need and self.granted > FREE_BYTES:
+            self.parts = [b"".join(self.parts)[:FREE_BYTES]]
+            self.room = self.wanted = 0
+            self.granted = FREE_BYTES
 
     def _finish(self, packet: i64, ns: int) -> None:
         parts = self.parts
         data = parts[0] if len(parts) == 1 else b"".join(parts)
         self.parts = _NONE
         self.need = 0
+        self.wanted = 0
         if len(data) > self.keep:
             data = data[: self.keep]
         self.frame(self, self.first_packet, self.first_ns, packet, ns, self.size, data, self._lost_in_frame)
@@ -369,7 +406,7 @@ class Half:
             self.lost(self, packet, ns, missing, skipped, LOST_GAP)
             return
         if need:
-            self.room = 0
+            self.room = self.wanted = 0
             self._lost_in_frame += min(need, missing)
             if missing < need:
                 self.need = need - missing
@@ -391,7 +428,7 @@ class Half:
         self.at_edge = False
         self.searched = 0
         self.need = 0
-        self.room = 0
+        self.room = self.wanted = 0
         self.parts = _NONE
         self._head = b""
         self._search_code = code
@@ -476,7 +513,7 @@ class Half:
         self.resume()
         self.at_edge = False
         self.need = ENDLESS
-        self.room = 0
+        self.room = self.wanted = self.granted = 0
         self.parts = _NONE
 
     def unfinished(self) -> tuple[int, int, bytes]:

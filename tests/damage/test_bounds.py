@@ -146,3 +146,84 @@ def test_a_frame_of_a_gigabyte_is_counted_down_and_not_held() -> None:
     peak, said = peak_after(conversation(20_000, lambda wire, n: wire.up(front if not n else b"x" * 1400)))
     assert said["incomplete_request"] == 1
     assert peak < 2 * MEGABYTE
+
+
+def test_frames_being_assembled_are_bounded_over_all_connections() -> None:
+    """Forty requests of 1 MB that arrive at the same time, where 8 MB may be held: the biggest give way, and are told.
+
+    Every request keeps its front, so that it is still named, paired and timed.
+    """
+    wires = [Wire(client_port=1024 + number).open() for number in range(40)]
+    whole = request(12, 0, 7, HEARTBEAT_BODY + b"x" * MEGABYTE)
+
+    def arriving() -> Iterator[Segment]:
+        for start in range(0, len(whole), 4200):
+            for wire in wires:
+                yield from wire.up(whole[start : start + 4200]).segments
+                wire.segments.clear()
+        for wire in wires:
+            yield from wire.down(heartbeat_response(7)).segments
+
+    reader = Analyzer("records")
+    reader.budget.limit = 8 * MEGABYTE
+    tracemalloc.start()
+    try:
+        events = list(reader.analyze(arriving()))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    found = [event for event in events if isinstance(event, Exchange)]
+    assert [(one.api, one.correlation_id, one.response is not None) for one in found] == [("Heartbeat", 7, True)] * 40
+    told = [event.details["bytes"] for event in events if isinstance(event, Problem) and event.code == "too_much_held"]
+    assert len(told) > 30
+    assert min(told) > 64 << 10
+    assert peak < 30 * MEGABYTE
+
+
+def test_bytes_out_of_order_are_bounded_over_all_connections() -> None:
+    """A hole in front of 0.5 MB on each of twenty connections, where 2 MB may be held: the holes are given up."""
+    wires = [Wire(client_port=1024 + number).open().up(heartbeat(1)).up(b"x", drop=True) for number in range(20)]
+
+    def arriving() -> Iterator[Segment]:
+        for number in range(500):
+            for wire in wires:
+                yield from wire.up(heartbeat(2 + number, "c" * 1000)).segments
+                wire.segments.clear()
+
+    reader = Analyzer("errors")
+    reader.budget.limit = 2 * MEGABYTE
+    tracemalloc.start()
+    try:
+        said = Counter(name_of(event) for event in reader.analyze(arriving()))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert said["too_much_held"] > 0
+    assert said["gap"] == said["connection"] == 20
+    assert said["unanswered"] == 20 * 501
+    assert peak < 25 * MEGABYTE  # 10,000 requests without an answer are most of it
+
+
+def test_large_requests_without_an_answer_are_bounded_over_all_connections() -> None:
+    """Each connection stays below its own limit, all of them together do not."""
+
+    def arriving() -> Iterator[Segment]:
+        for number in range(40):
+            wire = Wire(client_port=1024 + number).open()
+            for count in range(10):
+                whole = request(12, 0, count, HEARTBEAT_BODY + b"x" * 200_000)
+                for start in range(0, len(whole), 60_000):
+                    wire.up(whole[start : start + 60_000])
+            yield from wire.segments
+
+    reader = Analyzer("records")
+    reader.budget.limit = 8 * MEGABYTE
+    tracemalloc.start()
+    try:
+        said = Counter(name_of(event) for event in reader.analyze(arriving()))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert said["too_much_held"] > 0
+    assert said["unanswered"] == 400
+    assert peak < 40 * MEGABYTE

@@ -9,6 +9,7 @@ from struct import pack
 import pytest
 
 from kwiresniff.stream import half as half_module
+from kwiresniff.stream.budget import Budget
 from kwiresniff.stream.half import GRACE_NS, GRACE_PACKETS, Half
 
 Frame = tuple[int, int, int, bytes, int]
@@ -21,7 +22,9 @@ class Listener:
         self.frames: list[Frame] = []
         self.losses: list[tuple[int, int, str]] = []
         self.footing = footing
-        self.half = Half(b"flow", self._frame, self._lost, lambda _: self.footing, keep)
+        self.half = Half(
+            b"flow", self._frame, self._lost, lambda _: self.footing, keep, Budget(lambda holder, size: None)
+        )
 
     def _frame(self, half: Half, p0: int, t0: int, p1: int, t1: int, size: int, data: bytes, lost: int) -> None:
         self.frames.append((p0, p1, size, data, lost))
