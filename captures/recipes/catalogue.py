@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import authentication
+import encryption
 import eras_clients
 import eras_groups
 import eras_kraft
@@ -14,6 +15,7 @@ from scenarios import Scenario
 SCENARIOS: tuple[Scenario, ...] = (
     *scenarios.SCENARIOS,
     *authentication.SCENARIOS,
+    *encryption.SCENARIOS,
     *eras_zookeeper.SCENARIOS,
     *eras_clients.SCENARIOS,
     *eras_upgrades.SCENARIOS,

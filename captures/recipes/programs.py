@@ -1,9 +1,9 @@
 """Client programs: how each kind is built, once, and started.
 
 A program is named by its kind: ``java:4.4.0:Group`` is the single-file program ``clients/java/Group.java`` with that
-version of the Java client, ``streams:4.4.0:WordCount`` one with Kafka Streams, ``broker:0.8.2.2:OldOffsets`` one with
-all that the broker of that version brings, ``go:franz`` and ``node:kafkajs.js`` are what their folders hold, and a name
-ending in ``.py`` is a Python program, run with the old clients when the name says so.
+version of the Java client, ``java-keylog:`` the same with a log of its TLS keys, ``streams:`` the same with Kafka
+Streams, ``broker:`` with all that the broker of that version brings, ``go:franz`` and ``node:kafkajs.js`` are what
+their folders hold, and a name ending in ``.py`` is a Python program, run with the old clients when the name says so.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import rig
 import zookeeper
 
 CLIENTS = Path(__file__).parent / "clients"
+KEYLOG_AGENT = "name.neykov:extract-tls-secrets:4.0.0"
 
 
 def command_line(program: str, arguments: tuple[str, ...], work: Path) -> list[str]:
@@ -23,6 +24,8 @@ def command_line(program: str, arguments: tuple[str, ...], work: Path) -> list[s
     kind, _, name = program.rpartition(":")
     if kind.startswith(("java:", "streams:")):
         start = java(*kind.split(":"), name, work)
+    elif kind.startswith("java-keylog:"):
+        start = java_keylog(kind.removeprefix("java-keylog:"), name, work)
     elif kind.startswith("broker:"):
         start = java_source(zookeeper.jars(kind.removeprefix("broker:"), work), name)
     elif kind == "go":
@@ -39,6 +42,16 @@ def java(kind: str, version: str, name: str, work: Path) -> list[str]:
     library = {"java": "client", "streams": "streams"}[kind]
     jars = rig.maven(rig.HERE / "kafka" / f"{library}-pom.xml", work / f"{library}-{version}", version)
     return java_source(jars, name)
+
+
+def java_keylog(version: str, name: str, work: Path) -> list[str]:
+    """A Java client whose TLS keys an agent logs, to ``keys.log`` in the folder that it runs in."""
+    agent = work / f"{KEYLOG_AGENT.replace(':', '-').removeprefix('name.neykov-')}.jar"
+    if not agent.exists():
+        rig.run("mvn", "-q", "-B", "dependency:copy", f"-Dartifact={KEYLOG_AGENT}", f"-DoutputDirectory={work}")
+    command, *rest = java("java", version, name, work)
+    certificate = rig.HERE / "kafka" / "tls.pem"
+    return [command, f"-javaagent:{agent}=keys.log", f"-Drecipe.certificate={certificate}", *rest]
 
 
 def java_source(jars: Path, name: str) -> list[str]:

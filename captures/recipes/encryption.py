@@ -1,0 +1,28 @@
+"""TLS by clients that have to be helped to a key log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scenarios import JAVA, KEYLOG, TLS, Scenario
+
+WITH_TOPICS = replace(TLS, settings=TLS.settings | {"auto.create.topics.enable": "true"})
+
+SCENARIOS = (
+    Scenario(
+        "java-tls",
+        "Java over TLS 1.2 and 1.3, where later connections of a client resume its session; an agent logs the keys.",
+        ("java-keylog:4.4.0:Tls", "{bootstrap}", "valuables"),
+        JAVA,
+        broker=WITH_TOPICS,
+        tls=True,
+    ),
+    Scenario(
+        "kcat-tls",
+        "kcat, which is librdkafka with the system's OpenSSL, over TLS; a preloaded library logs the keys.",
+        ("kcat_tls.py", "{bootstrap}", "valuables", KEYLOG),
+        "librdkafka 2.0.2 (kcat 1.7.1)",
+        broker=WITH_TOPICS,
+        tls=True,
+    ),
+)
