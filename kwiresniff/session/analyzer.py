@@ -55,7 +55,8 @@ MAX_CONNECTIONS = 50_000
 LINGER_NS = 1_000_000_000
 #: Connections followed for that long at once; beyond it the first to be closed are ended.
 MAX_LINGERING = 4_096
-#: Ended connections remembered, so that their late retransmissions do not look like new ones.
+#: Ended connections are remembered so long, so that their late retransmissions do not look like new ones, and so many.
+ENDED_NS = 20_000_000_000
 MAX_ENDED = 4_096
 #: Flows known not to be Kafka.
 MAX_IGNORED = 65_536
@@ -114,7 +115,7 @@ class Analyzer(SegmentSink):
         self._openings = Openings()
         self.budget = Budget(self.given_up)
         self._ignored: dict[bytes, list[int]] = {}  # what is counted of the flow's server, see _count_not_kafka
-        self._ended: deque[Link] = deque()
+        self._ended: deque[tuple[int, Link]] = deque()  # (since when, connection)
         self._lingering: deque[tuple[int, Link]] = deque()  # (since when, connection) in that order
         self._not_kafka: dict[tuple[str, str], list[int]] = {}
         self.connections = 0  # met so far; each is numbered
@@ -436,9 +437,10 @@ class Analyzer(SegmentSink):
 
     def _end(self, link: Link) -> None:
         link.close()
-        self._ended.append(link)
-        while len(self._ended) > MAX_ENDED:
-            self._forget(self._ended.popleft())
+        ended, now_ns = self._ended, self._now_ns
+        ended.append((now_ns, link))
+        while len(ended) > MAX_ENDED or now_ns - ended[0][0] > ENDED_NS:
+            self._forget(ended.popleft()[1])
 
     def _forget(self, link: Link) -> None:
         for half in (link.client, link.broker):
