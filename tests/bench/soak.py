@@ -116,9 +116,8 @@ def main() -> int:
         said[kind] += 1
     gc.collect()
     last = resident_bytes()
-    print(
-        f"end: {last / 1e6:.1f} MB, {last / marks[0]:.3f} times the first minute's, in {time.process_time() - begun:.0f} s"
-    )
+    spent = time.process_time() - begun
+    print(f"end: {last / 1e6:.1f} MB, {last / marks[0]:.3f} times the first minute's, {spent:.0f} s of CPU")
     print(dict(said))
     return int(last > marks[0] * 1.1 + 4e6)
 
