@@ -79,9 +79,24 @@ def test_deliberate_waits_are_not_slow() -> None:
 
 
 def test_unanswered_is_an_error_unless_the_capture_ended() -> None:
-    lost = exchange(latency_ns=None, outcome="unanswered")
+    lost = exchange("Produce", 0, 3, latency_ns=None, outcome="unanswered")
     assert codes(lost, exchange(start_ns=START_NS + 10 * SECOND)) == [("unanswered", "error")]
     assert codes(lost, exchange(start_ns=START_NS + SECOND)) == [("unanswered", "info")]
+
+
+@pytest.mark.parametrize(
+    ("api", "key", "count", "severity"),
+    [("Fetch", 1, 10, "info"), ("Fetch", 1, 11, "error"), ("StopReplica", 5, 1, "warning"), ("Produce", 0, 1, "error")],
+)
+def test_what_a_stop_leaves_unanswered_is_less_than_an_error(api: str, key: int, count: int, severity: str) -> None:
+    lost = [exchange(api, key, 3, latency_ns=None, outcome="unanswered")] * count
+    assert codes(*lost, exchange(start_ns=START_NS + 10 * SECOND)) == [("unanswered", severity)]
+
+
+@pytest.mark.parametrize(("latency_ns", "expected"), [(SECOND * 3 // 2, []), (SECOND * 5 // 2, ["slow"])])
+def test_a_fetch_is_slow_by_what_it_took_beyond_its_wait(latency_ns: int, expected: list[str]) -> None:
+    found = findings(exchange(latency_ns=latency_ns, request={"max_wait_ms": 1000, "topics": []}))
+    assert [finding.code for finding in found] == expected
 
 
 def test_throttling_is_told_with_its_longest() -> None:

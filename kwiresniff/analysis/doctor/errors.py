@@ -193,6 +193,11 @@ MEANINGS: Final[dict[str, Meaning]] = {
     "INVALID_FETCH_SESSION_EPOCH": Meaning(
         "info", "a fetch session got out of step", "The client begins a new session; many point at lost connections."
     ),
+    "STALE_CONTROLLER_EPOCH": Meaning(
+        "info",
+        "a broker was told something by a former controller",
+        "Normal when the controller moves. Many: two brokers believe that they are the controller.",
+    ),
     "THROTTLING_QUOTA_EXCEEDED": Meaning(
         "warning", "is over its quota for changes", "Spread topic creations and deletions, or raise the quota."
     ),

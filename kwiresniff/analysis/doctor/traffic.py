@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kwiresniff.analysis.clients import host_of
+from kwiresniff.analysis.clients import CLUSTER_APIS, host_of
 from kwiresniff.analysis.doctor.tally import MAX_SUBJECTS, Case, Tally, client_of, place_of
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.names import record_sets
@@ -17,6 +17,8 @@ PRODUCE, FETCH, METADATA, OFFSET_COMMIT, JOIN_GROUP = 0, 1, 3, 8, 11
 SLOW_NS = 1_000_000_000
 #: A request that was not answered so short a time before the last message may just not have been answered yet.
 LATE_NS = 2_000_000_000
+#: Fetches to one broker that may go unanswered because their connections ended.
+FEW_FETCHES = 10
 #: Requests of an API that must be seen before a percentile says anything.
 ENOUGH = 20
 #: A client may ask for metadata, or a member commit, so often in a second before it is waste.
@@ -55,6 +57,7 @@ class Latency:
         self._unanswered = Tally()
         self._throttled = Tally()
         self._end_ns = 0
+        self._of_cluster: dict[str, bool] = {}
 
     def exchange(self, exchange: Exchange) -> None:
         request, response = exchange.request, exchange.response
@@ -65,6 +68,7 @@ class Latency:
             case = self._unanswered.case(exchange.connection.broker, exchange.api)
             case.add(request.first_packet, request.first_ns)
             case.name(client_of(exchange))
+            self._of_cluster.setdefault(exchange.api, exchange.api_key in CLUSTER_APIS)
             return
         latency_ns = exchange.latency_ns
         if latency_ns is None or response is None:
@@ -74,6 +78,9 @@ class Latency:
             self._throttled.case(client_of(exchange)).add(*place_of(exchange), throttle_ms)
         if exchange.waiting:
             return
+        if exchange.api_key == FETCH and request is not None and request.body is not None:
+            # Brokers overrun the wait of a long poll by what their timers take; only what is beyond it can be slow.
+            latency_ns -= request.body.get("max_wait_ms", 0) * 1_000_000
         key = (exchange.connection.broker, exchange.api)
         if key in self._all or len(self._all) < MAX_SUBJECTS:
             self._all.setdefault(key, Histogram()).add(latency_ns)
@@ -101,9 +108,11 @@ class Latency:
             yield _finding("slow", "error" if much else "warning", broker, title, remedy, case, numbers)
         for broker, api, case in self._unanswered:
             late = case.first_ns > self._end_ns - LATE_NS
+            # A long poll is under way whenever a consumer closes; a broker that stops leaves its peers unanswered.
+            calm = late or (api == "Fetch" and case.count <= FEW_FETCHES)
             yield _finding(
                 "unanswered",
-                "info" if late else "error",
+                "info" if calm else "warning" if self._of_cluster.get(api) else "error",
                 broker,
                 f"{api} was not answered" + (" before the capture ended" if late else ""),
                 "The connection ended, the broker was down or stuck, or the client gave up (request.timeout.ms).",
