@@ -15,6 +15,7 @@ from kwiresniff.codec.compiler import Decoder
 from kwiresniff.codec.embedded import INTERNAL_TOPICS, METADATA_TOPIC_ID, BodyHolder, NodeHolder
 from kwiresniff.codec.embedded.envelope import ANSWER, ENVELOPE
 from kwiresniff.codec.error_finder import ErrorFinder
+from kwiresniff.codec.source import made_when_called
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Node, Problem, RecordsMode, Walk
 from kwiresniff.session.apis import MAX_FACTS, api_facts
@@ -55,7 +56,9 @@ class _Side:
 
     __slots__ = ("decode", "guess", "look", "open", "secret", "steps", "teaches", "trouble", "version")
 
-    def __init__(self, exchange: Exchange, direction: Direction, version: int, records: RecordsMode) -> None:
+    def __init__(
+        self, exchange: Exchange, direction: Direction, version: int, records: RecordsMode, as_text: bool
+    ) -> None:
         self.version = version
         self.decode: Decoder | None = None
         self.trouble: Problem | None = None
@@ -70,8 +73,15 @@ class _Side:
                 message = f"API key {exchange.api_key} is in no Kafka release known here"
                 self.trouble = Problem("unknown_api", message, 0)
             return
+        api_key = exchange.api_key
+        # Whatever looks into a body needs more than its text. Where a quick look decides that, the writer decides.
+        if as_text and not (self.guess or self.teaches or ((self.open or self.secret) and not self.look)):
+            self.steps = codec.text_steps(api_key, version, direction)
+            if self.steps is not None:  # few bodies will need the decoder then, so it is made for the first of them
+                self.decode = made_when_called(lambda: codec.decoder(api_key, version, direction, records))
+                return
         try:
-            self.decode = codec.decoder(exchange.api_key, version, direction, records)
+            self.decode = codec.decoder(api_key, version, direction, records)
         except SchemaError as error:
             self.trouble = Problem("unknown_version", str(error), 2)
 
@@ -185,12 +195,7 @@ class BodyDecoder:
         if side is None or side.version != version:
             if len(sides) >= MAX_FACTS:
                 sides.clear()
-            side = sides[key] = _Side(exchange, direction, version, self._records)
-            # Whatever looks into a body needs more than its text. Where a quick look decides that, the writer decides.
-            if self._writer is not None and not (
-                side.decode is None or side.guess or side.teaches or ((side.open or side.secret) and not side.look)
-            ):
-                side.steps = codec.text_steps(exchange.api_key, version, direction)
+            side = sides[key] = _Side(exchange, direction, version, self._records, self._writer is not None)
         return side
 
     def _is_internal(self, topic_id: str) -> bool:
