@@ -82,11 +82,12 @@ class Reading:
         )
         self._since_ns: int | None = None
         self._until_ns: int | None = None
+        self._narrowed = self._filter is not None or options.since is not None or options.until is not None
         looks_into_bodies = self._filter is not None or self.redactor is not None or bool(self.plugins.loaded)
         self._analyzer = Analyzer(
             self.depth,
             topics=topics and self.depth in ("headers", "errors"),
-            want=self._want,
+            want=self._want if self._narrowed else None,
             show_secrets=options.show_secrets,
             ports=options.port,
             encode=None if looks_into_bodies else encode,
@@ -140,7 +141,8 @@ class Reading:
 
     def _events(self) -> Iterator[Event]:
         limit = self.options.limit
-        narrowed = self._filter is not None or self.options.since is not None or self.options.until is not None
+        narrowed = self._narrowed
+        finished = bool(self.plugins.annotators or self.plugins.decoders) or self.redactor is not None
         connections: set[int] = set()
         problems_told = 0
         bar = Progress(
@@ -150,11 +152,16 @@ class Reading:
             for event in self._analyzed(progress):
                 progress.step()
                 if event.__class__ is Exchange:
-                    if narrowed and not (self._in_time(event) and self._matches(event)):
-                        continue
-                    self._finish(event)
                     if narrowed:
+                        if not (self._in_time(event) and self._matches(event)):
+                            continue
                         connections.add(event.connection.id)
+                    else:
+                        self.exchanges += 1  # the others when they are asked for
+                    if finished:
+                        self._finish(event)
+                    if event.problems:
+                        self.problems += len(event.problems)
                     yield event
                     self.shown += 1
                     if self.shown == limit:
@@ -254,5 +261,3 @@ class Reading:
                     else:
                         for topic, _, batches in record_sets(message.body, self.topic_name):
                             plugins.decode_records(topic, batches)
-        if exchange.problems:
-            self.problems += len(exchange.problems)
