@@ -44,7 +44,7 @@ def served_metrics(live: Live, reading: Reading, address: tuple[str, int], serie
         yield from metrics.collect()
         yield _plain("packets", "counter", "Packets captured.", live.packets)
         yield _plain("captured_bytes", "counter", "Bytes captured.", live.position())
-        dropped = [(("kernel",), live.dropped)]
+        dropped = [(("kernel",), live.dropped - live.passed_over), (("sniffer",), live.passed_over)]
         yield Metric("packets_dropped", "Packets lost before they could be read.", "counter", ("by",), dropped)
         yield _plain("connections_started", "counter", "Connections recognised.", reading.analyzer.connections)
         yield Metric("build_info", "The version that runs.", "gauge", ("version",), [((__version__,), 1)])

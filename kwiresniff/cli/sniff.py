@@ -14,7 +14,15 @@ from kwiresniff.analysis.metrics import DEFAULT_SERIES
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.units import duration_ns
 from kwiresniff.capture import SegmentSource
-from kwiresniff.capture.live import DecryptedLive, Live, LiveOptions, Rotation, network_interfaces, open_live
+from kwiresniff.capture.live import (
+    DecryptedLive,
+    Decryption,
+    Live,
+    LiveOptions,
+    Rotation,
+    network_interfaces,
+    open_live,
+)
 from kwiresniff.capture.live.bpf import expression
 from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_DELAY_MS, DEFAULT_SNAP_BYTES
 from kwiresniff.cli.interrupts import for_each
@@ -185,22 +193,21 @@ def command(
     )
     watched = counted and (screen if watched is None else watched)
     names = by or (("api",), ("client",), ("topic",)) if watched else by or (("api",),)
-    live = open_live(live_options, write, Rotation(file_size, seconds, files))
-    try:
-        with ExitStack() as stack:
-            topics = watched or address is not None or any("topic" in one for one in names)
-            source: SegmentSource = live
-            if options.keylog is not None:
-                source = stack.enter_context(closing(_decrypted(live, options.keylog, quiet=options.quiet)))
-            reading = Reading(source, options, "errors" if counted else DEPTHS[form], topics=topics, screen=not counted)
-            if address is not None:
-                stack.enter_context(served_metrics(live, reading, address, metrics_series))
-            if counted:
-                finished = _count(live, reading, names, watched=watched)
-            else:
-                finished = print_events(reading, form, live.stop)
-    finally:
-        live.close()
+    with ExitStack() as stack:
+        decryption = None
+        if options.keylog is not None:
+            decryption = stack.enter_context(closing(_decryption(options.keylog, quiet=options.quiet)))
+        live = open_live(live_options, write, Rotation(file_size, seconds, files))
+        stack.callback(live.close)
+        topics = watched or address is not None or any("topic" in one for one in names)
+        source: SegmentSource = live if decryption is None else DecryptedLive(live, decryption)
+        reading = Reading(source, options, "errors" if counted else DEPTHS[form], topics=topics, screen=not counted)
+        if address is not None:
+            stack.enter_context(served_metrics(live, reading, address, metrics_series))
+        if counted:
+            finished = _count(live, reading, names, watched=watched)
+        else:
+            finished = print_events(reading, form, live.stop)
     if not options.quiet:
         _sum_up(live, reading)
     if not finished:
@@ -226,11 +233,11 @@ def _count(live: Live, reading: Reading, names: tuple[tuple[str, ...], ...], *, 
     return finished
 
 
-def _decrypted(live: Live, keylog: str, *, quiet: bool) -> DecryptedLive:
-    source = DecryptedLive(live, keylog)
-    if not source.key_log_is_there and not quiet:
+def _decryption(keylog: str, *, quiet: bool) -> Decryption:
+    decryption = Decryption(keylog)
+    if not decryption.key_log.is_there and not quiet:
         print(f"kwiresniff: {keylog} is not there yet; TLS is decrypted once clients write keys to it", file=sys.stderr)
-    return source
+    return decryption
 
 
 def _add(event: Event, tables: list[StatsTable], messages: Messages) -> None:

@@ -81,14 +81,15 @@ def test_a_run_is_collected_while_it_goes_on(start: Callable[..., Sniffer], host
         assert seen() == expected
         found = scrape(url)
         assert sniffer.interrupt() == 130
-    assert found["kwiresniff_packets_dropped_total"] == [({"by": "kernel"}, 0)]
+    assert found["kwiresniff_packets_dropped_total"] == [({"by": "kernel"}, 0), ({"by": "sniffer"}, 0)]
     assert ({"api": "Produce", "error": "MESSAGE_TOO_LARGE"}, 1) in found["kwiresniff_errors_total"]
     about_topics = sum(value for _, value in found["kwiresniff_topic_exchanges_total"])
     assert about_topics == expected["produce"] + expected["metadata"]
     whole = {labels["api"]: value for labels, value in found["kwiresniff_latency_seconds_count"]}
     assert whole["Metadata"] == expected["metadata"]
     packets = int(sniffer.err[-1].split(" packets, ")[0].rpartition(" ")[2].replace(",", ""))
-    assert found["kwiresniff_packets_total"] == [({}, packets)]
+    # The last acknowledgements may come after the last visit.
+    assert expected.total() < found["kwiresniff_packets_total"][0][1] <= packets
 
 
 def test_the_buckets_of_a_histogram_add_up() -> None:

@@ -44,7 +44,7 @@ def test_what_passes_in_tls_is_shown_as_it_passes(start: Start, tmp_path: Path, 
             say_in_tls(server, one, version, str(keylog))
         # All of it comes while the sniffing goes on, though nothing more passes.
         sniffer.wait_for(lambda: len(objects(list(sniffer.out))) >= expected.total() + 2)
-        assert sniffer.interrupt() == 130
+        assert sniffer.interrupt() == 130, sniffer.err
     assert sniffer.err[0] == f"kwiresniff: {keylog} {NOT_THERE}"
     assert Counter(map(content, objects(sniffer.out)[2:])) == expected
     connections = objects(sniffer.out, "connection")
@@ -66,7 +66,7 @@ def test_an_interrupt_loses_nothing_that_was_captured(start: Start, tmp_path: Pa
         capturing(sniffer)
         for one in said:
             say_in_tls(server, one, ssl.TLSVersion.TLSv1_3, str(keylog))
-        assert sniffer.interrupt() == 130
+        assert sniffer.interrupt() == 130, sniffer.err
     assert Counter(map(content, objects(sniffer.out))) == Counter(map(content, objects(read(FIRST_LOOK))))
 
 

@@ -5,7 +5,7 @@ count. It ends when told to (``Live.stop``, a count of packets, a duration), and
 CaptureError, one line, for whatever keeps it from starting.
 """
 
-from kwiresniff.capture.live.decrypted import DecryptedLive
+from kwiresniff.capture.live.decrypted import DecryptedLive, Decryption
 from kwiresniff.capture.live.interfaces import ANY, NetworkInterface, network_interfaces
 from kwiresniff.capture.live.live import Live, open_live
 from kwiresniff.capture.live.packet_files import Rotation
@@ -14,6 +14,7 @@ from kwiresniff.capture.live.source import LiveOptions
 __all__ = [
     "ANY",
     "DecryptedLive",
+    "Decryption",
     "Live",
     "LiveOptions",
     "NetworkInterface",

@@ -28,8 +28,11 @@ from kwiresniff.model import Problem, Segment
 PATIENCE_SECONDS = 5.0
 #: Payload kept back while keys are awaited, over all connections; beyond it those that began first wait no longer.
 MAX_HELD_BYTES = 64 << 20
-#: tshark gets so long to read what is still in the pipe when the capture ends.
-END_SECONDS = 10.0
+#: tshark gets so long to read what is still in the pipe when the capture ends. On a machine with much else to do it may
+#: have hardly started by then; whoever cannot wait interrupts again.
+END_SECONDS = 60.0
+#: Whoever has given up waits no longer than that for tshark to notice.
+_LEAVE_SECONDS = 2.0
 
 #: Where the random stands in a ClientHello: behind the headers of record (5) and message (4) and the version (2).
 _RANDOM = slice(11, 43)
@@ -59,16 +62,12 @@ class _Waiting:
 class DecryptedLive:
     """Iterates over what ``live`` gives and what that carries; stopped and closed like it."""
 
-    def __init__(self, live: Live, keylog: str) -> None:
-        """Raises CaptureError when ``keylog`` is something else than a key log, or there is no tshark."""
-        self._key_log = GrowingKeyLog(keylog)
-        if not tshark_is_there():
-            raise CaptureError(f"--keylog {keylog}: no tshark found; {WITHOUT_TSHARK}")
+    def __init__(self, live: Live, decryption: Decryption) -> None:
+        self._key_log = decryption.key_log
         self.files = live.files
         self.problems = live.problems
         self.other_packets = live.other_packets
         self.total_bytes = live.total_bytes
-        self.key_log_is_there = self._key_log.is_there
         self._live = live
         self._weave = Weave(live.problems, live.files)
         self._conversations = Conversations()
@@ -76,7 +75,7 @@ class DecryptedLive:
         self._waiting: dict[bytes, _Waiting] = {}
         self._keyed: dict[bytes, bool] = {}
         self._held_bytes = 0
-        self._decryption = _Decryption(keylog)
+        self._decryption = decryption
         self._fed: deque[tuple[int, Segment]] = deque()  # by the segment's last frame
         self._plaintexts: deque[tuple[int, bytes]] = deque()  # by the frame that completed it
         self._frames = 0
@@ -207,10 +206,14 @@ class DecryptedLive:
         yield from self._release(self._frames)
 
 
-class _Decryption:
-    """tshark, and the thread that reads what it prints."""
+class Decryption:
+    """A key log, tshark, and the thread that reads what it prints. To be begun before the capture: it takes a while."""
 
     def __init__(self, keylog: str) -> None:
+        """Raises CaptureError when ``keylog`` is something else than a key log, or there is no tshark."""
+        self.key_log = GrowingKeyLog(keylog)
+        if not tshark_is_there():
+            raise CaptureError(f"--keylog {keylog}: no tshark found; {WITHOUT_TSHARK}")
         outlet, inlet = os.pipe()
         self._results: queue.SimpleQueue[_Result] = queue.SimpleQueue()
         self._out = os.fdopen(inlet, "wb", 1 << 16)
@@ -246,7 +249,7 @@ class _Decryption:
     def close(self) -> None:
         """Ends tshark. Does nothing the second time."""
         self.end()
-        self._thread.join(END_SECONDS)
+        self._thread.join(_LEAVE_SECONDS)
 
     def _read(self, outlet: int, keylog: str) -> None:
         from kwiresniff.capture.tshark import Tshark

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from kwiresniff.capture.live.interfaces import check_names
 from kwiresniff.capture.live.packet_files import PacketFiles, Rotation
 from kwiresniff.capture.live.pipe import PROGRAMS, Pipe, PipeFailed
-from kwiresniff.capture.live.source import LiveOptions, PacketSource
+from kwiresniff.capture.live.source import LiveOptions, Packet, PacketSource
 from kwiresniff.capture.network import Decoder
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
@@ -28,7 +28,8 @@ class Live:
 
     ``packets`` and ``position`` are up to a batch behind while it goes on. ``on_pause`` is called whenever there is
     nothing to do for a moment, every tenth of a second at the least. ``dropped`` counts the packets lost, as far as it
-    is known; it is final when the iteration ends.
+    is known, and includes those ``passed_over``: written into the file, but not decoded for lack of time. Both are
+    final when the iteration ends.
     """
 
     def __init__(self, source: PacketSource, options: LiveOptions, files: PacketFiles | None = None) -> None:
@@ -39,6 +40,8 @@ class Live:
         self.packets = 0
         self.dropped = 0
         self.on_pause: Callable[[], None] | None = None
+        self.passed_over = 0
+        self._kept = 0
         self._bytes = 0
         self._source = source
         self._options = options
@@ -46,7 +49,7 @@ class Live:
         self._stopped = False
         self._closed = False
         self._end_seconds: float | None = None
-        self._drops_told = 0
+        self._drops_told = self._passed_over_told = 0
         self._counted_at = 0.0
         self._told_at = 0.0
 
@@ -62,23 +65,20 @@ class Live:
             self._end_seconds = now + options.duration_ns / 1e9
         link_type, decode = self._source.link_type, decoder.segment
         front, front_bytes, marker, ip, *_ = decoder.front(link_type, "<")
-        number, size, last, ended = 0, 0, options.count, False
+        number = size = due = 0
 
         def go_on() -> bool:
-            self.packets, self._bytes = number, size
+            self.packets, self._bytes = number - self.passed_over, size
             return self._go_on()
 
         try:
-            for batch in self._source.batches(go_on):
+            for passed_over, batch in self._source.batches(go_on, self._keep, keep_all=files is not None):
+                number += passed_over  # packets are numbered as in the file
+                self.passed_over += passed_over
+                due = number + len(batch)
                 for timestamp_ns, buffer, start, end, wire in batch:
-                    if files is not None:
-                        files.write(timestamp_ns, buffer, start, end, wire)
-                        if files.full:
-                            ended = True
-                            break
                     number += 1
                     size += end - start
-                    ended = number == last
                     # The common case here, as the readers of files have it: a third of what a packet costs.
                     if end - start >= front_bytes:
                         kind, version, total, fragment, protocol, flow, seq, ack, words, flags = front(buffer, start)
@@ -87,21 +87,35 @@ class Live:
                             payload, stop = network + 20 + (words >> 4) * 4, network + total
                             if payload <= stop <= end and words >= 0x50:
                                 yield number, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, 0
-                                if ended:
-                                    break
                                 continue
                     found = decode(number, timestamp_ns, link_type, buffer, start, end, wire - end + start)
                     if found is not None:
                         yield found
-                    if ended:
-                        break
-                if ended:
-                    break
                 yield None
             decoder.close()
         finally:
-            self.packets, self._bytes = number, size
+            self.packets, self._bytes = number - self.passed_over, size
+            if self._stopped:  # and not waited for
+                self.passed_over += due - number + self._source.waiting
             self.close()
+
+    def _keep(self, batch: list[Packet]) -> bool:
+        """Writes the packets as far as they are wanted, cuts the batch where that ends, says whether it goes on."""
+        count, more = self._options.count, True
+        if count is not None:
+            room = count - self._kept
+            more = len(batch) < room
+            del batch[room:]
+            self._kept += len(batch)
+        files = self._packet_files
+        if files is not None:
+            for at, packet in enumerate(batch):
+                files.write(*packet)
+                if files.full:
+                    del batch[at:]
+                    return False
+            files.flush()
+        return more
 
     def stop(self) -> None:
         """Ends the iteration at the next pause, in a tenth of a second at the most."""
@@ -124,11 +138,9 @@ class Live:
 
     def _go_on(self) -> bool:
         now = time.monotonic()
-        if self._packet_files is not None:
-            self._packet_files.flush()
         if now - self._counted_at >= COUNT_INTERVAL_SECONDS:
             self._counted_at = now
-            self.dropped = self._source.dropped()
+            self.dropped = self._source.dropped() + self.passed_over
             if self.dropped > self._drops_told and now - self._told_at >= REPORT_INTERVAL_SECONDS:
                 self._told_at = now
                 self._tell_drops()
@@ -137,20 +149,30 @@ class Live:
         return not self._stopped and (self._end_seconds is None or now < self._end_seconds)
 
     def _tell_drops(self) -> None:
-        self.dropped = self._source.dropped()
-        lost = self.dropped - self._drops_told
+        self.dropped = self._source.dropped() + self.passed_over
+        own = self.passed_over - self._passed_over_told
+        lost = self.dropped - self._drops_told - own
+        self._drops_told, self._passed_over_told = self.dropped, self.passed_over
+        said = []
         if lost > 0:
-            self._drops_told = self.dropped
-            many = f"{lost:,} packets were dropped" if lost > 1 else "a packet was dropped"
-            message = f"{many} before they could be read; a larger buffer (-B) or a narrower filter helps"
+            said.append(
+                f"{_packets(lost)} dropped before they could be read; a larger buffer (-B) or a narrower filter helps"
+            )
+        if own > 0:
+            said.append(f"{_packets(own)} written but not decoded, for lack of time")
+        if said:
             self.problems.append(
                 Problem(
                     "packets_dropped",
-                    message,
+                    "; ".join(said),
                     timestamp_ns=time.time_ns(),
-                    details={"packets": lost, "total": self.dropped},
+                    details={"packets": lost + own, "only_written": own, "total": self.dropped},
                 )
             )
+
+
+def _packets(count: int) -> str:
+    return f"{count:,} packets were" if count != 1 else "a packet was"
 
 
 def open_live(options: LiveOptions, write: str | None = None, rotation: Rotation | None = None) -> Live:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import IO
 
 from kwiresniff.capture.damage import MAX_PACKET_BYTES
-from kwiresniff.capture.live.source import WAIT_MS, LiveOptions, Packet
+from kwiresniff.capture.live.source import WAIT_MS, Batch, LiveOptions, Packet
 from kwiresniff.capture.pcap import FILE_HEADER_BYTES, MAGICS
 from kwiresniff.model import Problem
 
@@ -79,6 +79,7 @@ class Pipe:
     def __init__(self, program: str, options: LiveOptions) -> None:
         """Raises PipeFailed when it is not there or may not capture either."""
         self.problems: list[Problem] = []
+        self.waiting = 0
         self._program = program
         self._dropped = 0
         self._words: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by close()
@@ -106,12 +107,14 @@ class Pipe:
         self._waiting = select.poll()
         self._waiting.register(self._descriptor, select.POLLIN)
 
-    def batches(self, go_on: Callable[[], bool]) -> Iterator[list[Packet]]:
-        """The packets of each piece that the program writes, none at a pause."""
+    def batches(
+        self, go_on: Callable[[], bool], keep: Callable[[list[Packet]], bool], *, keep_all: bool
+    ) -> Iterator[Batch]:
+        """The packets of each piece that the program writes, none at a pause; what we have no time for it drops."""
         rest: bytes | None = b""
         while go_on():
             if not self._waiting.poll(WAIT_MS):
-                yield []
+                yield 0, []
                 continue
             piece = os.read(self._descriptor, READ_BYTES)
             if not piece:
@@ -120,7 +123,10 @@ class Pipe:
                 self.problems.append(Problem("interface_down", words))
                 return
             packets, rest = self._packets(rest + piece if rest else piece)
-            yield packets
+            more = keep(packets)
+            yield 0, packets
+            if not more:
+                return
             if rest is None:
                 words = f"{self._program} wrote nonsense instead of a packet"
                 self.problems.append(Problem("capture_damaged", words))

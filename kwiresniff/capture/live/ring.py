@@ -21,18 +21,23 @@ import select
 import socket
 import struct
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 
 from kwiresniff.capture.link import ETHERNET, LINUX_SLL2
 from kwiresniff.capture.live import bpf
 from kwiresniff.capture.live.interfaces import ANY
-from kwiresniff.capture.live.source import WAIT_MS, LiveOptions, Packet
+from kwiresniff.capture.live.source import WAIT_MS, Batch, LiveOptions, Packet
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem
 
 #: A block holds the largest packet that offloading makes of the usual settings (64 KiB) and a snap length's worth,
 #: and is small enough that there are many: at low rates each block that gets old takes few packets.
 BLOCK_BYTES = 512 * 1024
+
+#: Packets taken from the kernel that wait for their turn. More would bridge longer bursts, and keep whoever has pressed
+#: Ctrl-C waiting longer.
+BACKLOG_BYTES = 32 * 1024 * 1024
 
 _SOL_PACKET = 263
 _RX_RING = 5
@@ -65,6 +70,7 @@ class Ring:
     def __init__(self, options: LiveOptions) -> None:
         """Raises PermissionError when the user may not, OSError when the kernel cannot, CaptureError."""
         self.problems: list[Problem] = []
+        self.waiting = 0
         self.link_type = LINUX_SLL2
         self._names = options.interfaces
         self._dropped = 0
@@ -77,49 +83,74 @@ class Ring:
             self._socket.close()
             raise
 
-    def batches(self, go_on: Callable[[], bool]) -> Iterator[list[Packet]]:
-        """The packets of each block, none at a pause; ``go_on`` is asked once for each. What came before it says no is
-        given."""
+    def batches(
+        self, go_on: Callable[[], bool], keep: Callable[[list[Packet]], bool], *, keep_all: bool
+    ) -> Iterator[Batch]:
+        """The packets of each block, none at a pause. What came before ``go_on`` says no is given.
+
+        Blocks are taken from the kernel as soon as they are there, so that decoding may fall behind without a packet
+        being lost. Without room for more they stay where they are, and the kernel drops what finds no room there; with
+        ``keep_all`` they are taken, kept and passed over.
+        """
         ring = self._map
         assert ring is not None
-        cooked = self.link_type == LINUX_SLL2
-        header, size = _packet.unpack_from, len(ring)
-        at, until_ns = 0, 0
+        backlog: deque[tuple[Batch, int]] = deque()
+        held = passed_over = until_ns = at = 0
+        ended = False
         while True:
             if not until_ns and not go_on():
                 until_ns = time.time_ns()
-            if not _block.unpack_from(ring, at)[0] & _OURS:
-                # What came before the end was asked for may lie in a block that is not old enough to be ours yet.
-                if not self._wait() or (until_ns and not _block.unpack_from(ring, at)[0] & _OURS):
-                    return
-                yield []
-                continue
-            _, count, first, length = _block.unpack_from(ring, at)
-            block = ring[at : at + length]
-            ring[at + 8 : at + 12] = bytes(4)
-            at = (at + BLOCK_BYTES) % size
-            offset = first
-            batch: list[Packet] = []
-            for _ in range(count):
-                following, seconds, fraction, captured, wire, status, link, _, tag, ethertype = header(block, offset)
-                start, buffer = offset + link, block
-                if cooked:
-                    buffer = _cooked(block, offset) + block[start : start + captured]
-                    start, captured, wire = 0, captured + _sll2.size, wire + _sll2.size
-                elif status & _VLAN_VALID and captured > 12:
-                    # The hardware took the tag out; a capture has it where it was on the wire.
-                    kind = ethertype if status & _VLAN_ETHERTYPE_VALID else 0x8100
-                    tagged = struct.pack(">HH", kind, tag & 0xFFFF)
-                    buffer = block[start : start + 12] + tagged + block[start + 12 : start + captured]
-                    start, captured, wire = 0, captured + 4, wire + 4
-                timestamp_ns = seconds * 1_000_000_000 + fraction
-                if 0 < until_ns < timestamp_ns:
+            for _ in range(len(ring) // BLOCK_BYTES):
+                if ended or not _block.unpack_from(ring, at)[0] & _OURS or not (held < BACKLOG_BYTES or keep_all):
                     break
-                batch.append((timestamp_ns, buffer, start, start + captured, wire))
-                offset += following
-            yield batch
-            if len(batch) < count:
+                packets, length, whole = self._take(ring, at, until_ns)
+                at = (at + BLOCK_BYTES) % len(ring)
+                ended = not keep(packets) or not whole
+                if held >= BACKLOG_BYTES:
+                    passed_over += len(packets)
+                    continue
+                backlog.append(((passed_over, packets), length))
+                held += length
+                self.waiting += passed_over + len(packets)
+                passed_over = 0
+            if backlog:
+                batch, length = backlog.popleft()
+                held -= length
+                self.waiting -= batch[0] + len(batch[1])
+                yield batch
+            elif ended or not self._wait() or (until_ns and not _block.unpack_from(ring, at)[0] & _OURS):
+                # What came before the end was asked for may have lain in a block that was not old enough to be ours.
+                yield passed_over, []
                 return
+            else:
+                yield 0, []
+
+    def _take(self, ring: mmap.mmap, at: int, until_ns: int) -> tuple[list[Packet], int, bool]:
+        """The packets of a block, up to a time if one is given; its length; whether these are all. The kernel gets the
+        block back."""
+        _, count, offset, length = _block.unpack_from(ring, at)
+        block = ring[at : at + length]
+        ring[at + 8 : at + 12] = bytes(4)
+        cooked, header = self.link_type == LINUX_SLL2, _packet.unpack_from
+        packets: list[Packet] = []
+        for _ in range(count):
+            following, seconds, fraction, captured, wire, status, link, _, tag, ethertype = header(block, offset)
+            start, buffer = offset + link, block
+            if cooked:
+                buffer = _cooked(block, offset) + block[start : start + captured]
+                start, captured, wire = 0, captured + _sll2.size, wire + _sll2.size
+            elif status & _VLAN_VALID and captured > 12:
+                # The hardware took the tag out; a capture has it where it was on the wire.
+                kind = ethertype if status & _VLAN_ETHERTYPE_VALID else 0x8100
+                tagged = struct.pack(">HH", kind, tag & 0xFFFF)
+                buffer = block[start : start + 12] + tagged + block[start + 12 : start + captured]
+                start, captured, wire = 0, captured + 4, wire + 4
+            timestamp_ns = seconds * 1_000_000_000 + fraction
+            if 0 < until_ns < timestamp_ns:
+                return packets, length, False
+            packets.append((timestamp_ns, buffer, start, start + captured, wire))
+            offset += following
+        return packets, length, True
 
     def dropped(self) -> int:
         """Packets that the kernel found no room for, so far."""

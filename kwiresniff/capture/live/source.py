@@ -11,6 +11,9 @@ from kwiresniff.model import Problem
 #: One captured packet: ``(timestamp_ns, buffer, start, end, wire_bytes)``.
 Packet: TypeAlias = tuple[int, bytes, int, int, int]
 
+#: Packets that came together, in order, after so many that there was no time for.
+Batch: TypeAlias = tuple[int, list[Packet]]
+
 #: How long to wait for packets before looking whether to go on: what a person waits for a key without noticing.
 WAIT_MS = 100
 
@@ -40,15 +43,23 @@ class LiveOptions:
 class PacketSource(Protocol):
     """Something that captures.
 
-    ``link_type`` is the LINKTYPE_ number of its packets, ``problems`` what went wrong on the way.
+    ``link_type`` is the LINKTYPE_ number of its packets, ``problems`` what went wrong on the way. ``waiting`` counts
+    the packets that were kept and have not been given yet.
     """
 
     link_type: int
     problems: list[Problem]
+    waiting: int
 
-    def batches(self, go_on: Callable[[], bool], /) -> Iterator[list[Packet]]:
-        """Packets as they come, an empty list every WAIT_MS when none do. It ends when ``go_on``, which is asked before
-        each list, says no, or there are no more."""
+    def batches(
+        self, go_on: Callable[[], bool], keep: Callable[[list[Packet]], bool], /, *, keep_all: bool
+    ) -> Iterator[Batch]:
+        """Packets as they come, none every WAIT_MS when none do.
+
+        ``keep`` gets each list as soon as it is there, perhaps long before it is its turn; it may cut the list, and
+        says whether more are wanted. Packets that nobody has time for are left out; with ``keep_all`` they go to
+        ``keep`` all the same. It ends when ``go_on``, which is asked before each list, says no, or there are no more.
+        """
         ...
 
     def dropped(self) -> int:
