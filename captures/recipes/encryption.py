@@ -11,9 +11,17 @@ WITH_TOPICS = replace(TLS, settings=TLS.settings | {"auto.create.topics.enable":
 SCENARIOS = (
     Scenario(
         "java-tls",
-        "Java over TLS 1.2 and 1.3, where later connections of a client resume its session; an agent logs the keys.",
+        "Java over TLS 1.2 and 1.3; an agent logs the keys.",
         ("java-keylog:4.4.0:Tls", "{bootstrap}", "valuables"),
         JAVA,
+        broker=WITH_TOPICS,
+        tls=True,
+    ),
+    Scenario(
+        "franz-go-tls",
+        "franz-go over TLS 1.2 and 1.3, with a cache of sessions that the broker does not resume.",
+        ("go:franztls", "{bootstrap}", "valuables", KEYLOG),
+        "franz-go 1.22.2",
         broker=WITH_TOPICS,
         tls=True,
     ),

@@ -1,9 +1,10 @@
 """Client programs: how each kind is built, once, and started.
 
 A program is named by its kind: ``java:4.4.0:Group`` is the single-file program ``clients/java/Group.java`` with that
-version of the Java client, ``java-keylog:`` the same with a log of its TLS keys, ``streams:`` the same with Kafka
-Streams, ``broker:`` with all that the broker of that version brings, ``go:franz`` and ``node:kafkajs.js`` are what
-their folders hold, and a name ending in ``.py`` is a Python program, run with the old clients when the name says so.
+version of the Java client, ``java-tls:`` the same over TLS, ``java-keylog:`` with a log of its keys too, ``streams:``
+the same with Kafka Streams, ``broker:`` with all that the broker of that version brings, ``go:franz`` and
+``node:kafkajs.js`` are what their folders hold, and a name ending in ``.py`` is a Python program, run with the old
+clients when the name says so.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ def command_line(program: str, arguments: tuple[str, ...], work: Path) -> list[s
     kind, _, name = program.rpartition(":")
     if kind.startswith(("java:", "streams:")):
         start = java(*kind.split(":"), name, work)
-    elif kind.startswith("java-keylog:"):
-        start = java_keylog(kind.removeprefix("java-keylog:"), name, work)
+    elif kind.startswith(("java-tls:", "java-keylog:")):
+        start = java_tls(*kind.split(":"), name, work)
     elif kind.startswith("broker:"):
         start = java_source(zookeeper.jars(kind.removeprefix("broker:"), work), name)
     elif kind == "go":
@@ -44,14 +45,16 @@ def java(kind: str, version: str, name: str, work: Path) -> list[str]:
     return java_source(jars, name)
 
 
-def java_keylog(version: str, name: str, work: Path) -> list[str]:
-    """A Java client whose TLS keys an agent logs, to ``keys.log`` in the folder that it runs in."""
-    agent = work / f"{KEYLOG_AGENT.replace(':', '-').removeprefix('name.neykov-')}.jar"
-    if not agent.exists():
-        rig.run("mvn", "-q", "-B", "dependency:copy", f"-Dartifact={KEYLOG_AGENT}", f"-DoutputDirectory={work}")
+def java_tls(kind: str, version: str, name: str, work: Path) -> list[str]:
+    """A Java client that trusts the recipes' certificate; an agent may log its keys to ``keys.log`` where it runs."""
     command, *rest = java("java", version, name, work)
-    certificate = rig.HERE / "kafka" / "tls.pem"
-    return [command, f"-javaagent:{agent}=keys.log", f"-Drecipe.certificate={certificate}", *rest]
+    options = [f"-Drecipe.certificate={rig.HERE / 'kafka' / 'tls.pem'}"]
+    if kind == "java-keylog":
+        agent = work / f"{KEYLOG_AGENT.replace(':', '-').removeprefix('name.neykov-')}.jar"
+        if not agent.exists():
+            rig.run("mvn", "-q", "-B", "dependency:copy", f"-Dartifact={KEYLOG_AGENT}", f"-DoutputDirectory={work}")
+        options.append(f"-javaagent:{agent}=keys.log")
+    return [command, *options, *rest]
 
 
 def java_source(jars: Path, name: str) -> list[str]:

@@ -10,8 +10,7 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * A producer and a consumer over TLS, first in version 1.2, then in 1.3. Each has several connections to the broker, and
- * the later ones resume the session of the first.
+ * A producer and a consumer over TLS, first in version 1.2, then in 1.3.
  *
  * Usage: Tls BOOTSTRAP TOPIC
  */

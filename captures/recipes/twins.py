@@ -1,0 +1,116 @@
+"""Record the same exchanges encrypted and in the clear, at once: ``python captures/recipes/twins.py``.
+
+Clients speak TLS to a proxy (socat) beside the broker, which passes on in the clear what they say. One tcpdump listens
+at the client, one between proxy and broker. The proxy's keys are logged by the preloaded library of clients/c, so they
+come from the server's side, and the clients are as they are. Needs what record.py needs, socat and a C compiler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import lzma
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import programs
+import rig
+from manifest import capinfos, table
+from record import DEFAULT_WORK
+
+FOLDER = Path(__file__).parents[1] / "twins"
+PORT = 9093
+CERTIFICATE = rig.HERE / "kafka" / "tls.pem"
+BROKER = rig.BrokerSetup(
+    settings={
+        "listeners": f"CLIENT://127.0.0.1:9092,CONTROLLER://127.0.0.1:{rig.CONTROLLER_PORT}",
+        "advertised.listeners": f"CLIENT://{rig.BROKER_IP}:{PORT}",
+        "auto.create.topics.enable": "true",
+    }
+)
+CLIENTS = (
+    ("java-tls:4.4.0:Tls", f"{rig.BROKER_IP}:{PORT}", "valuables"),
+    ("librdkafka_tls.py", f"{rig.BROKER_IP}:{PORT}", "jewels"),
+)
+TAPS = {
+    "encrypted": (
+        rig.Tap(filter=f"tcp port {PORT}"),
+        "Java over TLS 1.2 and 1.3 and librdkafka over TLS 1.3, to a proxy.",
+    ),
+    "clear": (
+        rig.Tap(space=rig.BROKER_SPACE, interface="lo", filter="tcp port 9092 and not port 9093"),
+        "The same, from the proxy to the broker.",
+    ),
+}
+HEADER = "# Written by recipes/twins.py; tests/captures demands that both captures say the same.\n"
+
+
+@contextmanager
+def _proxy(scratch: Path) -> Iterator[None]:
+    library = scratch / "keylog.so"
+    rig.run("cc", "-shared", "-fPIC", "-o", str(library), str(programs.CLIENTS / "c" / "keylog.c"), "-ldl")
+    listen = f"OPENSSL-LISTEN:{PORT},bind={rig.BROKER_IP},fork,reuseaddr,cert={CERTIFICATE},verify=0"
+    process = subprocess.Popen(
+        rig.inside(rig.BROKER_SPACE, "socat", listen, "TCP:127.0.0.1:9092"),
+        env=os.environ | {"LD_PRELOAD": str(library), "SSLKEYLOGFILE": str(scratch / "keys.log")},
+    )
+    try:
+        time.sleep(1)
+        yield
+    finally:
+        rig.stop(process)
+
+
+def record(work: Path) -> None:
+    """Make both recordings, the key log and the manifest."""
+    with tempfile.TemporaryDirectory() as temporary:
+        scratch = Path(temporary)
+        with rig.network(), ExitStack() as stack:
+            stack.enter_context(BROKER.start(work, scratch))
+            stack.enter_context(_proxy(scratch))
+            for name, (tap, _) in TAPS.items():
+                stack.enter_context(rig.recording(tap, scratch / f"{name}.pcap"))
+            for program, *arguments in CLIENTS:
+                start = programs.command_line(program, tuple(arguments), work)
+                inside = rig.inside(rig.CLIENT_SPACE, *start)
+                subprocess.run(inside, check=True, cwd=scratch, timeout=120, stdout=sys.stderr)
+        FOLDER.mkdir(exist_ok=True)
+        (FOLDER / "keys.log").write_bytes((scratch / "keys.log").read_bytes())
+        for name in TAPS:
+            content = lzma.compress((scratch / f"{name}.pcap").read_bytes(), preset=9 | lzma.PRESET_EXTREME)
+            (FOLDER / f"{name}.pcap.xz").write_bytes(content)
+        (FOLDER / "MANIFEST.toml").write_text(HEADER + "".join(_row(name, scratch) for name in TAPS))
+
+
+def _row(name: str, scratch: Path) -> str:
+    form, link, packets = capinfos(scratch / f"{name}.pcap")
+    row = {
+        "file": f"{name}.pcap.xz",
+        "shows": TAPS[name][1],
+        "broker": BROKER.described,
+        "client": "kafka-clients (Java) 4.4.0, librdkafka 2.16.0 (confluent-kafka 2.16.1)",
+        "recipe": "recipes/twins.py",
+        "sha256": hashlib.sha256((FOLDER / f"{name}.pcap.xz").read_bytes()).hexdigest(),
+        "format": form,
+        "link_type": link,
+        "packets": packets,
+    }
+    return "\n[[capture]]\n" + table(row)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where downloads are kept")
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    record(options.work)
+
+
+if __name__ == "__main__":
+    main()
