@@ -14,6 +14,7 @@ import re
 import shutil
 import tomllib
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -158,27 +159,38 @@ def value_differences(field: WireField, ours: Any, theirs: Any, path: str) -> li
     return [] if ours == theirs else [f"{path} is {ours!r}, in the log {theirs!r}"]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["file"] for row in ROWS])
-def test_requests_are_those_of_the_brokers_log(row: dict[str, Any]) -> None:
-    ours = Counter(identity(e) for e in exchanges(row))
-    theirs = Counter(logged_identity(said) for said in logged(row))
+@dataclass(frozen=True)
+class Recording:
+    row: dict[str, Any]
+    exchanges: list[Exchange]
+    logged: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module", params=ROWS, ids=lambda row: row["file"])
+def recording(request: pytest.FixtureRequest) -> Recording:
+    """A recording, decoded once for all tests of it."""
+    return Recording(request.param, exchanges(request.param), logged(request.param))
+
+
+def test_requests_are_those_of_the_brokers_log(recording: Recording) -> None:
+    ours = Counter(identity(e) for e in recording.exchanges)
+    theirs = Counter(logged_identity(said) for said in recording.logged)
     assert not theirs - ours
-    names = {said["api_key"]: said["api"] for said in logged(row)} | NOT_LOGGED
+    names = {said["api_key"]: said["api"] for said in recording.logged} | NOT_LOGGED
     beyond: Counter[str] = Counter()
     for (_, _, _, api_key, api_version, _), count in (ours - theirs).items():
         beyond[f"{names[api_key]} v{api_version}"] += count
-    assert beyond == row["not_logged"]
+    assert beyond == recording.row["not_logged"]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["file"] for row in ROWS])
-def test_bodies_are_those_of_the_brokers_log(row: dict[str, Any]) -> None:
-    in_order = sorted(exchanges(row), key=lambda e: e.request.last_ns)
+def test_bodies_are_those_of_the_brokers_log(recording: Recording) -> None:
+    in_order = sorted(recording.exchanges, key=lambda e: e.request.last_ns)
     last_answered_ns = {e.connection: e.request.last_ns for e in in_order if e.response is not None}
     ours: dict[tuple[object, ...], list[Exchange]] = {}
     for exchange in in_order:
         ours.setdefault(identity(exchange), []).append(exchange)  # old clients give every request the same number
     found = []
-    for said in logged(row):
+    for said in recording.logged:
         exchange = ours[logged_identity(said)].pop(0)
         name = f"{said['api']} v{said['api_version']} {said['correlation_id']}"
         for direction, part in (("request", exchange.request), ("response", exchange.response)):
@@ -197,7 +209,7 @@ def test_bodies_are_those_of_the_brokers_log(row: dict[str, Any]) -> None:
 
 def test_a_tls_recording_tells_who_spoke_which_version_without_keys() -> None:
     """The client of the recipe asked for them; the certificate is the recipe's."""
-    (row,) = (row for row in ROWS if "keylog" in row)
+    (row,) = (row for row in ROWS if row["file"] == "kafka-python-tls.pcap")
     events = list(analyze(open_captures([str(CAPTURES / row["file"])])))
     connections = [event for event in events if isinstance(event, Connection)]
     assert len(connections) == len(events)
