@@ -38,6 +38,7 @@ class Filled(Ring):
     def __init__(self, *blocks: bytes) -> None:
         self.problems: list[Problem] = []
         self.waiting = 0
+        self.backlog_bytes = 4 * BLOCK_BYTES
         self.link_type = ETHERNET
         self._map = mmap.mmap(-1, BLOCK_BYTES * (len(blocks) + 1))
         self._map.write(b"".join(blocks))
@@ -91,19 +92,20 @@ def test_packets_are_kept_as_soon_as_they_are_there() -> None:
     assert kept == list(range(6))
 
 
-def test_what_finds_no_room_is_kept_and_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BACKLOG_BYTES", 1)
+def test_what_finds_no_room_is_kept_and_passed_over() -> None:
     kept: list[int] = []
-    blocks = [block(0, 2), block(2, 3), block(5, 1)]
-    assert taken(Filled(*blocks).batches(always, keeping(kept), keep_all=True)) == [(0, [0, 1]), (4, [])]
+    ring = Filled(block(0, 2), block(2, 3), block(5, 1))
+    ring.backlog_bytes = 1
+    assert taken(ring.batches(always, keeping(kept), keep_all=True)) == [(0, [0, 1]), (4, [])]
     assert kept == list(range(6))
 
 
-def test_without_a_file_what_finds_no_room_stays_with_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BACKLOG_BYTES", 1)
+def test_without_a_file_a_block_stays_with_the_kernel_until_its_turn() -> None:
     kept: list[int] = []
     batches = Filled(block(0, 2), block(2, 3)).batches(always, keeping(kept), keep_all=False)
-    assert taken(batches) == [(0, [0, 1]), (0, [2, 3, 4]), (0, [])]
+    next(batches)
+    assert kept == [0, 1]
+    assert taken(batches) == [(0, [2, 3, 4]), (0, [])]
 
 
 def test_nothing_comes_after_the_last_packet_that_is_wanted() -> None:
@@ -122,9 +124,10 @@ def test_packets_passed_over_are_counted_as_dropped_and_the_others_keep_their_nu
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """So that a number means the same packet in the output and in the file."""
-    monkeypatch.setattr(module, "BACKLOG_BYTES", 1)
     monkeypatch.setattr(live_module.time, "time_ns", lambda: 1)
-    live = Live(Filled(block(0, 2), block(2, 3)), LiveOptions(("lo",)))
+    ring = Filled(block(0, 2), block(2, 3))
+    ring.backlog_bytes = 1
+    live = Live(ring, LiveOptions(("lo",)))
     monkeypatch.setattr(live, "_packet_files", Nothing())
     assert list(live) == []
     assert (live.packets, live.passed_over, live.dropped) == (2, 3, 3)
@@ -136,6 +139,7 @@ def test_packets_passed_over_are_counted_as_dropped_and_the_others_keep_their_nu
 def test_who_does_not_wait_for_the_end_is_told_what_was_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_module.time, "time_ns", lambda: 1)
     live = Live(Filled(block(0, 5), block(5, 2)), LiveOptions(("lo",)))
+    monkeypatch.setattr(live, "_packet_files", Nothing())
     beats = live.beats()
     next(beats)
     live.stop()

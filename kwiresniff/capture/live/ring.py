@@ -35,10 +35,6 @@ from kwiresniff.model import Problem
 #: and is small enough that there are many: at low rates each block that gets old takes few packets.
 BLOCK_BYTES = 512 * 1024
 
-#: Packets taken from the kernel that wait for their turn. More would bridge longer bursts, and keep whoever has pressed
-#: Ctrl-C waiting longer.
-BACKLOG_BYTES = 32 * 1024 * 1024
-
 _SOL_PACKET = 263
 _RX_RING = 5
 _STATISTICS = 6
@@ -88,25 +84,26 @@ class Ring:
     ) -> Iterator[Batch]:
         """The packets of each block, none at a pause. What came before ``go_on`` says no is given.
 
-        Blocks are taken from the kernel as soon as they are there, so that decoding may fall behind without a packet
-        being lost. Without room for more they stay where they are, and the kernel drops what finds no room there; with
-        ``keep_all`` they are taken, kept and passed over.
+        A block stays with the kernel, which drops what finds no room there, until it is its turn. With ``keep_all``
+        each is taken and kept as soon as it is there; as much as the kernel has room for waits its turn with us then,
+        and what is beyond that is passed over.
         """
         ring = self._map
         assert ring is not None
         backlog: deque[tuple[Batch, int]] = deque()
+        room = self.backlog_bytes if keep_all else 1
         held = passed_over = until_ns = at = 0
         ended = False
         while True:
             if not until_ns and not go_on():
                 until_ns = time.time_ns()
             for _ in range(len(ring) // BLOCK_BYTES):
-                if ended or not _block.unpack_from(ring, at)[0] & _OURS or not (held < BACKLOG_BYTES or keep_all):
+                if ended or not _block.unpack_from(ring, at)[0] & _OURS or (held >= room and not keep_all):
                     break
                 packets, length, whole = self._take(ring, at, until_ns)
                 at = (at + BLOCK_BYTES) % len(ring)
                 ended = not keep(packets) or not whole
-                if held >= BACKLOG_BYTES:
+                if held >= room:
                     passed_over += len(packets)
                     continue
                 backlog.append(((passed_over, packets), length))
@@ -186,6 +183,7 @@ class Ring:
 
     def _map_blocks(self, buffer_bytes: int, delay_ms: int) -> None:
         blocks = max(buffer_bytes // BLOCK_BYTES, 2)
+        self.backlog_bytes = blocks * BLOCK_BYTES
         self._socket.setsockopt(_SOL_PACKET, _VERSION, _TPACKET_V3)
         # Block size and number, frame size and number (of no effect in this version, but checked), age, private
         # bytes per block, features.
