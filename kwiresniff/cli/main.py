@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from kwiresniff import __version__
+from kwiresniff.compiled import COMPILED
 from kwiresniff.errors import FilterError, KwiresniffError
 
 #: Subcommands: what they do, in a line. Each lives in ``kwiresniff.cli.<name>`` as ``command``. Kept here so that
@@ -34,6 +35,9 @@ COMMANDS = {
     "pipeline": "Many captures at once, on Spark: to Parquet, and SQL over it.",
     "plugins": "What is loaded, from where, and what it adds.",
 }
+
+#: What this installation is: see hatch_build.py.
+BUILD = "compiled" if COMPILED else "pure Python"
 
 #: Objects made and not gone after which Python looks for garbage: there is little of it here.
 GARBAGE_THRESHOLD = 10_000
@@ -148,7 +152,7 @@ def _give_up_stdout() -> None:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     no_args_is_help=False,
 )
-@click.version_option(__version__, message="kwiresniff %(version)s")
+@click.version_option(__version__, message=f"kwiresniff %(version)s ({BUILD})")
 def main() -> None:
     """Sniffs Kafka's wire protocol: captures in, annotated exchanges and latency out.
 

@@ -15,7 +15,7 @@ from time import perf_counter, sleep
 import pytest
 
 from kwiresniff import __version__
-from kwiresniff.cli.main import COMMANDS
+from kwiresniff.cli.main import BUILD, COMMANDS
 from tests.cli.conftest import Done
 from tests.cli.pcap import heartbeats, pcap, save
 
@@ -38,7 +38,7 @@ def test_every_command_has_help(kwiresniff: Run, name: str) -> None:
 
 
 def test_the_version_is_the_package_s(kwiresniff: Run) -> None:
-    assert kwiresniff("--version") == (0, f"kwiresniff {__version__}\n", "")
+    assert kwiresniff("--version") == (0, f"kwiresniff {__version__} ({BUILD})\n", "")
 
 
 def test_all_reading_commands_share_their_options(kwiresniff: Run) -> None:
