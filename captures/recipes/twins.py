@@ -1,8 +1,8 @@
 """Record the same exchanges encrypted and in the clear, at once: ``python captures/recipes/twins.py``.
 
-Clients speak TLS to a proxy (socat) beside the broker, which passes on in the clear what they say. One tcpdump listens
-at the client, one between proxy and broker. The proxy's keys are logged by the preloaded library of clients/c, so they
-come from the server's side, and the clients are as they are. Needs what record.py needs, socat and a C compiler.
+Clients speak TLS to a proxy (clients/go/tlsproxy) beside the broker, which passes on in the clear what they say. One
+tcpdump listens at the client, one between proxy and broker. The keys are logged by the proxy, so the clients are as
+they are. Unlike the broker the proxy resumes sessions. Needs what record.py needs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import lzma
-import os
 import subprocess
 import sys
 import tempfile
@@ -37,11 +36,12 @@ BROKER = rig.BrokerSetup(
 CLIENTS = (
     ("java-tls:4.4.0:Tls", f"{rig.BROKER_IP}:{PORT}", "valuables"),
     ("librdkafka_tls.py", f"{rig.BROKER_IP}:{PORT}", "jewels"),
+    ("go:franztls", f"{rig.BROKER_IP}:{PORT}", "coins", "/dev/null", "1.3"),
 )
 TAPS = {
     "encrypted": (
         rig.Tap(filter=f"tcp port {PORT}"),
-        "Java over TLS 1.2 and 1.3 and librdkafka over TLS 1.3, to a proxy.",
+        "Java over TLS 1.2 and 1.3, librdkafka, and franz-go, which resumes sessions of 1.3, to a proxy.",
     ),
     "clear": (
         rig.Tap(space=rig.BROKER_SPACE, interface="lo", filter="tcp port 9092 and not port 9093"),
@@ -52,14 +52,10 @@ HEADER = "# Written by recipes/twins.py; tests/captures demands that both captur
 
 
 @contextmanager
-def _proxy(scratch: Path) -> Iterator[None]:
-    library = scratch / "keylog.so"
-    rig.run("cc", "-shared", "-fPIC", "-o", str(library), str(programs.CLIENTS / "c" / "keylog.c"), "-ldl")
-    listen = f"OPENSSL-LISTEN:{PORT},bind={rig.BROKER_IP},fork,reuseaddr,cert={CERTIFICATE},verify=0"
-    process = subprocess.Popen(
-        rig.inside(rig.BROKER_SPACE, "socat", listen, "TCP:127.0.0.1:9092"),
-        env=os.environ | {"LD_PRELOAD": str(library), "SSLKEYLOGFILE": str(scratch / "keys.log")},
-    )
+def _proxy(work: Path, scratch: Path) -> Iterator[None]:
+    listen, to = f"{rig.BROKER_IP}:{PORT}", "127.0.0.1:9092"
+    command = [str(programs.go("tlsproxy", work)), listen, str(CERTIFICATE), to, str(scratch / "keys.log")]
+    process = subprocess.Popen(rig.inside(rig.BROKER_SPACE, *command))
     try:
         time.sleep(1)
         yield
@@ -73,7 +69,7 @@ def record(work: Path) -> None:
         scratch = Path(temporary)
         with rig.network(), ExitStack() as stack:
             stack.enter_context(BROKER.start(work, scratch))
-            stack.enter_context(_proxy(scratch))
+            stack.enter_context(_proxy(work, scratch))
             for name, (tap, _) in TAPS.items():
                 stack.enter_context(rig.recording(tap, scratch / f"{name}.pcap"))
             for program, *arguments in CLIENTS:
@@ -94,7 +90,7 @@ def _row(name: str, scratch: Path) -> str:
         "file": f"{name}.pcap.xz",
         "shows": TAPS[name][1],
         "broker": BROKER.described,
-        "client": "kafka-clients (Java) 4.4.0, librdkafka 2.16.0 (confluent-kafka 2.16.1)",
+        "client": "kafka-clients (Java) 4.4.0, librdkafka 2.16.0 (confluent-kafka 2.16.1), franz-go 1.22.2",
         "recipe": "recipes/twins.py",
         "sha256": hashlib.sha256((FOLDER / f"{name}.pcap.xz").read_bytes()).hexdigest(),
         "format": form,

@@ -51,7 +51,8 @@ def test_file_and_row_agree(row: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("embedded", [False, True])
 def test_an_encrypted_recording_says_what_its_twin_in_the_clear_says(embedded: bool, tmp_path: Path) -> None:
-    """Versions 1.2 and 1.3 of TLS, two client libraries; the keys from a log, or from inside a pcapng file."""
+    """TLS 1.2 and 1.3, three client libraries, new sessions and resumed ones; the keys from a log, or from inside a
+    pcapng file."""
     capture: Path = TWINS / "encrypted.pcap.xz"
     keylog: Path | None = TWINS / "keys.log"
     if embedded:
@@ -66,3 +67,25 @@ def test_an_encrypted_recording_says_what_its_twin_in_the_clear_says(embedded: b
     assert all(one.tls is None for one in clear)
     assert len(clear_says) == len(encrypted) >= 8
     assert decrypted_says == clear_says
+
+
+def test_sessions_of_the_recording_were_resumed(tmp_path: Path) -> None:
+    """Which shows in TLS 1.3 as the server's choice of a key that both have (extension 41)."""
+    plain = tmp_path / "plain.pcap"
+    plain.write_bytes(lzma.decompress((TWINS / "encrypted.pcap.xz").read_bytes()))
+    chosen = "tls.handshake.type == 2 && tls.handshake.extension.type == 41"
+    command = [
+        "tshark",
+        "-r",
+        str(plain),
+        "-d",
+        "tcp.port==9093,tls",
+        "-T",
+        "fields",
+        "-e",
+        "frame.number",
+        "-Y",
+        chosen,
+    ]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert len(done.stdout.split()) > 2
