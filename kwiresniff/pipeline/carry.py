@@ -80,7 +80,12 @@ class States:
         if not last:
             return None
         with open(self._path(last), "rb") as file:
-            return json.loads(file.readline()), file.read()
+            try:
+                return json.loads(file.readline()), file.read()
+            except ValueError:
+                raise KwiresniffError(
+                    f"{self._path(last)}: damaged; remove it to have its source begin anew, in mid-connection"
+                ) from None
 
     def write(self, round: int, about: dict[str, Any], state: bytes) -> None:
         """The state behind a round."""

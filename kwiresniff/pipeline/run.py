@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -22,6 +23,8 @@ from kwiresniff.pipeline.work import WRITTEN, add_totals, settings_text, totals
 #: Seconds between two looks at what is done.
 _POLL_SECONDS = 0.5
 
+#: An error of ours at the end of a stack that Spark tells.
+_OURS = re.compile(r"^kwiresniff\.[\w.]+Error: (.+)$", re.MULTILINE)
 #: A message of Spark may list every column there is.
 MAX_MESSAGE_CHARS = 300
 
@@ -99,8 +102,11 @@ def _names(source: Source, shards: int) -> list[str]:
 
 
 def first_line(error: BaseException) -> str:
-    """What Spark says went wrong, without the stacks of two languages."""
-    lines = str(error).splitlines()
+    """What Spark says went wrong, without the stacks of two languages; what we said ourselves if that is in them."""
+    text = str(error)
+    if ours := _OURS.search(text):
+        return ours[1][:MAX_MESSAGE_CHARS]
+    lines = text.splitlines()
     return (lines[0] if lines else type(error).__name__)[:MAX_MESSAGE_CHARS]
 
 

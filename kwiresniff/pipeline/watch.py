@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import Any
 
@@ -75,12 +76,19 @@ class Watch:
             self.store.clean()
             self._before = self._look()
             query = self._start(start_session())
-            try:
-                self._wait(query, progress)
-            finally:
-                with suppress(Exception):
-                    query.stop()
-                self._report(progress)
+            # In a thread of its own: Spark answers Ctrl-C from the main one, which must not be waiting for it then.
+            with ThreadPoolExecutor(1) as pool:
+                ended = pool.submit(query.awaitTermination)
+                try:
+                    while not wait([ended], _POLL_SECONDS).done:
+                        self._report(progress)
+                finally:
+                    with suppress(Exception):
+                        query.stop()
+                    wait([ended])
+                    self._report(progress)
+            if error := ended.exception():
+                raise KwiresniffError(f"Spark: {first_line(error)}") from error
             return self._manifest()
 
     def _start(self, spark: Any) -> Any:
@@ -91,15 +99,6 @@ class Watch:
         if self._every_s is None:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{self._every_s} seconds").start()
-
-    def _wait(self, query: Any, progress: Callable[[dict[str, Any]], None]) -> None:
-        from pyspark.errors import StreamingQueryException
-
-        try:
-            while not query.awaitTermination(_POLL_SECONDS):
-                self._report(progress)
-        except StreamingQueryException as error:
-            raise KwiresniffError(f"Spark: {first_line(error)}") from error
 
     def _report(self, progress: Callable[[dict[str, Any]], None]) -> None:
         found = self._look()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kwiresniff.errors import KwiresniffError
 from kwiresniff.pipeline import carry
 from kwiresniff.pipeline.arrivals import Arrivals
 from kwiresniff.pipeline.carry import batches, run_batch
@@ -231,6 +232,21 @@ def test_sources_do_not_mix_and_a_broken_file_is_a_problem(folder: Folder) -> No
     assert set(by_source) == {"one/x.pcap", "two/x.pcap", "broken.pcap"}
     assert any(row["file"].endswith("broken.pcap") for row in folder.rows("problems"))
     assert {row["file"] for row in folder.rows("problems")} == {str(folder.inputs / "broken.pcap")}
+
+
+def test_a_damaged_state_is_told_with_what_to_do(folder: Folder) -> None:
+    """By its name; what was decoded stays."""
+    first, second, _ = pieces(CAPTURE, 45)
+    folder.add("a.pcap", first, 1000)
+    folder.step()
+    (state,) = Path(folder.store.watch, "open").rglob("*.state")
+    rows = folder.exchanges()
+    folder.add("a.pcap1", second, 1001)
+    for content in (b"junk", state.read_bytes()[:-5]):
+        state.write_bytes(content)
+        with pytest.raises(KwiresniffError, match=r"\.state: damaged; remove it|--finish"):
+            folder.step()
+    assert folder.exchanges() == rows
 
 
 def test_silence_ends_connections(folder: Folder, tmp_path: Path) -> None:
