@@ -38,7 +38,7 @@ from kwiresniff.session.link import Link
 from kwiresniff.session.openings import Openings, first_seq, follow
 from kwiresniff.session.roles import UNSETTLED
 from kwiresniff.session.scan import Scanner
-from kwiresniff.session.topics import Topics
+from kwiresniff.session.topics import MAX_TOPIC_NAMES, Topics
 from kwiresniff.stream.budget import Budget, Holder
 from kwiresniff.stream.footing import MAX_CLIENT_ID_BYTES
 from kwiresniff.stream.half import MAX_KEPT_BYTES, REQUESTS, RESPONSES, SEQ_MASK, Half, frame_length
@@ -232,6 +232,8 @@ class Analyzer(SegmentSink):
             if max(link.client.last_ns, link.broker.last_ns) < before_ns:
                 link.close()
                 self._forget(link)
+        while late := self._openings.take_late(0, self._now_ns):
+            self._begin(late)
         yield from self.events()
 
     def close(self) -> None:
@@ -242,6 +244,10 @@ class Analyzer(SegmentSink):
             self._link(half).close()
         self._halves.clear()
         self._edges.clear()
+        if self.topics.forgotten:
+            what = f"more than {MAX_TOPIC_NAMES} topic names: the {self.topics.forgotten} learned first were forgotten"
+            self._out.append(Problem("too_many_topic_names", what, details={"names": self.topics.forgotten}))
+            self.topics.forgotten = 0
         for (protocol, server), (connections, size, packet, ns) in self._not_kafka.items():
             what = "not Kafka" if protocol == "unknown" else protocol
             many = f"{connections} connections" if connections > 1 else "a connection"

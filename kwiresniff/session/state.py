@@ -110,7 +110,11 @@ ANALYZER_FIELDS = (
     "budget", "client_ids", "connections", "topics",
 )  # fmt: skip
 _PROBLEM_FIELDS = ("code", "message", "offset", "path", "packet", "timestamp_ns", "details")
-_FIELDS = {Analyzer: ANALYZER_FIELDS, Topics: ("_names",), **{cls: fields for cls, (_, fields) in OBJECTS.items()}}
+_FIELDS = {
+    Analyzer: ANALYZER_FIELDS,
+    Topics: ("_names", "forgotten"),
+    **{cls: fields for cls, (_, fields) in OBJECTS.items()},
+}
 _LAYOUT = {cls.__name__: list(names) for cls, names in _FIELDS.items()}
 _CONTAINERS: dict[str, _Maker] = {"list": list, "deque": deque, "dict": dict, "bytearray": bytearray}
 _MAKERS = {**{cls.__name__: maker for cls, (maker, _) in OBJECTS.items()}, **_CONTAINERS}

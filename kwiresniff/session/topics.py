@@ -33,6 +33,7 @@ class Topics:
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
+        self.forgotten = 0  # names given up because there were too many
 
     def name(self, topic_id: str) -> str | None:
         """The name told for ``topic_id``, or None; the metadata log's is the same in every cluster."""
@@ -50,3 +51,4 @@ class Topics:
                 self._names[topic_id] = name
         while len(self._names) > MAX_TOPIC_NAMES:
             del self._names[next(iter(self._names))]
+            self.forgotten += 1

@@ -11,7 +11,7 @@ from struct import pack
 import pytest
 
 from kwiresniff.model import SYN, Event, Exchange, Problem, Segment
-from kwiresniff.session import Analyzer, analyzer
+from kwiresniff.session import Analyzer, analyzer, topics
 from kwiresniff.session.analyzer import Depth
 from tests.session.wire import HEARTBEAT_BODY, Wire, heartbeat, heartbeat_response, request
 
@@ -227,3 +227,16 @@ def test_large_requests_without_an_answer_are_bounded_over_all_connections() -> 
     assert said["too_much_held"] > 0
     assert said["unanswered"] == 400
     assert peak < 40 * MEGABYTE
+
+
+def test_topic_names_are_bounded_and_what_is_forgotten_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest first; the count comes with the end."""
+    monkeypatch.setattr(topics, "MAX_TOPIC_NAMES", 10)
+    reader = Analyzer("bodies")
+    for number in range(25):
+        told = {"topics": [{"topic_id": f"id-{number}", "name": f"topic-{number}"}]}
+        reader.topics.learn(3, "response", told)
+    assert [reader.topics.name(f"id-{number}") for number in (14, 15, 24)] == [None, "topic-15", "topic-24"]
+    (problem,) = reader.finish()
+    assert isinstance(problem, Problem)
+    assert (problem.code, problem.details) == ("too_many_topic_names", {"names": 15})

@@ -1,0 +1,21 @@
+"""docs/limits.md says what the constants are."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+PAGE = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\|[^|]+\| (\d+) \|[^|]+\| `([\w.]+)\.(\w+)` \|$", PAGE, re.MULTILINE)
+
+
+def test_the_page_has_its_table() -> None:
+    assert len(ROWS) == sum(line.startswith("|") for line in PAGE.splitlines()) - 2
+
+
+@pytest.mark.parametrize(("value", "module", "name"), ROWS)
+def test_a_limit_is_the_constant_that_it_names(value: str, module: str, name: str) -> None:
+    assert getattr(import_module(f"kwiresniff.{module}"), name) == int(value)
