@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 from collections import deque
 from collections.abc import Callable
-from copy import copy
 
 from kwiresniff.cli.printing import tree_writer
 from kwiresniff.cli.reading import Reading
-from kwiresniff.model import Exchange
+from kwiresniff.model import Exchange, Message
 from kwiresniff.render import SummaryWriter
 from kwiresniff.session import BodyDecoder
 
@@ -75,12 +74,19 @@ class ExchangeLines:
         return [lines[0], *lines[-len(exchanges) :]] if exchanges and len(lines) <= len(exchanges) + 1 else lines
 
     def _decoded(self, exchange: Exchange) -> Exchange:
-        """A copy with bodies: what is counted and kept stays as it is."""
+        """The same with bodies; what is counted and kept stays as it is."""
         if exchange.request is None or exchange.request.body is not None:
             return exchange
-        found = copy(exchange)
-        found.request, found.response = copy(exchange.request), copy(exchange.response)
-        found.errors, found.problems = [], []
+        found = Exchange(
+            exchange.connection,
+            exchange.api_key,
+            exchange.api_version,
+            exchange.correlation_id,
+            exchange.client_id,
+            _same(exchange.request),
+            _same(exchange.response),
+        )
+        found.api, found.outcome, found.notes = exchange.api, exchange.outcome, exchange.notes
         self._decoder.decode(found)
         return found
 
@@ -89,3 +95,19 @@ class ExchangeLines:
         out = io.StringIO()
         tree_writer(self._reading, out, width, self._color)(self._decoded(exchange))
         return out.getvalue().splitlines()[:MAX_LINES]
+
+
+def _same(message: Message | None) -> Message | None:
+    """The same message without a body."""
+    if message is None:
+        return None
+    found = Message(
+        message.first_packet,
+        message.first_ns,
+        message.last_packet,
+        message.last_ns,
+        message.size_bytes,
+        message.frame,
+    )
+    found.header_version, found.body_offset = message.header_version, message.body_offset
+    return found
