@@ -14,6 +14,7 @@ import argparse
 import json
 import math
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from pathlib import Path
 from kwiresniff.capture import open_captures
 from kwiresniff.pipeline.plan import MAX_SHARDS, MIN_SHARD_BYTES
 from kwiresniff.pipeline.store import Store
-from tests.bench.compare import ENVIRONMENT, machine
+from tests.bench.compare import ENVIRONMENT
 from tests.bench.make_captures import CAPTURES, SEEDS, cut_for_the_wire, read_seed, write_rotation
 
 HOSTS = 8
@@ -215,7 +216,7 @@ def main() -> None:
     options = parser.parse_args()
     captures, out = options.folder / "captures", options.folder / "out"
     size_mb = make(captures, options.size_mb)
-    print(machine())
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start.")
     print(f"{HOSTS} hosts, {size_mb:.0f} MB in files of {FILE_MB} MB; one run of each, whole processes.")
     run = [*OURS, "pipeline", "run", "--out", str(out), "--no-progress", "-q", "--master"]
     small = options.folder / "small"
