@@ -20,7 +20,8 @@ from kwiresniff.codec.layout import default_value
 from kwiresniff.codec.record import decode_records
 from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, Budget
 from kwiresniff.codec.records import encode_record_set
-from kwiresniff.codec.text.bodies import PIECE_BYTES, BodyWriter
+from kwiresniff.codec.text.batches import PIECE_BYTES
+from kwiresniff.codec.text.bodies import BodyWriter
 from kwiresniff.codec.text.records import RecordWriter
 from kwiresniff.errors import DecodeError
 from kwiresniff.export import JsonEncoder, event_json
