@@ -29,8 +29,6 @@ def bytes_json(value: object) -> Any:
             return raw.decode()
         except UnicodeDecodeError:
             return {"base64": base64.b64encode(raw).decode()}
-    if isinstance(value, orjson.Fragment):
-        return orjson.loads(value.contents)
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 

@@ -101,7 +101,7 @@ def message_json(message: Message, files: Sequence[str], several: bool) -> Json:
     result["last_packet"] = packet_number(message.last_packet)
     result["size_bytes"] = message.size_bytes
     result["header_version"] = message.header_version
-    result["body"] = message.body if message.text is None else orjson.Fragment(b"".join(message.text))
+    result["body"] = message.body if message.text is None else orjson.loads(b"".join(message.text))
     return result
 
 

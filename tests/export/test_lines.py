@@ -96,8 +96,8 @@ def test_writers_take_bodies_as_text_or_as_values(kind: Any) -> None:
     for text in (b'{"a":[1]}', None):
         out: list[bytes] = []
         writer = kind(type("Out", (), {"write": staticmethod(out.append)})())
-        writer.write(with_text(exchange(request={"a": [1]}), text, None))
-        writer.write(with_text(exchange(request={"a": [1]}), text, None))
+        for start_ns in (START_NS, 1 << 70, START_NS):
+            writer.write(with_text(exchange(request={"a": [1]}, start_ns=start_ns), text, None))
         writer.close()
         written.append(out)
     assert b"".join(written[0]) == b"".join(written[1])
