@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kwiresniff.model import DECRYPTED, FIN, RST, SYN, Segment
-from kwiresniff.session.analyzer import reverse
+from kwiresniff.session.flows import reverse
 from kwiresniff.stream.half import SEQ_HALF, SEQ_MASK
 
 #: Clocks of hosts without any care differ by seconds; a port is not used again within a minute (RFC 9293: 2 MSL).

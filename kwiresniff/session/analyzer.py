@@ -27,17 +27,19 @@ from kwiresniff.model import (
     Event,
     Exchange,
     ExchangeSink,
-    Problem,
     RecordsMode,
     Segment,
     SegmentSink,
 )
+from kwiresniff.session import losses
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.decode import BodyDecoder, read_version
+from kwiresniff.session.flows import connection_of, endpoints, reverse
 from kwiresniff.session.link import Link
 from kwiresniff.session.openings import Openings, first_seq, follow
 from kwiresniff.session.roles import UNSETTLED
 from kwiresniff.session.scan import Scanner
+from kwiresniff.session.strangers import Strangers
 from kwiresniff.session.topics import MAX_TOPIC_NAMES, Topics
 from kwiresniff.stream.budget import Budget, Holder
 from kwiresniff.stream.footing import MAX_CLIENT_ID_BYTES
@@ -58,9 +60,7 @@ MAX_LINGERING = 4_096
 #: Ended connections are remembered so long, so that their late retransmissions do not look like new ones, and so many.
 ENDED_NS = 20_000_000_000
 MAX_ENDED = 4_096
-#: Flows known not to be Kafka.
-MAX_IGNORED = 65_536
-#: Different client ids, and different (protocol, server) pairs that are not Kafka, remembered by name.
+#: Different client ids remembered by name.
 MAX_NAMES = 10_000
 #: What is kept of a request when its body is not wanted: the header and the front of small bodies, enough for the
 #: client's name and SASL mechanism and ``acks``.
@@ -114,10 +114,9 @@ class Analyzer(SegmentSink):
         self._edges: dict[bytes, Half] = {}
         self._openings = Openings()
         self.budget = Budget(self.given_up)
-        self._ignored: dict[bytes, list[int]] = {}  # what is counted of the flow's server, see _count_not_kafka
         self._ended: deque[tuple[int, Link]] = deque()  # (since when, connection)
         self._lingering: deque[tuple[int, Link]] = deque()  # (since when, connection) in that order
-        self._not_kafka: dict[tuple[str, str], list[int]] = {}
+        self._strangers = Strangers()
         self.connections = 0  # met so far; each is numbered
         self.bare_token_bytes = 0
         self._now_ns = 0  # of the last segment
@@ -245,22 +244,9 @@ class Analyzer(SegmentSink):
         self._halves.clear()
         self._edges.clear()
         if self.topics.forgotten:
-            what = f"more than {MAX_TOPIC_NAMES} topic names: the {self.topics.forgotten} learned first were forgotten"
-            self._out.append(Problem("too_many_topic_names", what, details={"names": self.topics.forgotten}))
+            self._out.append(losses.too_many_topic_names(MAX_TOPIC_NAMES, self.topics.forgotten))
             self.topics.forgotten = 0
-        for (protocol, server), (connections, size, packet, ns) in self._not_kafka.items():
-            what = "not Kafka" if protocol == "unknown" else protocol
-            many = f"{connections} connections" if connections > 1 else "a connection"
-            self._out.append(
-                Problem(
-                    "not_kafka",
-                    f"{many} to {server} carried {what}, left alone",
-                    packet=packet or None,
-                    timestamp_ns=ns or None,
-                    details={"protocol": protocol, "server": server, "connections": connections, "bytes": size},
-                )
-            )
-        self._not_kafka.clear()
+        self._out.extend(self._strangers.problems())
 
     # -- connections --------------------------------------------------------------------------------------------
 
@@ -319,9 +305,7 @@ class Analyzer(SegmentSink):
             half = self._synchronize(flow, half, ns, seq, ack, flags)
             seq = (seq + 1) & SEQ_MASK
         elif half is None:
-            counts = self._ignored.get(flow)
-            if counts is not None:
-                counts[1] += end - start
+            if self._strangers.knows(flow, end - start):
                 return
             if data or (openings and connection_of(flow) in openings):
                 self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
@@ -379,8 +363,7 @@ class Analyzer(SegmentSink):
         if half is None or half.syn_seq >= 0 or half.closed or half.next_seq >= 0:
             if half is not None:
                 self._link(half).close()
-            self._ignored.pop(flow, None)
-            self._ignored.pop(reverse(flow), None)
+            self._strangers.forget(flow, reverse(flow))
             half = self._open(flow, ns)
         link = self._link(half)
         half.syn_seq = seq
@@ -468,9 +451,7 @@ class Analyzer(SegmentSink):
             link.close()
             self._forget(link)
         if given_up:
-            what = f"more than {MAX_CONNECTIONS} connections: the {given_up} that were idle longest are given up"
-            details = {"connections": given_up}
-            self._out.append(Problem("too_many_connections", what, timestamp_ns=ns, details=details))
+            self._out.append(losses.too_many_connections(MAX_CONNECTIONS, given_up, ns))
 
     def new_connection(self, link: Link) -> Connection:
         """A connection has shown that it is Kafka, or TLS."""
@@ -506,47 +487,26 @@ class Analyzer(SegmentSink):
     def ignore(self, link: Link, protocol: str) -> None:
         """A connection has shown that it is not Kafka: count it and look at it no more."""
         link.closed = True
-        counts = self._count_not_kafka(link, protocol)
+        counts = self._strangers.count(link, protocol)
         if link.carrier is not None:
             return
         for half in (link.client, link.broker):
             half.closed = True
             half.drop_run()
-            self._ignored[half.flow] = counts
+            self._strangers.remember(half.flow, counts)
         self._forget(link)
-        while len(self._ignored) > MAX_IGNORED:
-            del self._ignored[next(iter(self._ignored))]
 
     def unrecognized(self, link: Link) -> None:
         """A connection ended before it showed what it was."""
         if link.client.bytes + link.broker.bytes:
-            self._count_not_kafka(link, link.roles.guess_protocol())
-
-    def _count_not_kafka(self, link: Link, protocol: str) -> list[int]:
-        client, server = endpoints(link.client.flow)
-        where = server if link.opened_by_syn else f"{server} or {client}"
-        key = (protocol, where) if len(self._not_kafka) < MAX_NAMES else (protocol, "further servers")
-        counts = self._not_kafka.setdefault(key, [0, 0, 0, link.first_ns])
-        counts[0] += 1
-        counts[1] += link.client.bytes + link.broker.bytes
-        return counts
+            self._strangers.count(link, link.roles.guess_protocol())
 
     def given_up(self, holder: Holder, size: int) -> None:
         """Somebody gave way because all connections together held too much."""
         half = holder if isinstance(holder, Half) else None
         link = self._link(half) if half is not None else holder
         assert isinstance(link, Link)
-        what = "requests without an answer"
-        if half is not None:
-            what = f"what the {'client' if half is link.client else 'broker'} sent"
-        self._out.append(
-            Problem(
-                "too_much_held",
-                f"more than {self.budget.limit >> 20} MB held for all connections: {size} bytes of {what} are given up",
-                timestamp_ns=max(link.client.last_ns, link.broker.last_ns),
-                details={**self._where(link), "bytes": size},
-            )
-        )
+        self._out.append(losses.too_much_held(link, half, size, self.budget.limit))
 
     # -- what links report --------------------------------------------------------------------------------------
 
@@ -604,28 +564,11 @@ class Analyzer(SegmentSink):
 
     def lost_message(self, direction: Direction, packet: int, ns: int, size: int, lost: int, link: Link) -> None:
         """A frame of which so much is missing that it belongs to no exchange."""
-        self._out.append(
-            Problem(
-                f"lost_{direction}",
-                f"a {direction} of {size} bytes is missing from the capture",
-                packet=packet,
-                timestamp_ns=ns,
-                details={**self._where(link), "size_bytes": size, "present_bytes": size - lost},
-            )
-        )
+        self._out.append(losses.lost_message(direction, packet, ns, size, lost, link))
 
     def incomplete(self, code: str, what: str, link: Link, half: Half, size: int, present: int) -> None:
         """A frame that had begun when its connection or the capture ended."""
-        of = f"{present} of {size} bytes" if size else f"{present} bytes of its length"
-        self._out.append(
-            Problem(
-                code,
-                f"{what} is cut off by the end: {of} are there",
-                packet=half.first_packet,
-                timestamp_ns=half.first_ns,
-                details={**self._where(link), "size_bytes": size, "present_bytes": present},
-            )
-        )
+        self._out.append(losses.incomplete(code, what, link, half, size, present))
 
     def lost(self, link: Link, half: Half, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
         """Bytes that were not in the capture (``missing``) or could not be read (``skipped``)."""
@@ -635,58 +578,7 @@ class Analyzer(SegmentSink):
             return
         half.skipped = 0
         link.connection.skipped_bytes[half.index] += skipped
-        way = "client to broker" if half is link.client else "broker to client"
-        parts = []
-        if missing:
-            parts.append(f"{missing} bytes are missing from the capture")
-        if skipped:
-            parts.append(f"{skipped} bytes skipped until a message was recognised")
-        self._out.append(
-            Problem(
-                code,
-                f"{way}: {', '.join(parts) or 'lost count of the messages'}",
-                packet=packet or None,
-                timestamp_ns=ns,
-                details={
-                    **self._where(link),
-                    "direction": "request" if half is link.client else "response",
-                    "missing_bytes": missing,
-                    "skipped_bytes": skipped,
-                },
-            )
-        )
-
-    @staticmethod
-    def _where(link: Link) -> dict[str, object]:
-        connection = link.connection
-        return {"connection": connection.id, "client": connection.client, "broker": connection.broker}
-
-
-def reverse(flow: bytes) -> bytes:
-    """The flow key of the other direction."""
-    address = (len(flow) - 4) // 2
-    ports = 2 * address
-    return flow[address:ports] + flow[:address] + flow[ports + 2 :] + flow[ports : ports + 2]
-
-
-def connection_of(flow: bytes) -> bytes:
-    """The same key for both directions of a connection."""
-    return min(flow, reverse(flow))
-
-
-def endpoints(flow: bytes) -> tuple[str, str]:
-    """``ip:port`` of source and destination of a flow, IPv6 in brackets."""
-    address = (len(flow) - 4) // 2
-
-    def text(raw: bytes, port: bytes) -> str:
-        if len(raw) == 4:
-            return f"{raw[0]}.{raw[1]}.{raw[2]}.{raw[3]}:{int.from_bytes(port, 'big')}"
-        from ipaddress import ip_address  # 1 ms of start-up
-
-        return f"[{ip_address(raw)}]:{int.from_bytes(port, 'big')}"
-
-    ports = flow[2 * address :]
-    return text(flow[:address], ports[:2]), text(flow[address : 2 * address], ports[2:])
+        self._out.append(losses.lost_bytes(link, half, packet, ns, missing, skipped, code))
 
 
 def analyze(

@@ -34,6 +34,7 @@ from kwiresniff.session.openings import Openings
 from kwiresniff.session.pairing import Pending
 from kwiresniff.session.roles import UNSETTLED, Roles
 from kwiresniff.session.sasl import Sasl
+from kwiresniff.session.strangers import Strangers
 from kwiresniff.session.tls import Tls
 from kwiresniff.session.tls_hello import Front
 from kwiresniff.session.topics import Topics
@@ -102,12 +103,13 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     Pending: (Pending, ("by_id", "reused")),
     Roles: (_plainly(Roles), ("_doubtful", "_link")),
     Sasl: (_plainly(Sasl), ("_connection", "awaiting_token", "raw", "started_ns")),
+    Strangers: (Strangers, ("_flows", "_servers")),
     Tls: (_plainly(Tls), ("_carried", "_fronts", "_link", "connection")),
 }  # fmt: skip
 #: What of an analyzer is state; the rest is what was wanted of it.
 ANALYZER_FIELDS = (
-    "_edges", "_ended", "_halves", "_ignored", "_lingering", "_not_kafka", "_now_ns", "_openings", "bare_token_bytes",
-    "budget", "client_ids", "connections", "topics",
+    "_edges", "_ended", "_halves", "_lingering", "_now_ns", "_openings", "_strangers", "bare_token_bytes", "budget",
+    "client_ids", "connections", "topics",
 )  # fmt: skip
 _PROBLEM_FIELDS = ("code", "message", "offset", "path", "packet", "timestamp_ns", "details")
 _FIELDS = {

@@ -10,7 +10,7 @@ import pytest
 
 from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.plan import File, Source, Unit, find_sources, plan, series_name, shard_of, share_out
-from kwiresniff.session.analyzer import reverse
+from kwiresniff.session.flows import reverse
 
 
 @pytest.mark.parametrize(

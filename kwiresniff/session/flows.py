@@ -1,0 +1,30 @@
+"""Flow keys: source address, destination address, source port, destination port, as raw bytes in network order."""
+
+from __future__ import annotations
+
+
+def reverse(flow: bytes) -> bytes:
+    """The flow key of the other direction."""
+    address = (len(flow) - 4) // 2
+    ports = 2 * address
+    return flow[address:ports] + flow[:address] + flow[ports + 2 :] + flow[ports : ports + 2]
+
+
+def connection_of(flow: bytes) -> bytes:
+    """The same key for both directions of a connection."""
+    return min(flow, reverse(flow))
+
+
+def endpoints(flow: bytes) -> tuple[str, str]:
+    """``ip:port`` of source and destination of a flow, IPv6 in brackets."""
+    address = (len(flow) - 4) // 2
+    ports = flow[2 * address :]
+    return _text(flow[:address], ports[:2]), _text(flow[address : 2 * address], ports[2:])
+
+
+def _text(raw: bytes, port: bytes) -> str:
+    if len(raw) == 4:
+        return f"{raw[0]}.{raw[1]}.{raw[2]}.{raw[3]}:{int.from_bytes(port, 'big')}"
+    from ipaddress import ip_address  # 1 ms of start-up
+
+    return f"[{ip_address(raw)}]:{int.from_bytes(port, 'big')}"
