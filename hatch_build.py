@@ -51,6 +51,7 @@ COMPILED = (
     "kwiresniff/session/link.py",
     "kwiresniff/session/pairing.py",
     "kwiresniff/session/scan.py",
+    "kwiresniff/session/strangers.py",
     "kwiresniff/session/waits.py",
     "kwiresniff/stream/half.py",
 )
