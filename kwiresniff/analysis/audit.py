@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kwiresniff.analysis.clients import API_VERSIONS
+from kwiresniff.answers import ApiUse, AuditFinding, AuditRow, Client
 from kwiresniff.errors import SchemaError
-from kwiresniff.model import ApiUse, AuditFinding, AuditRow, Client
 from kwiresniff.schema import find_release, release_history, releases, versions_in
 
 BREAKS, UNKNOWN, OK, NOT_JUDGED = "breaks", "unknown", "ok", "not_judged"

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from typing import Any, TypeAlias
 
-from kwiresniff.model import Body, Exchange, GroupEvent, TopicNames
+from kwiresniff.answers import GroupEvent
+from kwiresniff.model import Body, Exchange, TopicNames
 
 #: Events kept. One takes about 1 kB.
 MAX_EVENTS = 50_000

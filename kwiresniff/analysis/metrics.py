@@ -13,7 +13,8 @@ from typing import Any
 
 from kwiresniff.analysis.busiest import Busiest, Labels
 from kwiresniff.analysis.stats import NO_REQUEST, NO_TOPIC, topics_in
-from kwiresniff.model import Connection, Event, Exchange, Metric, Problem, TopicNames
+from kwiresniff.answers import Metric
+from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 
 OTHERS = "(others)"
 

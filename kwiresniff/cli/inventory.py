@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff.analysis.clients import Inventory
+from kwiresniff.answers import Client
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import FAILED, INTERRUPTED
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.reading import Reading
-from kwiresniff.model import Client, Connection, Event, Exchange, Problem
+from kwiresniff.model import Connection, Event, Exchange, Problem
 
 if TYPE_CHECKING:
     from kwiresniff.render.clients import ClientWriter

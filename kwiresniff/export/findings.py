@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kwiresniff.answers import Finding
 from kwiresniff.export.objects import SCHEMA_VERSION, Json, file_name
 from kwiresniff.export.times import rfc3339
-from kwiresniff.model import Finding, packet_number
+from kwiresniff.model import packet_number
 
 
 def finding_json(finding: Finding, files: Sequence[str] = ()) -> Json:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kwiresniff.answers import GroupEvent
 from kwiresniff.export.objects import SCHEMA_VERSION, Json, file_name
 from kwiresniff.export.times import rfc3339
-from kwiresniff.model import GroupEvent, packet_number
+from kwiresniff.model import packet_number
 
 
 def group_event_json(event: GroupEvent, files: Sequence[str] = ()) -> Json:

@@ -11,19 +11,9 @@ from typing import Any
 
 import orjson
 
+from kwiresniff.answers import LatencySummary, StatRow
 from kwiresniff.export.times import rfc3339
-from kwiresniff.model import (
-    Connection,
-    Direction,
-    Event,
-    Exchange,
-    LatencySummary,
-    Message,
-    Problem,
-    StatRow,
-    file_index,
-    packet_number,
-)
+from kwiresniff.model import Connection, Direction, Event, Exchange, Message, Problem, file_index, packet_number
 
 SCHEMA_VERSION = 1
 

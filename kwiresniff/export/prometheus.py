@@ -11,9 +11,9 @@ from itertools import accumulate
 from typing import Any
 from zlib import crc32
 
+from kwiresniff.answers import Metric
 from kwiresniff.errors import ExportError
 from kwiresniff.export.controls import escape_text
-from kwiresniff.model import Metric
 
 #: Before every name.
 NAMESPACE = "kwiresniff_"

@@ -11,12 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 from kwiresniff.analysis.names import record_sets
+from kwiresniff.answers import AuditRow, Client
 from kwiresniff.export import JsonEncoder, connection_json, exchange_json, problem_json
 from kwiresniff.export.clients import audit_json, client_json
 from kwiresniff.model import (
-    AuditRow,
     Body,
-    Client,
     Connection,
     Exchange,
     Message,

@@ -6,7 +6,8 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TextIO
 
-from kwiresniff.model import GroupEvent, file_index, packet_number
+from kwiresniff.answers import GroupEvent
+from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.lines import Chunk, pad, wrap

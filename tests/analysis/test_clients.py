@@ -8,7 +8,8 @@ import pytest
 
 from kwiresniff.analysis import clients
 from kwiresniff.analysis.clients import Inventory
-from kwiresniff.model import Client, Connection, Exchange
+from kwiresniff.answers import Client
+from kwiresniff.model import Connection, Exchange
 from tests.exchanges import START_NS, connection, exchange
 
 

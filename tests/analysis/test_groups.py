@@ -8,7 +8,8 @@ import pytest
 
 from kwiresniff.analysis import groups
 from kwiresniff.analysis.groups import GroupTimeline
-from kwiresniff.model import Exchange, GroupEvent
+from kwiresniff.answers import GroupEvent
+from kwiresniff.model import Exchange
 from tests.exchanges import START_NS, exchange
 
 REBALANCE = [("error_code", 27, "REBALANCE_IN_PROGRESS", True)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kwiresniff.analysis.series import MAX_SLICES, Series
-from kwiresniff.model import Exchange, SeriesPoint
+from kwiresniff.answers import SeriesPoint
+from kwiresniff.model import Exchange
 from tests.exchanges import START_NS, exchange
 
 MILLISECOND = 1_000_000

@@ -6,7 +6,8 @@ import pytest
 
 from kwiresniff.analysis import stats
 from kwiresniff.analysis.stats import StatsTable
-from kwiresniff.model import Exchange, StatRow
+from kwiresniff.answers import StatRow
+from kwiresniff.model import Exchange
 from tests.exchanges import connection, exchange
 
 FAILED = [("error_code", 6, "NOT_LEADER_OR_FOLLOWER", True)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kwiresniff.answers import LatencySummary, StatRow
 from kwiresniff.export import connection_json, exchange_json, problem_json, stat_json
-from kwiresniff.model import PACKET_BITS, LatencySummary, Message, Problem, StatRow
+from kwiresniff.model import PACKET_BITS, Message, Problem
 from tests.exchanges import START_NS, connection, exchange
 
 

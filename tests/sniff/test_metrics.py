@@ -15,10 +15,10 @@ import pytest
 from click import BadParameter
 from prometheus_client.parser import text_string_to_metric_families
 
+from kwiresniff.answers import Metric
 from kwiresniff.cli.metrics import AddressType
 from kwiresniff.errors import ExportError
 from kwiresniff.export.prometheus import MetricsServer, label_value
-from kwiresniff.model import Metric
 from tests.sniff.conftest import Sniffer
 from tests.sniff.replay import listener
 from tests.sniff.test_sniff import capturing, replay

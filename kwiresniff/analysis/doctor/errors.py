@@ -11,7 +11,8 @@ from typing import Final
 
 from kwiresniff.analysis.doctor.tally import Tally, client_of, place_of
 from kwiresniff.analysis.names import groups_of, topics_of
-from kwiresniff.model import Exchange, Finding, TopicNames
+from kwiresniff.answers import Finding
+from kwiresniff.model import Exchange, TopicNames
 
 #: How often a retriable error may come before it is more than what happens when a leader moves.
 FEW = 3

@@ -7,8 +7,9 @@ from importlib import resources
 from importlib.util import find_spec
 from typing import Final
 
+from kwiresniff.answers import ApiUse, Finding, Report
 from kwiresniff.errors import ExportError
-from kwiresniff.model import ApiUse, Finding, Report, file_index, packet_number
+from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.groups import event_text

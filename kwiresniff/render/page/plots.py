@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kwiresniff.model import SeriesPoint, StatRow
+from kwiresniff.answers import SeriesPoint, StatRow
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 
