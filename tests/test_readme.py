@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import INSIDE
 from tests.readme_commands import README, commands
 
 ROOT = README.parent
-#: Set while the README's test command runs inside this test, so that it does not run itself for ever.
-INSIDE = "KWIRESNIFF_INSIDE_README_TEST"
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +58,7 @@ def test_the_first_command_decodes_a_shipped_capture(clone: Path) -> None:
 
 @pytest.mark.skipif(INSIDE in os.environ, reason="already inside the README's test command")
 def test_the_second_command_passes_the_tests(clone: Path) -> None:
-    """The whole suite, in an environment that it makes itself."""
+    """In an environment that it makes itself, with the whole suite collected and a sample of it run."""
     result = run(commands()["test"], clone, **{INSIDE: "1"})
     assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
     assert " passed" in result.stdout
