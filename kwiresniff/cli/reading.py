@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwiresniff.analysis.names import record_sets
 from kwiresniff.capture import Captures, SegmentSource, open_captures, with_decryption
+from kwiresniff.cli.memory import keep_freed_memory
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.progress import Progress
 from kwiresniff.model import Connection, Event, Exchange, Problem, Segment, SegmentSink, TopicNames, file_index
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 #: From cheap to dear; a deeper reading has everything a shallower one has.
 DEPTHS: tuple[Depth, ...] = ("headers", "errors", "bodies", "records")
+
+#: Captures from this size on are worth some milliseconds of preparation.
+LONG_BYTES = 16 << 20
 
 
 # Both are imported when they are asked for: together they are a tenth of the start-up.
@@ -94,6 +98,8 @@ class Reading:
         )
         self._screen = screen
         self.live = self._captures.total_bytes is None
+        if self.live or (self._captures.total_bytes or 0) >= LONG_BYTES:
+            keep_freed_memory()
         self.exchanges = 0
         self.shown = 0
         self.problems = 0
