@@ -36,6 +36,7 @@ COMPILED = (
     "kwiresniff/analysis/stats.py",
     "kwiresniff/capture/pcap.py",
     "kwiresniff/codec/record_limits.py",
+    "kwiresniff/codec/skim.py",
     "kwiresniff/codec/text/batches.py",
     "kwiresniff/codec/text/bodies.py",
     "kwiresniff/codec/text/plan.py",

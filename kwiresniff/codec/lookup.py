@@ -15,6 +15,7 @@ from kwiresniff.codec.compiler import Decoder, compile_decoder
 from kwiresniff.codec.encoder import Encoder, compile_encoder
 from kwiresniff.codec.error_finder import ErrorFinder, compile_error_finder
 from kwiresniff.codec.scanner import Scanner, compile_scanner
+from kwiresniff.codec.skim import Skimmer, skimmer
 from kwiresniff.codec.walker import walk_front
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, RecordsMode, Walk
@@ -65,6 +66,12 @@ def scanner(api_key: int, version: int, direction: Direction, wanted: frozenset[
     leaves are left out, record sets jumped over. The scanner raises DecodeError as far as it reads.
     """
     return compile_scanner(schema.message(api_key, version, direction), wanted)
+
+
+@lru_cache(KEPT)
+def error_skimmer(api_key: int, version: int) -> Skimmer | None:
+    """What tells quickly that a response body holds no error code, where there is such a thing."""
+    return skimmer(schema.message(api_key, version, "response"), frozenset({"error_code"}))
 
 
 @lru_cache(KEPT)

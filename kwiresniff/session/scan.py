@@ -8,6 +8,8 @@ from typing import Any
 
 from kwiresniff import codec, schema
 from kwiresniff.codec.embedded.envelope import ENVELOPE
+from kwiresniff.codec.skim import Skimmer
+from kwiresniff.compiled import COMPILED
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange
 from kwiresniff.session.apis import MAX_FACTS
@@ -44,6 +46,9 @@ class Scanner:
         # By (api_key << 16) + version; None where there is no definition.
         self._request_scans: dict[int, _Scan | None] = {}
         self._response_scans: dict[int, _Scan | None] = {}
+        # What is quicker where it is compiled, and enough for most answers.
+        self._skims = COMPILED and not topics and errors
+        self._skimmers: dict[int, Skimmer | None] = {}
 
     def scan(self, exchange: Exchange) -> None:
         """Look through the frames of a complete exchange."""
@@ -54,7 +59,9 @@ class Scanner:
         if self._topics and request.frame is not None:
             found += self._fields(exchange, "request", request.frame, request.body_offset) or ()
         if response is not None and response.frame is not None:
-            fields = self._fields(exchange, "response", response.frame, response.body_offset)
+            fields: list[tuple[str, Any]] | None = []
+            if not self._skims or not self._is_clean(exchange, response.frame, response.body_offset):
+                fields = self._fields(exchange, "response", response.frame, response.body_offset)
             if fields:
                 found += fields
             elif fields is None:
@@ -67,6 +74,25 @@ class Scanner:
                 exchange.waiting = self._waiting(exchange, latency)
         if found:
             self._sort_out(exchange, found)
+
+    def _is_clean(self, exchange: Exchange, frame: bytes, offset: int) -> bool:
+        """Whether it is certain, at a glance, that an answer holds no error code."""
+        key = (exchange.api_key << 16) + exchange.api_version
+        if key not in self._skimmers:
+            if len(self._skimmers) >= MAX_FACTS:
+                self._skimmers.clear()
+            self._skimmers[key] = self._skimmer(exchange.api_key, exchange.api_version)
+        skimmer = self._skimmers[key]
+        return skimmer is not None and skimmer.clean(frame, offset)
+
+    @staticmethod
+    def _skimmer(api_key: int, version: int) -> Skimmer | None:
+        if api_key in (ENVELOPE, API_VERSIONS):  # one holds another answer, one may be in another version
+            return None
+        try:
+            return codec.error_skimmer(api_key, version)
+        except SchemaError:
+            return None
 
     def _fields(
         self, exchange: Exchange, direction: Direction, frame: bytes, offset: int

@@ -1,0 +1,182 @@
+"""A quick proof that a response holds no error code: most hold none, and then nobody has to look for it.
+
+Written to be compiled: interpreted, the scanners that are generated from the definitions are faster. Like them it reads
+as far as the last error code can be. It is sure or it says no: a tag section that is not empty, a null where none may
+be, a count or length that does not fit all mean that the scanner has to look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import TYPE_CHECKING, Final
+
+from kwiresniff.codec.layout import FIXED, INT16_LENGTH, check_nesting, length_prefix, may_be_null, regular, tagged
+from kwiresniff.compiled import i16, i32
+from kwiresniff.schema.types import MessageVersion, WireField
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: More entries than that are the scanner's business, which counts all of a message.
+MAX_ENTRIES: Final = 1 << 20
+
+_JUMP: Final = 0  # ``size`` bytes
+_CODE: Final = 1  # an INT16 that must be zero
+_SIZED_16: Final = 2  # an INT16 length and as many bytes
+_SIZED_32: Final = 3  # the same with an INT32
+_SIZED_COMPACT: Final = 4  # the same with an UNSIGNED_VARINT of length + 1
+_ARRAY_32: Final = 5  # an INT32 count and as many times what is ``inside``
+_ARRAY_COMPACT: Final = 6  # the same with an UNSIGNED_VARINT of count + 1
+_TAGS: Final = 7  # a tag section, which must be empty
+_OPTIONAL: Final = 8  # an INT8: 1 and what is ``inside``, or -1
+
+
+class Step:
+    """One thing to pass over. ``nullable`` says whether a length or count may stand for null."""
+
+    def __init__(self, kind: int, size: int = 0, nullable: bool = False, inside: list[Step] | None = None) -> None:
+        self.kind: i64 = kind
+        self.size: i64 = size
+        self.nullable = nullable
+        self.inside: list[Step] = inside if inside is not None else []
+
+
+class Skimmer:
+    """``clean(frame, body_offset)``: whether it is certain that the body fits and holds no error code."""
+
+    def __init__(self, steps: list[Step]) -> None:
+        self._steps = steps
+
+    def clean(self, data: bytes, offset: int) -> bool:
+        end: i64 = len(data)
+        start: i64 = offset
+        return 0 <= _pass(self._steps, data, start, end) <= end
+
+
+def skimmer(message: MessageVersion, wanted: Set[str]) -> Skimmer | None:
+    """The skimmer for error codes, the leaves whose name or enumeration is in ``wanted``; None where they are not
+    plain INT16 fields. Raises SchemaError for a definition that nests too deep."""
+    check_nesting(message)
+    maker = _Maker(message.flexible, wanted)
+    fields = regular(message.fields)
+    codes = [index for index, field in enumerate(fields) if maker.holds_code(field)]
+    if any(maker.holds_code(field) for field in tagged(message.fields)):
+        steps = maker.structure(message.fields)
+    else:
+        steps = maker.fields(fields[: codes[-1] + 1] if codes else [])
+    return None if maker.odd else Skimmer(steps)
+
+
+class _Maker:
+    def __init__(self, flexible: bool, wanted: Set[str]) -> None:
+        self.flexible = flexible
+        self.wanted = wanted
+        self.odd = False  # a code is something else than an INT16
+
+    def is_code(self, field: WireField) -> bool:
+        return field.type != "STRUCT" and (field.name in self.wanted or field.enum in self.wanted)
+
+    def holds_code(self, field: WireField) -> bool:
+        return self.is_code(field) or any(self.holds_code(inner) for inner in field.fields)
+
+    def structure(self, fields: tuple[WireField, ...]) -> list[Step]:
+        steps = self.fields(regular(fields))
+        return [*steps, Step(_TAGS)] if self.flexible else steps
+
+    def fields(self, fields: list[WireField]) -> list[Step]:
+        steps: list[Step] = []
+        for field in fields:
+            for step in self.steps(field):
+                if step.kind == _JUMP and steps and steps[-1].kind == _JUMP:
+                    steps[-1] = Step(_JUMP, int(steps[-1].size) + int(step.size))
+                else:
+                    steps.append(step)
+        return steps
+
+    def steps(self, field: WireField) -> list[Step]:
+        if self.is_code(field) and (field.array or field.type != "INT16"):
+            self.odd = True
+        if field.array:
+            entry = WireField(field.name, field.type, nullable="NULLABLE" in field.type, fields=field.fields)
+            kind = _ARRAY_COMPACT if self.flexible else _ARRAY_32
+            return [Step(kind, nullable=field.nullable, inside=self.steps(entry))]
+        if field.type == "STRUCT":
+            inside = self.structure(field.fields)
+            return [Step(_OPTIONAL, inside=inside)] if field.nullable else inside
+        if field.type in FIXED:
+            return [Step(_CODE) if self.is_code(field) else Step(_JUMP, FIXED[field.type].size)]
+        prefix = length_prefix(field, self.flexible)
+        kind = _SIZED_COMPACT if prefix is None else _SIZED_16 if prefix is INT16_LENGTH else _SIZED_32
+        return [Step(kind, nullable=may_be_null(field))]
+
+
+def _pass(steps: list[Step], data: bytes, at: i64, end: i64) -> i64:
+    """Where the bytes behind ``steps`` begin, or -1 when it is not certain that there is no error code."""
+    for step in steps:
+        kind: i64 = step.kind
+        if kind == _JUMP:
+            at += step.size
+            continue
+        if at >= end:
+            return -1
+        if kind == _CODE:
+            if at + 2 > end or data[at] or data[at + 1]:
+                return -1
+            at += 2
+            continue
+        if kind == _TAGS:
+            if data[at]:
+                return -1
+            at += 1
+            continue
+        if kind == _OPTIONAL:
+            mark: i64 = data[at]
+            at += 1
+            if mark == 1:
+                at = _pass(step.inside, data, at, end)
+                if at < 0:
+                    return -1
+            elif mark != 255:
+                return -1
+            continue
+        count: i64 = 0
+        if kind == _SIZED_16:
+            if at + 2 > end:
+                return -1
+            count = i16(data, at)
+            at += 2
+        elif kind == _SIZED_COMPACT or kind == _ARRAY_COMPACT:  # noqa: SIM109 - two comparisons when compiled
+            shift: i64 = 0
+            while True:
+                if at >= end or shift > 28:
+                    return -1
+                byte: i64 = data[at]
+                at += 1
+                count |= (byte & 0x7F) << shift
+                if byte < 0x80:
+                    break
+                shift += 7
+            count -= 1
+        else:
+            if at + 4 > end:
+                return -1
+            count = i32(data, at)
+            at += 4
+        if count < 0:
+            if count < -1 or not step.nullable:
+                return -1
+            continue
+        if count > end - at:  # an entry takes a byte at least
+            return -1
+        if kind < _ARRAY_32:
+            at += count
+            continue
+        if count > MAX_ENTRIES:
+            return -1
+        inside = step.inside
+        while count > 0:
+            at = _pass(inside, data, at, end)
+            if at < 0 or at > end:
+                return -1
+            count -= 1
+    return at
