@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kwiresniff.cli.inventory import FORMS, collect, print_json, writer
+from kwiresniff.cli.inventory import collect, writer
 from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.passes import FORMS, print_json
 
 
 @click.command("clients")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwiresniff.cli.main import FAILED, TRACEBACK
+from kwiresniff.cli.main import FAILED
+from kwiresniff.cli.options import ParamType, remember_traceback
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.schema.apis import find_api
 
@@ -27,7 +28,7 @@ _SEPARATORS = re.compile(rb"[\s:,]|0[xX]")
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+={0,2}")
 
 
-class _Api(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+class _Api(ParamType):
     name = "api"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
@@ -36,12 +37,6 @@ class _Api(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             return find_api(int(text) if text.lstrip("-").isdigit() else text).key
         except KwiresniffError as error:
             self.fail(str(error), param, ctx)
-
-
-def _remember_traceback(ctx: click.Context, param: click.Parameter, value: int) -> int:
-    if value:
-        ctx.meta[TRACEBACK] = True
-    return value
 
 
 @click.command("decode")
@@ -67,7 +62,7 @@ def _remember_traceback(ctx: click.Context, param: click.Parameter, value: int) 
 )
 @click.option("-o", "output", type=click.Choice(["tree", "json"]), default="tree", show_default=True)
 @click.option("--show-secrets", is_flag=True, help="Print SASL, SCRAM and delegation-token secrets too.")
-@click.option("-v", "verbose", count=True, callback=_remember_traceback, help="Offsets and headers; -vv bytes too.")
+@click.option("-v", "verbose", count=True, callback=remember_traceback, help="Offsets and headers; -vv bytes too.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours.")
 def command(
     data: str | None,

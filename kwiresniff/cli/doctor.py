@@ -7,13 +7,10 @@ import sys
 import click
 
 from kwiresniff.analysis.doctor import SEVERITIES, Doctor
-from kwiresniff.cli.interrupts import for_each
-from kwiresniff.cli.inventory import FORMS, print_json
 from kwiresniff.cli.main import FAILED, INTERRUPTED
-from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.passes import FORMS, print_json, read_through
 from kwiresniff.cli.reading import Reading
-from kwiresniff.model import Event, Problem
 
 
 @click.command("doctor")
@@ -34,14 +31,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     """
     reading = Reading(captures, options, "bodies", screen=False)
     doctor = Doctor(reading.topic_name)
-    messages = Messages(reading)
-
-    def use(event: Event) -> None:
-        doctor.add(event)
-        if isinstance(event, Problem):
-            messages.problem(event)
-
-    finished = for_each(reading.events(), use)
+    finished, messages = read_through(reading, doctor.add)
     found = doctor.findings()
     if form == "table":
         from kwiresniff.render import use_color, width_of

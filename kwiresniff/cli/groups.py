@@ -7,13 +7,11 @@ import sys
 import click
 
 from kwiresniff.analysis.groups import GroupTimeline
-from kwiresniff.cli.interrupts import for_each
-from kwiresniff.cli.inventory import FORMS, print_json
 from kwiresniff.cli.main import FAILED, INTERRUPTED
-from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.passes import FORMS, print_json, read_through
 from kwiresniff.cli.reading import Reading
-from kwiresniff.model import Event, Exchange, Problem
+from kwiresniff.model import Event, Exchange
 
 
 @click.command("groups")
@@ -27,15 +25,12 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     """
     reading = Reading(captures, options, "bodies", screen=False)
     timeline = GroupTimeline(reading.topic_name)
-    messages = Messages(reading)
 
-    def use(event: Event) -> None:
+    def take(event: Event) -> None:
         if isinstance(event, Exchange):
             timeline.add(event)
-        elif isinstance(event, Problem):
-            messages.problem(event)
 
-    finished = for_each(reading.events(), use)
+    finished, messages = read_through(reading, take)
     found = timeline.events()
     if form == "table":
         from kwiresniff.render import use_color, width_of

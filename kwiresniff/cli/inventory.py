@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.answers import Client
-from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import FAILED, INTERRUPTED
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions
+from kwiresniff.cli.passes import read_through
 from kwiresniff.cli.reading import Reading
-from kwiresniff.model import Connection, Event, Exchange, Problem
+from kwiresniff.model import Connection, Event, Exchange
 
 if TYPE_CHECKING:
     from kwiresniff.render.clients import ClientWriter
-
-FORMS = ("table", "json", "jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +43,14 @@ def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
     """Reads the captures; raises what is wrong with them or the options before anything is printed."""
     reading = Reading(captures, options, "bodies", screen=False)
     inventory = Inventory(reading.topic_name)
-    messages = Messages(reading)
 
-    def use(event: Event) -> None:
+    def take(event: Event) -> None:
         if isinstance(event, Exchange):
             inventory.exchange(event)
         elif isinstance(event, Connection):
             inventory.connection(event)
-        elif isinstance(event, Problem):
-            messages.problem(event)
 
-    finished = for_each(reading.events(), use)
+    finished, messages = read_through(reading, take)
     return Collected(reading, inventory.clients(), inventory.left_out, finished, messages)
 
 
@@ -67,15 +61,3 @@ def writer(reading: Reading) -> ClientWriter:
 
     out = sys.stdout
     return ClientWriter(out, width_of(out), use_color(out, reading.options.color), reading.files)
-
-
-def print_json(objects: Sequence[dict[str, Any]], form: str) -> None:
-    """One array, or one object a line."""
-    from kwiresniff.export import JsonEncoder, Output
-
-    line = JsonEncoder().line
-    with Output("-") as out:
-        if form == "jsonl":
-            out.stream.writelines(map(line, objects))
-        else:
-            out.stream.write(line(list(objects)))

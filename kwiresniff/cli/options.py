@@ -68,7 +68,8 @@ class ReadOptions:
     color: str = "auto"
 
 
-def _remember_traceback(ctx: click.Context, param: click.Parameter, value: int) -> int:
+def remember_traceback(ctx: click.Context, param: click.Parameter, value: int) -> int:
+    """What ``-v`` does beside its count: errors come with their traceback."""
     if value:
         ctx.meta[TRACEBACK] = True
     return value
@@ -102,7 +103,7 @@ _OPTIONS = (
     click.option("--strict", is_flag=True, help="Exit with 1 when there was any problem."),
     click.option("-q", "quiet", is_flag=True, help="No problems on stderr."),
     click.option(
-        "-v", "verbose", count=True, callback=_remember_traceback, help="More detail; -vv more still. Tracebacks."
+        "-v", "verbose", count=True, callback=remember_traceback, help="More detail; -vv more still. Tracebacks."
     ),
     click.option(
         "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours on the terminal."

@@ -7,12 +7,10 @@ import sys
 import click
 
 from kwiresniff.analysis.report import Reporter
-from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import FAILED, INTERRUPTED
-from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.passes import read_through
 from kwiresniff.cli.reading import Reading
-from kwiresniff.model import Event, Problem
 
 
 @click.command("report")
@@ -30,14 +28,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
     check()
     reading = Reading(captures, options, "bodies", screen=False)
     reporter = Reporter(reading.topic_name)
-    messages = Messages(reading)
-
-    def use(event: Event) -> None:
-        reporter.add(event)
-        if isinstance(event, Problem):
-            messages.problem(event)
-
-    finished = for_each(reading.events(), use)
+    finished, messages = read_through(reading, reporter.add)
     with Output(output) as out:
         out.stream.write(page(reporter.report(title, reading.files)).encode("utf-8"))
     if not finished:
