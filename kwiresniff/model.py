@@ -159,12 +159,12 @@ class Message:
     ``frame`` is header and body as bytes, or None when nobody asked for the body. ``body_offset`` is where the
     body starts in it. ``first_ns`` and ``last_ns`` are the times of the packets that carried the first byte of
     the length and the last byte of the frame. ``text`` is the body as JSON text in UTF-8, in pieces, without
-    ``body``, when only that was asked for.
+    ``body``, when only that was asked for. ``end_seq`` is the TCP sequence number behind a request, or -1.
     """
 
     __slots__ = (
-        "body", "body_offset", "first_ns", "first_packet", "frame", "header_version", "last_ns", "last_packet",
-        "size_bytes", "text", "version",
+        "body", "body_offset", "end_seq", "first_ns", "first_packet", "frame", "header_version", "last_ns",
+        "last_packet", "size_bytes", "text", "version",
     )  # fmt: skip
 
     def __init__(
@@ -181,6 +181,7 @@ class Message:
         self.version = -1  # the version the body is read as; differs from api_version in a downgraded ApiVersions
         self.body: Body | None = None
         self.text: list[bytes] | None = None
+        self.end_seq: i64 = -1
 
 
 class Exchange:

@@ -175,6 +175,7 @@ class Analyzer(SegmentSink):
             return len(self._out) > 0
         half.packets += 1
         half.last_ns = ns
+        half.ack = ack
         if half.peer.waiting:
             half.peer.acknowledged(packet, ns, ack)
         length = end - start
@@ -325,6 +326,7 @@ class Analyzer(SegmentSink):
                 held = openings.take(connection_of(flow))
         half.packets += 1
         half.last_ns = ns
+        half.ack = ack if flags & ACK else -1
         if half.closed:
             return
         if flags & ACK and half.peer.waiting:

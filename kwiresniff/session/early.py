@@ -21,8 +21,8 @@ MAX_EARLY_BYTES = 256 << 10
 
 _correlation_id = Struct(">i").unpack_from
 
-#: The arguments of a frame callback.
-Frame: TypeAlias = tuple[Half, int, int, int, int, int, bytes, int]
+#: The arguments of a frame callback, and what the segment acknowledged that completed it.
+Frame: TypeAlias = tuple[Half, int, int, int, int, int, bytes, int, int]
 
 
 class Early:
@@ -74,12 +74,14 @@ class Early:
         """A frame from the client; it may be the one that was overtaken."""
         half.hear(self._resume, self._resume_usual)
         half.frame(half, packet, ns, last_packet, last_ns, size, data, lost)
-        by_id = self._link.pending.by_id
+        waiting = set(self._link.pending.by_id)
         ready = 0
-        for count, (_, _, _, packet, ns, _, data, _) in enumerate(self.held, 1):
+        for count, (_, _, _, packet, ns, _, data, _, _) in enumerate(self.held, 1):
             late = last_packet - packet > GRACE_PACKETS or last_ns - ns > GRACE_NS
-            if late or _correlation_id(data)[0] in by_id:
+            correlation_id = _correlation_id(data)[0]
+            if late or correlation_id in waiting:
                 ready = count
+                waiting.discard(correlation_id)  # the next one with it answers a request that is still to come
         self._release(ready)
         self._watch()
 
@@ -101,6 +103,9 @@ class Early:
             client.hear(self._resume, self._resume_usual)
 
     def _let_in(self, response: Frame) -> None:
+        half = response[0]
+        current, half.ack = half.ack, response[8]
         self._releasing = True
-        self._link.response(*response)
+        self._link.response(*response[:8])
         self._releasing = False
+        half.ack = current

@@ -13,7 +13,7 @@ from kwiresniff.model import Exchange, Message, Problem
 from kwiresniff.session.apis import FACTS, api_facts
 from kwiresniff.session.early import Early
 from kwiresniff.session.fronts import acks_of_produce, missing_bytes, skip_tagged_fields
-from kwiresniff.session.pairing import LARGE_BYTES, MAX_PENDING, MAX_PENDING_BYTES, Pending
+from kwiresniff.session.pairing import LARGE_BYTES, MAX_PENDING, MAX_PENDING_BYTES, Pending, oldest
 from kwiresniff.session.recognize import protocol_of
 from kwiresniff.session.roles import UNSETTLED, Roles
 from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
@@ -25,7 +25,16 @@ from kwiresniff.stream.footing import (
     grade_request,
     is_near,
 )
-from kwiresniff.stream.half import LOST_BAD_LENGTH, LOST_UNRECOGNIZED, REQUESTS, RESPONSES, SEQ_MASK, Half, Owner
+from kwiresniff.stream.half import (
+    LOST_BAD_LENGTH,
+    LOST_UNRECOGNIZED,
+    REQUESTS,
+    RESPONSES,
+    SEQ_HALF,
+    SEQ_MASK,
+    Half,
+    Owner,
+)
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -121,6 +130,7 @@ class Link(Owner):
     ) -> None:
         """A frame from the client."""
         message = Message(packet, ns, last_packet, last_ns, size, data)
+        message.end_seq = half.frame_end()
         if len(data) < MIN_REQUEST_BYTES:
             self._short_request(half, message, data, lost)
             return
@@ -295,11 +305,14 @@ class Link(Owner):
         correlation_id = i32(data, 0) if COMPILED else _correlation_id(data)[0]
         found = self.pending.by_id.pop(correlation_id, None)
         if found is None:
-            if self.early.hold((half, packet, ns, last_packet, last_ns, size, data, lost)):
+            if self.early.hold((half, packet, ns, last_packet, last_ns, size, data, lost, half.ack)):
                 return
             found = self.pending.by_id.pop(correlation_id, None)
         elif self.early.held:
             self.early.release()
+        if found is not None and not self._can_answer(half, last_packet, oldest(found)):
+            self.pending.by_id[correlation_id] = found
+            found = None
         message = Message(packet, ns, last_packet, last_ns, size, data)
         message.body_offset = 4
         if found is None:
@@ -322,6 +335,18 @@ class Link(Owner):
             self._peek_sasl_response(exchange, last_ns)
         self.analyzer.complete(exchange)
 
+    @staticmethod
+    def _can_answer(half: Half, last_packet: i64, exchange: Exchange) -> bool:
+        """Whether a response that is being handed over can be that of an exchange, by what it acknowledges.
+
+        A capture point may put it before its request; but one that was sent before the request had come does not
+        acknowledge it. It answers an earlier one with the same correlation id, which is not there.
+        """
+        request = exchange.request
+        if request is None or request.last_packet < last_packet or half.ack < 0 or request.end_seq < 0:
+            return True
+        return (half.ack - request.end_seq) & SEQ_MASK < SEQ_HALF
+
     def _short_response(self, half: Half, packet: int, ns: int, size: int, lost: int) -> None:
         """A frame without a correlation id: most of it is lost, or it never was one."""
         if size < 4:
@@ -338,7 +363,13 @@ class Link(Owner):
         Brokers answer in order, so a request older than the one that is answered now will not be answered any more.
         """
         if len(data) >= 4:
-            for exchange in self.pending.overtaken_by(_correlation_id(data)[0]):
+            whole = len(data) == size
+
+            def answers(exchange: Exchange) -> bool:
+                reads = not whole or self.roles.reads_as_answer(exchange, data) is not False
+                return reads and self._can_answer(half, last_packet, exchange)
+
+            for exchange in self.pending.overtaken_by(_correlation_id(data)[0], answers):
                 self._give_up(exchange)
             half.hear(self.response, RESPONSES)
         self.response(half, packet, ns, last_packet, last_ns, size, data, lost)

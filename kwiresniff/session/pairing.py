@@ -7,7 +7,7 @@ correlation id while it is outstanding therefore gets the older answer first.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from kwiresniff.model import Exchange
@@ -18,6 +18,11 @@ MAX_PENDING: Final = 10_000
 #: and ``max.request.size`` at 10 MB) and some room. Smaller ones are bounded by their number.
 MAX_PENDING_BYTES = 64 << 20
 LARGE_BYTES: Final = 65536
+
+
+def oldest(found: Exchange | deque[Exchange]) -> Exchange:
+    """The oldest of the requests outstanding under one id."""
+    return found[0] if isinstance(found, deque) else found
 
 
 class Pending:
@@ -61,14 +66,21 @@ class Pending:
         self.by_id[correlation_id] = found if len(found) > 1 else found[0]
         return first
 
-    def overtaken_by(self, correlation_id: int) -> Iterator[Exchange]:
-        """Remove and yield the requests older than the newest one with this id, if there is one."""
+    def overtaken_by(self, correlation_id: int, answers: Callable[[Exchange], bool]) -> Iterator[Exchange]:
+        """Remove and yield the requests older than the one that a response with this id answers, if there is one.
+
+        That is the newest with the id of those for which ``answers`` says that it can be.
+        """
         found = self.by_id.get(correlation_id)
         if found is None:
             return
+        same = list(found) if isinstance(found, deque) else [found]
+        fitting = [index for index, exchange in enumerate(same) if answers(exchange)]
+        if not fitting:
+            return
         while next(iter(self.by_id)) != correlation_id:
             yield self.take_oldest()
-        while isinstance(found := self.by_id[correlation_id], deque):
+        for _ in range(fitting[-1]):
             yield self.first_of(correlation_id, self.by_id.pop(correlation_id))
 
     def drain(self) -> Iterator[Exchange]:

@@ -163,7 +163,7 @@ class Roles:
         """
         api_key, api_version, _, _ = _request_header(frame)
         run = peer.run
-        for offset, _, _ in peer.marks:
+        for offset, *_ in peer.marks:
             if run[offset + 4 : offset + 8] != frame[4:8]:
                 continue
             end = offset + 4 + _length(run, offset)[0]
@@ -177,11 +177,13 @@ class Roles:
         return False
 
     def _confirm_response(self, frame: bytes) -> bool | None:
-        """Whether a frame reads as the response to the outstanding request with its correlation id."""
-        found = self._link.pending.by_id.get(_correlation_id(frame)[0])
-        if found is None:
-            return False
-        exchange = found if isinstance(found, Exchange) else found[-1]
+        """Whether a frame reads as the response to an outstanding request with its correlation id."""
+        found = self._link.pending.by_id.get(_correlation_id(frame)[0], ())
+        verdicts = [self.reads_as_answer(one, frame) for one in ((found,) if isinstance(found, Exchange) else found)]
+        return True in verdicts or (None if None in verdicts else False)
+
+    def reads_as_answer(self, exchange: Exchange, frame: bytes) -> bool | None:
+        """Whether a frame reads as the response of an exchange; None when nobody knows its API or version."""
         return self._reads_as_response(exchange.api_key, exchange.api_version, frame)
 
     def _reads_as_response(self, api_key: int, api_version: int, frame: bytes) -> bool | None:

@@ -85,10 +85,10 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     )),
     Half: (lambda: Half(b"", _no_frame, _no_loss, _no_place, 0, _nobody().budget), (
         "_acked_ns", "_acked_packet", "_acked_position", "_busy", "_head", "_lost_in_frame", "_position",
-        "_search_code", "_unsearched", "ahead", "at_edge", "budget", "bytes", "closed", "fin", "first_ns",
-        "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost", "marks",
-        "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room", "run",
-        "searched", "searching", "size", "skipped", "syn_seq", "usual", "waiting", "waiting_bytes", "wanted",
+        "_search_code", "_unsearched", "ack", "ahead", "at_edge", "behind", "beyond", "budget", "bytes", "closed",
+        "fin", "first_ns", "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost",
+        "marks", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room",
+        "run", "searched", "searching", "size", "skipped", "syn_seq", "usual", "waiting", "waiting_bytes", "wanted",
     )),
     Link: (lambda: Link(_nobody(), b"", b"", 0, 0), (
         "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
@@ -96,8 +96,8 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "roles", "sasl", "syn_ns", "tls",
     )),
     Message: (lambda: Message(0, 0, 0, 0, 0, None), (
-        "body", "body_offset", "first_ns", "first_packet", "frame", "header_version", "last_ns", "last_packet",
-        "size_bytes", "text", "version",
+        "body", "body_offset", "end_seq", "first_ns", "first_packet", "frame", "header_version", "last_ns",
+        "last_packet", "size_bytes", "text", "version",
     )),
     Openings: (Openings, ("_held",)),
     Pending: (Pending, ("by_id", "reused")),

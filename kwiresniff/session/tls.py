@@ -141,7 +141,7 @@ def find_records(half: Half) -> int:
     """
     run = half.run
     length = len(run)
-    starts = [offset for offset, _, _ in half.marks[:MAX_STARTS]]
+    starts = [offset for offset, *_ in half.marks[:MAX_STARTS]]
     for start in starts:
         at = start
         joined = 0

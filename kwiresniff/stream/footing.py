@@ -2,14 +2,14 @@
 
 A request announces itself: a length, an API key and a version that exist together, a correlation id, a client id
 that reads as text (protocol guide, "Request Header v1"). A response carries nothing but its correlation id, so it
-is recognised only by one that is outstanding. Either is believed when the frame that follows agrees, or when the
-frame ends where a segment ends, which is where senders that wait for an answer stop.
+is recognised only by one that is outstanding, or by lengths that lead to such a one. Either is believed when the frame
+that follows agrees, or when the frame ends where a segment ends, which is where senders that wait for an answer stop.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from struct import Struct
 from typing import Final
 
@@ -102,7 +102,7 @@ def find_request(half: Half, versions: Versions, confirm: Confirm, *, known_clie
     """
     run = half.run
     length = len(run)
-    starts = {offset for offset, _, _ in half.marks}
+    starts = {offset for offset, *_ in half.marks}
     match = _REQUEST.search(run)
     while match:
         offset = match.start()
@@ -137,11 +137,14 @@ def find_response(
     ``confirm`` gets a whole frame, without its length, whose correlation id is outstanding, and says whether it reads
     as the response to that request, None when it cannot judge: small correlation ids stand everywhere in any data.
     ``first_correlation_id`` is the first one ever seen on the connection; at a segment start a frame that ends with
-    a segment and carries one near it is believed to answer a request from before the capture.
+    a segment and carries one near it is believed to answer a request from before the capture. One that is all of its
+    segment may carry any that is older: brokers in trouble answer minutes late.
     """
     run = half.run
     length = len(run)
-    starts = {offset for offset, _, _ in half.marks}
+    offsets = [offset for offset, *_ in half.marks]
+    starts = set(offsets)
+    ends = dict(zip(offsets, [*offsets[1:], length], strict=True))  # of the segments
 
     def agrees(offset: int, *, anywhere: bool) -> bool:
         if length - offset < 8:
@@ -151,7 +154,10 @@ def find_response(
             return False
         end = offset + 4 + size
         if correlation_id not in outstanding:
-            return not anywhere and (end in starts or end == length) and is_near(correlation_id, first_correlation_id)
+            if anywhere or first_correlation_id is None or not (end in starts or end == length):
+                return False
+            older = 0 <= correlation_id <= first_correlation_id + MAX_QUEUED_REQUESTS
+            return is_near(correlation_id, first_correlation_id) or (older and ends[offset] == end)
         if end > length:
             return not anywhere and (end == length + half.ahead or length - offset >= MIN_UNFINISHED_BYTES)
         if not (end == length or end in starts or (length - end >= 8 and response_front(run, end)[1] in outstanding)):
@@ -173,4 +179,27 @@ def find_response(
                 best = place - 4
                 break
             place = run.find(needle, place + 1)
-    return best
+    return earliest(run, best, sorted(starts)) if best > 0 else best
+
+
+def earliest(run: bytearray, place: int, starts: Sequence[int]) -> int:
+    """Where a row of responses begins that ends exactly at ``place``, where one is sure to begin: the first segment
+    start from which lengths lead there, or ``place`` itself.
+
+    What a broker held back for long answers requests from long before, which nothing else shows; so the correlation
+    ids on the way must not be above the one at ``place`` by more than those that were queued.
+    """
+    most = response_front(run, place)[1] + MAX_QUEUED_REQUESTS
+    astray: set[int] = set()  # places from which it is known that lengths do not lead there
+    for start in starts:
+        offset, way = start, []
+        while offset < place and offset not in astray:
+            size, correlation_id = response_front(run, offset)
+            way.append(offset)
+            if not (4 <= size <= place - offset - 4 and 0 <= correlation_id <= most):
+                break
+            offset += 4 + size
+        if offset == place:
+            return start
+        astray.update(way)
+    return place

@@ -116,11 +116,10 @@ class Half:
 
     __slots__ = (
         "_acked_ns", "_acked_packet", "_acked_position", "_busy", "_head", "_lost_in_frame", "_position",
-        "_search_code", "_unsearched", "ahead", "at_edge", "budget", "bytes", "closed", "fin", "first_ns",
-        "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost", "marks",
-        "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room",
-        "run", "searched", "searching", "size", "skipped", "syn_seq", "usual", "waiting", "waiting_bytes",
-        "wanted",
+        "_search_code", "_unsearched", "ack", "ahead", "at_edge", "behind", "beyond", "budget", "bytes", "closed",
+        "fin", "first_ns", "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost",
+        "marks", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room",
+        "run", "searched", "searching", "size", "skipped", "syn_seq", "usual", "waiting", "waiting_bytes", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -154,7 +153,11 @@ class Half:
         self.searched: i64 = 0
         self.run = bytearray()
         self.ahead: i64 = 0  # bytes of the run's last segment that were on the wire but are not in the capture
-        self.marks: list[tuple[int, int, int]] = []  # (offset in run, packet, timestamp_ns) of each segment in it
+        #: (offset in run, packet, timestamp_ns, ack) of each segment in it
+        self.marks: list[tuple[int, int, int, int]] = []
+        self.ack: i64 = -1  # what the current segment acknowledges, -1 when that is not known any more
+        self.behind: i64 = 0  # bytes of the current segment behind the frame that is handed over,
+        self.beyond: i64 = 0  # and those of the run that come after this segment
         self.packets: i64 = 0
         self.bytes: i64 = 0
         self.retransmits: i64 = 0
@@ -228,6 +231,10 @@ class Half:
         self.next_seq = (self.next_seq + length) & SEQ_MASK
         self._position += length
 
+    def frame_end(self) -> i64:
+        """The sequence number behind the frame that is being handed over, as far as it came in order."""
+        return (self.next_seq - self.behind - self.beyond) & SEQ_MASK
+
     def run_is_whole(self) -> bool:
         """Whether the run holds every byte since the handshake, so that its first byte begins a frame."""
         return self.syn_seq >= 0 and (self.next_seq - self.syn_seq - 1) & SEQ_MASK == len(self.run)
@@ -247,6 +254,7 @@ class Half:
         waiting = self.waiting
         while waiting and waiting[0][0] <= self._position:
             position, packet, ns, data, missing = heappop(waiting)
+            self.ack = -1
             self.waiting_bytes -= len(data)
             start, end = self._position - position, len(data)
             if start >= end + missing:
@@ -313,7 +321,9 @@ class Half:
                 self.need = need - available
                 return
             start += need
+            self.behind = end - start
             self._finish(packet, ns)
+            self.behind = 0
             if self.searching:
                 self._search(packet, ns, buffer, start, end)
                 return
@@ -343,7 +353,9 @@ class Half:
             if stop <= end:
                 data = buffer[start:stop] if size <= keep else buffer[start : start + keep]
                 start = stop
+                self.behind = end - stop
                 self.frame(self, self.first_packet, self.first_ns, packet, ns, size, data, 0)
+                self.behind = 0
                 if self.searching:
                     if start < end:
                         self._search(packet, ns, buffer, start, end)
@@ -449,7 +461,7 @@ class Half:
         over = len(run) if self.searched > SEARCH_BUDGET_BYTES else len(run) + length - MAX_RUN_BYTES
         if run and over > 0:
             self._trim_run(max(over, MAX_RUN_BYTES // SEARCH_GROWTH))
-        self.marks.append((len(self.run), packet, ns))
+        self.marks.append((len(self.run), packet, ns, self.ack))
         self.run += buffer[start:end]
         self._unsearched += length
         if self._unsearched * SEARCH_GROWTH >= len(self.run) or len(self.run) <= MIN_SEARCH_BYTES or self.ahead:
@@ -458,14 +470,14 @@ class Half:
     def _trim_run(self, over: int) -> None:
         """Give up whole segments from the front of the run until ``over`` bytes are gone."""
         cut = len(self.run)
-        for index, (offset, _, _) in enumerate(self.marks):
+        for index, (offset, *_) in enumerate(self.marks):
             if offset >= over:
                 cut = offset
-                self.marks = [(o - cut, p, t) for o, p, t in self.marks[index:]]
+                self.marks = [(o - cut, p, t, a) for o, p, t, a in self.marks[index:]]
                 break
         else:
             self.marks = []
-        _, packet, ns = self.marks[0] if self.marks else (0, 0, self.last_ns)
+        _, packet, ns, _ = self.marks[0] if self.marks else (0, 0, self.last_ns, -1)
         del self.run[:cut]
         self.lost(self, packet, ns, 0, cut, self._search_code)
 
@@ -493,12 +505,14 @@ class Half:
         run, marks, code = bytes(self.run), self.marks, self._search_code
         self.resume()
         if found:
-            packet, ns = next((p, t) for o, p, t in reversed(marks) if o <= found)
+            packet, ns = next((p, t) for o, p, t, _ in reversed(marks) if o <= found)
             self.lost(self, packet, ns, 0, found, code)
-        ends = [offset for offset, _, _ in marks[1:]] + [len(run)]
-        for (offset, packet, ns), end in zip(marks, ends, strict=True):
+        ends = [offset for offset, *_ in marks[1:]] + [len(run)]
+        for (offset, packet, ns, ack), end in zip(marks, ends, strict=True):
             if end > found and not self.closed:
+                self.ack, self.beyond = ack, len(run) - end
                 self.deliver(packet, ns, run, max(offset, found), end)
+        self.beyond = 0
 
     def resume(self) -> None:
         """The next byte delivered is the first of a frame."""

@@ -126,7 +126,7 @@ HOSTILE: dict[str, tuple[Callable[[Wire, int], object], int, str, int]] = {
     ),
     "single bytes without a footing": (
         lambda wire, n: wire.up(b"lost" * 4, drop=not n).up(b"\0").down(b"lost" * 4, drop=not n).down(b"\0"),
-        5_000, "gap", 4,
+        5_000, "gap", 5,
     ),
 }  # fmt: skip
 
