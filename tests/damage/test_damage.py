@@ -3,7 +3,9 @@
 Whatever is still whole is found and paired as in the undamaged capture, except within one frame of the damage; nothing
 is invented; and every captured byte is part of a message, skipped, or left unfinished, and said to be so.
 
-``--exhaustive`` damages every place instead of a sample of them, ``--more-captures DIR`` takes further captures.
+``--exhaustive`` damages every place instead of a sample of them, ``--more-captures DIR`` takes further captures. Of
+the recordings of old brokers only the small ones are damaged unless DIR is captures/eras; but what the large ones have
+taught is kept as places of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +22,27 @@ from tests.damage.comparison import Truth
 from tests.damage.damages import PLACED, SNAP_LENGTHS, snapped
 
 CAPTURES = Path(__file__).parents[2] / "captures"
+#: Recordings of old brokers up to this size are damaged, too: some 1,000 segments.
+SMALL_BYTES = 14_000
+#: Damage that the bytes alone do not tell how to mend: (recording of an old broker, damage, segment).
+TELLING = (
+    # Controllers of 0.8 reuse correlation ids. A request is lost; its response is not that to the next with its id.
+    ("era-0.8-clients", "dropped", 3),
+    ("era-0.8-clients", "dropped", 7),
+    ("era-0.8-upgrade", "dropped", 12),
+    ("era-0.8-upgrade", "dropped", 460),
+    # The same with the request before the capture.
+    ("era-0.8-cluster", "started", 12),
+    # A broker that hung answers requests that are thousands of correlation ids older than all that is captured:
+    # before one whose request is there, before one that is only near, and with nothing after them.
+    ("era-0.10-failover", "started", 2748),
+    ("era-0.10-failover", "started", 3594),
+    ("era-1.1-failover", "started", 2427),
+    ("era-1.1-failover", "started", 2751),
+    # A client begins to count anew after SASL, so two requests with one id wait while a lost one is awaited.
+    ("era-1.1-sasl", "dropped", 153),
+    ("era-2.3-sasl", "dropped", 197),
+)
 #: Places damaged in a capture, for each kind of damage, when not all of them are.
 SAMPLE = 40
 
@@ -31,6 +54,7 @@ def captures_in(folder: Path) -> list[Path]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "capture" in metafunc.fixturenames:
         paths = captures_in(CAPTURES)
+        paths += [path for path in captures_in(CAPTURES / "eras") if path.stat().st_size < SMALL_BYTES]
         more = metafunc.config.getoption("--more-captures")
         if more:
             paths += captures_in(Path(more))
@@ -57,6 +81,13 @@ def test_what_is_still_whole_in_a_damaged_capture_is_found_and_paired(
             assert truth.differences(damage(segments, place)) == [], f"{name} at segment {place}"
     for length in SNAP_LENGTHS:
         assert truth.differences(snapped(segments, length)) == [], f"snapped to {length}"
+
+
+@pytest.mark.parametrize(("name", "damage", "place"), TELLING)
+def test_responses_answer_the_requests_that_they_can_have_seen(name: str, damage: str, place: int) -> None:
+    """What acknowledgements, lengths and sizes of segments tell where correlation ids do not."""
+    segments = list(open_captures([str(CAPTURES / "eras" / f"{name}.pcap.xz")]))
+    assert Truth(segments).differences(PLACED[damage](segments, place)) == []
 
 
 def test_whole_messages_decode_the_same_to_the_last_record() -> None:

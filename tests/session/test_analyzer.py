@@ -60,6 +60,35 @@ def test_a_reused_correlation_id_gets_the_older_answer_first() -> None:
     assert first.request.first_packet == second.request.first_packet
 
 
+def test_a_response_sent_before_a_request_came_does_not_answer_it() -> None:
+    """Its own request was lost, and the next one has the same correlation id."""
+    wire = Wire().open().up(heartbeat(7), drop=True).down(heartbeat_response(7, 27)).up(heartbeat(7))
+    wire.down(heartbeat_response(7)).up(heartbeat(8)).down(heartbeat_response(8))
+    found = exchanges(events(wire))
+    assert sorted((x.correlation_id, x.outcome, len(x.errors)) for x in found) == [
+        (7, "ok", 0), (7, "request_missing", 0), (8, "ok", 0)
+    ]  # fmt: skip
+
+
+def test_a_response_seen_before_its_request_answers_it_when_it_acknowledges_it() -> None:
+    """The capture point put it there: what it acknowledges shows that the broker had the request."""
+    wire = Wire().open().up(heartbeat(7)).down(heartbeat_response(7, 27)).up(heartbeat(8)).down(heartbeat_response(8))
+    asked, answered = wire.segments[3:5]
+    wire.segments[3:5] = [answered, asked]
+    found = exchanges(events(wire))
+    assert [(x.correlation_id, x.outcome, len(x.errors)) for x in found] == [(7, "error", 1), (8, "ok", 0)]
+
+
+def test_two_early_responses_with_one_correlation_id_wait_for_a_request_each() -> None:
+    """Both requests lie behind a hole when the responses come, and only one of them is there when it is given up."""
+    wire = Wire().open().up(heartbeat(0)).down(heartbeat_response(0)).up(heartbeat(1), drop=True)
+    wire.down(heartbeat_response(1)).up(heartbeat(5)).down(heartbeat_response(5, 27)).up(heartbeat(5))
+    wire.down(heartbeat_response(5)).up(heartbeat(6)).down(heartbeat_response(6))
+    found = exchanges(events(wire))
+    told = [(x.correlation_id, x.outcome) for x in found if x.outcome != "request_missing"]
+    assert told == [(0, "ok"), (5, "error"), (5, "ok"), (6, "ok")]
+
+
 @pytest.mark.parametrize(
     ("sent", "shown"), [(b"b\xfcro", r"b\xfcro"), (b"\x1b[31m", "\x1b[31m"), (b"\0", "\0"), (b"a\nb", "a\nb")]
 )
