@@ -408,6 +408,8 @@ class Analyzer(SegmentSink):
         peer = half.peer
         link = self._link(half)
         if flags & (FIN | RST):
+            if half is link.broker and not peer.fin and not half.waiting and link.sasl is not None:
+                link.sasl.broker_left(ns)
             half.fin = True
             self._into(self._edges, self._halves, half, peer)
         if flags & RST:

@@ -113,3 +113,9 @@ class Sasl:
         """A request with a header came after bare tokens, so they were accepted."""
         self.raw = False
         self.finished(True, ns)
+
+    def broker_left(self, ns: int) -> None:
+        """The broker closes the connection. Before KIP-152 that is all it says to a bare token that it refuses."""
+        if self.raw and self.awaiting_token:
+            self.raw = False
+            self.finished(False, ns)

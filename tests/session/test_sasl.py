@@ -16,7 +16,7 @@ import pytest
 
 from kwiresniff.capture import open_captures
 from kwiresniff.export import event_json
-from kwiresniff.model import Connection
+from kwiresniff.model import Connection, Exchange
 from kwiresniff.session import analyze
 from kwiresniff.session.analyzer import Depth
 from kwiresniff.session.sasl import MAX_AUTHENTICATIONS, Sasl
@@ -100,6 +100,17 @@ def test_outcomes_are_those_of_the_recipes_and_no_secret_is_told(name: str) -> N
         assert "not-a-secret" not in text
         assert "eyJ" not in text
         assert ",p=" not in text
+
+
+def test_a_broker_that_closes_instead_of_an_answer_has_refused() -> None:
+    """0.10 has no word for it. The client with the wrong password is called mallory."""
+    clients: dict[str | None, set[str]] = {"mallory": set(), "alice": set()}
+    for event in analyze(open_captures([str(CAPTURES / "eras/era-0.10-sasl.pcap.xz")])):
+        if isinstance(event, Exchange) and event.client_id in clients and event.api == "SaslHandshake":
+            clients[event.client_id].add(event.connection.client)
+    told = {one.client: (one.sasl or {}).get("outcome") for one in connections("eras/era-0.10-sasl.pcap.xz")}
+    assert [told[client] for client in clients["mallory"]] == ["failed"] * 3
+    assert {told[client] for client in clients["alice"]} == {"ok"}
 
 
 def bearer(claims: bytes, front: bytes = b"n,,") -> bytes:
