@@ -52,6 +52,7 @@ COMPILED = (
     "kwiresniff/session/link.py",
     "kwiresniff/session/pairing.py",
     "kwiresniff/session/scan.py",
+    "kwiresniff/session/sieve.py",
     "kwiresniff/session/strangers.py",
     "kwiresniff/session/waits.py",
     "kwiresniff/stream/half.py",

@@ -10,8 +10,18 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import TYPE_CHECKING, Final
 
-from kwiresniff.codec.layout import FIXED, INT16_LENGTH, check_nesting, length_prefix, may_be_null, regular, tagged
+from kwiresniff.codec.layout import (
+    FIXED,
+    INT16_LENGTH,
+    check_nesting,
+    is_records,
+    length_prefix,
+    may_be_null,
+    regular,
+    tagged,
+)
 from kwiresniff.compiled import i16, i32
+from kwiresniff.errors import SchemaError
 from kwiresniff.schema.types import MessageVersion, WireField
 
 if TYPE_CHECKING:
@@ -20,24 +30,34 @@ if TYPE_CHECKING:
 #: More entries than that are the scanner's business, which counts all of a message.
 MAX_ENTRIES: Final = 1 << 20
 
-_JUMP: Final = 0  # ``size`` bytes
-_CODE: Final = 1  # an INT16 that must be zero
-_SIZED_16: Final = 2  # an INT16 length and as many bytes
-_SIZED_32: Final = 3  # the same with an INT32
-_SIZED_COMPACT: Final = 4  # the same with an UNSIGNED_VARINT of length + 1
-_ARRAY_32: Final = 5  # an INT32 count and as many times what is ``inside``
-_ARRAY_COMPACT: Final = 6  # the same with an UNSIGNED_VARINT of count + 1
-_TAGS: Final = 7  # a tag section, which must be empty
-_OPTIONAL: Final = 8  # an INT8: 1 and what is ``inside``, or -1
+JUMP: Final = 0  # ``size`` bytes
+CODE: Final = 1  # an INT16 that must be zero
+SIZED_16: Final = 2  # an INT16 length and as many bytes
+SIZED_32: Final = 3  # the same with an INT32
+SIZED_COMPACT: Final = 4  # the same with an UNSIGNED_VARINT of length + 1
+ARRAY_32: Final = 5  # an INT32 count and as many times what is ``inside``
+ARRAY_COMPACT: Final = 6  # the same with an UNSIGNED_VARINT of count + 1
+TAGS: Final = 7  # a tag section, which must be empty
+OPTIONAL: Final = 8  # an INT8: 1 and what is ``inside``, or -1
 
 
 class Step:
-    """One thing to pass over. ``nullable`` says whether a length or count may stand for null."""
+    """One thing to pass over. ``nullable`` says whether a length or count may stand for null, ``records`` that it is
+    a record set."""
 
-    def __init__(self, kind: int, size: int = 0, nullable: bool = False, inside: list[Step] | None = None) -> None:
+    def __init__(
+        self,
+        kind: int,
+        size: int = 0,
+        nullable: bool = False,
+        inside: list[Step] | None = None,
+        *,
+        records: bool = False,
+    ) -> None:
         self.kind: i64 = kind
         self.size: i64 = size
         self.nullable = nullable
+        self.records = records
         self.inside: list[Step] = inside if inside is not None else []
 
 
@@ -67,6 +87,15 @@ def skimmer(message: MessageVersion, wanted: Set[str]) -> Skimmer | None:
     return None if maker.odd else Skimmer(steps)
 
 
+def whole(message: MessageVersion) -> list[Step] | None:
+    """Steps over all of a message, to its last byte; None where it nests too deep."""
+    try:
+        check_nesting(message)
+    except SchemaError:
+        return None
+    return _Maker(message.flexible, frozenset()).structure(message.fields)
+
+
 class _Maker:
     def __init__(self, flexible: bool, wanted: Set[str]) -> None:
         self.flexible = flexible
@@ -81,14 +110,14 @@ class _Maker:
 
     def structure(self, fields: tuple[WireField, ...]) -> list[Step]:
         steps = self.fields(regular(fields))
-        return [*steps, Step(_TAGS)] if self.flexible else steps
+        return [*steps, Step(TAGS)] if self.flexible else steps
 
     def fields(self, fields: list[WireField]) -> list[Step]:
         steps: list[Step] = []
         for field in fields:
             for step in self.steps(field):
-                if step.kind == _JUMP and steps and steps[-1].kind == _JUMP:
-                    steps[-1] = Step(_JUMP, int(steps[-1].size) + int(step.size))
+                if step.kind == JUMP and steps and steps[-1].kind == JUMP:
+                    steps[-1] = Step(JUMP, int(steps[-1].size) + int(step.size))
                 else:
                     steps.append(step)
         return steps
@@ -98,38 +127,38 @@ class _Maker:
             self.odd = True
         if field.array:
             entry = WireField(field.name, field.type, nullable="NULLABLE" in field.type, fields=field.fields)
-            kind = _ARRAY_COMPACT if self.flexible else _ARRAY_32
+            kind = ARRAY_COMPACT if self.flexible else ARRAY_32
             return [Step(kind, nullable=field.nullable, inside=self.steps(entry))]
         if field.type == "STRUCT":
             inside = self.structure(field.fields)
-            return [Step(_OPTIONAL, inside=inside)] if field.nullable else inside
+            return [Step(OPTIONAL, inside=inside)] if field.nullable else inside
         if field.type in FIXED:
-            return [Step(_CODE) if self.is_code(field) else Step(_JUMP, FIXED[field.type].size)]
+            return [Step(CODE) if self.is_code(field) else Step(JUMP, FIXED[field.type].size)]
         prefix = length_prefix(field, self.flexible)
-        kind = _SIZED_COMPACT if prefix is None else _SIZED_16 if prefix is INT16_LENGTH else _SIZED_32
-        return [Step(kind, nullable=may_be_null(field))]
+        kind = SIZED_COMPACT if prefix is None else SIZED_16 if prefix is INT16_LENGTH else SIZED_32
+        return [Step(kind, nullable=may_be_null(field), records=is_records(field.type))]
 
 
 def _pass(steps: list[Step], data: bytes, at: i64, end: i64) -> i64:
     """Where the bytes behind ``steps`` begin, or -1 when it is not certain that there is no error code."""
     for step in steps:
         kind: i64 = step.kind
-        if kind == _JUMP:
+        if kind == JUMP:
             at += step.size
             continue
         if at >= end:
             return -1
-        if kind == _CODE:
+        if kind == CODE:
             if at + 2 > end or data[at] or data[at + 1]:
                 return -1
             at += 2
             continue
-        if kind == _TAGS:
+        if kind == TAGS:
             if data[at]:
                 return -1
             at += 1
             continue
-        if kind == _OPTIONAL:
+        if kind == OPTIONAL:
             mark: i64 = data[at]
             at += 1
             if mark == 1:
@@ -140,12 +169,12 @@ def _pass(steps: list[Step], data: bytes, at: i64, end: i64) -> i64:
                 return -1
             continue
         count: i64 = 0
-        if kind == _SIZED_16:
+        if kind == SIZED_16:
             if at + 2 > end:
                 return -1
             count = i16(data, at)
             at += 2
-        elif kind == _SIZED_COMPACT or kind == _ARRAY_COMPACT:  # noqa: SIM109 - two comparisons when compiled
+        elif kind == SIZED_COMPACT or kind == ARRAY_COMPACT:  # noqa: SIM109 - two comparisons when compiled
             shift: i64 = 0
             while True:
                 if at >= end or shift > 28:
@@ -168,7 +197,7 @@ def _pass(steps: list[Step], data: bytes, at: i64, end: i64) -> i64:
             continue
         if count > end - at:  # an entry takes a byte at least
             return -1
-        if kind < _ARRAY_32:
+        if kind < ARRAY_32:
             at += count
             continue
         if count > MAX_ENTRIES:

@@ -43,7 +43,7 @@ from kwiresniff.session.strangers import Strangers
 from kwiresniff.session.topics import MAX_TOPIC_NAMES, Topics
 from kwiresniff.stream.budget import Budget, Holder
 from kwiresniff.stream.footing import MAX_CLIENT_ID_BYTES
-from kwiresniff.stream.half import MAX_KEPT_BYTES, REQUESTS, RESPONSES, SEQ_MASK, Half, frame_length
+from kwiresniff.stream.half import MAX_KEPT_BYTES, REQUESTS, RESPONSES, SEQ_MASK, Half, Sifter, frame_length
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -109,6 +109,7 @@ class Analyzer(SegmentSink):
             self._decoder = BodyDecoder(records, self.topics, show_secrets=show_secrets, encode=encode)
         scanned = topics or depth != "headers"
         self._scanner = Scanner(self.topics, errors=depth != "headers", topics=topics) if scanned else None
+        self.sifts = scanned and not decoded  # large responses are kept without their record sets
         self._halves: dict[bytes, Half] = {}
         # Halves whose connection is opening or ending: all their segments are unusual.
         self._edges: dict[bytes, Half] = {}
@@ -189,6 +190,11 @@ class Analyzer(SegmentSink):
                 if half.room > 0:
                     half.parts.append(buffer[start:end])
                     half.room -= length
+                elif half.sifter is not None:
+                    if half.passing >= length:
+                        half.passing -= length
+                    else:
+                        half.sift(buffer, start, end)
                 elif half.wanted:
                     half.grant()
                     half.parts.append(buffer[start:end])
@@ -473,6 +479,7 @@ class Analyzer(SegmentSink):
         """Keep as much of each frame as the depth asks for."""
         link.client.keep = self._keep_request
         link.broker.keep = self._keep_response
+        link.broker.sifts = self.sifts
 
     def connection_ended(self, link: Link) -> None:
         """Sum up a connection and report it; what TLS carries is part of the connection that carries it."""
@@ -547,6 +554,10 @@ class Analyzer(SegmentSink):
         except (DecodeError, SchemaError):
             return None
         return body
+
+    def sieve(self, exchange: Exchange, body_offset: int) -> Sifter | None:
+        """Who keeps the response of an exchange without its record sets, as far as it has any."""
+        return self._scanner.sieve(exchange, body_offset) if self._scanner is not None else None
 
     def complete(self, exchange: Exchange) -> None:
         """An exchange is as complete as it will ever be: decode as far as wanted and report it."""

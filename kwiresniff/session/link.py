@@ -34,6 +34,7 @@ from kwiresniff.stream.half import (
     SEQ_MASK,
     Half,
     Owner,
+    Sifter,
 )
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 PRODUCE: Final = 0
 API_VERSIONS: Final = 18
+#: A correlation id and an empty tag section.
+MIN_RESPONSE_FRONT_BYTES: Final = 5
 #: APIs that every depth looks into, for the software and the principal of a connection.
 _PEEKED: Final = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
 
@@ -346,6 +349,18 @@ class Link(Owner):
         if request is None or request.last_packet < last_packet or half.ack < 0 or request.end_seq < 0:
             return True
         return (half.ack - request.end_seq) & SEQ_MASK < SEQ_HALF
+
+    def sifter(self, half: Half, data: bytes, start: i64, end: i64) -> Sifter | None:
+        """Who keeps a response without its record sets, where its request is known."""
+        if half.usual != RESPONSES or end - start < MIN_RESPONSE_FRONT_BYTES:
+            return None
+        found = self.pending.by_id.get(i32(data, start) if COMPILED else _correlation_id(data, start)[0])
+        if not isinstance(found, Exchange):
+            return None
+        facts = api_facts(found.api_key, found.api_version)
+        if facts.response_header_version and data[start + 4]:
+            return None
+        return self.analyzer.sieve(found, 5 if facts.response_header_version else 4)
 
     def _short_response(self, half: Half, packet: int, ns: int, size: int, lost: int) -> None:
         """A frame without a correlation id: most of it is lost, or it never was one."""

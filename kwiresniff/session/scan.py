@@ -8,13 +8,14 @@ from typing import Any
 
 from kwiresniff import codec, schema
 from kwiresniff.codec.embedded.envelope import ENVELOPE
-from kwiresniff.codec.skim import Skimmer
+from kwiresniff.codec.skim import Skimmer, Step
 from kwiresniff.compiled import COMPILED
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange
 from kwiresniff.session.apis import MAX_FACTS
 from kwiresniff.session.decode import API_VERSIONS, read_version
 from kwiresniff.session.embedded import forwarded_answer
+from kwiresniff.session.sieve import Sieve, sieve_steps
 from kwiresniff.session.topics import TEACHING_RESPONSES, Topics
 from kwiresniff.session.waits import (
     FETCH,
@@ -49,6 +50,7 @@ class Scanner:
         # What is quicker where it is compiled, and enough for most answers.
         self._skims = COMPILED and not topics and errors
         self._skimmers: dict[int, Skimmer | None] = {}
+        self._sieves: dict[int, list[Step] | None] = {}
 
     def scan(self, exchange: Exchange) -> None:
         """Look through the frames of a complete exchange."""
@@ -74,6 +76,19 @@ class Scanner:
                 exchange.waiting = self._waiting(exchange, latency)
         if found:
             self._sort_out(exchange, found)
+
+    def sieve(self, exchange: Exchange, body_offset: int) -> Sieve | None:
+        """What keeps the response without its record sets while it comes; None where it has none."""
+        key = (exchange.api_key << 16) + exchange.api_version
+        if key not in self._sieves:
+            if len(self._sieves) >= MAX_FACTS:
+                self._sieves.clear()
+            try:
+                self._sieves[key] = sieve_steps(schema.message(exchange.api_key, exchange.api_version, "response"))
+            except SchemaError:
+                self._sieves[key] = None
+        steps = self._sieves[key]
+        return Sieve(steps, body_offset) if steps is not None else None
 
     def _is_clean(self, exchange: Exchange, frame: bytes, offset: int) -> bool:
         """Whether it is certain, at a glance, that an answer holds no error code."""

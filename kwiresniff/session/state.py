@@ -87,8 +87,9 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "_acked_ns", "_acked_packet", "_acked_position", "_busy", "_head", "_lost_in_frame", "_position",
         "_search_code", "_unsearched", "ack", "ahead", "at_edge", "behind", "beyond", "budget", "bytes", "closed",
         "fin", "first_ns", "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost",
-        "marks", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room",
-        "run", "searched", "searching", "size", "skipped", "syn_seq", "usual", "waiting", "waiting_bytes", "wanted",
+        "marks", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "passing", "peer", "retransmits",
+        "room", "run", "searched", "searching", "sifter", "sifts", "size", "skipped", "syn_seq", "usual", "waiting",
+        "waiting_bytes", "wanted",
     )),
     Link: (lambda: Link(_nobody(), b"", b"", 0, 0), (
         "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
@@ -134,7 +135,13 @@ class StateError(KwiresniffError):
 
 
 def dump(analyzer: Analyzer) -> bytes:
-    """Everything the analyzer knows, between two segments."""
+    """Everything the analyzer knows, between two segments.
+
+    Raises StateError for one that reads no further than error codes or topic names: what a sieve has passed over of a
+    response is not known any more.
+    """
+    if analyzer.sifts:
+        raise StateError("the state of an analyzer that looks for error codes or topic names alone cannot be written")
     writer = _Writer()
     for known in (analyzer, analyzer.topics):
         writer.number(known)

@@ -58,6 +58,9 @@ MAX_WAITING_SEGMENTS = 4096
 GRACE_NS = 50_000_000
 GRACE_PACKETS = 256
 
+#: Frames above this are sifted by those who want no more than error codes or names.
+MIN_SIFTED_BYTES = 4096
+
 #: While a footing is sought this much is kept to look at. A request header is under 300 bytes and a frame that
 #: starts in the run is confirmed by its end or its successor, so a few windows of small frames suffice.
 MAX_RUN_BYTES = 64 << 10
@@ -107,6 +110,39 @@ class Owner:
         """A frame from the broker."""
         raise NotImplementedError
 
+    def sifter(self, half: Half, data: bytes, start: i64, end: i64) -> Sifter | None:
+        """Who decides what is kept of a large frame that begins with ``data[start:end]``; None keeps all of it.
+
+        Asked while ``half.sifts``.
+        """
+        raise NotImplementedError
+
+
+class Sifter:
+    """Decides what is kept of one frame while it comes. ``parts`` are what is kept so far.
+
+    When ``plain`` is set, the rest of the frame is kept as it comes, and the sifter is not asked again.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.plain = False
+
+    def take(self, data: bytes, at: i64, end: i64, left: i64) -> i64:
+        """Sift ``data[at:end]``, the next bytes of ``left`` to come; returns how many behind them nobody needs."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """The frame is complete."""
+        raise NotImplementedError
+
+    def broken(self, within: bool) -> None:
+        """Bytes of the frame are missing, and nothing behind them is kept.
+
+        ``within`` says that they begin before the end of what is being passed over.
+        """
+        raise NotImplementedError
+
 
 NOBODY = Owner()
 
@@ -118,8 +154,9 @@ class Half:
         "_acked_ns", "_acked_packet", "_acked_position", "_busy", "_head", "_lost_in_frame", "_position",
         "_search_code", "_unsearched", "ack", "ahead", "at_edge", "behind", "beyond", "budget", "bytes", "closed",
         "fin", "first_ns", "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost",
-        "marks", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "peer", "retransmits", "room",
-        "run", "searched", "searching", "size", "skipped", "syn_seq", "usual", "waiting", "waiting_bytes", "wanted",
+        "marks", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "passing", "peer", "retransmits",
+        "room", "run", "searched", "searching", "sifter", "sifts", "size", "skipped", "syn_seq", "usual", "waiting",
+        "waiting_bytes", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -144,6 +181,9 @@ class Half:
         self.room: i64 = 0  # bytes of the current frame that may still be kept
         self.wanted: i64 = 0  # and those that will be once the budget grants them
         self.granted: i64 = 0  # of the frame begun last
+        self.sifts = False  # large frames are sifted
+        self.sifter: Sifter | None = None  # of the current frame
+        self.passing: i64 = 0  # bytes of the current frame before the next that the sifter wants to see
         self.parts: list[bytes] = []
         self.size: i64 = 0
         self.min_frame_bytes: i64 = 4
@@ -311,7 +351,9 @@ class Half:
         self.at_edge = False
         if need:
             available = end - start
-            if self.room > 0 or self.wanted:
+            if self.sifter is not None:
+                self.sift(buffer, start, start + min(available, need))
+            elif self.room > 0 or self.wanted:
                 if self.room <= 0:
                     self.grant()
                 kept = min(available, need)
@@ -370,8 +412,29 @@ class Half:
                 self.wanted = self.room - FREE_BYTES
                 self.room = FREE_BYTES
             self._lost_in_frame = 0
+            if self.sifts and size >= MIN_SIFTED_BYTES:
+                self.sifter = self.owner.sifter(self, buffer, start, end)
+                if self.sifter is not None:
+                    self.parts = self.sifter.parts
+                    self.room = self.wanted = self.passing = 0
+                    self.need = size
+                    self.sift(buffer, start, end)
+                    self.need = stop - end
             return
         self.at_edge = True
+
+    def sift(self, buffer: bytes, start: i64, end: i64) -> None:
+        """Let the sifter have ``buffer[start:end]``, the next bytes of a frame that still lacks ``need``."""
+        length = end - start
+        if self.passing >= length:
+            self.passing -= length
+            return
+        sifter = self.sifter
+        assert sifter is not None
+        self.passing = sifter.take(buffer, start + self.passing, end, self.need - self.passing)
+        if sifter.plain:
+            self.sifter = None
+            self.wanted = min(self.need - length, self.keep)
 
     def grant(self) -> None:
         """Let more of the current frame be kept, in growing steps."""
@@ -394,6 +457,9 @@ class Half:
             self.granted = FREE_BYTES
 
     def _finish(self, packet: i64, ns: int) -> None:
+        if self.sifter is not None:
+            self.sifter.finish()
+            self.sifter = None
         parts = self.parts
         data = parts[0] if len(parts) == 1 else b"".join(parts)
         self.parts = _NONE
@@ -419,6 +485,9 @@ class Half:
             return
         if need:
             self.room = self.wanted = 0
+            if self.sifter is not None:
+                self.sifter.broken(self.passing > 0)
+                self.sifter = None
             self._lost_in_frame += min(need, missing)
             if missing < need:
                 self.need = need - missing
@@ -442,6 +511,7 @@ class Half:
         self.need = 0
         self.room = self.wanted = 0
         self.parts = _NONE
+        self.sifter = None
         self._head = b""
         self._search_code = code
         self.drop_run()
@@ -519,6 +589,7 @@ class Half:
         self.searching = False
         self.at_edge = True
         self.need = 0
+        self.sifter = None
         self._head = b""
         self.drop_run()
 

@@ -1,0 +1,192 @@
+"""A response that comes in pieces, kept without its record sets.
+
+Who asks for error codes and topic names alone does not need the megabytes of records between them. A :class:`Sieve`
+walks a response as its bytes come, keeps all but the record sets, and says how many bytes of one are still to come, so
+that nobody has to keep or copy those. What is kept reads as the same response with empty record sets.
+
+Written to be compiled, and never wrong: what does not look as its definition says ends the sifting (``plain``), and the
+rest of the frame is kept as it comes, for others to judge.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwiresniff.codec.skim import (
+    ARRAY_32,
+    ARRAY_COMPACT,
+    JUMP,
+    OPTIONAL,
+    SIZED_16,
+    SIZED_32,
+    SIZED_COMPACT,
+    TAGS,
+    Step,
+    whole,
+)
+from kwiresniff.compiled import i16, i32
+from kwiresniff.schema.types import MessageVersion
+from kwiresniff.stream.half import Sifter
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: Record sets shorter than this are kept: passing them over would cost more.
+MIN_PASSED_BYTES = 1024
+#: When so much was kept of a frame, what remains of it is kept whole.
+MAX_SIFTED_BYTES = 64 << 10
+
+_EMPTY = b"\x00\x00\x00\x00"
+_EMPTY_COMPACT = b"\x01"
+
+
+def sieve_steps(message: MessageVersion) -> list[Step] | None:
+    """What a sieve for a response has to know; None where there is nothing to sift, or no way to."""
+    steps = whole(message)
+    return steps if steps is not None and _has_records(steps) else None
+
+
+def _has_records(steps: list[Step]) -> bool:
+    return any(step.records or _has_records(step.inside) for step in steps)
+
+
+class Sieve(Sifter):
+    """Sifts one frame; see :class:`Sifter`. ``body_offset`` is where in the frame the body begins."""
+
+    def __init__(self, steps: list[Step], body_offset: i64) -> None:
+        super().__init__()
+        self._steps = steps
+        self._index: i64 = 0  # of the next step
+        self._count: i64 = 1  # how often these steps are still to be taken, this time included
+        self._outer: list[tuple[list[Step], i64, i64]] = []  # the same of what is around them
+        self._jump: i64 = body_offset  # bytes before the next step
+        self._head = b""  # of a length whose rest is still to come
+        self._length = b""  # that of the record set which is being passed over, and that of an empty one
+        self._empty = b""
+        self._kept: i64 = 0
+
+    def _keep(self, data: bytes, at: i64, end: i64) -> None:
+        if at < end:
+            self.parts.append(data[at:end])
+            self._kept += end - at
+
+    def finish(self) -> None:
+        """The frame is complete."""
+        self.parts.append(self._head or self._empty)
+
+    def broken(self, within: bool) -> None:
+        """Bytes of the frame are missing: a record set that is not all there keeps its length."""
+        self.parts.append(self._head or (self._length if within else self._empty))
+
+    def take(self, data: bytes, at: i64, end: i64, left: i64) -> i64:
+        """Sift ``data[at:end]``, the next bytes, of ``left`` that were still to come before it.
+
+        One long function: what it knows of its place in the response are machine integers, which a second one could
+        not give back without making objects of them.
+        """
+        if self._length:
+            self.parts.append(self._empty)
+            self._length = self._empty = b""
+        elif self._head:
+            data = self._head + data[at:end]
+            left += len(self._head)
+            self._head = b""
+            at, end = 0, len(data)
+        left -= end - at  # that come behind these bytes
+        kept_to = at
+        at += self._jump
+        steps, index, count = self._steps, self._index, self._count
+        passed: i64 = 0
+        while at < end:
+            if index == len(steps):
+                if count > 1:
+                    count -= 1
+                    index = 0
+                elif self._outer:
+                    steps, index, count = self._outer.pop()
+                else:
+                    self.plain = True
+                    break
+                continue
+            step = steps[index]
+            kind = step.kind
+            if kind == JUMP:
+                at += step.size
+                index += 1
+                continue
+            if kind == TAGS or kind == OPTIONAL:  # noqa: SIM109 - two comparisons when compiled
+                mark: i64 = data[at]
+                at += 1
+                index += 1
+                if kind == TAGS:
+                    if mark:
+                        self.plain = True
+                        break
+                elif mark == 1:
+                    self._outer.append((steps, index, count))
+                    steps, index, count = step.inside, 0, 1
+                elif mark != 255:
+                    self.plain = True
+                    break
+                continue
+            size: i64 = 0
+            after = at
+            if kind == SIZED_16:
+                after += 2
+                if after <= end:
+                    size = i16(data, at)
+            elif kind == SIZED_COMPACT or kind == ARRAY_COMPACT:  # noqa: SIM109
+                shift: i64 = 0
+                byte: i64 = 0x80
+                while byte & 0x80 and after < end and shift <= 28:
+                    byte = data[after]
+                    after += 1
+                    size |= (byte & 0x7F) << shift
+                    shift += 7
+                if byte & 0x80:
+                    if shift > 28:
+                        self.plain = True
+                        break
+                    after = end + 1
+                size -= 1
+            else:
+                after += 4
+                if after <= end:
+                    size = i32(data, at)
+            if after > end:
+                self._head = data[at:end]
+                end = at
+                break
+            index += 1
+            if size < 0:
+                if size < -1 or not step.nullable:
+                    self.plain = True
+                    break
+                at = after
+            elif size > left + end - after:
+                self.plain = True
+                break
+            elif kind == ARRAY_32 or kind == ARRAY_COMPACT:  # noqa: SIM109
+                at = after
+                if size and step.inside:
+                    self._outer.append((steps, index, count))
+                    steps, index, count = step.inside, 0, size
+            elif step.records and size >= MIN_PASSED_BYTES:
+                self._keep(data, kept_to, at)
+                empty = _EMPTY if kind == SIZED_32 else _EMPTY_COMPACT
+                if size > end - after:
+                    self._length, self._empty = data[at:after], empty
+                    passed = size - (end - after)
+                    at = kept_to = end
+                else:
+                    self.parts.append(empty)
+                    at = kept_to = after + size
+            else:
+                at = after + size
+        self._jump = at - end
+        self._steps, self._index, self._count = steps, index, count
+        self._keep(data, kept_to, end)
+        if self._kept > MAX_SIFTED_BYTES and not self.plain and not passed:
+            self.plain = True
+            self.parts.append(self._head)
+        return passed
