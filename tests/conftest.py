@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -23,3 +27,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if INSIDE in os.environ:
         config.hook.pytest_deselected(items=[item for index, item in enumerate(items) if index % SAMPLE])
         items[:] = items[::SAMPLE]
+
+
+@pytest.fixture
+def ordinary_user(tmp_path: Path) -> Callable[[], AbstractContextManager[None]]:
+    """``with ordinary_user():`` what is done there is not done as root, who may read everything.
+
+    What has to be imported should be by then: an ordinary user need not be able to read this Python.
+    """
+
+    @contextmanager
+    def switched() -> Iterator[None]:
+        if os.geteuid():
+            yield
+            return
+        for folder in (tmp_path, *tmp_path.parents):
+            if folder == Path(tempfile.gettempdir()):
+                break
+            folder.chmod(0o755)
+        os.seteuid(65534)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+
+    return switched

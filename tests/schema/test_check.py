@@ -14,6 +14,8 @@ from kwiresniff.schema.language import parse
 from kwiresniff.schema.registry import definitions
 
 JARS = Path.home() / ".m2/repository/org/apache/kafka"
+#: The jars with messages of some releases: an artifact and its version in each line.
+RELEASES = Path(__file__).parent / "data" / "jars.txt"
 
 #: The facts of Kafka 2.2's Heartbeat, in which the generation had its present name already.
 HEARTBEAT = """\
@@ -45,25 +47,12 @@ def texts(messages: tuple[Message, ...]) -> list[str]:
     return [difference.text for difference in differences(messages)]
 
 
-@pytest.mark.parametrize("release", ["3.7.2", "3.8.1", "3.9.1", "4.0.1", "4.1.1", "4.2.0", "4.3.1", "4.4.0"])
-@pytest.mark.parametrize(
-    "artifact",
-    [
-        "kafka-clients",
-        "kafka-metadata",
-        "kafka-raft",
-        "kafka-storage",
-        "kafka-group-coordinator",
-        "kafka-transaction-coordinator",
-        "kafka-share-coordinator",
-        "kafka-streams",
-    ],
-)
+@pytest.mark.parametrize(("artifact", "release"), [line.split() for line in RELEASES.read_text("utf-8").splitlines()])
 def test_nothing_differs_from_a_release_of_kafka(artifact: str, release: str) -> None:
-    """Needs the release's jar, as ``mvn dependency:get`` leaves it."""
+    """Needs the release's jar, which fetch_jars.sh gets."""
     jar = JARS / artifact / release / f"{artifact}-{release}.jar"
     if not jar.is_file():
-        pytest.skip(f"no {jar.name} in ~/.m2")
+        pytest.skip(f"no {jar.name} in ~/.m2: tests/schema/fetch_jars.sh gets it")
     found = differences(message for message in read_source(jar))
     assert [difference.text for difference in found if not difference.reason] == []
 
