@@ -45,6 +45,25 @@ def test_a_few_retriable_errors_are_normal(count: int, severity: str) -> None:
     assert found.evidence[0] == (3, START_NS + 10_000 + 1_000_000)
 
 
+QUORUM = {"errors": LEADER, "outcome": "error", "request": {"topics": [{"topic": "__cluster_metadata"}]}}
+
+
+@pytest.mark.parametrize(
+    ("count", "every_ns", "severity"),
+    [(500, SECOND // 100, "info"), (11, SECOND, "info"), (12, SECOND, "warning"), (5, 60 * SECOND, "info")],
+)
+def test_an_election_of_controllers_is_one_finding_and_normal_unless_it_does_not_end(
+    count: int, every_ns: int, severity: str
+) -> None:
+    """All that look for the leader are counted together, however many ask whomever."""
+    asked = many(count, every_ns, **QUORUM)
+    for number, one in enumerate(asked):
+        one.client_id = f"raft-client-{number % 2}"
+    (found,) = findings(*asked)
+    assert (found.subject, found.severity, found.count) == ("metadata quorum", severity, count)
+    assert found.numbers["concerns"] == ["raft-client-0 10.0.0.5", "raft-client-1 10.0.0.5"]
+
+
 def test_the_same_code_twice_in_an_answer_is_one_occurrence() -> None:
     assert findings(exchange(errors=LEADER * 5, outcome="error"))[0].count == 1
 

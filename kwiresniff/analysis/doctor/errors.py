@@ -18,6 +18,8 @@ from kwiresniff.model import Exchange, TopicNames
 FEW = 3
 
 API_VERSIONS = 18
+#: Whom the search for its leader concerns; a client is told with its address and cannot be called so.
+QUORUM = "metadata quorum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,18 @@ _LEADER = Meaning(
     "One or two after a leader moved are normal. Many: look for leaders that flap (broker restarts, ISR shrinking, "
     "controller log), or a client whose metadata refreshes fail.",
 )
+#: The same of the partition in which KRaft keeps its metadata. Its replicas ask every controller until they have found
+#: the leader, so an election gives hundreds of these in a second.
+_QUORUM = Meaning(
+    "info",
+    "controllers and brokers look for the leader of the metadata quorum",
+    "Normal while controllers start or elect. Lasting: look at their logs, and at kafka-metadata-quorum describe "
+    "--status.",
+)
+_METADATA_TOPIC = "__cluster_metadata"
+#: An election takes a second or two. One that goes on for longer, without a pause of so much, does not succeed.
+_ELECTION_NS = 10_000_000_000
+_PAUSE_NS = 2_000_000_000
 _COORDINATOR = Meaning(
     "warning",
     "cannot reach its group or transaction coordinator",
@@ -199,6 +213,24 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "a broker was told something by a former controller",
         "Normal when the controller moves. Many: two brokers believe that they are the controller.",
     ),
+    "STALE_BROKER_EPOCH": Meaning(
+        "info",
+        "speaks for a registration that has ended",
+        "Normal when a broker restarts. Many: two brokers share a node.id, or one loses its session again and again.",
+    ),
+    "NEW_LEADER_ELECTED": Meaning(
+        "info", "a leader was elected while the ISR was changed", "Normal when brokers come and go."
+    ),
+    "INELIGIBLE_REPLICA": Meaning(
+        "info",
+        "wants a replica in the ISR whose broker is fenced or shutting down",
+        "Leaders try again. Lasting: see why the broker is fenced (its heartbeats to the controller).",
+    ),
+    "GROUP_ID_NOT_FOUND": Meaning(
+        "warning",
+        "asks for a group that does not exist",
+        "It has no members and no offsets any more (offsets.retention.minutes), or its name is misspelt.",
+    ),
     "THROTTLING_QUOTA_EXCEEDED": Meaning(
         "warning", "is over its quota for changes", "Spread topic creations and deletions, or raise the quota."
     ),
@@ -215,25 +247,40 @@ class Errors:
         self._topic_name = topic_name
         self._cases = Tally()
         self._retriable: dict[str, bool] = {}
+        self._search_began_ns = self._searched_ns = 0
+        self._longest_search_ns = 0
 
     def exchange(self, exchange: Exchange) -> None:
         """Count every error code of an answer once."""
         if not exchange.errors:
             return
         packet, ns = place_of(exchange)
+        bodies = [message.body for message in (exchange.request, exchange.response) if message and message.body]
+        topics = dict.fromkeys(topic for body in bodies for topic in topics_of(body, self._topic_name)[:5])
+        groups = dict.fromkeys(group for body in bodies for group in groups_of(body)[:5])
         for name, retriable in dict.fromkeys((name, retriable) for _, _, name, retriable in exchange.errors):
             if name in _NORMAL or (exchange.api_key == API_VERSIONS and name == "UNSUPPORTED_VERSION"):
                 continue
             self._retriable[name] = retriable
-            case = self._cases.case(client_of(exchange), name)
+            quorum = MEANINGS.get(name) is _LEADER and list(topics) == [_METADATA_TOPIC]
+            case = self._cases.case(QUORUM if quorum else client_of(exchange), name)
             case.add(packet, ns)
+            if quorum:
+                case.name(client_of(exchange))
+                self._search(ns)
+                continue
             case.name(exchange.api)
-            for message in (exchange.request, exchange.response):
-                if message is not None and message.body is not None:
-                    for topic in topics_of(message.body, self._topic_name)[:5]:
-                        case.name(f"topic {topic}")
-                    for group in groups_of(message.body)[:5]:
-                        case.name(f"group {group}")
+            for topic in topics:
+                case.name(f"topic {topic}")
+            for group in groups:
+                case.name(f"group {group}")
+
+    def _search(self, ns: int) -> None:
+        """Somebody looks for the leader of the metadata quorum."""
+        if ns - self._searched_ns > _PAUSE_NS:
+            self._search_began_ns = ns
+        self._searched_ns = ns
+        self._longest_search_ns = max(self._longest_search_ns, ns - self._search_began_ns)
 
     def findings(self) -> Iterator[Finding]:
         """What was counted."""
@@ -244,8 +291,12 @@ class Errors:
                 "gets an error",
                 "Clients retry this by themselves." if retriable else "Clients do not retry this: look at the answers.",
             )
+            if subject == QUORUM:
+                meaning = _QUORUM
             severity = meaning.severity
-            if retriable and severity == "warning" and case.count <= FEW:
+            if subject == QUORUM and self._longest_search_ns > _ELECTION_NS:
+                severity = "warning"
+            elif retriable and severity == "warning" and case.count <= FEW:
                 severity = "info"
             yield Finding(
                 code=name.lower(),
