@@ -39,4 +39,20 @@ def arrow_batches(table: str, rows: Iterable[Row]) -> Iterator[Any]:
 
 def columns(arrow: Any, rows: Sequence[Row], schema: Any) -> list[Any]:
     """The columns of a schema from rows with as many values."""
-    return [arrow.array(values, field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)]
+    return [_column(arrow, values, field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)]
+
+
+def _column(arrow: Any, values: Sequence[Any], kind: Any) -> Any:
+    try:
+        return arrow.array(values, kind)
+    except UnicodeEncodeError:  # the name of a file may be any bytes
+        return arrow.array([_encodable(value) for value in values], kind)
+
+
+def _encodable(value: Any) -> Any:
+    """The value with half surrogate pairs as visible escapes, which UTF-8 has no form for."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {name: _encodable(inner) for name, inner in value.items()}
+    return [_encodable(inner) for inner in value] if isinstance(value, list | tuple) else value

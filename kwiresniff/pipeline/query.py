@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.pipeline.aggregate import merged
 from kwiresniff.pipeline.columns import TABLES, ddl
-from kwiresniff.pipeline.run import first_line
+from kwiresniff.pipeline.failures import first_line
 from kwiresniff.pipeline.store import Store
 from kwiresniff.pipeline.work import WRITABLE
 
@@ -45,17 +46,27 @@ def open_views(spark: Any, out: str, tables: Iterable[str] = WRITABLE, *, varian
 
 def query(spark: Any, out: str, sql: str, *, variants: bool = False) -> tuple[list[str], Iterator[list[Any]]]:
     """Column names and rows of a question; raises KwiresniffError for one that Spark does not understand."""
-    from pyspark.errors import PySparkException
-
     open_views(spark, out, [table for table in WRITABLE if table in sql.lower()], variants=variants)
     # Besides raising them, Spark writes errors to stderr as JSON.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
-    try:
+    with _told():
         frame = spark.sql(sql)
-        rows = frame.toLocalIterator()
-    except PySparkException as error:
-        raise KwiresniffError(f"query: {first_line(error)}") from None
-    return frame.columns, ([_plain(value) for value in row] for row in rows)
+        return frame.columns, _rows(frame)
+
+
+def _rows(frame: Any) -> Iterator[list[Any]]:
+    # What is wrong with a value shows when its row comes.
+    with _told():
+        for row in frame.toLocalIterator():
+            yield [_plain(value) for value in row]
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # Spark's own, and Java's when it is the rows that tell
+        raise KwiresniffError(f"query: {first_line(error)}") from error
 
 
 def _empty(spark: Any, table: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -12,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kwiresniff import __version__
-from kwiresniff.errors import ExportError, KwiresniffError
+from kwiresniff.errors import ExportError
 from kwiresniff.pipeline.ends import Sighting, left_out
+from kwiresniff.pipeline.failures import told_by_spark
 from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote, local_path
 from kwiresniff.pipeline.plan import Source, Unit, grouped, local_files, plan, share_out
 from kwiresniff.pipeline.reading import Settings
@@ -22,11 +22,6 @@ from kwiresniff.pipeline.work import WRITTEN, add_totals, settings_text, totals
 
 #: Seconds between two looks at what is done.
 _POLL_SECONDS = 0.5
-
-#: An error of ours at the end of a stack that Spark tells.
-_OURS = re.compile(r"^kwiresniff\.[\w.]+Error: (.+)$", re.MULTILINE)
-#: A message of Spark may list every column there is.
-MAX_MESSAGE_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +96,6 @@ def _names(source: Source, shards: int) -> list[str]:
     return [Unit(source, shard, shards).id for shard in range(shards)]
 
 
-def first_line(error: BaseException) -> str:
-    """What Spark says went wrong, without the stacks of two languages; what we said ourselves if that is in them."""
-    text = str(error)
-    if ours := _OURS.search(text):
-        return ours[1][:MAX_MESSAGE_CHARS]
-    lines = text.splitlines()
-    return (lines[0] if lines else type(error).__name__)[:MAX_MESSAGE_CHARS]
-
-
 class Run:
     """One run into an output folder, prepared: ``job`` is what it is going to do."""
 
@@ -178,11 +164,9 @@ class Run:
         units = [Unit(source).as_json() for source in self._sources]
         job = json.dumps({"units": units, "settings": self._settings.as_json()})
         seen: dict[str, list[Sighting]] = {}
-        try:
+        with told_by_spark():
             for row in spark.read.format("kwiresniff-ends").option("job", job).load().collect():
                 seen.setdefault(row["source"], []).extend(map(Sighting.from_json, json.loads(row["sightings"])))
-        except Exception as error:
-            raise KwiresniffError(f"Spark: {first_line(error)}") from error
         dropped = left_out(seen)
         self._sources = [replace(one, left_out=tuple(dropped.get(one.name, ()))) for one in self._sources]
         self.job = self._make_job()
@@ -194,8 +178,8 @@ class Run:
             "tables": self._tables,
             "out": self.store.out,
         }
-        frame = spark.read.format("kwiresniff-run").option("job", json.dumps(job)).load()
-        with ThreadPoolExecutor(1) as pool:
+        with told_by_spark(), ThreadPoolExecutor(1) as pool:
+            frame = spark.read.format("kwiresniff-run").option("job", json.dumps(job)).load()
             result = pool.submit(frame.collect)
             try:
                 while not wait([result], _POLL_SECONDS).done:
@@ -205,8 +189,7 @@ class Run:
                 with suppress(Exception):
                     spark.interruptAll()
                 raise
-            if error := result.exception():
-                raise KwiresniffError(f"Spark: {first_line(error)}") from error
+            result.result()
             progress(self._this_run())
 
     def _this_run(self) -> dict[str, Any]:

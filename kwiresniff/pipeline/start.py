@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kwiresniff.errors import KwiresniffError
+from kwiresniff.pipeline.failures import first_line
 from kwiresniff.pipeline.java import cached, find_java
 
 #: In local mode the driver is the executor. Decoding happens in Python beside it, so the JVM only moves rows.
@@ -20,6 +21,7 @@ CONNECT_PORT = 15002
 CONNECT_TIMEOUT_S = 10
 #: What Spark allows a task on a cluster.
 TASK_ATTEMPTS = 4
+_MASTER = re.compile(r"local(\[.*\])?$|local-cluster\[|spark://|k8s://|yarn$")
 #: C1 alone and the serial collector halve the start: no job here runs JVM code long enough to repay more.
 _JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.net.preferIPv4Stack=true"
 #: Spark warns of a dozen things that nobody has to do anything about, and of what it repairs by itself with stacks of
@@ -56,9 +58,20 @@ def start_session(master: str = "local[*]", *, remote: str | None = None, ui: bo
     if remote is not None:
         spark = _connected(builder, remote)
     else:
-        spark = _classic(builder, master, ui)
+        spark = _started(_classic(builder, master, ui), master)
     register(spark)
     return spark
+
+
+def _started(builder: Any, master: str) -> Any:
+    """The session; raises KwiresniffError where there is no cluster, or one that runs nothing."""
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        what = first_line(error)
+        if "stopped SparkContext" in what:  # all that is left when a cluster has given it up
+            what = "no master answers there, or its workers cannot run anything: their logs say why"
+        raise KwiresniffError(f"{master}: Spark does not start: {what}") from error
 
 
 def _connected(builder: Any, remote: str) -> Any:
@@ -75,6 +88,8 @@ def _connected(builder: Any, remote: str) -> Any:
 
 
 def _classic(builder: Any, master: str, ui: bool) -> Any:
+    if not _MASTER.match(master):  # Spark's launcher would print the stack of another program
+        raise KwiresniffError(f"{master}: no Spark master; one is local[*], spark://HOST:7077, yarn or k8s://URL")
     java = find_java()
     os.environ["JAVA_HOME"] = java.home()
     # Workers run what this process runs, not whatever python3 is on the path.
@@ -98,7 +113,6 @@ def _classic(builder: Any, master: str, ui: bool) -> Any:
         # Files are named one by one; a job to look at them would take longer than looking.
         .config("spark.sql.sources.parallelPartitionDiscovery.threshold", "10000")
         .config("spark.sql.shuffle.partitions", "2" if master.startswith("local") else "200")
-        .getOrCreate()
     )
 
 

@@ -76,6 +76,15 @@ class Store:
                 raise ExportError(f"{self.out}: another run is writing here; wait for it or choose another") from None
             yield
 
+    @contextmanager
+    def writable(self) -> Iterator[None]:
+        """Raises ExportError, with what to do, when the folder cannot take what is written to it: a full disk."""
+        try:
+            yield
+        except OSError as error:
+            what = os.strerror(error.errno) if error.errno else str(error)
+            raise ExportError(f"{self.out}: {what}; what is complete stays, run again when there is room") from error
+
     def commits(self, *, known: Container[str] = ()) -> dict[str, Commit]:
         """What is complete, by unit, leaving out units that are ``known`` already."""
         found = {}

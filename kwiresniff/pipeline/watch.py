@@ -10,10 +10,10 @@ from contextlib import suppress
 from typing import Any
 
 from kwiresniff import __version__
-from kwiresniff.errors import ExportError, KwiresniffError
+from kwiresniff.errors import ExportError
+from kwiresniff.pipeline.failures import told_by_spark
 from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.reading import Settings
-from kwiresniff.pipeline.run import first_line
 from kwiresniff.pipeline.store import Store
 from kwiresniff.pipeline.work import WRITTEN, add_totals, totals
 
@@ -75,7 +75,9 @@ class Watch:
         with self.store.locked():
             self.store.clean()
             self._before = self._look()
-            query = self._start(start_session())
+            spark = start_session()
+            with told_by_spark():
+                query = self._start(spark)
             # In a thread of its own: Spark answers Ctrl-C from the main one, which must not be waiting for it then.
             with ThreadPoolExecutor(1) as pool:
                 ended = pool.submit(query.awaitTermination)
@@ -87,8 +89,8 @@ class Watch:
                         query.stop()
                     wait([ended])
                     self._report(progress)
-            if error := ended.exception():
-                raise KwiresniffError(f"Spark: {first_line(error)}") from error
+            with told_by_spark():
+                ended.result()
             return self._manifest()
 
     def _start(self, spark: Any) -> Any:

@@ -70,11 +70,12 @@ def write_unit(
     ``target`` is the release that clients are held against. ``before_commit`` is called when all is in place, with
     whether the reading failed.
     """
-    writer = store.writer(name)
     failed: list[str] = []
-    _write(_until_failure(reading, failed), reading, writer, tables, target)
-    files = writer.publish()
-    before_commit(bool(failed))
+    with store.writable():
+        writer = store.writer(name)
+        _write(_until_failure(reading, failed), reading, writer, tables, target)
+        files = writer.publish()
+        before_commit(bool(failed))
     commit: Commit = {
         **about,
         "failed": failed[0] if failed else None,
@@ -88,7 +89,8 @@ def write_unit(
             "other_packets": reading.other_packets,
         },
     }
-    store.commit(name, commit)
+    with store.writable():
+        store.commit(name, commit)
     return commit
 
 

@@ -235,12 +235,18 @@ def spark_of() -> Any:
 def test_a_query_that_makes_no_sense_is_told_in_one_line(
     command: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:
-    """Without a traceback, naming what Spark did not find."""
+    """Without a traceback, naming what is wrong: a column, the grammar, a value that shows only when its row comes."""
     out = tmp_path / "out"
     assert command("run", str(CAPTURES / "first-look.pcap"), "--out", str(out), "-q")[0] == 0
-    code, _, err = command("query", str(out), "SELECT nothing_like_it FROM exchanges")
-    assert code == 1
-    assert err.count("\n") == 1 and "nothing_like_it" in err
+    for sql, said in (
+        ("SELECT nothing_like_it FROM exchanges", "nothing_like_it"),
+        ("SELEC 1", "near 'SELEC'"),
+        ("SELECT raise_error('boom') FROM exchanges", "boom"),
+        ("SELECT percentile_ns(collect_list(api), 0.9) FROM exchanges", "TypeError"),
+    ):
+        code, _, err = command("query", str(out), sql)
+        assert code == 1
+        assert err.count("\n") == 1 and err.startswith("kwiresniff: query: ") and said in err, err
 
 
 def test_a_named_file_that_is_no_capture_is_told_by_the_data_source(spark: Any, tmp_path: Path) -> None:

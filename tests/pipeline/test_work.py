@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from kwiresniff.cli.main import main
 from kwiresniff.errors import ExportError
 from kwiresniff.pipeline import store as store_module
 from kwiresniff.pipeline.aggregate import merged
-from kwiresniff.pipeline.plan import Unit, find_sources
+from kwiresniff.pipeline.plan import File, Source, Unit, find_sources
 from kwiresniff.pipeline.reading import Settings, UnitReading
 from kwiresniff.pipeline.run import make_job
 from kwiresniff.pipeline.store import Store
@@ -267,3 +268,26 @@ def test_files_that_a_rotation_has_deleted_take_nothing_with_them(store: Store, 
     (tmp_path / "trace.pcap2").write_bytes(CAPTURE.read_bytes())
     with pytest.raises(ExportError, match=r"trace\.pcap: gone since an earlier run"):
         make_job(find_sources([str(tmp_path / "trace.pcap*")]), 1, store.commits(), TEXT)
+
+
+def test_a_file_may_have_any_name(store: Store, tmp_path: Path) -> None:
+    """Bytes that are no UTF-8 are shown as escapes, in every table; nothing fails over them."""
+    path = tmp_path / os.fsdecode(b"b\xe9, {1}*.pcap")
+    path.write_bytes(CAPTURE.read_bytes())
+    commit = work(store, Unit(Source(str(path), (File(str(path), 1, 1),))))
+    assert commit["failed"] is None
+    for table in ("exchanges", "connections", "latency", "clients"):
+        found = read(store, table)
+        assert found and all(row["source"].endswith("/b\\udce9, {1}*.pcap") for row in found if "source" in row)
+
+
+def test_a_full_disk_is_told_with_the_folder(store: Store) -> None:
+    """And with what to do; nothing counts that is not whole."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(ExportError, match=rf"^{store.out}: File too large; what is complete stays"):
+            work(store, unit_of(CAPTURE))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert store.commits() == {}
