@@ -119,7 +119,10 @@ def _bytes(data: str | None, file: str | None, form: str) -> bytes:
         if form == "raw":
             raise click.UsageError("--input raw needs --file")
     elif file == "-":
-        raw = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+        try:
+            raw = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, "standard input") from None
     else:
         assert file is not None
         with Path(file).open("rb") as stream:

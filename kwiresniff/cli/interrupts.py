@@ -1,4 +1,4 @@
-"""Ctrl-C stops the reading, never the writing of what was read."""
+"""Ctrl-C stops the reading, never the writing of what was read; so does being told to end from outside."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kwiresniff.model import Event
+
+
+def _endings() -> list[signal.Signals]:
+    """Ctrl-C, what systemd and timeout(1) send, and what a terminal sends when its window is closed."""
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # it is under nohup
+        numbers.append(signal.SIGHUP)
+    return numbers
 
 
 class _Interrupts:
@@ -38,9 +46,7 @@ class _Interrupts:
 
 @contextmanager
 def _installed(interrupts: _Interrupts) -> Iterator[None]:
-    # What runs until it is told to end is told by SIGTERM as well, by systemd and timeout(1) for instance.
-    numbers = [signal.SIGINT] if interrupts.stop is None else [signal.SIGINT, signal.SIGTERM]
-    before = [(number, signal.signal(number, interrupts)) for number in numbers]
+    before = [(number, signal.signal(number, interrupts)) for number in _endings()]
     try:
         yield
     finally:

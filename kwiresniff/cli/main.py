@@ -16,7 +16,7 @@ import click
 
 from kwiresniff import __version__
 from kwiresniff.compiled import COMPILED
-from kwiresniff.errors import FilterError, KwiresniffError
+from kwiresniff.errors import ExportError, FilterError, KwiresniffError
 
 #: Subcommands: what they do, in a line. Each lives in ``kwiresniff.cli.<name>`` as ``command``. Kept here so that
 #: ``--help`` imports none of them.
@@ -102,11 +102,15 @@ class CommandGroup(click.Group):
             return _reader_left()
         except FilterError as error:
             return _complain(ctx, f"filter: at column {error.position + 1}: {error}", USAGE)
+        except ExportError as error:
+            _give_up_stdout()
+            return _complain(ctx, str(error), FAILED)
         except KwiresniffError as error:
             return _complain(ctx, str(error), FAILED)
         except OSError as error:
-            where = f"{error.filename}: " if error.filename else "standard output: "
-            return _complain(ctx, f"{where}{error.strerror or error}", FAILED)
+            if not error.filename:
+                _give_up_stdout()
+            return _complain(ctx, f"{error.filename or 'standard output'}: {error.strerror or error}", FAILED)
         except Exception as error:
             what = f"internal error, {type(error).__name__}: {error}; run again with -v and report what it prints"
             return _complain(ctx, what, FAILED)

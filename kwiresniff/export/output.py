@@ -6,6 +6,7 @@ into place by ``close``. What is not a regular file (a FIFO, ``/dev/stdout``) is
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -82,7 +83,9 @@ class Output:
             raise
         except OSError as error:
             self.discard()
-            raise ExportError(f"{self.path}: cannot write ({error.strerror}); is the disk full?") from error
+            name = "standard output" if self.path == "-" else self.path
+            advice = "; make room and run it again" if error.errno == errno.ENOSPC else ""
+            raise ExportError(f"{name}: cannot write ({error.strerror}){advice}") from error
 
     def discard(self) -> None:
         """Forgets what was written; a file that was there before stays as it was."""

@@ -107,7 +107,8 @@ def test_an_interrupt_keeps_what_was_decoded_and_exits_with_130(form: str) -> No
         assert b"Heartbeat" in first
 
 
-def test_an_interrupted_export_is_complete_as_far_as_it_goes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_export_is_complete_as_far_as_it_goes(tmp_path: Path, number: signal.Signals) -> None:
     out = tmp_path / "out.jsonl.gz"
     process = subprocess.Popen(
         [*KWIRESNIFF, "export", "-", "-O", str(out)], stdin=subprocess.PIPE, stderr=subprocess.PIPE
@@ -118,8 +119,9 @@ def test_an_interrupted_export_is_complete_as_far_as_it_goes(tmp_path: Path) -> 
     while not list(tmp_path.glob(".*.part")):
         assert process.poll() is None
     sleep(0.3)  # the file is there a moment before the reading begins
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     assert process.wait(timeout=60) == 130
+    assert [path.name for path in tmp_path.iterdir()] == [out.name]
     process.stdin.close()
     process.stderr.close()
     gzip.decompress(out.read_bytes())
@@ -129,6 +131,40 @@ def test_a_full_disk_is_one_line() -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run([*KWIRESNIFF, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "kwiresniff: standard output: No space left on device\n")
+
+
+def test_a_full_disk_is_one_line_in_json_too(large: str) -> None:
+    with open("/dev/full", "wb") as full:
+        command = [*KWIRESNIFF, "read", "-o", "jsonl", large]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(r"kwiresniff: standard output: .*No space left on device.*\n", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("closed", "arguments", "code", "out", "err"),
+    [
+        ("2>&-", "read -o summary {capture}", 0, "Heartbeat", ""),
+        ("2>&-", "read {capture}.not", 1, "", ""),
+        (">&-", "read -o summary {capture}", 1, "", "kwiresniff: standard output: Bad file descriptor\n"),
+        (">&-", "read -o jsonl {capture}", 1, "", "kwiresniff: standard output: cannot write (Bad file descriptor)\n"),
+        ("<&-", "read -", 1, "", "kwiresniff: standard input: bad file descriptor\n"),
+        ("<&-", "decode --file -", 1, "", "kwiresniff: standard input: Bad file descriptor\n"),
+        ("<&- >&- 2>&-", "export {capture} -O {capture}.jsonl", 0, "", ""),
+    ],
+)
+def test_closed_standard_streams_are_no_bug(
+    tmp_path: Path, closed: str, arguments: str, code: int, out: str, err: str
+) -> None:
+    """As cron jobs and daemons may be started; what is opened later must not take their numbers."""
+    capture = save(tmp_path / "a.pcap", heartbeats(1))
+    command = ["sh", "-c", f'"$0" -m kwiresniff "$@" {closed}', sys.executable]
+    command += arguments.format(capture=capture).split()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, err)
+    assert out in done.stdout
+    if "export" in arguments:
+        assert Path(f"{capture}.jsonl").read_text().count('"kind":"exchange"') == 1
 
 
 def test_help_is_quick() -> None:
