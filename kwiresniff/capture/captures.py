@@ -129,13 +129,14 @@ def open_captures(paths: Sequence[str], *, stdin: BinaryIO | None = None, first_
     """Find and check the captures that ``paths`` name: files, folders, patterns, ``-`` for ``stdin``.
 
     Several files are put in the order of their first packets; packet references count them from ``first_index`` on.
-    Raises CaptureError, one line, for whatever the user named that cannot be read as a capture; files in a folder
-    that are no captures are passed over.
+    What cannot be read as a capture is a problem ``capture_unreadable``, and when nothing else was named a
+    CaptureError, one line; files in a folder that are no captures are passed over.
     """
     inputs: list[tuple[float, Input]] = []
     streams: dict[str, Stream] = {}
     problems: list[Problem] = []
-    found = expand(paths)
+    refused: list[CaptureError] = []
+    found = expand(paths, refused)
     for one in found:
         try:
             if one.size_bytes is not None:
@@ -143,21 +144,26 @@ def open_captures(paths: Sequence[str], *, stdin: BinaryIO | None = None, first_
             else:
                 streams[one.path] = _open(one.path, stdin)
                 time = _check_stream(streams[one.path], timed=len(found) > 1)
-        except NotACapture:
-            if not one.folder:
-                raise
         except CaptureError as error:
             if not one.folder:
-                raise
-            problems.append(Problem("capture_unreadable", str(error), details={"file": one.path}))
+                refused.append(error)
+            elif not isinstance(error, NotACapture):
+                problems.append(_unreadable(error, one.path))
         else:
             inputs.append((time, one))
-    for folder in {one.folder for one in found} - {one.folder for _, one in inputs}:
-        raise CaptureError(f"{folder}: no capture in this folder")
+    bare = {one.folder for one in found if one.folder} - {one.folder for _, one in inputs}
+    refused += [CaptureError(f"{folder}: no capture in this folder") for folder in sorted(bare)]
+    if not inputs and refused:
+        raise refused[0]
     if not inputs:
         raise CaptureError("no capture named: give one or more files or folders, or - for standard input")
+    problems[:0] = [_unreadable(error) for error in refused]
     inputs.sort(key=lambda item: item[0])
     return Captures([one for _, one in inputs], streams, problems, first_index)
+
+
+def _unreadable(error: CaptureError, file: str | None = None) -> Problem:
+    return Problem("capture_unreadable", str(error), details=None if file is None else {"file": file})
 
 
 def _check(path: str, *, timed: bool) -> float:

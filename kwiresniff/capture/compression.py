@@ -158,7 +158,7 @@ class _Members:
                 output = decoder.decompress(data, size)
             except self._errors as error:
                 self._ended = True
-                raise DamagedStream(f"the {self._name} data is damaged ({error})") from error
+                raise DamagedStream(f"the {self._name} data {_wrong(error)}") from error
             if decoder.eof:
                 self._next_member(decoder.unused_data or b"")
             if output:
@@ -177,6 +177,12 @@ class _Members:
             self._input = rest
         else:
             self._ended = True
+
+
+def _wrong(error: Exception) -> str:
+    if "memory" in str(error).lower():  # both libraries say it in words only
+        return f"takes more than {MAX_WINDOW_BYTES >> 20} MB of memory to decompress; decompress the file first"
+    return f"is damaged ({error})"
 
 
 def compression_of(head: bytes) -> str:

@@ -27,15 +27,21 @@ class Input:
     folder: str = ""
 
 
-def expand(paths: Sequence[str]) -> list[Input]:
+def expand(paths: Sequence[str], refused: list[CaptureError] | None = None) -> list[Input]:
     """The inputs in the order given, folders by name and recursively, each file once.
 
-    Raises CaptureError for a path that is not there, an empty folder, and a pattern that nothing matches.
+    A path that is not there, an empty folder, and a pattern that nothing matches are a CaptureError, which is raised,
+    or added to ``refused`` where that is given.
     """
     inputs: dict[tuple[int, int], Input] = {}
     for path in paths:
-        for found in _expand(path):
-            inputs.setdefault(found.identity, found)
+        try:
+            for found in _expand(path):
+                inputs.setdefault(found.identity, found)
+        except CaptureError as error:
+            if refused is None:
+                raise
+            refused.append(error)
     return list(inputs.values())
 
 

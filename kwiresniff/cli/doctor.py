@@ -52,4 +52,4 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
         print(f"kwiresniff: {reading.shown} exchanges, findings: {told or 'none'}", file=sys.stderr)
     severe = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
     failed = any(one.severity in severe for one in found)
-    return FAILED if failed or (options.strict and reading.problems) else 0
+    return reading.exit_code(FAILED if failed else 0)

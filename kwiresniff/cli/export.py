@@ -7,11 +7,12 @@ import sys
 import click
 
 from kwiresniff.cli.interrupts import for_each
-from kwiresniff.cli.main import FAILED, INTERRUPTED
+from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, capture_options
 from kwiresniff.cli.printing import encode_for
 from kwiresniff.cli.reading import Reading
+from kwiresniff.errors import ExportError
 from kwiresniff.export import WRITERS, Output, format_of
 from kwiresniff.model import Event, Problem
 from kwiresniff.session import Depth
@@ -35,7 +36,10 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
     CSV and Parquet have one row per exchange; JSON Lines and JSON also hold connections and problems. The file
     appears under its name when it is complete.
     """
-    form = format_of(output)
+    try:
+        form = format_of(output)
+    except ExportError as error:
+        raise click.UsageError(str(error)) from None
     reading = Reading(captures, options, _DEPTHS.get(form, "records"), screen=False, encode=encode_for(form))
     messages = Messages(reading)
     with Output(output) as out:
@@ -53,4 +57,4 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
     messages.end()
     if reading.exchanges and not options.quiet:
         print(f"kwiresniff: {output}: {reading.shown} exchanges", file=sys.stderr)
-    return FAILED if options.strict and reading.problems else 0
+    return reading.exit_code()

@@ -7,7 +7,7 @@ import sys
 import click
 
 from kwiresniff.analysis.groups import GroupTimeline
-from kwiresniff.cli.main import FAILED, INTERRUPTED
+from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, capture_options
 from kwiresniff.cli.passes import FORMS, print_json, read_through
 from kwiresniff.cli.reading import Reading
@@ -51,4 +51,4 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     messages.end()
     if reading.shown and not found and not options.quiet:
         print("kwiresniff: there was Kafka, but nothing about groups", file=sys.stderr)
-    return FAILED if options.strict and reading.problems else 0
+    return reading.exit_code()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.answers import Client
-from kwiresniff.cli.main import FAILED, INTERRUPTED
+from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.passes import read_through
@@ -36,7 +36,7 @@ class Collected:
         if not self.finished:
             return INTERRUPTED
         self.messages.end()
-        return FAILED if self.reading.options.strict and self.reading.problems else code
+        return self.reading.exit_code(code)
 
 
 def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:

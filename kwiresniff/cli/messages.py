@@ -68,7 +68,11 @@ class Messages:
         if self._reading.encrypted:
             counts["tls"] = self._reading.encrypted
         found = [f"{_many(count, 'TCP connection')} with {name}" for name, count in counts.items()]
-        found += [f"{_many(count, 'packet')} {what}" for what, count in self._reading.other_packets.items()]
+        others = self._reading.other_packets
+        bare = self._reading.packets - sum(others.values())
+        if not found and bare:
+            found.append(f"{_many(bare, 'packet')} of TCP without data")
+        found += [f"{_many(count, 'packet')} {what}" for what, count in others.items()]
         files = self._reading.files
         where = ", ".join(files[:MAX_FILES_NAMED]) + (", ..." if len(files) > MAX_FILES_NAMED else "")
         what = escape(f"{where}: no Kafka in it; there were {', '.join(found) or 'no packets'}")

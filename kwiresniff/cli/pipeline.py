@@ -73,7 +73,7 @@ def _with(options: Sequence[Callable[..., Any]], command: Callable[..., Any]) ->
     return command
 
 
-@click.group("pipeline")
+@click.group("pipeline", no_args_is_help=False)
 def command() -> None:
     """Many captures at once, on Spark: decoded to Parquet, and SQL over it.
 

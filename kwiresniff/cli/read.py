@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kwiresniff.cli.main import FAILED, INTERRUPTED
+from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, capture_options
 from kwiresniff.cli.printing import DEPTHS, encode_for, print_events
 from kwiresniff.cli.reading import Reading
@@ -28,4 +28,4 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     reading = Reading(captures, options, DEPTHS[form], encode=encode_for(form))
     if not print_events(reading, form):
         return INTERRUPTED
-    return FAILED if options.strict and reading.problems else 0
+    return reading.exit_code()

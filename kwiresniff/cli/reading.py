@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwiresniff.analysis.names import record_sets
 from kwiresniff.capture import Captures, SegmentSource, open_captures, with_decryption
+from kwiresniff.cli.main import FAILED
 from kwiresniff.cli.memory import keep_freed_memory
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.progress import Progress
@@ -104,6 +105,7 @@ class Reading:
         self.shown = 0
         self.problems = 0
         self.encrypted = 0
+        self._unreadable = False
         self.tell: Callable[[Event], None] | None = None
         self._counts: ExchangeCounts | None = None
 
@@ -111,6 +113,11 @@ class Reading:
     def files(self) -> list[str]:
         """The capture files in reading order."""
         return self._captures.files
+
+    @property
+    def packets(self) -> int:
+        """Packets read so far, of all kinds."""
+        return self._captures.packets
 
     @property
     def other_packets(self) -> dict[str, int]:
@@ -205,8 +212,13 @@ class Reading:
         file = self.files[file_index(problem.packet)]
         return replace(problem, details={**(problem.details or {}), "file": file})
 
+    def exit_code(self, code: int = 0) -> int:
+        """That of a command that has come to its end, ``code`` when nothing stood in its way."""
+        return FAILED if self._unreadable or (self.options.strict and self.problems) else code
+
     def _tell(self, problems: Sequence[Problem]) -> Iterator[Problem]:
         self.problems += len(problems)
+        self._unreadable = self._unreadable or any(problem.code == "capture_unreadable" for problem in problems)
         return iter(problems)
 
     def _analyzed(self, progress: Progress) -> Iterator[Event]:

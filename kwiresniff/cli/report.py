@@ -7,7 +7,7 @@ import sys
 import click
 
 from kwiresniff.analysis.report import Reporter
-from kwiresniff.cli.main import FAILED, INTERRUPTED
+from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, capture_options
 from kwiresniff.cli.passes import read_through
 from kwiresniff.cli.reading import Reading
@@ -36,4 +36,4 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
     messages.end()
     if reading.exchanges and not options.quiet and output != "-":
         print(f"kwiresniff: {output}: {reading.shown} exchanges", file=sys.stderr)
-    return FAILED if options.strict and reading.problems else 0
+    return reading.exit_code()

@@ -25,7 +25,7 @@ HEADERS = {"RequestHeader": "request", "ResponseHeader": "response"}
 SOURCE = click.Path(exists=True, path_type=Path)
 
 
-@click.group("schema")
+@click.group("schema", no_args_is_help=False)
 def command() -> None:
     """The protocol as data: browse it, extend it, verify it."""
 
@@ -73,16 +73,17 @@ def _row(api: Api) -> dict[str, Any]:
 @command.command("show")
 @click.argument("api", required=False)
 @click.option("--version", type=int, help="Only this version.")
-@click.option("--request", "direction", flag_value="request", help="Only the request.")
-@click.option("--response", "direction", flag_value="response", help="Only the response.")
+@click.option("--request", "request", is_flag=True, help="Only the request.")
+@click.option("--response", "response", is_flag=True, help="Only the response.")
 @click.option("-o", "form", type=click.Choice(["grammar", "json", "jsonl"]), default="grammar", show_default=True)
-def show_command(api: str | None, version: int | None, direction: str | None, form: str) -> None:
+def show_command(api: str | None, version: int | None, request: bool, response: bool, form: str) -> None:
     """Messages as grammars or JSON, those of all APIs by default.
 
     API is a name, an older name or a key; or RequestHeader, ResponseHeader, or the name of something carried inside
     messages or stored in logs, such as ConsumerProtocolSubscription.
     """
-    messages = _messages(api, version, (direction,) if direction else DIRECTIONS)
+    only = tuple(one for one, wanted in zip(DIRECTIONS, (request, response), strict=True) if wanted)
+    messages = _messages(api, version, only or DIRECTIONS)
     if form == "grammar":
         print("\n\n".join(map(grammar, messages)))
     else:

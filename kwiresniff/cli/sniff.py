@@ -26,7 +26,7 @@ from kwiresniff.capture.live import (
 from kwiresniff.capture.live.bpf import expression
 from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_DELAY_MS, DEFAULT_SNAP_BYTES
 from kwiresniff.cli.interrupts import for_each
-from kwiresniff.cli.main import FAILED, INTERRUPTED
+from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.metrics import AddressType, served_metrics
 from kwiresniff.cli.options import ParamType, ReadOptions, live_options
@@ -212,7 +212,7 @@ def command(
         _sum_up(live, reading)
     if not finished:
         return INTERRUPTED
-    return FAILED if options.strict and reading.problems else 0
+    return reading.exit_code()
 
 
 def _count(live: Live, reading: Reading, names: tuple[tuple[str, ...], ...], *, watched: bool) -> bool:

@@ -8,7 +8,7 @@ import click
 
 from kwiresniff.analysis.stats import DIMENSIONS, ExchangeCounts, StatsTable
 from kwiresniff.cli.interrupts import for_each
-from kwiresniff.cli.main import FAILED, INTERRUPTED
+from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, capture_options
 from kwiresniff.cli.reading import Reading
@@ -51,7 +51,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, by: tuple[tuple[str
     if not finished:
         return INTERRUPTED
     messages.end()
-    return FAILED if options.strict and reading.problems else 0
+    return reading.exit_code()
 
 
 def _print(tables: Sequence[StatsTable], form: str, options: ReadOptions) -> None:

@@ -204,10 +204,22 @@ def test_a_terminal_is_no_capture():
         open_captures(["-"], stdin=Terminal())
 
 
-def test_a_bad_file_among_named_ones_is_an_error(folder):
-    """Who names a file wants it read."""
-    with pytest.raises(CaptureError, match=r"notes\.txt"):
-        open_captures([str(folder / "b.pcap"), str(folder / "notes.txt")])
+def test_a_bad_file_among_named_ones_is_a_problem_and_the_others_are_read(folder):
+    """A pattern over the files of a tcpdump that runs names one with nothing in it yet."""
+    bare = folder / "bare"
+    bare.mkdir()
+    names = ["missing.pcap", "notes.txt", "b.pcap", "*.nothing", "bare"]
+    captures = open_captures([str(folder / name) for name in names])
+    assert texts(captures) == texts(open_captures([str(folder / "b.pcap")]))
+    assert {problem.code for problem in captures.problems} == {"capture_unreadable"}
+    for name in ("missing.pcap", "notes.txt", "*.nothing", "bare"):
+        assert sum(name in problem.message for problem in captures.problems) == 1
+
+
+def test_nothing_but_bad_files_is_an_error(folder):
+    """Of one line, about one of them."""
+    with pytest.raises(CaptureError, match=r"missing\.pcap"):
+        open_captures([str(folder / "notes.txt"), str(folder / "missing.pcap")])
 
 
 def test_a_file_without_permission(folder, ordinary_user):

@@ -92,13 +92,39 @@ def test_wrong_usage_exits_with_2(kwiresniff: Run, args: list[str], says: str) -
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("out.xml", "unknown format"), ("no/such/folder/out.jsonl", "cannot write here"), ("out.parquet.gz", "Parquet")],
+    [("out.xml", "unknown format"), ("out.parquet.gz", "Parquet")],
 )
-def test_an_output_that_cannot_be_written_is_named(kwiresniff: Run, tmp_path: Path, name: str, says: str) -> None:
-    capture = save(tmp_path / "a.pcap", heartbeats(1))
-    err = one_line(kwiresniff("export", capture, "-O", str(tmp_path / name)), 1)
+def test_a_format_that_is_not_written_is_a_mistake_in_usage(kwiresniff: Run, name: str, says: str) -> None:
+    err = one_line(kwiresniff("export", "any.pcap", "-O", name), 2)
     assert name in err
     assert says in err
+
+
+def test_an_output_that_cannot_be_written_is_named(kwiresniff: Run, tmp_path: Path) -> None:
+    capture = save(tmp_path / "a.pcap", heartbeats(1))
+    err = one_line(kwiresniff("export", capture, "-O", str(tmp_path / "no" / "out.jsonl")), 1)
+    assert f"{tmp_path}/no/out.jsonl: cannot write here" in err
+
+
+@pytest.mark.parametrize("form", ["summary", "jsonl"])
+def test_one_capture_that_cannot_be_read_does_not_cost_the_others(kwiresniff: Run, tmp_path: Path, form: str) -> None:
+    """The file that a running tcpdump writes is empty at first; the exit code still says that something failed."""
+    good = save(tmp_path / "a.pcap", heartbeats(2))
+    (tmp_path / "b.pcap").touch()
+    alone = kwiresniff("read", "-o", form, good)
+    both = kwiresniff("read", "-o", form, f"{tmp_path}/*.pcap")
+    assert (alone.code, both.code) == (0, 1)
+    if form == "summary":
+        assert both.out == alone.out
+        assert both.err == f"kwiresniff: {tmp_path}/b.pcap is not a capture: it is empty (0 bytes)\n"
+    else:
+        assert set(alone.out.splitlines()) < set(both.out.splitlines())
+        assert "capture_unreadable" in both.out
+
+
+@pytest.mark.parametrize("group", ["schema", "pipeline"])
+def test_a_group_without_a_command_is_one_line(kwiresniff: Run, group: str) -> None:
+    assert one_line(kwiresniff(group), 2) == f"kwiresniff: {group}: missing command; see 'kwiresniff {group} --help'\n"
 
 
 def test_a_plugin_that_is_not_there_is_named(kwiresniff: Run, tmp_path: Path) -> None:

@@ -127,6 +127,13 @@ def test_a_capture_without_packets_says_so(kwiresniff: Run, tmp_path: Path) -> N
     assert done.err.endswith("no Kafka in it; there were no packets\n")
 
 
+def test_packets_without_data_are_not_called_no_packets(kwiresniff: Run, tmp_path: Path) -> None:
+    """Connections that are refused, and those that nobody used while it was captured."""
+    done = kwiresniff("read", save(tmp_path / "bare.pcap", Wire().open().close()))
+    assert (done.code, done.out) == (0, "")
+    assert re.search(r"no Kafka in it; there were \d+ packets of TCP without data\n$", done.err)
+
+
 def test_a_cut_capture_gives_what_is_before_the_cut_and_says_so(kwiresniff: Run, capture: str) -> None:
     whole = Path(capture).read_bytes()
     Path(capture).write_bytes(whole[: len(whole) // 2])

@@ -87,6 +87,13 @@ def test_show_prints_json_as_the_contract_has_it(kwiresniff: Run) -> None:
     }
 
 
+def test_show_of_both_directions_is_what_it_shows_unasked(kwiresniff: Run) -> None:
+    both = kwiresniff("schema", "show", "Fetch", "--version", "4", "--request", "--response")
+    assert both == kwiresniff("schema", "show", "Fetch", "--version", "4")
+    assert "Fetch Request" in both.out
+    assert "Fetch Response" in both.out
+
+
 def test_show_without_an_api_prints_them_all(kwiresniff: Run) -> None:
     rows = json.loads(kwiresniff("schema", "show", "-o", "json").out)
     assert len(rows) == 736
