@@ -15,6 +15,10 @@ _UTF8 = re.compile(rb"\xc2[\x80-\x9f]|\xd8\x9c|\xe2(?:\x80[\x8e\x8f\xa8-\xae]|\x
 #: Tabs and newlines are left: quotes keep them inside their field.
 _TEXT = re.compile(f"[\x00-\x08\x0b-\x1f\x7f{_BEYOND_ASCII}]")
 
+#: What makes spreadsheets calculate a cell, or open what it links to, instead of showing it (CWE-1236). Some look
+#: behind tabs and newlines, and take the wide forms for the same.
+_FORMULA = tuple("=+-@\t\n\uff1d\uff0b\uff0d\uff20")
+
 
 def escape_json(line: bytes) -> bytes:
     """JSON in UTF-8 whose C0 controls are escaped already, with the other characters that act escaped as well."""
@@ -29,10 +33,17 @@ def escape_text(text: str) -> str:
     return text if text.isprintable() else _TEXT.sub(_text_code, text)
 
 
+def escape_cell(text: str) -> str:
+    """The same for a cell of a table, which spreadsheets would take for a formula by its first character."""
+    if text.startswith(_FORMULA):
+        return _text_code(text[0]) + escape_text(text[1:])
+    return escape_text(text)
+
+
 def _json_code(match: re.Match[bytes]) -> bytes:
     return b"\\u%04x" % ord(match[0].decode())
 
 
-def _text_code(match: re.Match[str]) -> str:
+def _text_code(match: re.Match[str] | str) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -27,7 +27,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
-from kwiresniff.export.controls import escape_text
+from kwiresniff.export.controls import escape_cell
 from kwiresniff.export.objects import file_name
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import Event, Exchange, Message, packet_number
@@ -108,7 +108,8 @@ def _words(names: Iterable[str]) -> str | None:
 class CsvWriter:
     """Comma-separated values with a header line, UTF-8, lines ended by a newline (RFC 4180 quoting).
 
-    Control characters other than tabs and newlines are written as escapes.
+    Control characters other than tabs and newlines are written as escapes, and so is a first character by which
+    spreadsheets would take a text for a formula.
     """
 
     def __init__(self, out: IO[bytes], files: Sequence[str] = ()) -> None:
@@ -120,7 +121,7 @@ class CsvWriter:
     def write(self, event: Event) -> None:
         if isinstance(event, Exchange):
             row = flat_row(event, self._files)
-            self._writer.writerow([escape_text(value) if isinstance(value, str) else value for value in row])
+            self._writer.writerow([escape_cell(value) if isinstance(value, str) else value for value in row])
 
     def close(self) -> None:
         self._text.detach()

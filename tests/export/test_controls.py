@@ -28,6 +28,20 @@ def test_json_escapes_what_acts_and_means_the_same(key: bytes) -> None:
     assert "日本" in line
 
 
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "\n", "\r", "\uff1d"])
+def test_csv_has_no_cell_that_a_spreadsheet_calculates(sign: str) -> None:
+    """Only the first character counts, and the rest of the cell is as it was sent."""
+    rest = 'HYPERLINK("http://x","a-b=c")'
+    out = io.BytesIO()
+    writer = CsvWriter(out)
+    writer.write(exchange(client_id=sign + rest))
+    writer.close()
+    (row,) = csv.DictReader(io.StringIO(out.getvalue().decode()))
+    code = ord(sign)
+    assert row["client_id"] == (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}") + rest
+    assert row["api_key"].isdecimal()
+
+
 def test_csv_escapes_what_acts_and_leaves_the_rest() -> None:
     out = io.BytesIO()
     writer = CsvWriter(out)
