@@ -7,10 +7,10 @@ guides of these releases print them, and from the definitions of the releases si
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from kwiresniff.model import Direction
-from kwiresniff.schema.apis import api_by_key
+from kwiresniff.schema.apis import api_by_key, apis
 from kwiresniff.schema.definition import Field
 from kwiresniff.schema.registry import definitions
 
@@ -31,6 +31,19 @@ def newer_paths(api_key: int, direction: Direction, path: Path) -> tuple[Path, .
         return ()
     fields = next(message.fields for message in definitions(api.name) if message.kind == direction)
     return tuple(dict.fromkeys(found for found in _paths(fields, path) if found != path))
+
+
+@cache
+def body_names(direction: Direction) -> frozenset[str]:
+    """The names that the outermost fields of bodies have or had, of all APIs together."""
+    fields = (
+        field
+        for api in apis()
+        for message in definitions(api.name)
+        if message.kind == direction
+        for field in message.fields
+    )
+    return frozenset(name for field in fields for name in (field.name, *field.aliases))
 
 
 def _paths(fields: tuple[Field, ...], path: Path) -> Iterator[Path]:

@@ -14,7 +14,7 @@ from tests.exchanges import exchange
 
 WORDS = [
     *fields(),
-    "request.body.a", "response.body.a[0].b", "==", "!=", "<", "<=", ">", ">=", "~", "in", "not", "and", "or",
+    "request.body.acks", "response.body.topics[0].b", "==", "!=", "<", "<=", ">", ">=", "~", "in", "not", "and", "or",
     "(", ")", ",", "&&", "||", "!", "null", "5", "-1", "1.5", "100ms", "1MB", "Fetch", "NONE", "ok", "orders", '"a b"',
     "'", '"', "10.0.0.1", ":9092", "[::1]:1", "2026-01-01", "(a", "**", "\\", "é", "\0", "٣",
 ]  # fmt: skip
@@ -62,7 +62,7 @@ def test_any_words_are_understood_or_refused_and_work_on_any_body(
 
 OPERANDS = [
     "api == Fetch", "api == Produce", "latency > 1s", "latency", "outcome == ok", "outcome == unanswered", "topic == t",
-    "error == NONE", "error", "response.body.a == 1", "client_id == null", "size > 1",
+    "error == NONE", "error", "response.body.error_code == 1", "client_id == null", "size > 1",
 ]  # fmt: skip
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kwiresniff.analysis.filter.fields import Depth, Field, Getter, body_field, fields
+from kwiresniff.analysis.filter.fields import Depth, Field, Getter, body_field, fields, unknown_body_name
 from kwiresniff.analysis.filter.literals import Test, is_null, test
 from kwiresniff.analysis.filter.parser import AllOf, Comparison, Not, Tree, parse
+from kwiresniff.errors import FilterError
 from kwiresniff.model import Exchange, TopicNames
 
 Verdict = Callable[[Exchange], "bool | None"]
@@ -85,6 +86,11 @@ class _Compiler:
         name = comparison.field.text
         field = self._known.get(name) or body_field(name)
         assert field is not None  # the parser has checked it
+        if name not in self._known and (wrong := unknown_body_name(name)) is not None:
+            side = name.partition(".")[0]
+            expected = f"expected a field that the body of some {side} has, not {wrong!r}"
+            position = comparison.field.position + len(f"{side}.body.")
+            raise FilterError(f"{expected}; see: kwiresniff schema show --{side}", position=position)
         operator, literals = comparison.operator, comparison.values
         decide: Callable[[Getter], Verdict]
         if operator.text == "exists":

@@ -159,6 +159,23 @@ Step = str | int
 _RECORD_SETS = RECORD_SETS | {"record_set"}
 
 
+#: What the output has beside the fields that are defined.
+_UNKNOWN_TAGS = "_tagged_fields"
+_DECODED = "_decoded"
+
+
+def unknown_body_name(name: str) -> str | None:
+    """Of the name of a ``body_field``, the first step when no message of that side has, or had, such a field."""
+    match = _PATH.fullmatch(name)
+    if match is None:
+        return None
+    first = match[2][1:].replace("[", ".").partition(".")[0]
+    side: Direction = "request" if match[1] == "request" else "response"
+    if first == _UNKNOWN_TAGS or first.removesuffix(_DECODED) in schema.body_names(side):
+        return None
+    return first
+
+
 def body_field(name: str) -> Field | None:
     """The field for ``request.body.<path>``, or None when the name has not that form.
 
