@@ -256,7 +256,8 @@ class Link(Owner):
         if len(data) >= 4:
             (correlation_id,) = _correlation_id(data)
             answers = correlation_id in self.pending.by_id
-            if not sasl.awaiting_token:  # the token or the request that this answers was lost
+            # The token or the request that this answers was lost; or not even the handshake is answered.
+            if not sasl.awaiting_token or self.pending.by_id:
                 answers = answers or is_near(correlation_id, self.first_correlation_id)
         if not answers and (sasl.raw or sasl.awaiting_token):
             sasl.awaiting_token = max(sasl.awaiting_token - 1, 0)
