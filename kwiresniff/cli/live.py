@@ -210,6 +210,8 @@ class LiveView:
             self._live.stop()
         elif key in ("p", " "):
             self._paused = not self._paused
+            if self._place == "list":
+                self._freeze(self._paused)
         elif self._place == "tree":
             self._press_in_tree(key)
         elif self._place == "list":
@@ -257,20 +259,24 @@ class LiveView:
 
     def _open_list(self) -> None:
         self._place = "list"
-        self._frozen, self._picked = [], 0
         table, chosen = self._panels[self._at].table, self._chosen
         if chosen is not None:
             self._listed = self._last.narrowed(lambda exchange: table.holds(chosen, exchange))
+        self._freeze(self._paused)
+
+    def _freeze(self, frozen: bool) -> None:
+        """Keeps the list as it is, or lets it go on with its newest line chosen."""
+        self._frozen, self._picked = self._listed.newest(1_000_000) if frozen else [], 0
 
     def _press_in_list(self, key: str) -> None:
         if key in ("escape", "left", "h", "backspace"):
-            if self._frozen:
-                self._frozen, self._picked = [], 0
+            if self._frozen and not self._paused:
+                self._freeze(False)
             else:
                 self._place, self._listed = "tables", self._last
             return
         if not self._frozen:  # what somebody points at must not run away
-            self._frozen = self._listed.newest(1_000_000)
+            self._freeze(True)
         if key in ("up", "k", "page up"):
             self._picked += 10 if key == "page up" else 1
         elif key in ("down", "j", "page down"):

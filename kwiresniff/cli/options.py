@@ -86,12 +86,6 @@ _FILE_OPTIONS = (
 )
 _OPTIONS = (
     click.option("-Y", "--filter", metavar="EXPR", help="Only exchanges like 'api == Fetch and latency > 100ms'."),
-    click.option(
-        "--port",
-        type=click.IntRange(1, 65535),
-        multiple=True,
-        help="A port brokers listen on: a hint for odd traffic, Kafka is found on any port.",
-    ),
     click.option("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark."),
     click.option("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
     click.option("--plugin", metavar="PATH", multiple=True, help="A Python file with plugin hooks; may be repeated."),
@@ -113,14 +107,20 @@ _OPTIONS = (
 _Command = Callable[..., Any]
 
 
+def _port(help_text: str) -> Callable[[_Command], _Command]:
+    return click.option("--port", type=click.IntRange(1, 65535), multiple=True, help=help_text)
+
+
 def capture_options(command: _Command) -> _Command:
     """Gives a command the shared options; it receives ``captures`` and one ``options: ReadOptions``."""
-    return _decorated(command, (*_FILE_OPTIONS, *_OPTIONS))
+    port = _port("A port brokers listen on: a hint for odd traffic, Kafka is found on any port.")
+    return _decorated(command, (*_FILE_OPTIONS, port, *_OPTIONS))
 
 
 def live_options(command: _Command) -> _Command:
     """The same for a command that reads no captures but a network."""
-    return _decorated(command, _OPTIONS)
+    port = _port("Only packets to or from this port, chosen in the kernel; may be repeated.")
+    return _decorated(command, (port, *_OPTIONS))
 
 
 def _decorated(command: _Command, options: Sequence[Callable[[_Command], _Command]]) -> _Command:

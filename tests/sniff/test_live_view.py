@@ -229,6 +229,21 @@ def test_a_list_somebody_chooses_from_stands_still_and_opens_the_chosen_exchange
     assert not any("not decoded" in line for line in tree)
 
 
+def test_a_paused_list_is_the_one_that_is_chosen_from() -> None:
+    """What was read on the screen is still there when somebody goes for it."""
+    screen = Attended()
+    screen.type("\r")
+    screen.type("p")
+    before = [line[2:] for line in screen.lines()[4:-1]]
+    for exchange in screen.exchanges[:7]:
+        screen.view.add(exchange)
+    screen.type("\x1b[A")
+    assert [line[2:] for line in screen.lines()[4:-1]] == before
+    assert screen.chosen() == [[line for line in before if line][-2]]
+    screen.type("p")
+    assert [line[2:] for line in screen.lines()[4:-1]] != before
+
+
 def test_what_is_looked_at_is_counted_once() -> None:
     """Listing and opening decode copies."""
     screen = Attended()
