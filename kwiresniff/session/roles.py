@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 #: A new connection whose first frame cannot be judged by its header alone is judged by this much of it.
 OPENING_BYTES = 2048
+PRODUCE = 0
 _request_header = Struct(">hhih").unpack_from
 _correlation_id = Struct(">i").unpack_from
 _length = Struct(">i").unpack_from
@@ -130,9 +131,8 @@ class Roles:
         """Whether a frame reads as a request to its last byte; None when its API or version is unknown."""
         if len(frame) < MIN_REQUEST_BYTES:
             return False
-        api_key, api_version, _, length = _request_header(frame)
-        if length > 0:  # brokers take any bytes for a client id
-            frame = frame[:MIN_REQUEST_BYTES] + b"?" * length + frame[MIN_REQUEST_BYTES + length :]
+        api_key, api_version, _, _ = _request_header(frame)
+        frame = with_plain_client_id(frame)
         try:
             offset = codec.decode_request_header(frame)[4]
         except DecodeError:
@@ -151,10 +151,21 @@ class Roles:
         then the other side must have answered it.
         """
         verdict = self.reads_as_request(frame)
-        if verdict is False or (verdict and grade == STRONG):
+        if verdict is False or (verdict and grade == STRONG and not self._is_empty_produce(frame)):
             return verdict
         self._doubtful = True
         return self._is_answered(peer, frame)
+
+    @staticmethod
+    def _is_empty_produce(frame: bytes) -> bool:
+        """Whether a request is a Produce of nothing: no client sends that, but a response with a small correlation id,
+        a topic's name and zeros reads so (OffsetCommit does)."""
+        api_key, api_version, _, _ = _request_header(frame)
+        if api_key != PRODUCE:
+            return False
+        offset = codec.decode_request_header(with_plain_client_id(frame)).body_offset
+        body, _ = codec.decoder(PRODUCE, api_version, "request", "skip")(frame, offset, [])
+        return not body["topic_data"]
 
     def _is_answered(self, peer: Half, frame: bytes) -> bool:
         """Whether a segment under search begins with the response to a request.
@@ -208,6 +219,12 @@ class Roles:
                 if name != "unknown":
                     return name
         return "unknown"
+
+
+def with_plain_client_id(frame: bytes) -> bytes:
+    """A request with another client id of the same length: brokers take any bytes for one, decoders only text."""
+    length = _request_header(frame)[3]
+    return frame[:MIN_REQUEST_BYTES] + b"?" * length + frame[MIN_REQUEST_BYTES + length :] if length > 0 else frame
 
 
 def believe(frame: bytes, grade: int) -> bool:

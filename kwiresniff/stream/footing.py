@@ -160,9 +160,16 @@ def find_response(
             return is_near(correlation_id, first_correlation_id) or (older and ends[offset] == end)
         if end > length:
             return not anywhere and (end == length + half.ahead or length - offset >= MIN_UNFINISHED_BYTES)
-        if not (end == length or end in starts or (length - end >= 8 and response_front(run, end)[1] in outstanding)):
+        if not (end == length or end in starts or is_answered_next(end, correlation_id)):
             return False
         return confirm(bytes(run[offset + 4 : end])) is not False
+
+    def is_answered_next(end: int, correlation_id: int) -> bool:
+        """Whether a response to another request follows. To the same one there is no second."""
+        if length - end < 8:
+            return False
+        size, following = response_front(run, end)
+        return 4 <= size <= MAX_FRAME_BYTES and following in outstanding and following != correlation_id
 
     best = -1
     for offset in sorted(starts):

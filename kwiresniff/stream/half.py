@@ -174,7 +174,7 @@ class Half:
         self.index: i64 = 0  # 0 client to broker, 1 broker to client, once that is known
         self.next_seq: i64 = -1
         self.syn_seq: i64 = -1
-        self.waiting: list[tuple[int, int, int, bytes, int]] = []
+        self.waiting: list[tuple[int, int, int, bytes, int, int]] = []
         self.waiting_bytes: i64 = 0
         self.at_edge = True  # with a footing, and the next byte is the first of a frame
         self.need: i64 = 0  # bytes the current frame still lacks; 0 between frames
@@ -195,7 +195,7 @@ class Half:
         self.ahead: i64 = 0  # bytes of the run's last segment that were on the wire but are not in the capture
         #: (offset in run, packet, timestamp_ns, ack) of each segment in it
         self.marks: list[tuple[int, int, int, int]] = []
-        self.ack: i64 = -1  # what the current segment acknowledges, -1 when that is not known any more
+        self.ack: i64 = -1  # what the current segment acknowledges, -1 where that is not known
         self.behind: i64 = 0  # bytes of the current segment behind the frame that is handed over,
         self.beyond: i64 = 0  # and those of the run that come after this segment
         self.packets: i64 = 0
@@ -282,7 +282,7 @@ class Half:
     def _hold(self, packet: i64, ns: int, ahead: i64, data: bytes, missing: i64) -> None:
         if not self.waiting:
             self._acked_position = -1  # whatever was acknowledged, this hole was not
-        heappush(self.waiting, (self._position + ahead, packet, ns, data, missing))
+        heappush(self.waiting, (self._position + ahead, packet, ns, data, missing, self.ack))
         self.waiting_bytes += len(data)
         while self.waiting_bytes > MAX_WAITING_BYTES or len(self.waiting) > MAX_WAITING_SEGMENTS:
             self.give_up_hole()
@@ -293,8 +293,7 @@ class Half:
     def _drain(self) -> None:
         waiting = self.waiting
         while waiting and waiting[0][0] <= self._position:
-            position, packet, ns, data, missing = heappop(waiting)
-            self.ack = -1
+            position, packet, ns, data, missing, self.ack = heappop(waiting)
             self.waiting_bytes -= len(data)
             start, end = self._position - position, len(data)
             if start >= end + missing:
@@ -328,7 +327,7 @@ class Half:
         """Declare the bytes before the first waiting segment lost and go on behind them."""
         if self.searching:
             self.search()  # the other side may have shown since the last search what there is to find
-        position, packet, ns, _, _ = self.waiting[0]
+        position, packet, ns, *_ = self.waiting[0]
         skip = position - self._position
         self._advance(skip)
         self._gap(packet, ns, skip)

@@ -42,6 +42,13 @@ TELLING = (
     # A client begins to count anew after SASL, so two requests with one id wait while a lost one is awaited.
     ("era-1.1-sasl", "dropped", 153),
     ("era-2.3-sasl", "dropped", 197),
+    # One client sends nothing but correlation id 0; another counts anew, so that two requests with id 2 wait, and the
+    # capture begins with an answer that reads like a Produce of no topics.
+    ("era-0.8-cluster", "dropped", 591),
+    ("era-0.8-cluster", "dropped", 611),
+    ("era-0.8-cluster", "started", 614),
+    # The inside of a Fetch response, sent in pieces of 12 and 18 bytes, reads like another with id 0.
+    ("era-0.8-cluster", "dropped", 859),
     # The answer to a lost request comes while bare tokens are expected already.
     ("era-0.10-sasl", "dropped", 128),
 )
