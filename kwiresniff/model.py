@@ -10,8 +10,7 @@ rest is the index of the file in the order of reading, so with a single file the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -105,8 +104,7 @@ def file_index(reference: int) -> int:
     return reference >> PACKET_BITS
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """Something that is wrong with the input, said beside what was understood all the same.
 
     ``offset`` counts bytes from the start of the frame for a problem inside a frame (the 4-byte length not
@@ -235,7 +233,6 @@ class Exchange:
 Event: TypeAlias = Exchange | Connection | Problem
 
 
-@dataclass(slots=True)
 class Node:
     """One field of an annotated message: where it lies, what it holds, what that means.
 
@@ -247,27 +244,48 @@ class Node:
     how more could be seen of it. What lies nowhere in the frame, nor in decompressed data, has an offset of -1.
     """
 
-    name: str
-    type: str
-    offset: int
-    length: int
-    value: Any = None
-    meaning: str = ""
-    null: bool = False
-    derived: bool = False
-    tag: int | None = None
-    problem: str = ""
-    hint: str = ""
-    children: list[Node] = field(default_factory=list)
+    __slots__ = (
+        "children", "derived", "hint", "length", "meaning", "name", "null", "offset", "problem", "tag", "type", "value",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        type: str,
+        offset: int,
+        length: int,
+        value: Any = None,
+        meaning: str = "",
+        null: bool = False,
+        derived: bool = False,
+        tag: int | None = None,
+        problem: str = "",
+        hint: str = "",
+        children: list[Node] | None = None,
+    ) -> None:
+        self.name = name
+        self.type = type
+        self.offset = offset
+        self.length = length
+        self.value = value
+        self.meaning = meaning
+        self.null = null
+        self.derived = derived
+        self.tag = tag
+        self.problem = problem
+        self.hint = hint
+        self.children: list[Node] = children if children is not None else []
 
 
-@dataclass(slots=True)
 class Walk:
     """An annotated message: ``root`` as far as it could be read, ``end`` the offset reached, what was wrong."""
 
-    root: Node
-    end: int
-    problems: list[Problem] = field(default_factory=list)
+    __slots__ = ("end", "problems", "root")
+
+    def __init__(self, root: Node, end: int, problems: list[Problem] | None = None) -> None:
+        self.root = root
+        self.end = end
+        self.problems: list[Problem] = problems if problems is not None else []
 
 
 #: ``topic_name(topic_id_text) -> name or None``: what a capture has told about topic ids so far.

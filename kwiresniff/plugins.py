@@ -14,7 +14,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from kwiresniff.errors import PluginError
@@ -36,29 +35,29 @@ ValueDecoder = Callable[[str | None, str, bytes, Sequence[Body]], Any]
 Annotator = Callable[[Exchange], "Iterable[str | Body | Problem] | None"]
 
 
-@dataclass(slots=True)
 class Hook:
     """One registered function and how it has done so far."""
 
-    plugin: str
-    kind: str
-    name: str
-    summary: str
-    function: Callable[..., Any]
-    failures: int = 0
+    def __init__(self, plugin: str, kind: str, name: str, summary: str, function: Callable[..., Any]) -> None:
+        self.plugin = plugin
+        self.kind = kind
+        self.name = name
+        self.summary = summary
+        self.function = function
+        self.failures = 0
 
     @property
     def enabled(self) -> bool:
         return self.failures < MAX_FAILURES
 
 
-@dataclass(slots=True)
 class Plugin:
     """A loaded plugin: where it came from and what it adds."""
 
-    name: str
-    origin: str
-    hooks: list[Hook] = field(default_factory=list)
+    def __init__(self, name: str, origin: str) -> None:
+        self.name = name
+        self.origin = origin
+        self.hooks: list[Hook] = []
 
 
 class Hooks:

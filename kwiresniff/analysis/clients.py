@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from kwiresniff.analysis.names import groups_of, topics_of, transactional_ids_of
-from kwiresniff.answers import ApiUse, Client
+from kwiresniff.answers.clients import ApiUse, Client
 from kwiresniff.model import Body, Connection, Exchange, TopicNames
 
 #: Clients kept. One takes some 5 kB, so an inventory stays below 50 MB.

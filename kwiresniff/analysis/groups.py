@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from typing import Any, TypeAlias
 
-from kwiresniff.answers import GroupEvent
+from kwiresniff.answers.groups import GroupEvent
 from kwiresniff.model import Body, Exchange, TopicNames
 
 #: Events kept. One takes about 1 kB.

@@ -13,7 +13,7 @@ from typing import Any
 
 from kwiresniff.analysis.busiest import Busiest, Labels
 from kwiresniff.analysis.stats import NO_REQUEST, NO_TOPIC, topics_in
-from kwiresniff.answers import Metric
+from kwiresniff.answers.metrics import Metric
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 
 OTHERS = "(others)"

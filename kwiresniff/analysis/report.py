@@ -10,7 +10,7 @@ from kwiresniff.analysis.doctor import Doctor
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.series import Series
 from kwiresniff.analysis.stats import StatsTable
-from kwiresniff.answers import Report
+from kwiresniff.answers.report import Report
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 
 #: What a page shows of each; a reader scrolls no further.

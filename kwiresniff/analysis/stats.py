@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.names import topics_of
-from kwiresniff.answers import StatRow
+from kwiresniff.answers.stats import StatRow
 from kwiresniff.model import Exchange, ExchangeSink, TopicNames
 
 #: Rows of one table. A row with its histogram takes some 5 kB, so a table stays below 50 MB; nobody reads more.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-_DURATION = re.compile(r"([+-]?\d{1,18}(?:\.\d{1,9})?)(ns|us|µs|ms|s|m|h|d)")
+_DURATION = r"([+-]?\d{1,18}(?:\.\d{1,9})?)(ns|us|µs|ms|s|m|h|d)"
 _DURATION_NS = {
     "ns": 1,
     "us": 1_000,
@@ -21,14 +21,14 @@ _DURATION_NS = {
     "h": 3_600_000_000_000,
     "d": 86_400_000_000_000,
 }
-_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)(b|[kmgt]i?b)?", re.IGNORECASE)
+_SIZE = r"(\d{1,18}(?:\.\d{1,9})?)(b|[kmgt]i?b)?"
 _SIZE_POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?)?(Z|z|[+-]\d\d:\d\d)?", re.ASCII)
+_TIME = r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?)?(Z|z|[+-]\d\d:\d\d)?"
 
 
 def duration_ns(text: str) -> int | None:
     """Nanoseconds, or None when the text is not a duration with its unit."""
-    match = _DURATION.fullmatch(text)
+    match = re.fullmatch(_DURATION, text)
     if match is None:
         return None
     return _scaled(match[1], _DURATION_NS[match[2]])
@@ -36,7 +36,7 @@ def duration_ns(text: str) -> int | None:
 
 def size_bytes(text: str) -> int | None:
     """Bytes, or None when the text is not a size; a number alone counts bytes."""
-    match = _SIZE.fullmatch(text)
+    match = re.fullmatch(_SIZE, text, re.IGNORECASE)
     if match is None:
         return None
     unit = (match[2] or "b").lower()
@@ -46,7 +46,7 @@ def size_bytes(text: str) -> int | None:
 
 def time_ns(text: str) -> int | None:
     """Nanoseconds since the epoch, or None when the text is not a time."""
-    match = _TIME.fullmatch(text)
+    match = re.fullmatch(_TIME, text, re.ASCII)
     if match is None:
         return None
     date, clock, fraction, offset = match.groups()

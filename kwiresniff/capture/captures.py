@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import sys
 from collections.abc import Iterator, Sequence
@@ -106,7 +105,7 @@ class Captures:
 
         def report(problem: Problem) -> None:
             details = {"file": one.path} if len(self._inputs) > 1 else None
-            self.problems.append(dataclasses.replace(problem, details=details))
+            self.problems.append(problem._replace(details=details))
 
         try:
             self._stream = self._streams.get(one.path) or _open(one.path)

@@ -7,9 +7,6 @@ last one and is not another one is ignored, as gzip does.
 
 from __future__ import annotations
 
-import bz2
-import lzma
-import zlib
 from collections.abc import Callable
 from typing import Protocol
 
@@ -60,6 +57,8 @@ class _Gzip:
     """zlib's decompressor with the interface of the others."""
 
     def __init__(self) -> None:
+        import zlib
+
         self._inflate = zlib.decompressobj(wbits=31)
         self._rest = b""
         self._full = False
@@ -197,10 +196,16 @@ def decompressed(name: str, source: Source) -> Source:
 
         return _Members(name, source, _Zstd, (zstandard.ZstdError,))
     if name == "gzip":
+        import zlib
+
         return _Members(name, source, _Gzip, (zlib.error,))
     if name == "bzip2":
+        import bz2
+
         return _Members(name, source, bz2.BZ2Decompressor, (OSError, ValueError))
     if name == "xz":
+        import lzma
+
         return _Members(name, source, lambda: lzma.LZMADecompressor(memlimit=MAX_WINDOW_BYTES), (lzma.LZMAError,))
     import lz4.frame
 

@@ -15,7 +15,7 @@ WITHOUT_TSHARK = "install Wireshark's command-line program tshark to have TLS de
 
 #: How much of a key log is looked at to see that it is one.
 _LOOK_BYTES = 64 * 1024
-_KEY_LINE = re.compile(rb"^([A-Z][A-Z0-9_]*) ([0-9a-fA-F]{16,}) [0-9a-fA-F]{32,}\s*$", re.MULTILINE)
+_KEY_LINE = rb"^([A-Z][A-Z0-9_]*) ([0-9a-fA-F]{16,}) [0-9a-fA-F]{32,}\s*$"
 
 #: Sessions whose keys are remembered, the newest; each is asked for soon after its keys were written.
 MAX_SESSIONS = 65_536
@@ -35,7 +35,7 @@ def check_key_log(path: str) -> None:
             head = file.read(_LOOK_BYTES)
     except (OSError, ValueError) as error:
         raise CaptureError(f"{path}: {reason(error)}") from None
-    if not _KEY_LINE.search(head):
+    if not re.search(_KEY_LINE, head, re.MULTILINE):
         raise CaptureError(
             f"{path} is not a TLS key log: it has no lines like 'CLIENT_RANDOM 0123... 4567...', "
             "which clients and brokers write"
@@ -106,7 +106,7 @@ class GrowingKeyLog:
         for (
             label,
             random,
-        ) in _KEY_LINE.findall(lines):
+        ) in re.findall(_KEY_LINE, lines, re.MULTILINE):
             kind = _LABELS.get(label)
             if kind is not None and len(random) == 64:
                 session = bytes.fromhex(random.decode())

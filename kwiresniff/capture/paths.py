@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kwiresniff.errors import CaptureError
 
 STANDARD_INPUT = "-"
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """One file to be read; ``path`` is ``-`` for standard input.
 
     ``size_bytes`` is None for standard input, FIFOs and devices: those can be read only once. ``identity`` is

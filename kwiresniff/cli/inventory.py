@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kwiresniff.analysis.clients import Inventory
-from kwiresniff.answers import Client
+from kwiresniff.answers.clients import Client
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions

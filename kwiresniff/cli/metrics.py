@@ -11,7 +11,7 @@ import click
 
 from kwiresniff import __version__
 from kwiresniff.analysis.metrics import Metrics
-from kwiresniff.answers import Metric
+from kwiresniff.answers.metrics import Metric
 from kwiresniff.capture.live import Live
 from kwiresniff.cli.options import ParamType
 from kwiresniff.cli.reading import Reading

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -18,8 +17,7 @@ else:
     ParamType = click.ParamType  # generic only in newer releases of click
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """A point in time: nanoseconds since the epoch, or since the first packet when ``relative``."""
 
     ns: int
@@ -47,8 +45,7 @@ class MomentType(ParamType):
         return Moment(absolute, False)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
+class ReadOptions(NamedTuple):
     """What the user asked of the reading, whatever is done with the result."""
 
     filter: str | None = None
@@ -126,7 +123,7 @@ def live_options(command: _Command) -> _Command:
 def _decorated(command: _Command, options: Sequence[Callable[[_Command], _Command]]) -> _Command:
     @wraps(command)
     def run(**params: Any) -> Any:
-        given = {name: params.pop(name) for name in ReadOptions.__slots__ if name in params}
+        given = {name: params.pop(name) for name in ReadOptions._fields if name in params}
         return command(options=ReadOptions(**given), **params)
 
     decorated: _Command = run

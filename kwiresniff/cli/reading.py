@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -210,7 +209,7 @@ class Reading:
         if len(self.files) < 2 or problem.packet is None or "file" in (problem.details or {}):
             return problem
         file = self.files[file_index(problem.packet)]
-        return replace(problem, details={**(problem.details or {}), "file": file})
+        return problem._replace(details={**(problem.details or {}), "file": file})
 
     def exit_code(self, code: int = 0) -> int:
         """That of a command that has come to its end, ``code`` when nothing stood in its way."""

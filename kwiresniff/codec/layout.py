@@ -94,7 +94,7 @@ def may_be_null(field: WireField) -> bool:
 
 def single(field: WireField) -> WireField:
     """One entry of an array field, as a field."""
-    # Not dataclasses.replace: the walker calls this for every array, and it would be a fifth of its time.
+    # Not _replace: the walker calls this for every array, and it would be a fifth of its time.
     nullable = "NULLABLE" in field.type
     return WireField(
         field.name, field.type, nullable=nullable, fields=field.fields, entity=field.entity, enum=field.enum

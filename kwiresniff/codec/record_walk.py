@@ -8,7 +8,6 @@ where their deltas are and hold the absolute values. Sources: those of ``batch``
 from __future__ import annotations
 
 import zlib
-from dataclasses import replace
 from typing import Any
 
 import google_crc32c
@@ -78,7 +77,7 @@ class _RecordSetWalk:
         self.batches.append(Node(path, RECORD_BATCH, pos, end - pos, meaning="not shown"))
         if why is not None:
             self.batches[-1].problem = why.message
-            self.problems.append(replace(why, path=path))
+            self.problems.append(why._replace(path=path))
 
     def batch(self, pos: int, end: int) -> int:
         stop, magic, trouble = batch_span(self.buf, pos, end)

@@ -10,7 +10,6 @@ A known tagged field that is not on the wire is a node of length 0 that holds th
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff.codec import failures
@@ -221,7 +220,7 @@ class _Walker:
         self.nodes += sum(map(count_nodes, children))
         node.children = children
         room = max(0, MAX_PROBLEMS - len(self.problems))
-        self.problems += [replace(problem, path=f"{path}{problem.path}") for problem in problems[:room]]
+        self.problems += [problem._replace(path=f"{path}{problem.path}") for problem in problems[:room]]
 
     def present(self, node: Node, field: WireField, path: str) -> bool:
         """Read the mark before a nullable structure."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from kwiresniff.answers import LatencySummary, StatRow
+from kwiresniff.answers.stats import LatencySummary, StatRow
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import Connection, Direction, Event, Exchange, Message, Problem, file_index, packet_number
 

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any
 from zlib import crc32
 
-from kwiresniff.answers import Metric
+from kwiresniff.answers.metrics import Metric
 from kwiresniff.errors import ExportError
 from kwiresniff.export.controls import escape_text
 

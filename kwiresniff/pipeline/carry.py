@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from glob import escape, glob
 from typing import Any
 
@@ -233,7 +233,7 @@ class BatchReading:
         for reason, count in captures.other_packets.items():
             self.other_packets[reason] = self.other_packets.get(reason, 0) + count
         for problem in captures.problems:
-            yield replace(problem, details={"file": path, **(problem.details or {})})
+            yield problem._replace(details={"file": path, **(problem.details or {})})
         yield from self._analyzer.expire(self._idle_ns)
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from kwiresniff.analysis.names import record_sets
-from kwiresniff.answers import AuditRow, Client
+from kwiresniff.answers.clients import AuditRow, Client
 from kwiresniff.export import JsonEncoder, connection_json, exchange_json, problem_json
 from kwiresniff.export.clients import audit_json, client_json
 from kwiresniff.model import (

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from typing import Final
 
-_WORDS: Final = re.compile(rb"[ -~]{4,}")
+_WORDS: Final = rb"[ -~]{4,}"
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 #: Printable by Unicode's categories, yet blank or invisible: they could hide text or make two names look the same.
@@ -81,6 +81,6 @@ def mixed(data: bytes) -> str | None:
 
     None when runs of four or more printable characters make up less than a sixth: fewer are chance.
     """
-    if sum([len(word) for word in _WORDS.findall(data)]) * 6 < len(data):
+    if sum([len(word) for word in re.findall(_WORDS, data)]) * 6 < len(data):
         return None
     return "".join([chr(byte) if 32 <= byte < 127 else f"\\x{byte:02x}" for byte in data])

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TextIO
 
-from kwiresniff.answers import GroupEvent
+from kwiresniff.answers.groups import GroupEvent
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape

@@ -7,8 +7,7 @@ highlighter, because yellow letters vanish on white paper. Nothing is told by co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 #: Every kind of thing that is shown, and its style in rich's words.
 STYLES: Final[dict[str, str]] = {
@@ -56,8 +55,7 @@ _SEQUENCES: Final = {kind: _sgr(style) for kind, style in STYLES.items()}
 Span: TypeAlias = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Glyphs:
+class Glyphs(NamedTuple):
     """The few drawing characters, in Unicode or in ASCII."""
 
     branch: str

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kwiresniff.answers import LatencySummary, StatRow
+from kwiresniff.answers.stats import LatencySummary, StatRow
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.histogram import latency_range, sparkline
@@ -54,8 +53,7 @@ _KEY_LEAST: Final = 8
 _WAIT_MARK: Final = "  ~ "
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """One line of the table in words: what each key column and each other column holds, and its style."""
 
     keys: tuple[str, ...]

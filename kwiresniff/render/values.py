@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kwiresniff.model import Node
 from kwiresniff.render import units
@@ -25,8 +24,7 @@ SCALARS_SHOWN = 32
 _AMBIGUOUS: Final = frozenset(["", "null", "true", "false", "empty"])
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(NamedTuple):
     """How much to show: the drawing characters, verbosity 0 to 2, characters per value (None: all of them)."""
 
     glyphs: Glyphs

@@ -10,7 +10,6 @@ Sources: KIP-482 (flexible versions, tagged fields); the README beside Kafka's m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kwiresniff.errors import SchemaError
@@ -68,8 +67,7 @@ class Shape(NamedTuple):
     fields: tuple[Shape, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One line of a definition; a name may stand on several lines of one structure, in different versions.
 
     ``default`` is None both for a null default and for none given: ``explicit_default`` tells them apart.
@@ -155,8 +153,7 @@ class Record(NamedTuple):
 ROLES = frozenset({"metadata", "coordinator-key", "coordinator-value"})
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One message in all its versions.
 
     ``name`` is the API's name for a request or response (without that suffix), ``request`` or ``response`` for a

@@ -7,15 +7,14 @@ in 4.4, older names from those of 0.8.2 to 4.0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.apis import nearest, read_data
 
 
-@dataclass(frozen=True, slots=True)
-class KafkaError:
+class KafkaError(NamedTuple):
     """One error code, 0 (``NONE``) and -1 (``UNKNOWN_SERVER_ERROR``) included."""
 
     code: int

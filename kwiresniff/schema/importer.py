@@ -10,7 +10,6 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from kwiresniff.errors import SchemaError
@@ -121,9 +120,9 @@ def merge_sources(sources: Sequence[Sequence[Message]]) -> dict[str, tuple[Messa
         merged = merge(shipped)
         if kind == "request":
             aliases = {*merged.aliases, *EARLIER_NAMES.get(merged.name, ())}
-            merged = replace(merged, aliases=tuple(sorted(aliases)))
+            merged = merged._replace(aliases=tuple(sorted(aliases)))
         elif kind == "response":
-            merged = replace(merged, name=names.get(key, merged.name), aliases=())
+            merged = merged._replace(name=names.get(key, merged.name), aliases=())
         files.setdefault(HEADERS if kind == "header" else merged.name, []).append(merged)
     return {name: tuple(messages) for name, messages in sorted(files.items())}
 

@@ -8,7 +8,6 @@ importer writes it. A record of an internal topic has its role and number behind
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kwiresniff.errors import SchemaError
@@ -19,8 +18,7 @@ INDEX_NAME = "index.txt"
 NOTHING = "-"
 
 
-@dataclass(frozen=True, slots=True)
-class Api:
+class Api(NamedTuple):
     """An API: its key, newest official name and the versions any release has had.
 
     ``flexible_from`` is the first flexible version or None. ``aliases`` are older names. ``listeners`` are the

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from kwiresniff.errors import SchemaError
@@ -96,7 +95,7 @@ def _message(document: dict[str, Any]) -> Message:
     fields = _fields(document["fields"], versions, structs, 1) if versions else ()
     if record is not None and versions.low == record.number > 0:
         versions = Versions(0, 0)
-        fields = tuple(replace(field, versions=versions) for field in fields)
+        fields = tuple(field._replace(versions=versions) for field in fields)
     api_key = document.get("apiKey", -1) if kind in ("request", "response") else -1
     listeners = tuple(document.get("listeners", ()))
     return Message(name, kind, versions, flexible or NO_VERSIONS, fields, api_key, listeners, record=record)
@@ -143,14 +142,14 @@ def _field(document: dict[str, Any], parent: Versions, structs: dict[str, Any], 
         fields=children,
     )
     if "tag" in document:
-        field = replace(field, tag=int(document["tag"]), tagged=_within(document["taggedVersions"], versions))
+        field = field._replace(tag=int(document["tag"]), tagged=_within(document["taggedVersions"], versions))
     # Kafka's generator takes "null" for a default of null, and a bare null for no default at all.
     if document.get("default") is not None:
-        field = replace(field, default=_default(document["default"], field), explicit_default=True)
+        field = field._replace(default=_default(document["default"], field), explicit_default=True)
     if "flexibleVersions" in document:
         if array or type_name not in SIZED:
             raise ValueError(f"flexibleVersions of its own on {document['name']}, which is not a string or bytes")
-        field = replace(field, flexible=_within(document["flexibleVersions"], versions))
+        field = field._replace(flexible=_within(document["flexibleVersions"], versions))
     return field
 
 

@@ -5,8 +5,7 @@ Sources: KIP-482 (flexible versions), the protocol guide's type names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 #: Wire types a leaf can have, by the protocol guide's names.
 LEAF_TYPES = frozenset(
@@ -19,8 +18,7 @@ LEAF_TYPES = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class WireField:
+class WireField(NamedTuple):
     """One field at one version.
 
     ``type`` is a leaf type or ``STRUCT``. With ``array`` the field is an array of that type and ``nullable`` says
@@ -44,8 +42,7 @@ class WireField:
     enum: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MessageVersion:
+class MessageVersion(NamedTuple):
     """One message at one version; regular ``fields`` stand in wire order, tagged ones come last by tag.
 
     ``kind`` is ``request``, ``response``, ``header`` or ``data`` (something carried inside a message or stored in
@@ -58,4 +55,4 @@ class MessageVersion:
     version: int
     flexible: bool
     header_version: int
-    fields: tuple[WireField, ...] = field(default=())
+    fields: tuple[WireField, ...] = ()

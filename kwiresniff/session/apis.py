@@ -5,7 +5,6 @@ Everything here comes from the schema; the table only saves asking it for every 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from kwiresniff import schema
@@ -14,17 +13,30 @@ from kwiresniff import schema
 MAX_FACTS = 4096
 
 
-@dataclass(frozen=True, slots=True)
 class ApiFacts:
     """One (API, version). ``read_as`` is the version its definition is taken from, -1 when the API is unknown."""
 
-    api_key: int
-    api_version: int
-    name: str
-    known: bool
-    read_as: int
-    request_header_version: int
-    response_header_version: int
+    __slots__ = (
+        "api_key", "api_version", "known", "name", "read_as", "request_header_version", "response_header_version",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        api_key: int,
+        api_version: int,
+        name: str,
+        known: bool,
+        read_as: int,
+        request_header_version: int,
+        response_header_version: int,
+    ) -> None:
+        self.api_key = api_key
+        self.api_version = api_version
+        self.name = name
+        self.known = known
+        self.read_as = read_as
+        self.request_header_version = request_header_version
+        self.response_header_version = response_header_version
 
 
 #: Looked up so far, by ``(api_key << 16) + api_version``; the hot path asks here before it asks ``api_facts``.

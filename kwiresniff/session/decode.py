@@ -7,7 +7,6 @@ same bytes again to say what, where, and how far it got.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kwiresniff import codec, schema
@@ -172,7 +171,7 @@ class BodyDecoder:
         if side.open is not None and understood:
             inside: list[Problem] = []
             side.open(BodyHolder(body, inside), exchange, self._topics.name)
-            exchange.problems += (replace(problem, details={"direction": direction}) for problem in inside)
+            exchange.problems += (problem._replace(details={"direction": direction}) for problem in inside)
         if side.secret and not self._show_secrets:
             conceal(api_key, direction, body)
         return understood
@@ -223,7 +222,7 @@ class BodyDecoder:
             records=self._records == "full",
             topic_name=self._topics.name,
         )
-        exchange.problems += (replace(problem, details=details) for problem in walk.problems)
+        exchange.problems += (problem._replace(details=details) for problem in walk.problems)
         if body is not None:
             return body, True
         return codec.plain(walk.root), False

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from struct import Struct
 
-_HTTP = re.compile(rb"(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH|CONNECT|TRACE) \S|HTTP/[12]|PRI \* HTTP/2")
-_SMTP_OR_FTP = re.compile(rb"[1-5][0-9]{2}[ -]")
-_PRINTABLE_LINE = re.compile(rb"[\t\r\n\x20-\x7e]{4,}")
+_HTTP = rb"(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH|CONNECT|TRACE) \S|HTTP/[12]|PRI \* HTTP/2"
+_SMTP_OR_FTP = rb"[1-5][0-9]{2}[ -]"
+_PRINTABLE_LINE = rb"[\t\r\n\x20-\x7e]{4,}"
 _zookeeper_front = Struct(">ii").unpack_from
 
 #: The ASN.1 object identifier of Kerberos V5 (RFC 4121) inside an initial GSS-API token (RFC 2743, section 3.1).
@@ -18,7 +18,7 @@ def protocol_of(first: bytes) -> str:
     """Name the protocol whose stream begins with ``first``; ``unknown`` when nothing gives it away."""
     if len(first) >= 3 and 0x14 <= first[0] <= 0x17 and first[1] == 3 and first[2] <= 4:
         return "tls"
-    if _HTTP.match(first):
+    if re.match(_HTTP, first):
         return "http"
     if first.startswith(b"SSH-"):
         return "ssh"
@@ -34,9 +34,9 @@ def protocol_of(first: bytes) -> str:
         return "redis"
     if first.startswith(b"AMQP"):
         return "amqp"
-    if _SMTP_OR_FTP.match(first):
+    if re.match(_SMTP_OR_FTP, first):
         return "smtp or ftp"
-    if _PRINTABLE_LINE.match(first):
+    if re.match(_PRINTABLE_LINE, first):
         return "text"
     return "unknown"
 

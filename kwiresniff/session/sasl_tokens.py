@@ -22,10 +22,10 @@ MAX_CLAIMS_BYTES = 16 << 10
 #: The end of the year 9999, in seconds: later ones have no written form.
 MAX_SECONDS = 253_402_300_799
 
-_SCRAM_USER = re.compile(rb"[nyp][^,]*,[^,]*,n=([^,]{1,1024})(?:,|$)")
-_SCRAM_DELEGATION = re.compile(rb",tokenauth=true(?:,|$)")
-_OAUTH_AUTHZID = re.compile(rb"n,a=([^,]{1,1024}),")
-_BEARER = re.compile(rb"\x01auth=[Bb]earer +[\w-]+\.([\w-]{1,21848})\.[\w-]*\x01")
+_SCRAM_USER = rb"[nyp][^,]*,[^,]*,n=([^,]{1,1024})(?:,|$)"
+_SCRAM_DELEGATION = rb",tokenauth=true(?:,|$)"
+_OAUTH_AUTHZID = rb"n,a=([^,]{1,1024}),"
+_BEARER = rb"\x01auth=[Bb]earer +[\w-]+\.([\w-]{1,21848})\.[\w-]*\x01"
 
 _KERBEROS = b"\x06\x09\x2a\x86\x48\x86\xf7\x12\x01\x02\x02"
 _INITIAL_TOKEN, _AP_REQ, _TICKET, _SEQUENCE = 0x60, 0x6E, 0x61, 0x30
@@ -50,19 +50,19 @@ def _text(name: bytes) -> str:
 
 def _scram(token: bytes) -> dict[str, Any]:
     """The user; with a delegation token its id stands in the user's place, and who owns it is not said."""
-    found = _SCRAM_USER.match(token)
+    found = re.match(_SCRAM_USER, token)
     if not found:
         return {}
     name = _text(found[1].replace(b"=2C", b",").replace(b"=3D", b"="))
-    if _SCRAM_DELEGATION.search(token, found.end(1)):
+    if re.search(_SCRAM_DELEGATION, token[found.end(1) :]):
         return {"delegation_token_id": name}
     return {"principal": name}
 
 
 def _bearer(token: bytes) -> dict[str, Any]:
-    authzid = _OAUTH_AUTHZID.match(token)
+    authzid = re.match(_OAUTH_AUTHZID, token)
     told: dict[str, Any] = {"principal": _text(authzid[1])} if authzid else {}
-    bearer = _BEARER.search(token)
+    bearer = re.search(_BEARER, token)
     claims = _claims(bearer[1]) if bearer else {}
     subject, expiry = claims.get("sub"), claims.get("exp")
     if isinstance(subject, str) and 0 < len(subject) <= MAX_NAME_BYTES:

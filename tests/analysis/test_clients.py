@@ -8,7 +8,7 @@ import pytest
 
 from kwiresniff.analysis import clients
 from kwiresniff.analysis.clients import Inventory
-from kwiresniff.answers import Client
+from kwiresniff.answers.clients import Client
 from kwiresniff.model import Connection, Exchange
 from tests.exchanges import START_NS, connection, exchange
 

@@ -8,7 +8,7 @@ import pytest
 
 from kwiresniff.analysis.doctor import Doctor, tally
 from kwiresniff.analysis.doctor.errors import MEANINGS
-from kwiresniff.answers import Finding
+from kwiresniff.answers.findings import Finding
 from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.schema import error as known_error
 from tests.exchanges import START_NS, connection, exchange

@@ -8,7 +8,7 @@ import pytest
 
 from kwiresniff.analysis import groups
 from kwiresniff.analysis.groups import GroupTimeline
-from kwiresniff.answers import GroupEvent
+from kwiresniff.answers.groups import GroupEvent
 from kwiresniff.model import Exchange
 from tests.exchanges import START_NS, exchange
 

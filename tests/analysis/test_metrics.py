@@ -10,7 +10,7 @@ import pytest
 from kwiresniff.analysis import metrics as module
 from kwiresniff.analysis.busiest import Busiest
 from kwiresniff.analysis.metrics import BOUNDS, OTHERS, Metrics
-from kwiresniff.answers import Metric
+from kwiresniff.answers.metrics import Metric
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Event, Exchange, Message, Problem
 from kwiresniff.session.analyzer import analyze

@@ -6,7 +6,7 @@ import pytest
 
 from kwiresniff.analysis import stats
 from kwiresniff.analysis.stats import StatsTable
-from kwiresniff.answers import StatRow
+from kwiresniff.answers.stats import StatRow
 from kwiresniff.model import Exchange
 from tests.exchanges import connection, exchange
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.answers import LatencySummary, StatRow
+from kwiresniff.answers.stats import LatencySummary, StatRow
 from kwiresniff.export import connection_json, exchange_json, problem_json, stat_json
 from kwiresniff.model import PACKET_BITS, Message, Problem
 from tests.exchanges import START_NS, connection, exchange

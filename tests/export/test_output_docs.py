@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kwiresniff.answers import LatencySummary, StatRow
+from kwiresniff.answers.stats import LatencySummary, StatRow
 from kwiresniff.export import connection_json, exchange_json, stat_json
 from kwiresniff.export.flat import COLUMNS
 from kwiresniff.export.parquet import BODY_COLUMNS

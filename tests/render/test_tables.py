@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console, RenderableType
 
-from kwiresniff.answers import LatencySummary, StatRow
+from kwiresniff.answers.stats import LatencySummary, StatRow
 from kwiresniff.render import plain_table, stats_table
 from kwiresniff.render.histogram import latency_range, sparkline
 from kwiresniff.render.lines import cells

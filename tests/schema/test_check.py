@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,23 +111,23 @@ def test_every_kind_of_difference_is_told(was: str, now: str, expected: str) -> 
 
 def test_a_tag_that_differs_is_told() -> None:
     (request, _) = definitions("Fetch")
-    fields = tuple(replace(field, tag=7) if field.name == "cluster_id" else field for field in request.fields)
-    found = texts((replace(request, versions=Versions(12, 12), fields=fields),))
+    fields = tuple(field._replace(tag=7) if field.name == "cluster_id" else field for field in request.fields)
+    found = texts((request._replace(versions=Versions(12, 12), fields=fields),))
     assert found == ["Fetch request version 12, cluster_id: tag is 0, in the release 7"]
 
 
 def test_an_older_name_of_a_field_or_an_api_is_no_difference() -> None:
     (request, _) = definitions("ListConfigResources")
-    assert texts((replace(request, name="ListClientMetricsResources"),)) == []
+    assert texts((request._replace(name="ListClientMetricsResources"),)) == []
     (_, response) = definitions("ListConfigResources")
     (old,) = [field for field in response.fields if field.name == "config_resources"]
     inner = tuple(renamed(field) for field in old.fields)
-    fields = tuple(replace(old, fields=inner) if field is old else field for field in response.fields)
-    assert texts((replace(response, versions=Versions(0, 0), fields=fields),)) == []
+    fields = tuple(old._replace(fields=inner) if field is old else field for field in response.fields)
+    assert texts((response._replace(versions=Versions(0, 0), fields=fields),)) == []
 
 
 def renamed(field: Field) -> Field:
-    return replace(field, name=field.aliases[0]) if field.aliases else field
+    return field._replace(name=field.aliases[0]) if field.aliases else field
 
 
 def test_a_version_that_changed_in_place_comes_with_its_reason() -> None:
@@ -155,6 +154,6 @@ def test_the_shape_that_a_stored_message_had_on_trial_is_known() -> None:
 def test_a_tagged_field_that_only_the_release_has_is_a_difference() -> None:
     (request, _) = definitions("Fetch")
     (tagged,) = [field for field in request.fields if field.name == "cluster_id"]
-    theirs = replace(request, versions=Versions(12, 12), fields=(*request.fields, replace(tagged, name="new", tag=9)))
+    theirs = request._replace(versions=Versions(12, 12), fields=(*request.fields, tagged._replace(name="new", tag=9)))
     (found,) = differences((theirs,))
     assert (" new" in found.text, found.reason) == (True, "")

@@ -166,7 +166,14 @@ def enveloped(api_key: int, version: int, asked: Body, answered: Body) -> tuple[
     outer = {"request_data": raw, "request_principal": b"\0\0\5User\6alice\0\0", "client_host_address": b"\x7f\0\0\1"}
     exchange, topics = conversation(58, 0, outer, {"response_data": back, "error_code": 0})
     assert exchange.problems == []
-    return exchange, repr([annotate(exchange, which, topics) for which in ("request", "response")])
+    walks = [annotate(exchange, which, topics) for which in BOTH]
+    return exchange, "".join(everything(walk.root) + repr(walk.problems) for walk in walks if walk is not None)
+
+
+def everything(node: Node) -> str:
+    """All that an annotated message says, in no form for people."""
+    said = f"{node.name} {node.value!r} meaning={node.meaning!r} {node.problem} {node.hint}"
+    return "\n".join([said, *map(everything, node.children)])
 
 
 def test_an_enveloped_request_and_its_response_are_read() -> None:

@@ -15,7 +15,7 @@ import pytest
 from click import BadParameter
 from prometheus_client.parser import text_string_to_metric_families
 
-from kwiresniff.answers import Metric
+from kwiresniff.answers.metrics import Metric
 from kwiresniff.cli.metrics import AddressType
 from kwiresniff.errors import ExportError
 from kwiresniff.export.prometheus import MetricsServer, label_value

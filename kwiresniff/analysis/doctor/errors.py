@@ -11,7 +11,7 @@ from typing import Final
 
 from kwiresniff.analysis.doctor.tally import Tally, client_of, place_of
 from kwiresniff.analysis.names import groups_of, topics_of
-from kwiresniff.answers import Finding
+from kwiresniff.answers.findings import Finding
 from kwiresniff.model import Exchange, TopicNames
 
 #: How often a retriable error may come before it is more than what happens when a leader moves.

@@ -6,7 +6,7 @@ from typing import Final
 
 from kwiresniff.analysis.doctor.errors import Errors
 from kwiresniff.analysis.doctor.traffic import Groups, Latency, Network, Waste
-from kwiresniff.answers import Finding
+from kwiresniff.answers.findings import Finding
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 
 #: The worst first.

@@ -9,7 +9,7 @@ from kwiresniff.analysis.clients import CLUSTER_APIS, host_of
 from kwiresniff.analysis.doctor.tally import MAX_SUBJECTS, Case, Tally, client_of, place_of
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.names import record_sets
-from kwiresniff.answers import Finding
+from kwiresniff.answers.findings import Finding
 from kwiresniff.model import Connection, Exchange, Problem, TopicNames
 
 PRODUCE, FETCH, METADATA, OFFSET_COMMIT, JOIN_GROUP = 0, 1, 3, 8, 11

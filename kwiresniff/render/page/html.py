@@ -7,7 +7,9 @@ from importlib import resources
 from importlib.util import find_spec
 from typing import Final
 
-from kwiresniff.answers import ApiUse, Finding, Report
+from kwiresniff.answers.clients import ApiUse
+from kwiresniff.answers.findings import Finding
+from kwiresniff.answers.report import Report
 from kwiresniff.errors import ExportError
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import units

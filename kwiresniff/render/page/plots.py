@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kwiresniff.answers import SeriesPoint, StatRow
+from kwiresniff.answers.report import SeriesPoint
+from kwiresniff.answers.stats import StatRow
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 

@@ -1,0 +1,81 @@
+"""Who the clients are, what they use, and what an audit says of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ApiUse:
+    """One version of an API as one client used it.
+
+    ``packet`` is the reference of the first request's first packet (of the response's where only that was seen),
+    ``first_ns`` its time.
+    """
+
+    api: str
+    api_key: int
+    version: int
+    count: int
+    errors: int
+    packet: int
+    first_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who talks to a broker: one client id from one address to one broker, with one software and identity.
+
+    ``address`` is without the port. ``software`` is what the client called itself (KIP-511), ``(name, version)``, and
+    ``(None, None)`` when it did not. ``negotiates`` tells whether it asks for ApiVersions before it picks versions;
+    None when the beginning of its connections is not in the capture. ``offered`` holds the versions its broker said
+    it can, ``api_key -> (lowest, highest)``, empty when that was not seen. ``kind`` is ``client``, ``broker`` for
+    nodes of the cluster that talk to each other, or ``encrypted`` for TLS that was not decrypted.
+    """
+
+    kind: str
+    client_id: str | None
+    address: str
+    broker: str
+    software: tuple[str | None, str | None]
+    sasl: dict[str, Any] | None
+    tls: dict[str, Any] | None
+    negotiates: bool | None
+    offered: dict[int, tuple[int, int]]
+    uses: tuple[ApiUse, ...]
+    topics: tuple[str, ...]
+    groups: tuple[str, ...]
+    transactional_ids: tuple[str, ...]
+    connections: int
+    exchanges: int
+    errors: int
+    unanswered: int
+    request_bytes: int
+    response_bytes: int
+    first_ns: int
+    last_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFinding:
+    """One use of an API that a version of Kafka does not take, or may not.
+
+    ``breaks`` says that it will fail; else it is not known. ``offered`` are the versions of the target,
+    None when it does not have the API.
+    """
+
+    use: ApiUse
+    breaks: bool
+    offered: tuple[int, int] | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """A client and what an audit says of it: ``breaks``, ``unknown``, ``ok`` or ``not_judged``, and why."""
+
+    client: Client
+    verdict: str
+    reason: str
+    findings: tuple[AuditFinding, ...]

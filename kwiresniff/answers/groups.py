@@ -1,0 +1,30 @@
+"""What happened in groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(slots=True)
+class GroupEvent:
+    """Something that happened in a group, as the wire told it.
+
+    ``protocol`` is ``classic``, ``consumer``, ``share`` or ``streams``. ``event`` is ``join``, ``assigned``, ``epoch``,
+    ``leave``, ``commit``, ``rejoin`` or ``error``; ``details`` is JSON-ready and depends on it. ``generation`` is the
+    generation or the member epoch, None when it was not told. ``timestamp_ns`` and ``packet`` are those of the request;
+    of commits in a row, which are one event, those of the first.
+    """
+
+    group: str
+    protocol: str
+    event: str
+    timestamp_ns: int
+    packet: int
+    client_id: str | None
+    client: str
+    broker: str
+    member_id: str
+    instance_id: str | None
+    generation: int | None
+    details: dict[str, Any]

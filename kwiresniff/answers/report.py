@@ -1,0 +1,52 @@
+"""Everything that a report shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kwiresniff.answers.clients import Client
+from kwiresniff.answers.findings import Finding
+from kwiresniff.answers.groups import GroupEvent
+from kwiresniff.answers.stats import StatRow
+from kwiresniff.model import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesPoint:
+    """A slice of time, from ``start_ns`` on for ``width_ns``, and what requests began in it.
+
+    Latencies are those of exchanges that the broker did not hold back on purpose, None when there were none. Bytes are
+    frame sizes.
+    """
+
+    start_ns: int
+    width_ns: int
+    ok: int
+    errors: int
+    unanswered: int
+    request_bytes: int
+    response_bytes: int
+    p50_ns: int | None
+    p99_ns: int | None
+    max_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything a report shows. What was too much for a page is counted in ``left_out`` by what it is."""
+
+    title: str
+    files: tuple[str, ...]
+    exchanges: int
+    errors: int
+    unanswered: int
+    connections: int
+    first_ns: int | None
+    last_ns: int | None
+    series: tuple[SeriesPoint, ...]
+    findings: tuple[Finding, ...]
+    stats: tuple[tuple[str, tuple[StatRow, ...]], ...]
+    clients: tuple[Client, ...]
+    group_events: tuple[GroupEvent, ...]
+    problems: tuple[Problem, ...]
+    left_out: dict[str, int]

@@ -1,0 +1,47 @@
+"""What statistics found: distributions of latency, rows of tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySummary:
+    """A latency distribution in numbers, all in nanoseconds.
+
+    Percentiles are within 1 % of a measured value; ``count``, ``min_ns``, ``mean_ns`` and ``max_ns`` are exact.
+    ``buckets`` is for drawing: ``(upper_bound_ns, count)`` in steps of 1, 2, 5 from the lowest to the highest one
+    that is not empty, without holes.
+    """
+
+    count: int
+    min_ns: int
+    mean_ns: int
+    p50_ns: int
+    p90_ns: int
+    p95_ns: int
+    p99_ns: int
+    max_ns: int
+    buckets: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StatRow:
+    """One row of a statistics table.
+
+    ``by`` are the names of the table's dimensions (``api``, ``client``, ``topic``, ``broker``, ``connection``) and
+    ``key`` this row's value for each of them. ``errors`` counts exchanges with at least one error code,
+    ``unanswered`` requests that should have been answered and were not. Bytes are frame sizes without the 4-byte
+    length. ``latency`` covers the exchanges that were answered at once, ``waiting`` by its reason (``long poll``,
+    ``rebalance``, ``throttled``) those where the broker held the answer back on purpose.
+    """
+
+    by: tuple[str, ...]
+    key: tuple[str, ...]
+    count: int
+    errors: int
+    unanswered: int
+    request_bytes: int
+    response_bytes: int
+    latency: LatencySummary | None
+    waiting: tuple[tuple[str, LatencySummary], ...] = ()
