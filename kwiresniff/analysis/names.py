@@ -6,7 +6,7 @@ come later. Record batches are not entered: names are never inside them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from kwiresniff.model import Body, TopicNames
@@ -91,17 +91,14 @@ def _text(value: Any) -> str | None:
     return value.decode("utf-8", "backslashreplace") if value.__class__ is bytes else None
 
 
-def groups_of(body: Body | None) -> list[str]:
-    """The groups named in a body, each once, in order."""
-    return _collect(body, lambda parent, member: _entities(parent, member, _GROUP_FIELDS, _GROUP_LISTS, _GROUP_KEY))
+def groups_of(body: Body | None, *, deep: bool = True) -> list[str]:
+    """The groups named in a body, each once, in order; not ``deep``: in its outermost fields."""
+    return _named(body, _GROUP_FIELDS, _GROUP_LISTS, _GROUP_KEY, deep)
 
 
-def transactional_ids_of(body: Body | None) -> list[str]:
-    """The transactional ids named in a body, each once, in order."""
-    return _collect(
-        body,
-        lambda parent, member: _entities(parent, member, _TRANSACTION_FIELDS, _TRANSACTION_LISTS, _TRANSACTION_KEY),
-    )
+def transactional_ids_of(body: Body | None, *, deep: bool = True) -> list[str]:
+    """The transactional ids named in a body, each once, in order; not ``deep``: in its outermost fields."""
+    return _named(body, _TRANSACTION_FIELDS, _TRANSACTION_LISTS, _TRANSACTION_KEY, deep)
 
 
 def partitions_of(body: Body | None) -> list[int]:
@@ -132,10 +129,13 @@ def _find_partitions(parent: str, member: Body, found: dict[int, None]) -> None:
             _find_partitions(name, value, found)
 
 
-def _collect(body: Body | None, find: Callable[[str, Body], Iterator[Any]]) -> list[Any]:
+def _named(body: Body | None, fields: frozenset[str], lists: frozenset[str], key_type: int, deep: bool) -> list[str]:
     if body is None:
         return []
-    return list(dict.fromkeys(value for parent, member in structs(body) for value in find(parent, member)))
+    members = structs(body) if deep else [("", body)]
+    return list(
+        dict.fromkeys(name for parent, member in members for name in _entities(parent, member, fields, lists, key_type))
+    )
 
 
 def structs(body: Body) -> Iterator[tuple[str, Body]]:

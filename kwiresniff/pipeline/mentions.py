@@ -6,13 +6,13 @@ no field that could hold a group, many none for a topic; their definitions tell,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kwiresniff.analysis.names import groups_of, partitions_of, topics_of, transactional_ids_of
 from kwiresniff.errors import SchemaError
-from kwiresniff.model import Body, Direction, Exchange, TopicNames
+from kwiresniff.model import Direction, Exchange, TopicNames
 from kwiresniff.schema import message
 from kwiresniff.schema.types import WireField
 
@@ -30,12 +30,15 @@ class Mentions(NamedTuple):
 
 
 class _Fields(NamedTuple):
-    """Which of them a message may have a field for."""
+    """Which of them a message may have a field for; groups and transactional ids only outermost, or deep inside."""
 
     topics: bool
     partitions: bool
-    groups: bool
-    transactional_ids: bool
+    groups: int
+    transactional_ids: int
+
+
+_OUTERMOST, _DEEP = 1, 2
 
 
 def mentions(exchange: Exchange, topic_name: TopicNames) -> Mentions:
@@ -45,12 +48,21 @@ def mentions(exchange: Exchange, topic_name: TopicNames) -> Mentions:
         for body, direction in _messages(exchange)
         if body.body is not None
     ]
+    topics, partitions, groups, transactional_ids = [], [], [], []
+    for body, fields in bodies:
+        if fields.topics and not exchange.topics:
+            topics += topics_of(body, topic_name)
+        if fields.partitions:
+            partitions += [number for number in partitions_of(body) if number in _INT32]
+        if fields.groups:
+            groups += groups_of(body, deep=fields.groups == _DEEP)
+        if fields.transactional_ids:
+            transactional_ids += transactional_ids_of(body, deep=fields.transactional_ids == _DEEP)
     return Mentions(
-        list(exchange.topics)
-        or _each_once((body for body, fields in bodies if fields.topics), lambda body: topics_of(body, topic_name)),
-        _each_once((body for body, fields in bodies if fields.partitions), _partitions),
-        _each_once((body for body, fields in bodies if fields.groups), groups_of),
-        _each_once((body for body, fields in bodies if fields.transactional_ids), transactional_ids_of),
+        list(exchange.topics or dict.fromkeys(topics)),
+        list(dict.fromkeys(partitions)),
+        list(dict.fromkeys(groups)),
+        list(dict.fromkeys(transactional_ids)),
     )
 
 
@@ -61,28 +73,30 @@ def _messages(exchange: Exchange) -> Iterator[tuple[Any, Direction]]:
         yield exchange.response, "response"
 
 
-def _partitions(body: Body) -> list[int]:
-    return [number for number in partitions_of(body) if number in _INT32]
-
-
-def _each_once(bodies: Iterable[Body], find: Callable[[Body], list[Any]]) -> list[Any]:
-    return list(dict.fromkeys(value for body in bodies for value in find(body)))
-
-
 @lru_cache(maxsize=2048)
 def _fields(api_key: int, version: int, direction: Direction) -> _Fields:
     try:
-        found = list(_all(message(api_key, version, direction).fields))
+        outermost = message(api_key, version, direction).fields
     except SchemaError:
-        return _Fields(True, True, True, True)
+        return _Fields(True, True, _DEEP, _DEEP)
+    found = [*outermost, *(field for outer in outermost for field in _all(outer.fields))]
     if any("BYTES" in field.type for field in found):  # a message inside: an assignment, an envelope
-        return _Fields(True, True, True, True)
+        return _Fields(True, True, _DEEP, _DEEP)
     names = {field.name for field in found}
+
+    inner = {field.name for field in found[len(outermost) :]}
+
+    def depth(part: str) -> int:
+        def holds(name: str) -> bool:
+            return part in name or name in ("key", "coordinator_keys")
+
+        return _DEEP if any(map(holds, inner)) else _OUTERMOST if any(map(holds, names)) else 0
+
     return _Fields(
         any("topic" in name or name in ("resource_name", "responses", "results") for name in names),
         any("partition" in name for name in names),
-        any("group" in name or name in ("key", "coordinator_keys") for name in names),
-        any("transaction" in name or name in ("key", "coordinator_keys") for name in names),
+        depth("group"),
+        depth("transaction"),
     )
 
 
