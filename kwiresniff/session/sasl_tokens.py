@@ -35,7 +35,7 @@ _TICKET_OF_AP_REQ, _REALM, _SERVICE, _NAMES = 0xA3, 0xA1, 0xA2, 0xA1
 def read_token(mechanism: str, token: bytes) -> dict[str, Any]:
     """Facts of a client's first token: ``principal`` and what else the mechanism shows; empty for any other token."""
     if mechanism == "PLAIN":
-        parts = token.split(b"\x00", 2)
+        parts = token.split(b"\x00")  # where there is one more or less, a password may stand in the name's place
         return {"principal": _text(parts[1])} if len(parts) == 3 else {}
     if mechanism.startswith("SCRAM-"):
         return _scram(token)

@@ -159,6 +159,14 @@ def test_a_ticket_cut_anywhere_or_with_any_byte_changed_is_read_without_trouble(
             assert set(read_token("GSSAPI", token[:at] + bytes([changed]) + token[at + 1 :])) <= {"service"}
 
 
+def test_a_plain_token_of_another_form_tells_no_name() -> None:
+    """RFC 4616 has two NULs in it; with fewer or more of them a password could be taken for the name."""
+    assert read_token("PLAIN", b"\0alice\0secret") == {"principal": "alice"}
+    assert read_token("PLAIN", b"owner\0alice\0secret") == {"principal": "alice"}
+    for token in (b"alice secret", b"\0alice secret", b"\0alice secret\0\0", b"\0\0alice\0secret"):
+        assert read_token("PLAIN", token) == {}
+
+
 def test_authentications_without_end_are_counted_and_the_first_and_last_told() -> None:
     """A session of a second, for a day."""
     connection = Connection(1, "c", "b")
