@@ -42,7 +42,7 @@ def incomplete(code: str, what: str, link: Link, half: Half, size: int, present:
 def lost_bytes(link: Link, half: Half, packet: int, ns: int, missing: int, skipped: int, code: str) -> Problem:
     """Bytes that were not in the capture (``missing``) or could not be read (``skipped``)."""
     way = "client to broker" if half is link.client else "broker to client"
-    parts = []
+    parts = ["a length that no message has"] if code == "bad_length" else []
     if missing:
         parts.append(f"{missing} bytes are missing from the capture")
     if skipped:

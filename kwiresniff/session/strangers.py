@@ -58,7 +58,7 @@ class Strangers:
     def problems(self) -> Iterator[Problem]:
         """What there was, one problem for each server; the counts begin anew."""
         for (protocol, server), (connections, size, packet, ns) in self._servers.items():
-            what = "not Kafka" if protocol == "unknown" else protocol
+            what = "something other than Kafka" if protocol == "unknown" else protocol
             many = f"{connections} connections" if connections > 1 else "a connection"
             yield Problem(
                 "not_kafka",
