@@ -1,58 +1,41 @@
 """Connections that were captured at both of their ends, and which of the two captures tells of them.
 
-Two sources have the same connection when addresses and ports agree, their times overlap within ``MAX_SKEW_NS``, and
-TCP's sequence numbers agree: both initial ones where both captures have the handshake, else the ranges that were seen
-in both directions must overlap. Initial sequence numbers are random (RFC 9293, section 3.4.1), so other hosts with the
-same private addresses, and a port that is used again, stay apart; so does a connection of which more than ``MAX_RANGE``
-was seen without its beginning, since ranges that wide overlap by chance.
+Two sources have the same connection when addresses and ports agree and TCP's sequence numbers agree: both initial
+ones, within a day, where both captures have the handshake; else the ranges that were seen in both directions must
+overlap, and their times to within ``MAX_SKEW_NS``, after what other connections show of the two hosts' clocks. Initial
+sequence numbers are random (RFC 9293, section 3.4.1), so other hosts with the same private addresses, and a port that
+is used again, stay apart; so does a connection of which more than ``MAX_RANGE`` was seen without its beginning, since
+ranges that wide overlap by chance.
 
 Kept is the capture that has more of the connection's bytes; of two that have the same, the one that is nearer to the
-broker, where the answer to the SYN came sooner: latencies are then what the broker took, without the network.
+broker, where the answer to the SYN came sooner: latencies are then what the broker took, without the network. What the
+kept capture lacks and the other one has (it began later, it lost packets) is taken from the other one, with its times
+put on the clock of the kept one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from heapq import merge
+from statistics import median_low
 from typing import Any
 
-from kwiresniff.model import DECRYPTED, FIN, RST, SYN, Segment
+from kwiresniff.model import DECRYPTED, SYN, Segment
+from kwiresniff.pipeline.coverage import Range, lacking
+from kwiresniff.pipeline.sightings import Sighting
 from kwiresniff.session.flows import reverse
 from kwiresniff.stream.half import SEQ_HALF, SEQ_MASK
 
 #: Clocks of hosts without any care differ by seconds; a port is not used again within a minute (RFC 9293: 2 MSL).
 MAX_SKEW_NS = 60 * 10**9
+#: Where two numbers of 32 bits agree, a clock may be set to another time zone.
+MAX_CLOCK_NS = 86_400 * 10**9
 #: A 16th of all sequence numbers; that two such ranges overlap in both directions by chance is one in 64, beside the
 #: same addresses, ports and times.
 MAX_RANGE = 1 << 28
-#: Connections looked at in one source at once; those beyond it are not compared.
-MAX_SIGHTINGS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Sighting:
-    """A connection as one source has seen it. ``flow`` is the smaller one of its two flow keys, hexadecimal.
-
-    Of each pair the first is that flow's. ``initial`` are sequence numbers of the SYNs, -1 where none was seen;
-    ``first`` and ``length`` the range of the stream that was seen, ``size`` the bytes of it that are in the capture.
-    ``answered_ns`` is the time from SYN to its answer, -1 when they were not seen.
-    """
-
-    flow: str
-    first_ns: int
-    last_ns: int
-    initial: tuple[int, int]
-    first: tuple[int, int]
-    length: tuple[int, int]
-    size: tuple[int, int]
-    answered_ns: int
-
-    @staticmethod
-    def from_json(value: list[Any]) -> Sighting:
-        """What ``dataclasses.astuple`` gave, after JSON."""
-        flow, first_ns, last_ns, *pairs, answered_ns = value
-        initial, first, length, size = ((pair[0], pair[1]) for pair in pairs)
-        return Sighting(flow, first_ns, last_ns, initial, first, length, size, answered_ns)
+#: Captures of one connection that are all compared with each other to know their clocks.
+_MAX_ENDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,90 +48,97 @@ class LeftOut:
     kept: str
 
 
-class _Seen:
-    """A connection being looked at."""
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What source ``other`` alone has of a connection: of ``flow`` and of the way back, ranges of sequence numbers.
 
-    __slots__ = ("answered_ns", "closed", "first", "first_ns", "initial", "last_ns", "length", "size", "syn_ns")
+    A range is its start and its length. ``syns`` tells for each way whether the SYN is lacking, too. It passed there
+    from ``first_ns`` to ``last_ns``; ``shift_ns`` added to the times there gives those on the clock of who lacks it.
+    """
 
-    def __init__(self, ns: int) -> None:
-        self.first_ns = self.last_ns = ns
-        self.initial = [-1, -1]
-        self.first = [-1, -1]
-        self.length = [0, 0]
-        self.size = [0, 0]
-        self.syn_ns = self.answered_ns = -1
-        self.closed = False
+    other: str
+    flow: str
+    first_ns: int
+    last_ns: int
+    shift_ns: int
+    lacking: tuple[tuple[Range, ...], tuple[Range, ...]]
+    syns: tuple[bool, bool]
 
-    def add(self, way: int, ns: int, seq: int, flags: int, size: int, missing: int) -> None:
-        self.first_ns, self.last_ns = min(self.first_ns, ns), max(self.last_ns, ns)
-        if flags & SYN:
-            self.initial[way] = seq
-            seq = (seq + 1) & SEQ_MASK
-            if self.syn_ns >= 0 and self.initial[1 - way] >= 0 and self.answered_ns < 0:
-                self.answered_ns = ns - self.syn_ns
-            elif self.syn_ns < 0:
-                self.syn_ns = ns
-        if self.first[way] < 0:
-            self.first[way] = seq
-        end = (seq + size + missing - self.first[way]) & SEQ_MASK
-        if end < SEQ_HALF:
-            self.length[way] = max(self.length[way], end)
-        self.size[way] += size
-        self.closed = self.closed or bool(flags & (FIN | RST))
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Filled:
+        """What ``dataclasses.asdict`` gave, after JSON."""
+        one, other = (tuple((start, length) for start, length in way) for way in value["lacking"])
+        return Filled(**{**value, "lacking": (one, other), "syns": (value["syns"][0], value["syns"][1])})
 
 
-def sightings(segments: Iterable[Segment]) -> Iterator[Sighting]:
-    """The connections of a source. A port that is used again, with another SYN, begins another one."""
-    found: dict[bytes, _Seen] = {}
-    for _, ns, flow, seq, _, flags, _, start, end, missing in segments:
-        if flags & DECRYPTED:
-            continue
-        other = reverse(flow)
-        key, way = (flow, 0) if flow <= other else (other, 1)
-        seen = found.get(key)
-        if seen is not None and flags & SYN and seen.initial[way] != seq and (seen.initial[way] >= 0 or seen.closed):
-            yield _sighting(key, found.pop(key))
-            seen = None
-        if seen is None:
-            if len(found) >= MAX_SIGHTINGS:
-                oldest = next(iter(found))
-                yield _sighting(oldest, found.pop(oldest))
-            seen = found[key] = _Seen(ns)
-        seen.add(way, ns, seq, flags, end - start, missing)
-    for key, seen in found.items():
-        yield _sighting(key, seen)
-
-
-def _sighting(key: bytes, seen: _Seen) -> Sighting:
-    pairs = [(pair[0], pair[1]) for pair in (seen.initial, seen.first, seen.length, seen.size)]
-    return Sighting(key.hex(), seen.first_ns, seen.last_ns, pairs[0], pairs[1], pairs[2], pairs[3], seen.answered_ns)
-
-
-def left_out(by_source: dict[str, list[Sighting]]) -> dict[str, list[LeftOut]]:
-    """What each source leaves to another one."""
+def shared(by_source: dict[str, list[Sighting]]) -> tuple[dict[str, list[LeftOut]], dict[str, list[Filled]]]:
+    """What each source leaves to another one, and what each takes from others."""
     by_flow: dict[str, list[tuple[str, Sighting]]] = {}
     for source in sorted(by_source):
         for one in by_source[source]:
             by_flow.setdefault(one.flow, []).append((source, one))
-    found: dict[str, list[LeftOut]] = {}
+    clocks = _clocks(by_flow.values())
+    left_out: dict[str, list[LeftOut]] = {}
+    filled: dict[str, list[Filled]] = {}
     for same in by_flow.values():
         same.sort(key=lambda item: _rank(item[1]))
         kept: list[tuple[str, Sighting]] = []
         for source, one in same:
-            better = next((name for name, other in kept if name != source and is_same(one, other)), None)
-            if better is None:
-                kept.append((source, one))
+            for name, better in kept:
+                clock_ns = clocks.get((name, source))
+                if name != source and is_same(better, one, clock_ns or 0):
+                    left_out.setdefault(source, []).append(LeftOut(one.flow, one.first_ns, one.last_ns, name))
+                    ahead_ns = _ahead(better, one)
+                    more = _filled(source, better, one, clock_ns if ahead_ns is None else ahead_ns)
+                    if more is not None:
+                        filled.setdefault(name, []).append(more)
+                    break
             else:
-                found.setdefault(source, []).append(LeftOut(one.flow, one.first_ns, one.last_ns, better))
-    return found
+                kept.append((source, one))
+    return left_out, filled
 
 
-def is_same(one: Sighting, other: Sighting) -> bool:
-    """Whether two sources have seen the same connection."""
-    if one.first_ns > other.last_ns + MAX_SKEW_NS or other.first_ns > one.last_ns + MAX_SKEW_NS:
+def _clocks(groups: Iterable[list[tuple[str, Sighting]]]) -> dict[tuple[str, str], int]:
+    """By how much the clock of the second source is ahead of that of the first, as connections of both tell."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for same in groups:
+        by_initial: dict[tuple[int, int], list[tuple[str, Sighting]]] = {}
+        for source, one in same:
+            by_initial.setdefault(one.initial if one.whole else (-1, -1), []).append((source, one))
+        begun = by_initial.pop((-1, -1), [])[:_MAX_ENDS]
+        for ends in (*by_initial.values(), begun):
+            for source, one in ends[:_MAX_ENDS]:
+                for other, two in (*ends[:_MAX_ENDS], *(begun if one.whole else ())):
+                    ahead_ns = _ahead(one, two) if other != source and is_same(one, two) else None
+                    if ahead_ns is not None:
+                        found.setdefault((source, other), []).append(ahead_ns)
+                        found.setdefault((other, source), []).append(-ahead_ns)
+    return {pair: median_low(values) for pair, values in found.items()}
+
+
+def _ahead(one: Sighting, other: Sighting) -> int | None:
+    """How far the other's clock is ahead, None when nothing tells: the way there and back are taken for equally long.
+
+    Of a handshake both ends have the same moment in the middle; else both directions have passed the same numbers.
+    """
+    if one.whole and other.whole and min(one.answered_ns, other.answered_ns) >= 0:
+        return (other.syn_ns + other.answered_ns - one.syn_ns - one.answered_ns) // 2
+    ways = []
+    for marks, other_marks in zip(one.marks, other.marks, strict=True):
+        theirs = dict(other_marks)
+        both = [theirs[seq] - ns for seq, ns in marks if seq in theirs]
+        if both:
+            ways.append(median_low(both))
+    return sum(ways) // len(ways) if ways else None
+
+
+def is_same(one: Sighting, other: Sighting, ahead_ns: int = 0) -> bool:
+    """Whether two sources have seen the same connection; the clock of the other one is ``ahead_ns`` ahead."""
+    first_ns, last_ns = other.first_ns - ahead_ns, other.last_ns - ahead_ns
+    skew_ns = MAX_CLOCK_NS if one.whole and other.whole else MAX_SKEW_NS
+    if one.first_ns > last_ns + skew_ns or first_ns > one.last_ns + skew_ns:
         return False
-    whole = [-1 not in sighting.initial for sighting in (one, other)]
-    if all(whole):
+    if one.whole and other.whole:
         return one.initial == other.initial
     if max(*one.length, *other.length) > MAX_RANGE:
         return False
@@ -159,14 +149,45 @@ def _overlap(one: Sighting, other: Sighting, way: int) -> bool:
     """Whether the ranges of a direction overlap, both ends included."""
     if one.first[way] < 0 or other.first[way] < 0:
         return False
+    (start, end), (other_start, other_end) = (_hull(sighting.parts[way]) for sighting in (one, other))
+    ahead = _ahead_of(one, other, way)
+    return start <= other_end + ahead and other_start + ahead <= end
+
+
+def _hull(parts: tuple[Range, ...]) -> Range:
+    return (parts[0][0], parts[-1][1]) if parts else (0, 0)
+
+
+def _ahead_of(one: Sighting, other: Sighting, way: int) -> int:
+    """What to add to a place in the other's parts to have it in the one's."""
     ahead = (other.first[way] - one.first[way]) & SEQ_MASK
-    behind = (one.first[way] - other.first[way]) & SEQ_MASK
-    return ahead <= one.length[way] or behind <= other.length[way]
+    return ahead - (SEQ_MASK + 1) if ahead >= SEQ_HALF else ahead
 
 
 def _rank(one: Sighting) -> tuple[int, int]:
     """The one to keep comes first."""
-    return -sum(one.size), one.answered_ns if one.answered_ns >= 0 else 1 << 62
+    return -one.size, one.answered_ns - one.syn_ns if one.answered_ns >= 0 else 1 << 62
+
+
+def _filled(source: str, kept: Sighting, other: Sighting, ahead_ns: int | None) -> Filled | None:
+    """What ``other``, seen by ``source``, has more; None when that is nothing, or cannot be told.
+
+    It must come in time, so the clocks must be known; and numbers come round again, so they must not have.
+    """
+    if ahead_ns is None or max(*kept.length, *other.length) >= SEQ_HALF:
+        return None
+    ways = []
+    for way in (0, 1):
+        has, first = kept.parts[way], kept.first[way]
+        if first < 0:
+            has, first = (), other.first[way]
+        ahead = 0 if kept.first[way] < 0 else _ahead_of(kept, other, way)
+        parts = tuple((start + ahead, end + ahead) for start, end in other.parts[way])
+        ways.append(tuple(((first + start) & SEQ_MASK, end - start) for start, end in lacking(has, parts)))
+    if not any(ways):
+        return None
+    one, two = (kept.initial[way] < 0 <= other.initial[way] for way in (0, 1))
+    return Filled(source, other.flow, other.first_ns, other.last_ns, -ahead_ns, (ways[0], ways[1]), (one, two))
 
 
 def without(segments: Iterable[Segment], dropped: Iterable[LeftOut]) -> Iterable[Segment]:
@@ -183,3 +204,29 @@ def without(segments: Iterable[Segment], dropped: Iterable[LeftOut]) -> Iterable
         for segment in segments
         if segment[2] not in spans or not any(first <= segment[1] <= last for first, last in spans[segment[2]])
     )
+
+
+def with_filled(segments: Iterable[Segment], others: Iterable[Segment], filled: Iterable[Filled]) -> Iterable[Segment]:
+    """The segments, and among them by time those of another source that have what they lack."""
+    return merge(segments, _lacked(others, filled), key=lambda segment: segment[1])
+
+
+def _lacked(segments: Iterable[Segment], filled: Iterable[Filled]) -> Iterator[Segment]:
+    wanted: dict[bytes, list[tuple[Filled, int]]] = {}
+    for one in filled:
+        flow = bytes.fromhex(one.flow)
+        for way, key in enumerate((flow, reverse(flow))):
+            wanted.setdefault(key, []).append((one, way))
+    for segment in segments:
+        packet, ns, flow, seq, ack, flags, buffer, start, end, missing = segment
+        for one, way in wanted.get(flow, ()):
+            if not one.first_ns <= ns <= one.last_ns or flags & DECRYPTED:
+                continue
+            lacked = flags & SYN and one.syns[way]
+            if lacked or any(_touches(seq, end - start, *hole) for hole in one.lacking[way]):
+                yield packet, ns + one.shift_ns, flow, seq, ack, flags, buffer, start, end, missing
+
+
+def _touches(seq: int, size: int, start: int, length: int) -> bool:
+    """Whether a segment has bytes of a range; numbers come round, so distances are taken forward."""
+    return size > 0 and ((seq - start) & SEQ_MASK < length or (start - seq) & SEQ_MASK < size)

@@ -22,7 +22,7 @@ from zlib import crc32
 from kwiresniff.capture.paths import STANDARD_INPUT, expand
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Segment
-from kwiresniff.pipeline.ends import LeftOut
+from kwiresniff.pipeline.ends import Filled, LeftOut
 
 #: A source is not split below this share: starting a task and reading the packets once more would cost what it gains.
 MIN_SHARD_BYTES = 128 << 20
@@ -72,12 +72,30 @@ class File:
 class Source:
     """Files whose connections go on from one to the next; ``name`` is the file's path, ``*`` where names differ.
 
-    ``left_out`` are connections that another source tells of.
+    ``left_out`` are connections that another source tells of, ``filled`` is what this one takes from ``others``.
     """
 
     name: str
     files: tuple[File, ...]
     left_out: tuple[LeftOut, ...] = ()
+    filled: tuple[Filled, ...] = ()
+    others: tuple[Source, ...] = ()
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Source:
+        """What ``dataclasses.asdict`` gave, after JSON."""
+        return Source(
+            value["name"],
+            tuple(File(**file) for file in value["files"]),
+            tuple(LeftOut(**one) for one in value["left_out"]),
+            tuple(map(Filled.from_json, value["filled"])),
+            tuple(map(Source.from_json, value["others"])),
+        )
+
+    @property
+    def all_files(self) -> list[File]:
+        """Those of the others, too."""
+        return [*self.files, *(file for other in self.others for file in other.files)]
 
     @property
     def id(self) -> str:
@@ -114,10 +132,7 @@ class Unit:
     @staticmethod
     def from_json(value: dict[str, Any]) -> Unit:
         """What ``as_json`` gave."""
-        source = value["source"]
-        files = tuple(File(**file) for file in source["files"])
-        left_out = tuple(LeftOut(**one) for one in source["left_out"])
-        return Unit(Source(source["name"], files, left_out), value["shard"], value["shards"])
+        return Unit(Source.from_json(value["source"]), value["shard"], value["shards"])
 
 
 def find_sources(paths: Sequence[str], grouping: str = "series") -> list[Source]:

@@ -11,12 +11,13 @@ from typing import Any
 
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.capture import open_captures
+from kwiresniff.capture.captures import Captures
 from kwiresniff.capture.formats import NotACapture
 from kwiresniff.capture.segments import SegmentSource
 from kwiresniff.capture.tls import with_decryption
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Event, Exchange, Problem, Segment
-from kwiresniff.pipeline.ends import LeftOut, without
+from kwiresniff.pipeline.ends import LeftOut, with_filled, without
 from kwiresniff.pipeline.plan import Unit, only_shard
 from kwiresniff.pipeline.rows import Row, Rows
 from kwiresniff.session import Analyzer, Depth, endpoints
@@ -68,9 +69,12 @@ class UnitReading:
         self._problems: list[Problem] = []
         self.skipped: list[str] = []
         self._captures = self._open()
-        names = {file.path: file.name for file in unit.source.files}
+        names = {file.path: file.name for file in unit.source.all_files}
         files = [names.get(path, path) for path in self._captures.files] if self._captures is not None else []
-        self.files = files if self._first else []
+        self.files = list(files) if self._first else []
+        self._others = self._open_others(len(files))
+        for other in self._others.values():
+            files += [names.get(path, path) for path in other.files]
         self._analyzer = settings.analyzer()
         self._redactor = settings.redactor()
         self.rows = Rows(unit.source.name, files, self._analyzer.topics.name, unit.shard, unit.shards)
@@ -93,8 +97,11 @@ class UnitReading:
     def segments(self) -> Iterator[Segment]:
         """The TCP segments of the connections of this unit."""
         unit = self._unit
-        segments = only_shard(self._captures or (), unit.shard, unit.shards)
-        return iter(without(segments, unit.source.left_out))
+        segments = without(only_shard(self._captures or (), unit.shard, unit.shards), unit.source.left_out)
+        for name, captures in self._others.items():
+            filled = [one for one in unit.source.filled if one.other == name]
+            segments = with_filled(segments, only_shard(captures, unit.shard, unit.shards), filled)
+        return iter(segments)
 
     def events(self) -> Iterator[Event]:
         """Exchanges, ended connections and problems."""
@@ -129,6 +136,20 @@ class UnitReading:
         except CaptureError as error:  # no tshark where this runs, or no key log
             self._problems.append(Problem("not_decrypted", str(error)))
             return captures
+
+    def _open_others(self, index: int) -> dict[str, SegmentSource]:
+        """The captures of other sources that have what is lacking here; the first file is number ``index``.
+
+        What tshark decrypts is of this source's own files, so TLS is told as far as they have it.
+        """
+        found: dict[str, SegmentSource] = {}
+        for other in self._unit.source.others if isinstance(self._captures, Captures) else ():
+            try:
+                found[other.name] = captures = open_captures([file.path for file in other.files], first_index=index)
+                index += len(captures.files)
+            except CaptureError as error:  # the other ends were read a moment ago
+                self._problems.append(unreadable(other.name, error))
+        return found
 
 
 def table_rows(table: str, unit: Unit, settings: Settings) -> Iterator[Row]:

@@ -12,11 +12,12 @@ from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.errors import ExportError
-from kwiresniff.pipeline.ends import Sighting, left_out
+from kwiresniff.pipeline.ends import shared
 from kwiresniff.pipeline.failures import told_by_spark
 from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote, local_path
 from kwiresniff.pipeline.plan import Source, Unit, grouped, local_files, plan, share_out
 from kwiresniff.pipeline.reading import Settings
+from kwiresniff.pipeline.sightings import Sighting
 from kwiresniff.pipeline.store import Commit, Store
 from kwiresniff.pipeline.work import WRITTEN, add_totals, settings_text, totals
 
@@ -96,6 +97,18 @@ def _names(source: Source, shards: int) -> list[str]:
     return [Unit(source, shard, shards).id for shard in range(shards)]
 
 
+def told_once(sources: Sequence[Source], seen: dict[str, list[Sighting]]) -> list[Source]:
+    """The sources with what each leaves to others, and takes from them, going by the connections seen by each."""
+    left_out, filled = shared(seen)
+    by_name = {source.name: source for source in sources}
+    found = []
+    for source in sources:
+        more = tuple(filled.get(source.name, ()))
+        others = tuple(by_name[name] for name in sorted({one.other for one in more}))
+        found.append(replace(source, left_out=tuple(left_out.get(source.name, ())), filled=more, others=others))
+    return found
+
+
 class Run:
     """One run into an output folder, prepared: ``job`` is what it is going to do."""
 
@@ -153,7 +166,7 @@ class Run:
     def _fetched(self, sources: Iterable[Source]) -> AbstractContextManager[None]:
         if self._remote is None:
             return nullcontext()
-        return self._remote.fetched(file for source in sources for file in source.files)
+        return self._remote.fetched(file for source in sources for file in source.all_files)
 
     def _make_job(self) -> Job:
         commits = {} if self._fresh else self.store.commits()
@@ -167,8 +180,7 @@ class Run:
         with told_by_spark():
             for row in spark.read.format("kwiresniff-ends").option("job", job).load().collect():
                 seen.setdefault(row["source"], []).extend(map(Sighting.from_json, json.loads(row["sightings"])))
-        dropped = left_out(seen)
-        self._sources = [replace(one, left_out=tuple(dropped.get(one.name, ()))) for one in self._sources]
+        self._sources = told_once(self._sources, seen)
         self.job = self._make_job()
 
     def _submit(self, spark: Any, progress: Callable[[dict[str, Any]], None]) -> None:

@@ -23,18 +23,18 @@ from pyspark.sql.types import StructType
 from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.batches import arrow_batches
 from kwiresniff.pipeline.columns import READABLE, ddl
-from kwiresniff.pipeline.ends import sightings
 from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.plan import Unit, find_sources, plan, share_out
 from kwiresniff.pipeline.reading import Settings, UnitReading, table_rows
+from kwiresniff.pipeline.sightings import sightings
 from kwiresniff.pipeline.stream_source import WatchSource
 from kwiresniff.pipeline.work import run_unit
 from kwiresniff.session import Depth
 
 #: Tasks to aim at when nobody says how many there may be.
 PARALLELISM = 8
-#: Some 200 bytes each.
-SIGHTINGS_A_ROW = 10_000
+#: Up to some kilobytes each.
+SIGHTINGS_A_ROW = 2_000
 _DEPTHS = ("headers", "errors", "bodies", "records")
 
 

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import lzma
+import random
 import struct
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kwiresniff.capture import open_captures
-from kwiresniff.pipeline.ends import MAX_SKEW_NS, Sighting, is_same, left_out, sightings
+from kwiresniff.model import Exchange
+from kwiresniff.pipeline.coverage import MAX_MARKS, MAX_PARTS, Coverage, lacking
+from kwiresniff.pipeline.ends import MAX_CLOCK_NS, LeftOut, is_same, shared
 from kwiresniff.pipeline.plan import Unit, find_sources
-from kwiresniff.pipeline.reading import Settings, table_rows
+from kwiresniff.pipeline.reading import Settings, UnitReading, table_rows
+from kwiresniff.pipeline.run import told_once
+from kwiresniff.pipeline.sightings import Sighting, sightings
+from kwiresniff.session.flows import reverse
 from tests.pipeline.exported import CAPTURES, packets
 
 CAPTURE = CAPTURES / "java-group-classic.pcap"
@@ -21,9 +33,15 @@ def seen(path: Path) -> list[Sighting]:
     return list(sightings(open_captures([str(path)])))
 
 
-def shifted(path: Path, target: Path, shift_us: int, *, skip: int = 0) -> Path:
-    """The capture by a clock that is ``shift_us`` ahead, from the packet ``skip`` on."""
-    header, *rest = packets(path.read_bytes())
+def left_out(by_source: dict[str, list[Sighting]]) -> dict[str, list[LeftOut]]:
+    return shared(by_source)[0]
+
+
+def shifted(path: Path, target: Path, shift_us: int, *, skip: int = 0, only: Iterable[int] | None = None) -> Path:
+    """The capture by a clock that is ``shift_us`` ahead: from the packet ``skip`` on, or only some packets."""
+    content = path.read_bytes()
+    header, *rest = packets(lzma.decompress(content) if path.suffix == ".xz" else content)
+    rest = rest if only is None else [rest[at] for at in only]
     unit = 1000 if header[:4] == b"\x4d\x3c\xb2\xa1" else 1
     per_second = 1_000_000 * unit
     parts = [header]
@@ -41,7 +59,7 @@ def test_each_connection_is_sighted_once() -> None:
     connections = list(table_rows("connections", Unit(source), Settings()))
     found = seen(CAPTURE)
     assert len(found) == len(connections)
-    assert all(-1 not in one.initial and one.answered_ns > 0 for one in found)
+    assert all(-1 not in one.initial and one.answered_ns > one.syn_ns > 0 for one in found)
 
 
 @pytest.mark.parametrize("skip", [0, 120])
@@ -59,7 +77,7 @@ def test_what_only_looks_alike_stays_apart(change: str) -> None:
     """The same ports at another time, with other numbers, or between other hosts."""
     one = seen(CAPTURE)[0]
     other = {
-        "later": replace(one, first_ns=one.last_ns + MAX_SKEW_NS + 1, last_ns=one.last_ns + MAX_SKEW_NS + 2),
+        "later": replace(one, first_ns=one.last_ns + MAX_CLOCK_NS + 1, last_ns=one.last_ns + MAX_CLOCK_NS + 2),
         "initial": replace(one, initial=(one.initial[0], one.initial[1] ^ 1)),
         "address": replace(one, flow="00" * 12),
     }[change]
@@ -70,16 +88,17 @@ def test_what_only_looks_alike_stays_apart(change: str) -> None:
 
 def test_ranges_decide_where_a_beginning_is_missing() -> None:
     """They wrap around; beside each other they do not overlap."""
-    one = Sighting("00" * 12, 0, 10, (-1, -1), (2**32 - 50, 1000), (100, 100), (100, 100), -1)
+    one = Sighting("00" * 12, 0, 10, (-1, -1), (2**32 - 50, 1000), (((0, 100),), ((0, 100),)), ((), ()), 200, -1, -1)
     assert is_same(one, replace(one, first=(40, 1100)))
     assert not is_same(one, replace(one, first=(51, 1100)))
     assert not is_same(one, replace(one, first=(40, 1101)))
-    assert not is_same(replace(one, length=(2**29, 100)), one)
+    assert not is_same(replace(one, parts=(((0, 2**29),), ((0, 100),))), one)
 
 
 def test_the_end_nearer_to_the_broker_tells() -> None:
     """There the answer to the SYN came sooner."""
-    near, far = (replace(one, answered_ns=ns) for one, ns in zip(seen(CAPTURE)[:1] * 2, (5_000, 900_000), strict=True))
+    one = seen(CAPTURE)[0]
+    near, far = (replace(one, answered_ns=one.syn_ns + ns) for ns in (5_000, 900_000))
     (lines,) = left_out({"a": [far], "b": [near]}).items()
     assert lines[0] == "a" and lines[1][0].kept == "b"
 
@@ -92,3 +111,90 @@ def test_a_port_used_again_is_another_connection(tmp_path: Path) -> None:
         for packet, ns, flow, seq, *rest in open_captures([str(later)])
     ]
     assert len(list(sightings(segments))) == 2 * len(seen(CAPTURE))
+
+
+def told(*paths: Path) -> list[Exchange]:
+    """What the captures of several hosts tell together, the way to the tasks and their reading included."""
+    sources = find_sources([str(path) for path in paths], "file")
+    found: list[Exchange] = []
+    for source in told_once(sources, {source.name: seen(Path(source.name)) for source in sources}):
+        unit = Unit.from_json(json.loads(json.dumps(Unit(source).as_json())))
+        assert unit == Unit(source) and unit.fingerprint("") == Unit(source).fingerprint("")
+        found += [event for event in UnitReading(unit, Settings()).events() if isinstance(event, Exchange)]
+    return found
+
+
+def content(exchange: Exchange) -> tuple[Any, ...]:
+    ends = (exchange.connection.client, exchange.connection.broker, exchange.correlation_id, exchange.outcome)
+    return *ends, *(repr(message and message.body) for message in (exchange.request, exchange.response))
+
+
+@pytest.mark.parametrize("shift_us", [0, 5_000_000, -600_000_000])
+def test_two_ends_of_a_lossy_network_tell_all_there_is_once(tmp_path: Path, shift_us: int) -> None:
+    """Recorded at both ends; each capture has lost one packet in 20 besides, never both the same; any clocks."""
+    lossy = CAPTURES / "lossy"
+    said = [json.loads(line) for line in gzip.decompress((lossy / "expected.jsonl.gz").read_bytes()).splitlines()]
+    dice = random.Random(1)
+    lots = [dice.randrange(20) for _ in range(2_000)]
+    ends = []
+    for name, shift, lost in (("broker", 0, 0), ("client", shift_us, 1)):
+        count = len(packets(lzma.decompress((lossy / f"{name}.pcap.xz").read_bytes()))) - 1
+        kept = [at for at in range(count) if lots[at] != lost]
+        ends.append(shifted(lossy / f"{name}.pcap.xz", tmp_path / f"{name}.pcap", shift, only=kept))
+    whole = {content(exchange) for exchange in told(lossy / "broker.pcap.xz")}
+    sides = [whole & {content(exchange) for exchange in told(end)} for end in ends]
+    found = told(*ends)
+    identities = Counter((one.connection.client, one.connection.broker, one.correlation_id) for one in found)
+    assert identities == Counter((row["client"], row["broker"], row["correlation_id"]) for row in said)
+    together = whole & set(map(content, found))
+    assert together > sides[0] | sides[1] and len(together) >= len(whole) - 2
+    assert max(map(len, sides)) < len(whole) - 10
+
+
+@pytest.mark.parametrize("shift_us", [0, 3_000_000, -3_000_000])
+def test_a_capture_that_began_later_goes_on_where_the_other_one_ends(tmp_path: Path, shift_us: int) -> None:
+    """Of one connection that was there before: nothing but the bytes themselves tells how the clocks differ."""
+    segments = list(open_captures([str(CAPTURE)]))
+    flow = Counter(min(segment[2], reverse(segment[2])) for segment in segments).most_common(1)[0][0]
+    of_it = [segment[0] - 1 for segment in segments if segment[2] in (flow, reverse(flow))]
+    count = len(of_it)
+    expected = list(map(content, told(shifted(CAPTURE, tmp_path / "whole.pcap", 0, only=of_it))))
+    early = shifted(CAPTURE, tmp_path / "early.pcap", 0, only=of_it[: count * 7 // 10])
+    late = shifted(CAPTURE, tmp_path / "late.pcap", shift_us, only=of_it[count * 3 // 10 :])
+    assert sorted(map(content, told(early, late))) == sorted(expected)
+    assert max(len(told(early)), len(told(late))) < len(expected)
+
+
+def test_what_was_sent_twice_does_not_count_twice() -> None:
+    """A capture full of retransmissions has not more of the connection for that."""
+    segments = list(open_captures([str(CAPTURE)]))
+    flow = next(segment[2] for segment in segments if segment[7] < segment[8])
+    lost = next(at for at, segment in enumerate(segments) if segment[2] == flow and segment[7] < segment[8])
+    twice = [segment for one in segments for segment in (one, one)]
+    assert [one.size for one in sightings(twice)] == [one.size for one in seen(CAPTURE)]
+    del twice[2 * lost : 2 * lost + 2]
+    dropped = left_out({"a": list(sightings(twice)), "b": seen(CAPTURE)})
+    assert [one.flow for one in dropped["a"]] == [min(flow, reverse(flow)).hex()]
+
+
+@pytest.mark.parametrize("first", [0, 2**32 - 300])
+def test_a_coverage_is_the_set_of_its_bytes(first: int) -> None:
+    """In any order, with overlaps and holes, across the end of the sequence numbers; bounded all the same."""
+    dice = random.Random(first)
+    for holes in (20, 400):
+        coverage, there = Coverage(), set[int]()
+        coverage.add(first, 0, 0)
+        for _ in range(holes):
+            start, size = dice.randrange(4_000), dice.randrange(8)
+            coverage.add((first + start) & 0xFFFFFFFF, size, start)
+            there.update(range(start, start + size))
+        found = {place for start, end in coverage.parts for place in range(start, end)}
+        if holes == 20:
+            assert found == there and coverage.size == len(there)
+        else:
+            assert found >= there and 0 < coverage.size <= len(there)
+        assert len(coverage.parts) <= MAX_PARTS and len(coverage.marks) <= MAX_MARKS
+        assert all(low[1] < high[0] for low, high in zip(coverage.parts, coverage.parts[1:], strict=False))
+        some = [(100, 900), (2_000, 2_300)]
+        lacked = {place for start, end in lacking(coverage.parts, some) for place in range(start, end)}
+        assert lacked == {place for start, end in some for place in range(start, end)} - found

@@ -173,20 +173,17 @@ def test_a_source_in_shards_gives_what_the_whole_gives(
 def test_captures_of_both_ends_tell_a_connection_once(
     command: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:
-    """The client's host has one connection more, and is told apart by it."""
+    """The client's host has one connection more, and is told apart by it. The broker's capture ends too soon, the
+    client's begins too late, by a clock that is ten minutes ahead: what each lacks is taken from the other one."""
     capture, folder, out = CAPTURES / "java-group-classic.pcap", tmp_path / "in", tmp_path / "out"
-    for host, shift_us in (("broker", 0), ("client", 2_000_000)):
+    for host, shift_us, only in (("broker", 0, range(200)), ("client", 600_000_000, range(80, 260))):
         (folder / host).mkdir(parents=True)
-        shifted(capture, folder / host / "x.pcap", shift_us)
+        shifted(capture, folder / host / "x.pcap", shift_us, only=only)
     (folder / "client" / "x.pcap1").write_bytes((CAPTURES / "first-look.pcap").read_bytes())
     assert command("run", str(folder), "--out", str(out), "--both-ends")[0] == 0
-    counts = "SELECT split(source, '/in/')[1] AS s, count(*) AS n FROM exchanges GROUP BY 1 ORDER BY 1"
-    found = [json.loads(line) for line in command("query", str(out), counts, "-o", "jsonl")[1].splitlines()]
-    expected = {
-        "broker/x.pcap": len(exchanges(export(tmp_path / "one.jsonl", capture))),
-        "client/x.pcap": len(exchanges(export(tmp_path / "two.jsonl", CAPTURES / "first-look.pcap"))),
-    }
-    assert {row["s"]: row["n"] for row in found} == expected
+    found = json.loads(command("query", str(out), "SELECT count(*) AS n FROM exchanges", "-o", "jsonl")[1])["n"]
+    both = (capture, CAPTURES / "first-look.pcap")
+    assert found == sum(len(exchanges(export(tmp_path / "one.jsonl", path))) for path in both)
     problems = "SELECT code, count(*) AS n FROM problems GROUP BY 1"
     told = json.loads(command("query", str(out), problems, "-o", "jsonl")[1])
     assert told["code"] == "other_end" and told["n"] > 5
