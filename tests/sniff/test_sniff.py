@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -131,6 +133,29 @@ def test_several_interfaces_are_one_stream_of_packets(start: Start) -> None:
     assert Counter(map(content, objects(sniffer.out))) == expected
     assert not [one for one in objects(sniffer.out) if "file" in one["request"]]
     assert sniffer.err[-1].startswith(f"kwiresniff: {names[0]}, lo: ")
+
+
+@pytest.mark.parametrize("down_first", [False, True], ids=["at once", "down first"])
+def test_an_interface_that_is_taken_away_ends_the_capture(start: Start, down_first: bool) -> None:
+    """As those of containers are."""
+    name = f"kw{os.getpid() % 10_000_000}"
+    made = ["ip", "link", "add", name, "type", "veth", "peer", "name", f"{name}p"]
+    if subprocess.run(made, stderr=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip("no virtual interface can be made here")
+    try:
+        for end in (name, f"{name}p"):
+            subprocess.run(["ip", "link", "set", end, "up"], check=True)
+        sniffer = start("sniff", "-i", name, "-o", "jsonl")
+        capturing(sniffer)
+        if down_first:
+            subprocess.run(["ip", "link", "set", name, "down"], check=True)
+            time.sleep(1)  # until it has heard of it
+    finally:
+        subprocess.run(["ip", "link", "del", name], check=True)
+    assert sniffer.end() == 0
+    told = [one["message"] for one in objects(sniffer.out, "problem") if one["code"] == "interface_down"]
+    assert told[-1] == f"interface {name} is gone"
+    assert ("waiting for it to come back" in told[0]) is down_first
 
 
 def test_interfaces_are_listed_with_those_that_are_down(start: Start) -> None:

@@ -70,6 +70,7 @@ class Ring:
         self.link_type = LINUX_SLL2
         self._names = options.interfaces
         self._dropped = 0
+        self._down = False
         self._map: mmap.mmap | None = None
         self._socket = self._open(options)
         try:
@@ -210,16 +211,28 @@ class Ring:
         """Waits for a block, not for long; False when the only interface is gone."""
         waiting = select.poll()
         waiting.register(self._socket, select.POLLIN)
-        if not any(events & select.POLLERR for _, events in waiting.poll(WAIT_MS)):
-            return True
+        events = waiting.poll(WAIT_MS)
+        if not any(event & select.POLLERR for _, event in events):
+            self._down = self._down and not events
+            return not (self._down and self._is_gone())  # nobody tells when one that is down is taken away
         code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code != errno.ENETDOWN or self.link_type == LINUX_SLL2:
             return True  # one of several interfaces; the others go on
+        self._down = True
+        if self._is_gone():
+            return False
+        self._tell("is down, waiting for it to come back")
+        return True
+
+    def _is_gone(self) -> bool:
+        gone = self._names[0] not in [known for _, known in socket.if_nameindex()]
+        if gone:
+            self._tell("is gone")
+        return gone
+
+    def _tell(self, what: str) -> None:
         name = self._names[0]
-        gone = name not in [known for _, known in socket.if_nameindex()]
-        what = f"interface {name} is gone" if gone else f"interface {name} is down, waiting for it to come back"
-        self.problems.append(Problem("interface_down", what, details={"interface": name}))
-        return not gone
+        self.problems.append(Problem("interface_down", f"interface {name} {what}", details={"interface": name}))
 
 
 def _scapy_socket(name: str, promiscuous: bool) -> socket.socket:
