@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.reading import Reading
 from kwiresniff.model import Event, Exchange, Problem
 from kwiresniff.session import Depth
+
+if TYPE_CHECKING:
+    from kwiresniff.capture.live import Live
 
 #: What each form of output needs decoded.
 DEPTHS: dict[str, Depth] = {"tree": "records", "summary": "bodies", "jsonl": "records", "json": "records"}
@@ -26,9 +29,10 @@ def encode_for(form: str) -> Callable[[Any], bytes] | None:
     return JsonEncoder().text
 
 
-def print_events(reading: Reading, form: str, stop: Callable[[], None] | None = None) -> bool:
+def print_events(reading: Reading, form: str, live: Live | None = None) -> bool:
     """Prints everything ``reading`` gives, problems on stderr where the form has no place for them; False when the
-    user interrupted it. ``stop`` ends the reading at the first interrupt without losing what is unfinished."""
+    user interrupted it. With ``live`` an interrupt ends the capture without losing what is unfinished, and what is
+    wrong with it is told even when nothing passes."""
     messages = Messages(reading, elsewhere=form in ("jsonl", "json"))
     with ExitStack() as stack:
         write, flush, close = _writer(form, reading, stack)
@@ -40,9 +44,15 @@ def print_events(reading: Reading, form: str, stop: Callable[[], None] | None = 
             if flush is not None:
                 flush()
 
-        finished = for_each(reading.events(), use, stop)
+        def tell() -> None:
+            for problem in reading.new_problems():
+                use(problem)
+
+        if live is not None:
+            live.on_pause = tell
+        finished = for_each(reading.events(), use, None if live is None else live.stop)
         close()
-    if finished or stop is not None:
+    if finished or live is not None:
         messages.end()
     return finished
 

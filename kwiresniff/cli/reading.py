@@ -105,6 +105,7 @@ class Reading:
         self.problems = 0
         self.encrypted = 0
         self._unreadable = False
+        self._problems_told = 0
         self.tell: Callable[[Event], None] | None = None
         self._counts: ExchangeCounts | None = None
 
@@ -156,7 +157,6 @@ class Reading:
         narrowed = self._narrowed
         finished = bool(self.plugins.annotators or self.plugins.decoders) or self.redactor is not None
         connections: set[int] = set()
-        problems_told = 0
         bar = Progress(
             self._captures, self.options.color, wanted=not self.options.no_progress, shares_terminal=self._screen
         )
@@ -188,10 +188,16 @@ class Reading:
                         yield event
                 if self.plugins.loaded:
                     yield from self._tell(self.plugins.take_problems())
-                if len(self._captures.problems) > problems_told:
-                    yield from self._tell(self._captures.problems[problems_told:])
-                    problems_told = len(self._captures.problems)
-            yield from self._tell([*self._captures.problems[problems_told:], *self.plugins.take_problems()])
+                if len(self._captures.problems) > self._problems_told:
+                    yield from self.new_problems()
+            yield from self.new_problems()
+            yield from self._tell(self.plugins.take_problems())
+
+    def new_problems(self) -> Iterator[Problem]:
+        """Those of the captures that were not given yet, for whoever does not want to wait for the next event."""
+        found = self._captures.problems[self._problems_told :]
+        self._problems_told += len(found)
+        return self._tell(found)
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

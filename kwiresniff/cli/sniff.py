@@ -207,7 +207,7 @@ def command(
         if counted:
             finished = _count(live, reading, names, watched=watched)
         else:
-            finished = print_events(reading, form, live.stop)
+            finished = print_events(reading, form, live)
     if not options.quiet:
         _sum_up(live, reading)
     if not finished:

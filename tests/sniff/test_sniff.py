@@ -9,7 +9,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -149,7 +148,7 @@ def test_an_interface_that_is_taken_away_ends_the_capture(start: Start, down_fir
         capturing(sniffer)
         if down_first:
             subprocess.run(["ip", "link", "set", name, "down"], check=True)
-            time.sleep(1)  # until it has heard of it
+            sniffer.wait_for(lambda: bool(sniffer.out))
     finally:
         subprocess.run(["ip", "link", "del", name], check=True)
     assert sniffer.end() == 0
