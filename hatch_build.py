@@ -35,6 +35,8 @@ COMPILED = (
     "kwiresniff/analysis/latency.py",
     "kwiresniff/analysis/stats.py",
     "kwiresniff/capture/pcap.py",
+    "kwiresniff/capture/pcapng.py",
+    "kwiresniff/capture/reader.py",
     "kwiresniff/codec/record_limits.py",
     "kwiresniff/codec/skim.py",
     "kwiresniff/codec/text/batches.py",

@@ -11,11 +11,12 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kwiresniff.capture.damage import MAX_PACKET_BYTES, Damage
+from kwiresniff.capture.damage import MAX_PACKET_BYTES
 from kwiresniff.capture.network import PacketDecoder
+from kwiresniff.capture.reader import FileReader, give
 from kwiresniff.capture.streams import Stream
 from kwiresniff.compiled import COMPILED, u16, u32, u32_little
-from kwiresniff.model import Problem, Segment, SegmentSink
+from kwiresniff.model import Problem, SegmentSink
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -38,76 +39,19 @@ MAGICS: dict[bytes, tuple[str, int, int, int]] = {
 }
 
 
-class PcapReader:
-    """Reads one pcap stream from its magic number on. ``packets`` counts the packets so far."""
+class PcapReader(FileReader):
+    """Reads one pcap stream from its magic number on."""
 
     def __init__(
         self, stream: Stream, decoder: PacketDecoder, reference: int, report: Callable[[Problem], None]
     ) -> None:
-        self.packets = 0
+        super().__init__(stream, decoder, reference, report)
         self.secrets: list[bytes] = []  # the format has no place for any
-        self._stream = stream
-        self._damage = Damage(stream, report)
-        self._decoder = decoder
-        self._reference = reference
-        self._order = ""  # empty until the file header has been read
+        self._order = ""
         self._record = struct.Struct("IIII").unpack_from
         self._unit_ns = 1
         self._record_bytes = 16
         self._link_type = 0
-        self._base = 0  # offset of the buffer in the stream
-        self._buffer = b""
-        self._offset = 0  # of the next record in the buffer
-        self._needed = 0  # bytes of the record that straddles two reads
-        self._wrong = ""  # what is wrong with the record at the offset
-        self._ended = False
-
-    def feed(self, sink: SegmentSink) -> bool:
-        """Give segments to ``sink`` until it wants a pause or a read is used up; False when there are no more.
-
-        Problems with the file are reported where they end it.
-        """
-        if self._ended:
-            return False
-        try:
-            if self._fill():
-                self._packets(sink)
-                return True
-        except BaseException:
-            self.close()
-            raise
-        self.close()
-        return False
-
-    def close(self) -> None:
-        """Nothing more is read."""
-        self._ended = True
-        self._stream.close()
-
-    def _fill(self) -> bool:
-        """See to it that the buffer begins with a record; False when there is none."""
-        if not self._order and not self._begin():
-            return False
-        if self._wrong:
-            self._damage.damaged(self._base + self._offset, self.packets + 1, self._wrong)
-            return False
-        if self._needed or self._offset >= len(self._buffer):
-            # The record that straddles two reads is completed on its own: joining it with a whole new read
-            # would copy every byte of the file once more.
-            self._base += self._offset
-            buffer = self._buffer[self._offset :]
-            if buffer:
-                buffer += self._stream.exactly(self._needed - len(buffer))
-                if len(buffer) < self._needed:
-                    self._damage.cut(self._base + len(buffer), self.packets + 1)
-                    return False
-            else:
-                buffer = self._stream.read()
-                if not buffer:
-                    self._damage.ended(self._base, self.packets + 1)
-                    return False
-            self._buffer, self._offset, self._needed = buffer, 0, 0
-        return True
 
     def _begin(self) -> bool:
         header = self._stream.exactly(FILE_HEADER_BYTES)
@@ -124,7 +68,6 @@ class PcapReader:
         return True
 
     def _packets(self, sink: SegmentSink) -> None:
-        """Give the packets in the buffer to the sink. ``_offset`` is left behind the last one given."""
         record, decode, link_type = self._record, self._decoder.segment, self._link_type
         front = self._decoder.front(link_type, self._order)
         unpack, marker = front[0], front[2]
@@ -203,9 +146,3 @@ class PcapReader:
                 needed = 0
                 break
         self._offset, self._needed, self.packets = offset, needed, packet - self._reference
-
-
-def give(sink: SegmentSink, segment: Segment) -> bool:
-    """Give a segment that is a tuple to a sink."""
-    packet, timestamp_ns, flow, seq, ack, flags, buffer, start, end, missing = segment
-    return sink.segment(packet, timestamp_ns, flow, seq, ack, flags, buffer, start, end, missing)

@@ -1,17 +1,17 @@
 """The pcapng file format: a row of blocks, of which a few kinds hold packets.
 
-Source: draft-ietf-opsawg-pcapng. The enhanced packet block of the interface that the last packet was from is
-read here; what else packets need is in ``sections``. All other blocks are skipped by their length.
+Source: draft-ietf-opsawg-pcapng. The enhanced packet block of a known interface is read here; what else packets need is
+in ``sections``. All other blocks are skipped by their length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
-from kwiresniff.capture.damage import Damage
 from kwiresniff.capture.fronts import NEVER
 from kwiresniff.capture.network import PacketDecoder
-from kwiresniff.capture.pcap import give
+from kwiresniff.capture.reader import FileReader, give
 from kwiresniff.capture.sections import (
     ENHANCED_PACKET,
     ORDERS,
@@ -20,10 +20,15 @@ from kwiresniff.capture.sections import (
     SECRETS,
     SECTION,
     BadBlock,
+    Interface,
     Section,
 )
 from kwiresniff.capture.streams import Stream
-from kwiresniff.model import Problem, Segment, SegmentSink
+from kwiresniff.compiled import COMPILED, u16, u32, u32_little
+from kwiresniff.model import Problem, SegmentSink
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 MAGIC = SECTION.to_bytes(4)
 #: The longest block that is believed; Wireshark has the same bound.
@@ -32,150 +37,175 @@ MAX_BLOCK_BYTES = 16 * 1024 * 1024
 #: How far into a file its secrets are looked for: they stand before the first packet, behind a few descriptions.
 _LOOK_BYTES = 64 * 1024
 
-_SMALLEST_BLOCK = 12
+_SMALLEST_BLOCK: Final = 12
 _SMALLEST_SECTION = 28
 
+_NO_INTERFACE = Interface(-1, 0, NEVER)
 
-class PcapngReader:
-    """Reads one pcapng stream from its first section header on. ``packets`` counts the packets so far."""
+
+class PcapngReader(FileReader):
+    """Reads one pcapng stream from its first section header on."""
 
     def __init__(
         self, stream: Stream, decoder: PacketDecoder, reference: int, report: Callable[[Problem], None]
     ) -> None:
-        self.packets = 0
+        super().__init__(stream, decoder, reference, report)
         self.section = Section(decoder.front)
-        self._stream = stream
-        self._decoder = decoder
-        self._reference = reference
-        self._damage = Damage(stream, report)
-        self._parts = self._read()
+        self._timestamp_ns = 0  # of the last packet, which one without a time shares
 
     @property
     def secrets(self) -> list[bytes]:
         """The TLS key logs found so far; whoever takes them clears the list."""
         return self.section.secrets
 
-    def feed(self, sink: SegmentSink) -> bool:
-        """Give segments to ``sink`` until it wants a pause or a read is used up; False when there are no more.
-
-        Problems with the file are reported where they end it.
-        """
-        return any(segment is None or give(sink, segment) for segment in self._parts)
-
-    def close(self) -> None:
-        """Nothing more is read."""
-        self._parts.close()
-        self._stream.close()
-
-    def _read(self) -> Generator[Segment | None, None, None]:
-        """Every TCP segment, and None where a read is used up or the file is damaged."""
-        stream, section, damage = self._stream, self.section, self._damage
-        decode = self._decoder.segment
-        enhanced, block = section.enhanced, section.block
-        first = packet = self._reference
-        timestamp_ns = 0
-        current = -1  # number of the interface that the next two lines are of
-        (front, front_bytes, marker, ip, *_), link_type = NEVER, -1
-        multiplier, divisor, offset_ns = 1, 1, 0
-
-        base = 0  # offset of the buffer in the stream
-        buffer, offset, needed = b"", 0, 0
-        try:
-            while True:
-                yield None
-                # The block that straddles two reads is completed on its own: joining it with a whole new read
-                # would copy every byte of the file once more.
-                base += offset
-                if buffer := buffer[offset:]:
-                    buffer += stream.exactly(needed - len(buffer))
-                    if len(buffer) < needed:
-                        return damage.cut(base + len(buffer), packet - first + 1)
-                elif not (buffer := stream.read()):
-                    return damage.ended(base, packet - first + 1)
-                offset, needed, size = 0, _SMALLEST_BLOCK, len(buffer)
-                self.packets = packet - first
-                while (left := size - offset) >= _SMALLEST_BLOCK:
-                    if left >= PACKET_HEADER_BYTES:
-                        kind, length, number, high, low, captured, wire = enhanced(buffer, offset)
-                        start = offset + PACKET_HEADER_BYTES
-                        end = start + captured
-                        next_block = offset + length
-                        if (
-                            number == current
-                            and kind == ENHANCED_PACKET
-                            and end + 4 <= next_block <= size
-                            and not length & 3
-                        ):
-                            offset = next_block
-                            packet += 1
-                            timestamp_ns = (high << 32 | low) * multiplier // divisor + offset_ns
-                            if captured >= front_bytes:
-                                kind, version, total, fragment, protocol, flow, seq, ack, words, flags = front(
-                                    buffer, start
-                                )
-                                if kind == marker and version == 0x45 and protocol == 6 and not fragment & 0x3FFF:
-                                    network = start + ip
-                                    payload = network + 20 + (words >> 4) * 4
-                                    stop = network + total
-                                    if payload <= stop <= end and words >= 0x50:
-                                        yield packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, 0
-                                        continue
-                            missing = max(0, wire - captured)
-                            found = decode(packet, timestamp_ns, link_type, buffer, start, end, missing)
-                            if found is not None:
-                                yield found
-                            continue
-
-                    kind, length = block(buffer, offset)
-                    if kind == SECTION:
-                        if left < _SMALLEST_SECTION:
-                            needed = _SMALLEST_SECTION
-                            break
-                        order = ORDERS.get(buffer[offset + 8 : offset + 12])
-                        if order is None:
-                            what = "a section header without a byte order"
-                            yield None
-                            return damage.damaged(base + offset, packet - first + 1, what)
-                        section.begin(order)
-                        enhanced, block = section.enhanced, section.block
-                        length = block(buffer, offset)[1]
-                        current = -1
-                    if length & 3 or not _SMALLEST_BLOCK <= length <= MAX_BLOCK_BYTES:
-                        what = f"a block of {length} bytes"
-                        yield None
-                        return damage.damaged(base + offset, packet - first + 1, what)
-                    next_block = offset + length
-                    if next_block > size:
-                        needed = length
-                        break
-                    try:
-                        if kind not in PACKETS:
-                            section.take(kind, buffer, offset, next_block)
-                            offset = next_block
-                            continue
-                        interface, number, ticks, start, captured, wire = section.packet(
-                            kind, buffer, offset, next_block
-                        )
-                    except BadBlock as bad:
-                        yield None
-                        return damage.damaged(base + offset, packet - first + 1, str(bad))
-                    if kind == ENHANCED_PACKET:
-                        # Sound, but of another interface than the last packet: switch, and read it again above.
+    def _packets(self, sink: SegmentSink) -> None:
+        section, decode = self.section, self._decoder.segment
+        interfaces, enhanced, little = section.interfaces, section.enhanced, section.order == "<"
+        current: i64 = -1  # number of the interface that the next lines are of
+        unpack, marker = NEVER[0], NEVER[2]
+        front_bytes: i64 = 0
+        ip: i64 = 0
+        place: i64 = 0
+        mask: i64 = 0
+        word: i64 = 0
+        multiplier: i64 = 1
+        most: i64 = 0  # a time whose upper half is below this is a product of machine integers
+        interface = _NO_INTERFACE
+        buffer = self._buffer
+        size: i64 = len(buffer)
+        offset: i64 = self._offset
+        packet: i64 = self._reference + self.packets
+        needed: i64 = _SMALLEST_BLOCK
+        timestamp_ns = self._timestamp_ns
+        block: i64
+        length: i64
+        number: i64
+        high: i64
+        low: i64
+        captured: i64
+        wire: i64
+        version: i64
+        total: i64
+        fragment: i64
+        protocol: i64
+        seq: i64
+        ack: i64
+        words: i64
+        flags: i64
+        while size - offset >= _SMALLEST_BLOCK:
+            if size - offset >= PACKET_HEADER_BYTES:
+                if not COMPILED:
+                    block, length, number, high, low, captured, wire = enhanced(buffer, offset)
+                elif little:
+                    block, length = u32_little(buffer, offset), u32_little(buffer, offset + 4)
+                    number, captured = u32_little(buffer, offset + 8), u32_little(buffer, offset + 20)
+                    high, low = u32_little(buffer, offset + 12), u32_little(buffer, offset + 16)
+                    wire = u32_little(buffer, offset + 24)
+                else:
+                    block, length = u32(buffer, offset), u32(buffer, offset + 4)
+                    number, captured = u32(buffer, offset + 8), u32(buffer, offset + 20)
+                    high, low = u32(buffer, offset + 12), u32(buffer, offset + 16)
+                    wire = u32(buffer, offset + 24)
+                start = offset + PACKET_HEADER_BYTES
+                end = start + captured
+                next_block = offset + length
+                if (
+                    block == ENHANCED_PACKET
+                    and end + 4 <= next_block <= size
+                    and not length & 3
+                    and number < len(interfaces)
+                ):
+                    if number != current:
                         current = number
-                        (front, front_bytes, marker, ip, *_), link_type = interface.front, interface.link_type
-                        multiplier, divisor, offset_ns = interface.multiplier, interface.divisor, interface.offset_ns
-                        continue
+                        interface = interfaces[number]
+                        front = interface.front
+                        unpack, front_bytes, marker, ip, place, mask, word = front
+                        multiplier = interface.multiplier
+                        most = (1 << 63) // interface.multiplier >> 32 if interface.divisor == 1 else 0
                     offset = next_block
                     packet += 1
-                    if ticks is not None:
-                        timestamp_ns = ticks * interface.multiplier // interface.divisor + interface.offset_ns
+                    if high < most:
+                        timestamp_ns = (high << 32 | low) * multiplier
+                        if interface.offset_ns:
+                            timestamp_ns += interface.offset_ns
+                    else:
+                        timestamp_ns = interface.time_ns(int(high) << 32 | int(low))
+                    if captured >= front_bytes:
+                        network = start + ip
+                        if not COMPILED:
+                            kind, version, total, fragment, protocol, flow, seq, ack, words, flags = unpack(
+                                buffer, start
+                            )
+                            common = kind == marker
+                        else:
+                            common = u32(buffer, start + place) & mask == word
+                            if common:
+                                version, protocol = buffer[network], buffer[network + 9]
+                                total, fragment = u16(buffer, network + 2), u16(buffer, network + 6)
+                                flow = buffer[network + 12 : network + 24]
+                                seq, ack = u32(buffer, network + 24), u32(buffer, network + 28)
+                                words, flags = buffer[network + 32], buffer[network + 33]
+                        if common and version == 0x45 and protocol == 6 and not fragment & 0x3FFF:
+                            payload = network + 20 + (words >> 4) * 4
+                            stop = network + total
+                            if payload <= stop <= end and words >= 0x50:
+                                if sink.segment(packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, 0):
+                                    needed = 0
+                                    break
+                                continue
                     missing = max(0, wire - captured)
-                    found = decode(packet, timestamp_ns, interface.link_type, buffer, start, start + captured, missing)
-                    if found is not None:
-                        yield found
-        finally:
-            self.packets = packet - first
-            stream.close()
+                    found = decode(packet, timestamp_ns, interface.link_type, buffer, start, end, missing)
+                    if found is not None and give(sink, found):
+                        needed = 0
+                        break
+                    continue
+            self._offset, self.packets, self._timestamp_ns = offset, packet - self._reference, timestamp_ns
+            if not self._other_block(sink):
+                return
+            offset, packet, timestamp_ns = self._offset, self._reference + self.packets, self._timestamp_ns
+            enhanced, little = section.enhanced, section.order == "<"
+            current = -1
+        self._offset, self._needed, self.packets = offset, needed, packet - self._reference
+        self._timestamp_ns = timestamp_ns
+
+    def _other_block(self, sink: SegmentSink) -> bool:
+        """Take the block at the offset, which is no ordinary packet; False when the loop has to stop."""
+        section, buffer, offset = self.section, self._buffer, self._offset
+        kind, length = section.block(buffer, offset)
+        if kind == SECTION:
+            if len(buffer) - offset < _SMALLEST_SECTION:
+                self._needed = _SMALLEST_SECTION
+                return False
+            order = ORDERS.get(buffer[offset + 8 : offset + 12])
+            if order is None:
+                self._wrong = "a section header without a byte order"
+                return False
+            section.begin(order)
+            length = section.block(buffer, offset)[1]
+        if length & 3 or not _SMALLEST_BLOCK <= length <= MAX_BLOCK_BYTES:
+            self._wrong = f"a block of {length} bytes"
+            return False
+        end = offset + length
+        if end > len(buffer):
+            self._needed = length
+            return False
+        try:
+            if kind not in PACKETS:
+                section.take(kind, buffer, offset, end)
+                self._offset = end
+                return True
+            interface, ticks, start, captured, wire = section.packet(kind, buffer, offset, end)
+        except BadBlock as bad:
+            self._wrong = str(bad)
+            return False
+        self._offset = end
+        self.packets += 1
+        if ticks is not None:
+            self._timestamp_ns = interface.time_ns(ticks)
+        packet, missing = self._reference + self.packets, max(0, wire - captured)
+        stop = start + captured
+        found = self._decoder.segment(packet, self._timestamp_ns, interface.link_type, buffer, start, stop, missing)
+        return found is None or not give(sink, found)
 
 
 def begins_with_secrets(stream: Stream) -> bool:

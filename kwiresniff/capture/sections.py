@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from kwiresniff.capture.fronts import Front
 
@@ -15,13 +16,13 @@ SECTION = 0x0A0D0D0A
 INTERFACE = 1
 OBSOLETE_PACKET = 2
 SIMPLE_PACKET = 3
-ENHANCED_PACKET = 6
+ENHANCED_PACKET: Final = 6
 SECRETS = 10
 PACKETS = frozenset((OBSOLETE_PACKET, SIMPLE_PACKET, ENHANCED_PACKET))
 
 ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 #: An enhanced packet block up to its data; an obsolete one is as long.
-PACKET_HEADER_BYTES = 28
+PACKET_HEADER_BYTES: Final = 28
 _SIMPLE_HEADER_BYTES = 12
 _SECRETS_HEADER_BYTES = 20  # the length at the block's end included
 
@@ -57,6 +58,10 @@ class Interface:
         self.multiplier, self.divisor = 1000, 1
         self.offset_ns = 0
 
+    def time_ns(self, ticks: int) -> int:
+        """A timestamp in nanoseconds."""
+        return ticks * self.multiplier // self.divisor + self.offset_ns
+
     def set_resolution(self, value: int) -> None:
         """``value`` is the exponent of a negative power of 10, or of 2 when its high bit is set."""
         if value & 0x80:
@@ -79,7 +84,7 @@ class Section:
 
     def begin(self, order: str) -> None:
         """Start a section of byte order ``order`` (``<`` or ``>``); the interfaces of the last one are gone."""
-        self._order = order
+        self.order = order
         self.interfaces.clear()
         #: type, length
         self.block = struct.Struct(order + "II").unpack_from
@@ -98,11 +103,9 @@ class Section:
         elif kind == SECRETS and end - start >= _SECRETS_HEADER_BYTES:
             self._take_secrets(buffer, start, end)
 
-    def packet(
-        self, kind: int, buffer: bytes, start: int, end: int
-    ) -> tuple[Interface, int, int | None, int, int, int]:
-        """Read a packet block: its interface and the number of it, timestamp in the interface's units or None,
-        start of the data, captured length, length on the wire."""
+    def packet(self, kind: int, buffer: bytes, start: int, end: int) -> tuple[Interface, int | None, int, int, int]:
+        """Read a packet block: its interface, timestamp in the interface's units or None, start of the data, captured
+        length, length on the wire."""
         if kind == SIMPLE_PACKET:
             number, ticks, data = 0, None, start + _SIMPLE_HEADER_BYTES
             if end - 4 < data:
@@ -125,7 +128,7 @@ class Section:
         interface = self.interfaces[number]
         if kind == SIMPLE_PACKET and interface.snap_length:
             captured = min(captured, interface.snap_length)
-        return interface, number, ticks, data, captured, wire
+        return interface, ticks, data, captured, wire
 
     def _take_secrets(self, buffer: bytes, start: int, end: int) -> None:
         secrets_type, size = self._secrets(buffer, start)
@@ -140,12 +143,12 @@ class Section:
         if len(self.interfaces) >= MAX_INTERFACES:
             raise BadBlock(f"more than {MAX_INTERFACES} interfaces")
         link_type, _, snap_length = self._description(buffer, start)
-        interface = Interface(link_type, snap_length, self._front(link_type, self._order))
+        interface = Interface(link_type, snap_length, self._front(link_type, self.order))
         for code, value in self._options(buffer, start + 16, end - 4):
             if code == _OPTION_RESOLUTION and len(value) == 1:
                 interface.set_resolution(value[0])
             elif code == _OPTION_OFFSET and len(value) == 8:
-                interface.offset_ns = struct.unpack(self._order + "q", value)[0] * 1_000_000_000
+                interface.offset_ns = struct.unpack(self.order + "q", value)[0] * 1_000_000_000
         self.interfaces.append(interface)
 
     def _options(self, buffer: bytes, offset: int, end: int) -> Iterator[tuple[int, bytes]]:

@@ -68,6 +68,21 @@ def test_clock_resolutions_of_either_base_are_exact(resolution, ticks, nanosecon
     assert segments[0][1] == nanoseconds
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("unit_ns", [1_000_000_000, 1_000_000, 1000, 1])
+@pytest.mark.parametrize("offset", [0, 1, -(1 << 63), (1 << 63) - 1])
+def test_times_that_no_clock_tells_are_exact_too(order, unit_ns, offset):
+    """Timestamps have 64 bits and offsets too: their product and sum need more, whatever reads them."""
+    ng = Pcapng(order)
+    edge = (1 << 63) // unit_ns
+    ticks = [0, edge - (1 << 32), edge - 1, edge, edge + 1, edge | 0xFFFFFFFF, (1 << 64) - 1]
+    options = ng.resolution(9 - len(str(unit_ns)) + 1) + ng.offset(offset)
+    segments, _ = read(
+        ng.section() + ng.interface(options=options) + b"".join(ng.enhanced(FIRST, ticks=t) for t in ticks)
+    )
+    assert [segment[1] for segment in segments] == [t * unit_ns + offset * 1_000_000_000 for t in ticks]
+
+
 def test_interfaces_differ_in_clock_offset_and_link_type(tmp_path):
     """Packets of three interfaces take turns; each is read by its own description."""
     comment = NG.option(1, b"a comment of odd length")

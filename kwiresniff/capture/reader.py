@@ -1,0 +1,98 @@
+"""What readers of packet files have in common: bytes in pieces, whole records in each, a sink that may pause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kwiresniff.capture.damage import Damage
+from kwiresniff.capture.network import PacketDecoder
+from kwiresniff.capture.streams import Stream
+from kwiresniff.model import Problem, Segment, SegmentSink
+
+
+class FileReader:
+    """Reads one stream from its first byte on. ``packets`` counts the packets so far.
+
+    A format has its way to begin and to give the packets in the buffer. It leaves ``_offset`` behind the last one
+    given, ``_needed`` at the bytes of a record that straddles two reads, counted from there, and in ``_wrong`` what is
+    wrong with the record at the offset.
+    """
+
+    def __init__(
+        self, stream: Stream, decoder: PacketDecoder, reference: int, report: Callable[[Problem], None]
+    ) -> None:
+        self.packets = 0
+        self._stream = stream
+        self._damage = Damage(stream, report)
+        self._decoder = decoder
+        self._reference = reference
+        self._base = 0  # offset of the buffer in the stream
+        self._buffer = b""
+        self._offset = 0
+        self._needed = 0
+        self._wrong = ""
+        self._begun = False
+        self._ended = False
+
+    def feed(self, sink: SegmentSink) -> bool:
+        """Give segments to ``sink`` until it wants a pause or a read is used up; False when there are no more.
+
+        Problems with the file are reported where they end it.
+        """
+        if self._ended:
+            return False
+        try:
+            if self._fill():
+                self._packets(sink)
+                return True
+        except BaseException:
+            self.close()
+            raise
+        self.close()
+        return False
+
+    def close(self) -> None:
+        """Nothing more is read."""
+        self._ended = True
+        self._stream.close()
+
+    def _begin(self) -> bool:
+        """Read what stands before the first record; False when that is not there."""
+        return True
+
+    def _packets(self, sink: SegmentSink) -> None:
+        """Give the packets in the buffer to the sink."""
+        raise NotImplementedError
+
+    def _fill(self) -> bool:
+        """See to it that the buffer begins with a record; False when there is none."""
+        if not self._begun:
+            if not self._begin():
+                return False
+            self._begun = True
+        if self._wrong:
+            self._damage.damaged(self._base + self._offset, self.packets + 1, self._wrong)
+            return False
+        if self._needed or self._offset >= len(self._buffer):
+            # The record that straddles two reads is completed on its own: joining it with a whole new read
+            # would copy every byte of the file once more.
+            self._base += self._offset
+            buffer = self._buffer[self._offset :]
+            if buffer:
+                buffer += self._stream.exactly(self._needed - len(buffer))
+                if len(buffer) < self._needed:
+                    self._damage.cut(self._base + len(buffer), self.packets + 1)
+                    return False
+            else:
+                buffer = self._stream.read()
+                if not buffer:
+                    self._damage.ended(self._base, self.packets + 1)
+                    return False
+            self._buffer, self._offset, self._needed = buffer, 0, 0
+        return True
+
+
+def give(sink: SegmentSink, segment: Segment) -> bool:
+    """Give a segment that is a tuple to a sink."""
+    packet, timestamp_ns, flow, seq, ack, flags, buffer, start, end, missing = segment
+    return sink.segment(packet, timestamp_ns, flow, seq, ack, flags, buffer, start, end, missing)
