@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -209,12 +210,38 @@ def test_a_snap_length_cuts_packets_and_says_what_is_missing(start: Start, tmp_p
         replay(server, FIRST_LOOK)
         sniffer.wait_for(lambda: bool(sniffer.out))
         sniffer.interrupt()
+    lengths = packet_lengths(kept)
+    assert max(captured for captured, _ in lengths) == 96
+    assert max(wire for _, wire in lengths) > 500
+
+
+@pytest.mark.parametrize("expression", [[], ["tcp"]], ids=["all", "filtered"])
+def test_packets_of_64_kilobytes_are_whole(start: Start, tmp_path: Path, expression: list[str]) -> None:
+    """Offloading makes IP packets of up to 65,535 bytes, and the link layer comes on top."""
+    kept = tmp_path / "kept.pcap"
+    sniffer = start("sniff", "-i", "lo", "-w", str(kept), *expression)
+    capturing(sniffer)
+    with listener() as server, socket.create_connection(server.getsockname()) as client, server.accept()[0] as broker:
+        sender = threading.Thread(target=client.sendall, args=(bytes(16 << 20),))
+        sender.start()
+        left = 16 << 20
+        while left:
+            left -= len(broker.recv(1 << 20))
+        sender.join()
+    sniffer.wait_for(lambda: kept.stat().st_size > 16 << 20)
+    sniffer.interrupt()
+    lengths = packet_lengths(kept)
+    assert all(captured == wire for captured, wire in lengths)
+    assert sum(captured for captured, _ in lengths) > 16 << 20
+
+
+def packet_lengths(kept: Path) -> list[tuple[int, int]]:
+    """Of each packet of a file the length that is captured, and that on the wire."""
     data, at, lengths = kept.read_bytes(), 24, []
     while at < len(data):
         lengths.append(struct.unpack_from("<II", data, at + 8))
         at += 16 + lengths[-1][0]
-    assert max(captured for captured, _ in lengths) == 96
-    assert max(wire for _, wire in lengths) > 500
+    return lengths
 
 
 def test_packets_that_find_no_room_are_counted(start: Start) -> None:
