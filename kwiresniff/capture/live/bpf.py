@@ -81,7 +81,7 @@ def live_program(wanted: Program, snap_bytes: int, interfaces: Sequence[int]) ->
             left -= 1
         program.append((_RETURN, 0, 0, 0))
     for code, if_true, if_false, k in wanted or [(_RETURN, 0, 0, snap_bytes)]:
-        # What is accepted is accepted whole: the compiler's own length is less than a packet of 64 KB with its link layer.
+        # The compiler's own length for what it accepts is less than a packet of 64 KB with its link layer.
         program.append((code, if_true, if_false, snap_bytes if code == _RETURN and k else k))
     if len(program) > _MAX_INSTRUCTIONS:
         raise CaptureError(f"the capture filter is too long: {len(program)} of {_MAX_INSTRUCTIONS} instructions")
