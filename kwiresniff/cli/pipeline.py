@@ -182,7 +182,8 @@ def watch_command(
     """Decodes captures as they arrive in DIR, like those of a tcpdump that rotates its files.
 
     Connections go on from file to file. Stopped, killed and started again it goes on where it was, with nothing twice
-    and nothing left out; Ctrl-C stops it. Options are to stay the same from one time to the next.
+    and nothing left out; Ctrl-C stops it. Options are to stay the same from one time to the next. TLS is told as such:
+    "pipeline run" decrypts it.
     """
     from kwiresniff.pipeline.watch import Watch
 

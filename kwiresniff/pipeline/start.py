@@ -16,7 +16,7 @@ from kwiresniff.pipeline.java import cached, find_java
 
 #: In local mode the driver is the executor. Decoding happens in Python beside it, so the JVM only moves rows.
 DRIVER_MEMORY = "1g"
-#: Of Spark Connect, when the URL names none; and how long its server may take to accept a connection.
+#: Of Spark Connect, when the URL names none; and how long a server or a master may take to accept a connection.
 CONNECT_PORT = 15002
 CONNECT_TIMEOUT_S = 10
 #: What Spark allows a task on a cluster.
@@ -53,12 +53,11 @@ def start_session(master: str = "local[*]", *, remote: str | None = None, ui: bo
     except ImportError as error:
         raise KwiresniffError(f'the pipeline needs Spark ({error}); pip install "kwiresniff[spark]"') from error
     builder: Any = SparkSession.builder.appName("kwiresniff")
+    if remote is None:
+        builder = _classic(builder, master, ui)
     for name, value in settings.items():
         builder = builder.config(name.replace("__", "."), value)
-    if remote is not None:
-        spark = _connected(builder, remote)
-    else:
-        spark = _started(_classic(builder, master, ui), master)
+    spark = _started(builder, master) if remote is None else _connected(builder, remote)
     register(spark)
     return spark
 
@@ -70,7 +69,7 @@ def _started(builder: Any, master: str) -> Any:
     except Exception as error:
         what = first_line(error)
         if "stopped SparkContext" in what:  # all that is left when a cluster has given it up
-            what = "no master answers there, or its workers cannot run anything: their logs say why"
+            what = "its workers cannot run anything; their logs say why"
         raise KwiresniffError(f"{master}: Spark does not start: {what}") from error
 
 
@@ -78,7 +77,7 @@ def _connected(builder: Any, remote: str) -> Any:
     """A session on a Spark Connect server. Spark itself would try for minutes to reach one that is not there."""
     place = urlsplit(remote)
     try:
-        socket.create_connection((place.hostname or "", place.port or CONNECT_PORT), CONNECT_TIMEOUT_S).close()
+        _reach(place.hostname or "", place.port or CONNECT_PORT)
     except (OSError, ValueError) as error:
         raise KwiresniffError(f"{remote}: no Spark Connect server answers there ({error})") from None
     try:
@@ -87,9 +86,28 @@ def _connected(builder: Any, remote: str) -> Any:
         raise KwiresniffError(f"{remote}: {error}; pip install 'pyspark[connect]'".replace("\n", " ")) from None
 
 
-def _classic(builder: Any, master: str, ui: bool) -> Any:
+def _reach(host: str, port: int) -> None:
+    """Raises OSError when nobody accepts a connection there."""
+    socket.create_connection((host, port), CONNECT_TIMEOUT_S).close()
+
+
+def _check_master(master: str) -> None:
+    """Raises KwiresniffError for what is no master, and for standalone ones none of which answers."""
     if not _MASTER.match(master):  # Spark's launcher would print the stack of another program
         raise KwiresniffError(f"{master}: no Spark master; one is local[*], spark://HOST:7077, yarn or k8s://URL")
+    refused: list[str] = []
+    for place in master.removeprefix("spark://").split(",") if master.startswith("spark://") else ():
+        host, _, port = place.rpartition(":")
+        try:
+            return _reach(host.strip("[]"), int(port))
+        except (OSError, ValueError) as error:
+            refused.append(str(error))
+    if refused:  # Spark itself would try for a minute
+        raise KwiresniffError(f"{master}: no Spark master answers there ({refused[0]})")
+
+
+def _classic(builder: Any, master: str, ui: bool) -> Any:
+    _check_master(master)
     java = find_java()
     os.environ["JAVA_HOME"] = java.home()
     # Workers run what this process runs, not whatever python3 is on the path.

@@ -66,8 +66,17 @@ def test_errors_of_ours_pass_as_they_are() -> None:
         raise KeyError
 
 
-def test_a_master_that_is_none_is_told_before_spark_starts() -> None:
-    """Spark's launcher would print a stack of its own."""
+@pytest.mark.parametrize(
+    ("master", "line"),
+    [
+        ("foo", "no Spark master; one is local[*], spark://HOST:7077, yarn or k8s://URL"),
+        ("spark://127.0.0.1:1,127.0.0.1:2", "no Spark master answers there ([Errno 111] Connection refused)"),
+        ("spark://127.0.0.1:x", "no Spark master answers there (invalid literal for int() with base 10: 'x')"),
+    ],
+)
+def test_a_master_that_is_none_is_told_before_spark_starts(master: str, line: str) -> None:
+    """Spark's launcher would print a stack of its own, or try for a minute."""
     pytest.importorskip("pyspark")
-    with pytest.raises(KwiresniffError, match=r"^foo: no Spark master; one is local\[\*\]"):
-        start_session("foo")
+    with pytest.raises(KwiresniffError) as error:
+        start_session(master)
+    assert str(error.value) == f"{master}: {line}"
