@@ -57,6 +57,8 @@ MAX_CONNECTIONS = 50_000
 LINGER_NS = 1_000_000_000
 #: Connections followed for that long at once; beyond it the first to be closed are ended.
 MAX_LINGERING = 4_096
+#: Data that a SYN may carry (RFC 7413) and its answer acknowledges: one segment.
+MAX_SYN_BYTES = 65_535
 #: Ended connections are remembered so long, so that their late retransmissions do not look like new ones, and so many.
 ENDED_NS = 20_000_000_000
 MAX_ENDED = 4_096
@@ -317,11 +319,15 @@ class Analyzer(SegmentSink):
             if data or (openings and connection_of(flow) in openings):
                 self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
             return
-        elif half.closed or (data and half.is_jump(seq)):
-            if not data or (half.closed and not half.is_jump(seq)):
+        elif half.closed or (data and half.is_foreign(seq)):
+            link = self._link(half)
+            refused = half.bytes + half.peer.bytes == 0  # so there is nothing that could be sent again
+            if not data or (half.closed and not half.is_foreign(seq) and not refused):
                 return  # the last acknowledgements and retransmissions of a connection that has ended
-            self._link(half).close()
-            half = self._open(flow, ns)
+            link.close()
+            self._forget(link)
+            self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
+            return
         elif half.next_seq < 0 and half.peer.syn_seq >= 0:
             if data or flags & FIN:  # the answer to the handshake, which tells where it begins, is still to come
                 self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
@@ -368,7 +374,7 @@ class Analyzer(SegmentSink):
             half.retransmits += 1
             return half
         answered = bool(flags & ACK)
-        if half is None or half.syn_seq >= 0 or half.closed or half.next_seq >= 0:
+        if half is None or half.syn_seq >= 0 or half.closed or half.next_seq >= 0 or answers_another(half, ack, flags):
             if half is not None:
                 self._link(half).close()
             self._strangers.forget(flow, reverse(flow))
@@ -594,6 +600,12 @@ class Analyzer(SegmentSink):
         half.skipped = 0
         link.connection.skipped_bytes[half.index] += skipped
         self._out.append(losses.lost_bytes(link, half, packet, ns, missing, skipped, code))
+
+
+def answers_another(half: Half, ack: int, flags: int) -> bool:
+    """Whether a SYN with ACK answers another SYN than the one that opened this connection, which nobody answered."""
+    asked = half.peer.syn_seq
+    return bool(flags & ACK) and asked >= 0 and (ack - 1 - asked) & SEQ_MASK > MAX_SYN_BYTES
 
 
 def analyze(

@@ -231,6 +231,10 @@ class Half:
         """Whether ``seq`` is too far away to belong to what this half has seen."""
         return self.next_seq >= 0 and not -JUMP_BYTES <= self.distance(seq) <= JUMP_BYTES
 
+    def is_foreign(self, seq: i64) -> bool:
+        """Whether data at ``seq`` belongs to another connection on the same ports: far away, or behind the end."""
+        return self.is_jump(seq) or (self.fin and not self.waiting and self.next_seq >= 0 and self.distance(seq) > 1)
+
     def segment(self, packet: i64, ns: int, seq: i64, buffer: bytes, start: i64, end: i64, missing: i64) -> None:
         """Take a segment, in whatever order it comes: the full path beside the hot loop's short one.
 

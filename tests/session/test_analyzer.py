@@ -6,7 +6,7 @@ from struct import pack
 
 import pytest
 
-from kwiresniff.model import ACK, FIN, SYN, Connection, Exchange
+from kwiresniff.model import ACK, FIN, RST, SYN, Connection, Exchange
 from kwiresniff.session.pairing import MAX_PENDING
 from tests.session.wire import (
     HEARTBEAT_BODY,
@@ -233,6 +233,30 @@ def test_a_hole_in_a_body_leaves_the_pair_and_the_footing() -> None:
     assert (damaged.outcome, damaged.latency_ns) == ("undecoded", 1_000_000)
     assert "gap" in {problem.code for problem in damaged.problems}
     assert after.outcome == "ok"
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])
+@pytest.mark.parametrize("ended", ["refused", "reset"])
+def test_ports_used_again_are_a_new_connection_however_its_opening_is_reordered(
+    ended: str, order: tuple[int, int, int]
+) -> None:
+    """SYN, its answer and the first request in any order, soon after a connection that was refused or reset."""
+    first = Wire(isn=(100, 5000))
+    if ended == "refused":
+        first.send(0, flags=SYN)
+        first.send(1, flags=RST | ACK)
+    else:
+        first.open().up(heartbeat(1)).down(heartbeat_response(1))
+        first.send(0, flags=RST)
+    again = Wire(isn=(9_000, 90_000))
+    again.packet = first.packet
+    again.open().up(heartbeat(7)).down(heartbeat_response(7))
+    syn, answer, _, asked, answered = again.segments
+    again.segments = [*((syn, answer, asked)[index] for index in order), answered]
+    found = exchanges(events(first, again))
+    assert [(x.correlation_id, x.outcome) for x in found][-1:] == [(7, "ok")]
+    assert found[-1].connection.handshake_seen
+    assert [x.outcome for x in found] == ["ok"] * len(found)
 
 
 def test_port_reuse_is_a_new_connection_at_its_syn_or_at_a_jump() -> None:
