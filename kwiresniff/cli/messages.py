@@ -10,6 +10,9 @@ from kwiresniff.model import Problem
 #: A folder may hold thousands; the line should still be read.
 MAX_FILES_NAMED = 3
 
+#: What is told of connections by another name than ``session.recognize`` gives it.
+_PROTOCOLS = {"unknown": "an unknown protocol", "http": "HTTP", "ssh": "SSH", "zookeeper": "ZooKeeper", "amqp": "AMQP"}
+
 _HOW_TO_DECRYPT = "to decrypt TLS, name its key log with --keylog FILE"
 _NOT_DECRYPTED = "its keys are not in the key log, or its handshake is not in the capture"
 
@@ -63,10 +66,10 @@ class Messages:
         for problem in self._others:
             details = problem.details or {}
             protocol = str(details.get("protocol", "unknown"))
-            name = "an unknown protocol" if protocol == "unknown" else protocol
+            name = _PROTOCOLS.get(protocol, protocol)
             counts[name] = counts.get(name, 0) + int(details.get("connections", 1))
         if self._reading.encrypted:
-            counts["tls"] = self._reading.encrypted
+            counts["TLS"] = self._reading.encrypted
         found = [f"{_many(count, 'TCP connection')} with {name}" for name, count in counts.items()]
         others = self._reading.other_packets
         bare = self._reading.packets - sum(others.values())
@@ -75,7 +78,8 @@ class Messages:
         found += [f"{_many(count, 'packet')} {what}" for what, count in others.items()]
         files = self._reading.files
         where = ", ".join(files[:MAX_FILES_NAMED]) + (", ..." if len(files) > MAX_FILES_NAMED else "")
-        what = escape(f"{where}: no Kafka in it; there were {', '.join(found) or 'no packets'}")
+        there = "there was" if found and found[0].startswith("1 ") else "there were"
+        what = escape(f"{where}: no Kafka in it; {there} {', '.join(found) or 'no packets'}")
         return f"{what}; {self._advice()}" if self._reading.encrypted else what
 
 

@@ -114,7 +114,7 @@ def test_nothing_kafka_prints_nothing_and_says_what_was_there(kwiresniff: Run, t
         done = kwiresniff("read", "-o", form, capture)
         assert (done.code, done.out) == (0, "")
         assert done.err.count("\n") == 1
-        assert done.err.startswith(f"kwiresniff: {capture}: no Kafka in it; there were 1 TCP connection with ")
+        assert done.err.startswith(f"kwiresniff: {capture}: no Kafka in it; there was 1 TCP connection with ")
     done = kwiresniff("read", "-o", "jsonl", capture)
     assert [one["code"] for one in objects(done)] == ["not_kafka"]
     assert done.err.count("\n") == 1
@@ -201,7 +201,7 @@ def test_a_capture_with_nothing_but_tls_says_how_to_decrypt_it(kwiresniff: Run, 
         done = kwiresniff(*command, capture)
         assert (done.code, done.out) == (0, "")
         assert done.err.count("\n") == 1
-        assert "1 TCP connection with tls" in done.err and "--keylog" in done.err
+        assert "1 TCP connection with TLS" in done.err and "--keylog" in done.err
     (connection,) = objects(kwiresniff("read", "-q", "-o", "jsonl", capture))
     assert (connection["kind"], connection["protocol"]) == ("connection", "tls")
     assert connection["tls"]["version"] == talk.client.version()
