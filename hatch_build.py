@@ -50,13 +50,18 @@ COMPILED = (
     "kwiresniff/session/analyzer.py",
     "kwiresniff/session/apis.py",
     "kwiresniff/session/decode.py",
+    "kwiresniff/session/early.py",
+    "kwiresniff/session/flows.py",
     "kwiresniff/session/fronts.py",
     "kwiresniff/session/link.py",
+    "kwiresniff/session/openings.py",
     "kwiresniff/session/pairing.py",
+    "kwiresniff/session/roles.py",
     "kwiresniff/session/scan.py",
     "kwiresniff/session/sieve.py",
     "kwiresniff/session/strangers.py",
     "kwiresniff/session/waits.py",
+    "kwiresniff/stream/budget.py",
     "kwiresniff/stream/half.py",
 )
 #: What the build needs beside hatchling, where it compiles.

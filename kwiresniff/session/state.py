@@ -54,6 +54,11 @@ def _nobody() -> Analyzer:
     return Analyzer("headers")
 
 
+def _nobodys_link() -> Link:
+    """Of which something is until it is filled."""
+    return Link(_nobody(), b"", b"", 0, 0)
+
+
 def _no_frame(*frame: object) -> None:
     """Stands for a callback until the real one is set."""
 
@@ -74,7 +79,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "broker", "bytes", "client", "client_software", "exchanges", "first_ns", "handshake_rtt_ns", "handshake_seen",
         "id", "last_ns", "packets", "protocol", "retransmits", "sasl", "skipped_bytes", "tls",
     )),
-    Early: (_plainly(Early), ("_held_bytes", "_link", "_releasing", "_resume", "_resume_usual", "held")),
+    Early: (lambda: Early(_nobodys_link()), ("_held_bytes", "_link", "_releasing", "_resume", "_resume_usual", "held")),
     Exchange: (lambda: Exchange(UNSETTLED, 0, 0, 0, None, None, None), (
         "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "notes", "outcome",
         "problems", "request", "response", "topics", "waiting",
@@ -91,7 +96,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "room", "run", "searched", "searching", "sifter", "sifts", "size", "skipped", "syn_seq", "usual", "waiting",
         "waiting_bytes", "wanted",
     )),
-    Link: (lambda: Link(_nobody(), b"", b"", 0, 0), (
+    Link: (_nobodys_link, (
         "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
         "first_correlation_id", "first_ns", "handshake_rtt_ns", "lingering", "opened_by_syn", "pending", "protocol",
         "roles", "sasl", "syn_ns", "tls",
@@ -102,7 +107,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     )),
     Openings: (Openings, ("_held",)),
     Pending: (Pending, ("by_id", "reused")),
-    Roles: (_plainly(Roles), ("_doubtful", "_link")),
+    Roles: (lambda: Roles(_nobodys_link()), ("_doubtful", "_link")),
     Sasl: (_plainly(Sasl), ("_connection", "awaiting_token", "raw", "started_ns")),
     Strangers: (Strangers, ("_flows", "_servers")),
     Tls: (_plainly(Tls), ("_carried", "_fronts", "_link", "connection")),
