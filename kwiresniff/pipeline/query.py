@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,9 @@ from kwiresniff.pipeline.columns import TABLES, ddl
 from kwiresniff.pipeline.failures import first_line
 from kwiresniff.pipeline.store import Store
 from kwiresniff.pipeline.work import WRITABLE
+
+#: What Hadoop takes for patterns, and its own way to say that it is none.
+_PATTERN = re.compile(r"[\\*?\[\]{}]")
 
 
 def percentile_ns(sketches: list[Any] | None, fraction: float) -> int | None:
@@ -38,7 +42,8 @@ def open_views(spark: Any, out: str, tables: Iterable[str] = WRITABLE, *, varian
         files = store.files(table)
         reader = spark.read.schema(ddl(table))
         # Complete files alone, one by one: a run may be writing others beside them.
-        frame = reader.option("basePath", f"{store.out}/{table}").parquet(*files) if files else _empty(spark, table)
+        reader = reader.option("basePath", f"{store.out}/{table}")
+        frame = reader.parquet(*map(_escaped, files)) if files else _empty(spark, table)
         frame = frame.select(*(column.name for column in TABLES[table]))
         (with_variants(frame) if variants else frame).createOrReplaceTempView(table)
     spark.udf.register("percentile_ns", percentile_ns, "BIGINT")
@@ -67,6 +72,11 @@ def _told() -> Iterator[None]:
         yield
     except Exception as error:  # Spark's own, and Java's when it is the rows that tell
         raise KwiresniffError(f"query: {first_line(error)}") from error
+
+
+def _escaped(path: str) -> str:
+    """The path with what Hadoop takes for a pattern in it as it is."""
+    return _PATTERN.sub(r"\\\g<0>", path)
 
 
 def _empty(spark: Any, table: str) -> Any:

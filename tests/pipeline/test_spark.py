@@ -12,6 +12,7 @@ import pytest
 
 from kwiresniff.cli.main import main
 from kwiresniff.pipeline import run as run_module
+from kwiresniff.pipeline import session
 from kwiresniff.pipeline.plan import plan
 from kwiresniff.pipeline.query import open_views
 from kwiresniff.pipeline.store import Store
@@ -67,8 +68,9 @@ def command(spark: Any, capfd: pytest.CaptureFixture[str]) -> Callable[..., tupl
 
 
 def test_run_and_query(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    """Three captures, one of them corrupt; then a fourth; then nothing new. SQL finds every exchange once."""
-    folder, out = tmp_path / "in", tmp_path / "out"
+    """Three captures, one of them corrupt; then a fourth; then nothing new. SQL finds every exchange once, in whatever
+    folder."""
+    folder, out = tmp_path / "in", tmp_path / "o, [1]{b}*ü"
     folder.mkdir()
     for name in ("first-look.pcap", "java-produce.pcap"):
         (folder / name).write_bytes((CAPTURES / name).read_bytes())
@@ -251,6 +253,14 @@ def test_a_named_file_that_is_no_capture_is_told_by_the_data_source(spark: Any, 
     (tmp_path / "a.pcap").write_text("this is a text", encoding="utf-8")
     (row,) = frame(spark, tmp_path / "a.pcap", table="problems").collect()
     assert row["code"] == "capture_unreadable"
+
+
+@pytest.mark.usefixtures("spark")
+def test_settings_of_the_user_win() -> None:
+    """Over those that a session has without."""
+    found = session("local[2]", spark__sql__shuffle__partitions="3")
+    assert found.conf.get("spark.sql.shuffle.partitions") == "3"
+    assert session("local[2]").conf.get("spark.sql.shuffle.partitions") == "2"
 
 
 def test_spark_finds_the_data_source_by_itself(spark: Any) -> None:
