@@ -15,10 +15,6 @@ from kwiresniff.cli.reading import Reading
 from kwiresniff.errors import ExportError
 from kwiresniff.export import WRITERS, Output, format_of
 from kwiresniff.model import Event, Problem
-from kwiresniff.session import Depth
-
-#: CSV has no bodies, and needs them only for the error codes.
-_DEPTHS: dict[str, Depth] = {"csv": "errors"}
 
 
 @click.command("export")
@@ -40,7 +36,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
         form = format_of(output)
     except ExportError as error:
         raise click.UsageError(str(error)) from None
-    reading = Reading(captures, options, _DEPTHS.get(form, "records"), screen=False, encode=encode_for(form))
+    reading = Reading(captures, options, "records", screen=False, encode=encode_for(form))
     messages = Messages(reading)
     with Output(output) as out:
         writer = WRITERS[form](out.stream, reading.files)

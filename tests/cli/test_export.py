@@ -6,12 +6,14 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
+from struct import pack
 
 import pyarrow.parquet
 import pytest
 
 from tests.cli.conftest import Done
 from tests.cli.pcap import heartbeats, save
+from tests.session.wire import Wire, heartbeat, heartbeat_response, request, response, string
 
 Run = Callable[..., Done]
 
@@ -37,6 +39,30 @@ def test_csv_has_the_errors_without_the_bodies(kwiresniff: Run, capture: str, tm
     assert [(row["api"], row["outcome"], row["errors"]) for row in rows] == [
         ("Heartbeat", "ok", ""), ("Heartbeat", "ok", ""), ("Heartbeat", "error", "REBALANCE_IN_PROGRESS"),
     ]  # fmt: skip
+
+
+def test_csv_says_of_each_exchange_what_json_lines_say(kwiresniff: Run, tmp_path: Path) -> None:
+    """Also of a request that does not decode, and of one whose records have something wrong."""
+    topic_not_utf8 = request(3, 1, 50, pack(">ih", 1, 3) + b"\xff\xfe\xfd")
+    batch = pack(">qiib", 0, 49, 0, 9) + bytes(44)  # magic 9
+    produce = pack(">hhii", -1, 1, 1000, 1) + string("t") + pack(">iii", 1, 0, len(batch)) + batch
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    wire.up(topic_not_utf8).down(response(50, pack(">iii", 0, 0, 0)))
+    wire.up(request(0, 3, 51, produce)).down(response(51, pack(">ii", 0, 0)))
+    capture = save(tmp_path / "odd.pcap", wire.up(heartbeat(2)).down(heartbeat_response(2)).close())
+    for name in ("out.csv", "out.jsonl"):
+        assert kwiresniff("export", capture, "-O", str(tmp_path / name), "-q").code == 0
+    told = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    expected = [
+        (one["correlation_id"], one["outcome"], " ".join(problem["code"] for problem in one["problems"]))
+        for one in told
+        if one["kind"] == "exchange"
+    ]
+    assert [outcome for _, outcome, _ in expected] == ["ok", "undecoded", "ok", "ok"]
+    assert [problems for _, _, problems in expected] == ["", "invalid_utf8", "unknown_magic", ""]
+    with (tmp_path / "out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(int(row["correlation_id"]), row["outcome"], row["problems"]) for row in rows] == expected
 
 
 def test_parquet_has_the_bodies(kwiresniff: Run, capture: str, tmp_path: Path) -> None:
