@@ -78,6 +78,8 @@ class Reading:
         needed: list[Depth] = [depth]
         if self._filter is not None:
             needed.append(self._filter.depth)
+        if options.strict:  # a problem counts wherever it is, whatever the command looks at
+            needed.append("records")
         self.depth = max(needed, key=DEPTHS.index)
         self._captures: SegmentSource = (
             with_decryption(open_captures(captures, stdin=sys.stdin.buffer), options.keylog)
@@ -137,7 +139,7 @@ class Reading:
         """Have exchanges counted there instead of among ``events``, when nothing else needs to look at them."""
         options = self.options
         looks = (self._filter, options.since, options.until, options.limit, self.redactor, self.tell)
-        if all(one is None for one in looks) and not self.plugins.loaded:
+        if all(one is None for one in looks) and not (self.plugins.loaded or options.strict):
             self._counts = counts
             self._analyzer.count(counts)
 

@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ import pytest
 from tests.cli.conftest import Done
 from tests.cli.pcap import heartbeats, irc, metadata_v0, save
 from tests.session.tls_talk import TlsTalk
-from tests.session.wire import Wire, heartbeat, heartbeat_response
+from tests.session.wire import Wire, heartbeat, heartbeat_response, request, response, string
 
 Run = Callable[..., Done]
 
@@ -149,6 +150,31 @@ def test_strict_looks_at_problems_inside_exchanges_too(kwiresniff: Run, tmp_path
     capture = save(tmp_path / "a.pcap", trailing.up(heartbeat(2)).down(b"\0\0\0\x06\0\0\0\x02\0\0").close())
     assert kwiresniff("read", capture).code == 0
     assert kwiresniff("read", "--strict", capture).code == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "read -o summary",
+        "read -o jsonl",
+        "stats",
+        "stats --by topic",
+        "clients",
+        "groups",
+        "doctor --fail-on never",
+        "export -O {folder}/out.csv",
+    ],
+)
+def test_strict_finds_the_same_whatever_is_shown(kwiresniff: Run, tmp_path: Path, command: str) -> None:
+    """What is wrong is deeper than most of them look: in the records of a batch."""
+    batch = pack(">qiib", 0, 49, 0, 9) + bytes(44)  # magic 9
+    body = pack(">hhii", -1, 1, 1000, 1) + string("t") + pack(">iii", 1, 0, len(batch)) + batch
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    wire.up(request(0, 3, 2, body)).down(response(2, pack(">ii", 0, 0)))
+    capture = save(tmp_path / "odd.pcap", wire.close())
+    arguments = command.format(folder=tmp_path).split()
+    assert kwiresniff(*arguments, capture).code == 0
+    assert kwiresniff(*arguments, "--strict", capture).code == 1
 
 
 def test_strict_without_problems_is_fine(kwiresniff: Run, capture: str) -> None:
