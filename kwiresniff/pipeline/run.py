@@ -109,6 +109,21 @@ def told_once(sources: Sequence[Source], seen: dict[str, list[Sighting]]) -> lis
     return found
 
 
+def as_told_before(sources: Sequence[Source], before: Iterable[Source]) -> list[Source]:
+    """The sources, true to what earlier runs told of captures that have been deleted since: that still counts."""
+    told = {source.name: source for source in before}
+    gone = told.keys() - {source.name for source in sources}
+    found = []
+    for source in sources:
+        earlier = told.get(source.name, source)
+        left = tuple(one for one in earlier.left_out if one.kept in gone)
+        if earlier.files == source.files and (left or any(one.other in gone for one in earlier.filled)):
+            found.append(earlier)
+        else:
+            found.append(replace(source, left_out=(*source.left_out, *left)))
+    return found
+
+
 class Run:
     """One run into an output folder, prepared: ``job`` is what it is going to do."""
 
@@ -150,9 +165,8 @@ class Run:
     def execute(self, start_session: Callable[[], Any], progress: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         """Does what is left and returns the manifest. ``progress`` gets the totals of this run from time to time."""
         with self.store.locked():
-            if self._both_ends and len(self._sources) > 1:
-                with self._fetched(self._sources):
-                    self._leave_out(start_session())
+            if self._both_ends:
+                self._leave_out(start_session)
             self.store.forget(self.store.commits() if self._fresh else self.job.stale)
             self.store.clean()
             if self.job.units:
@@ -172,15 +186,19 @@ class Run:
         commits = {} if self._fresh else self.store.commits()
         return make_job(self._sources, self._parallelism, commits, settings_text(self._settings, self._tables))
 
-    def _leave_out(self, spark: Any) -> None:
+    def _leave_out(self, start_session: Callable[[], Any]) -> None:
         """Looks at the packets of all sources, and leaves each connection to one of them."""
-        units = [Unit(source).as_json() for source in self._sources]
-        job = json.dumps({"units": units, "settings": self._settings.as_json()})
         seen: dict[str, list[Sighting]] = {}
-        with told_by_spark():
-            for row in spark.read.format("kwiresniff-ends").option("job", job).load().collect():
-                seen.setdefault(row["source"], []).extend(map(Sighting.from_json, json.loads(row["sightings"])))
-        self._sources = told_once(self._sources, seen)
+        if len(self._sources) > 1:
+            units = [Unit(source).as_json() for source in self._sources]
+            job = json.dumps({"units": units, "settings": self._settings.as_json()})
+            with self._fetched(self._sources):
+                spark = start_session()
+                with told_by_spark():
+                    for row in spark.read.format("kwiresniff-ends").option("job", job).load().collect():
+                        seen.setdefault(row["source"], []).extend(map(Sighting.from_json, json.loads(row["sightings"])))
+        before = [] if self._fresh else [Unit.from_json(one["unit"]).source for one in self.store.commits().values()]
+        self._sources = as_told_before(told_once(self._sources, seen), before)
         self.job = self._make_job()
 
     def _submit(self, spark: Any, progress: Callable[[dict[str, Any]], None]) -> None:

@@ -21,7 +21,7 @@ from kwiresniff.pipeline.coverage import MAX_MARKS, MAX_PARTS, Coverage, lacking
 from kwiresniff.pipeline.ends import MAX_CLOCK_NS, LeftOut, is_same, shared
 from kwiresniff.pipeline.plan import Unit, find_sources
 from kwiresniff.pipeline.reading import Settings, UnitReading, table_rows
-from kwiresniff.pipeline.run import told_once
+from kwiresniff.pipeline.run import as_told_before, told_once
 from kwiresniff.pipeline.sightings import Sighting, sightings
 from kwiresniff.session.flows import reverse
 from tests.pipeline.exported import CAPTURES, packets
@@ -198,3 +198,20 @@ def test_a_coverage_is_the_set_of_its_bytes(first: int) -> None:
         some = [(100, 900), (2_000, 2_300)]
         lacked = {place for start, end in lacking(coverage.parts, some) for place in range(start, end)}
         assert lacked == {place for start, end in some for place in range(start, end)} - found
+
+
+def test_what_a_deleted_capture_told_is_not_told_again(tmp_path: Path) -> None:
+    """Its rows are still there; and what another one took from it stays as it was taken."""
+    short = shifted(CAPTURE, tmp_path / "short.pcap", 0, only=range(150))
+    sources = find_sources([str(CAPTURE), str(short)], "file")
+    full, part = told_once(sources, {source.name: seen(Path(source.name)) for source in sources})
+    assert part.left_out and not part.filled
+    assert as_told_before([replace(part, left_out=())], [full, part]) == [part]
+    assert as_told_before([replace(part, left_out=())], [part]) == [replace(part, left_out=())]
+    grown = replace(part, files=(*part.files, *part.files), left_out=())
+    assert as_told_before([grown], [full, part]) == [replace(grown, left_out=part.left_out)]
+    late = shifted(CAPTURE, tmp_path / "late.pcap", 0, only=range(100, 260))
+    sources = find_sources([str(late), str(short)], "file")
+    some = told_once(sources, {source.name: seen(Path(source.name)) for source in sources})
+    taking = next(source for source in some if source.filled)
+    assert as_told_before([replace(taking, filled=(), others=())], some) == [taking]

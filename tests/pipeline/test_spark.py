@@ -190,6 +190,8 @@ def test_captures_of_both_ends_tell_a_connection_once(
     told = json.loads(command("query", str(out), problems, "-o", "jsonl")[1])
     assert told["code"] == "other_end" and told["n"] > 5
     assert "0 exchanges from 0 files" in command("run", str(folder), "--out", str(out), "--both-ends")[2]
+    (folder / "broker" / "x.pcap").unlink()
+    assert "0 exchanges from 0 files" in command("run", str(folder), "--out", str(out), "--both-ends")[2]
 
 
 def test_captures_on_another_file_system(
