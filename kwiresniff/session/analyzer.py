@@ -125,6 +125,8 @@ class Analyzer(SegmentSink):
         self._now_ns = 0  # of the last segment
         self._sink: ExchangeSink | None = None
         self._out: list[Event] = []
+        self._nobody = Link(self, b"", b"", 0, 0)  # stands in for connections that are forgotten
+        self._nobody.closed = True
 
     # -- the loop -----------------------------------------------------------------------------------------------
 
@@ -239,7 +241,7 @@ class Analyzer(SegmentSink):
         for link in self._links():
             if max(link.client.last_ns, link.broker.last_ns) < before_ns:
                 link.close()
-                self._forget(link)
+                self._let_go(link)
         while late := self._openings.take_late(0, self._now_ns):
             self._begin(late)
         yield from self.events()
@@ -445,7 +447,12 @@ class Analyzer(SegmentSink):
         ended, now_ns = self._ended, self._now_ns
         ended.append((now_ns, link))
         while len(ended) > MAX_ENDED or now_ns - ended[0][0] > ENDED_NS:
-            self._forget(ended.popleft()[1])
+            self._let_go(ended.popleft()[1])
+
+    def _let_go(self, link: Link) -> None:
+        """Forget an ended connection, and set free what it held."""
+        self._forget(link)
+        link.take_apart(self._nobody)
 
     def _forget(self, link: Link) -> None:
         for half in (link.client, link.broker):
@@ -465,7 +472,7 @@ class Analyzer(SegmentSink):
         for link in idle:
             given_up += not link.closed
             link.close()
-            self._forget(link)
+            self._let_go(link)
         if given_up:
             self._out.append(losses.too_many_connections(MAX_CONNECTIONS, given_up, ns))
 

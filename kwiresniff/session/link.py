@@ -468,6 +468,21 @@ class Link(Owner):
             self._give_up(exchange)
         self.analyzer.connection_ended(self)
 
+    def take_apart(self, nobody: Link) -> None:
+        """Undo the circle of references in a closed link that nobody will use again; ``nobody`` stands in for it.
+
+        Otherwise its memory is free only when Python looks for garbage, which takes longer the more of it there is.
+        What TLS carries is left to that.
+        """
+        if self.tls is not None or self.carrier is not None:
+            return
+        for half in (self.client, self.broker):
+            stand_in = nobody.client
+            half.owner, half.peer = nobody, stand_in
+            half.frame, half.lost, half.locate = stand_in.frame, stand_in.lost, stand_in.locate
+            half.usual = 0
+        self.roles, self.early = nobody.roles, nobody.early
+
     def _unfinished_request(self) -> None:
         half = self.client
         size, present, data = half.unfinished()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from struct import pack
 
 import pytest
 
 from kwiresniff.model import ACK, FIN, RST, SYN, Connection, Exchange
+from kwiresniff.session import Analyzer
+from kwiresniff.session.link import Link
 from kwiresniff.session.pairing import MAX_PENDING
 from tests.session.wire import (
     HEARTBEAT_BODY,
@@ -455,3 +458,22 @@ def test_a_connection_counts_its_last_acknowledgement_and_a_repeated_end() -> No
     wire.send(0, flags=SYN)  # the port is used again
     (connection,) = [event for event in events(wire) if isinstance(event, Connection)]
     assert (connection.packets, connection.retransmits) == ([6, 3], [1, 0])
+
+
+def test_what_ended_connections_held_is_free_without_a_search_for_garbage() -> None:
+    """A hundred connections, one every second; an ended one is remembered for 20 seconds."""
+    analyzer = Analyzer("errors")
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(one, Link) for one in gc.get_objects())
+        for second in range(100):
+            wire = Wire(client_port=40_000 + second).open()
+            wire.up(api_versions_v0(1)).down(api_versions_v0_response(1)).up(heartbeat(2)).down(heartbeat_response(2))
+            for packet, ns, *rest in wire.close().segments:
+                analyzer.segment(packet, ns + second * 1_000_000_000, *rest)
+        links = sum(isinstance(one, Link) for one in gc.get_objects()) - before
+    finally:
+        gc.enable()
+    assert 20 <= links <= 25
+    assert len(exchanges(analyzer.events())) == 200
