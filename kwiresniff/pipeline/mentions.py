@@ -83,7 +83,6 @@ def _fields(api_key: int, version: int, direction: Direction) -> _Fields:
     if any("BYTES" in field.type for field in found):  # a message inside: an assignment, an envelope
         return _Fields(True, True, _DEEP, _DEEP)
     names = {field.name for field in found}
-
     inner = {field.name for field in found[len(outermost) :]}
 
     def depth(part: str) -> int:
