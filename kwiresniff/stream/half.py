@@ -407,22 +407,25 @@ class Half:
                     return
                 continue
             self.size = size
-            self.need = stop - end
-            self.parts = [buffer[start:end]]
-            self.room = min(size, keep) - (end - start)
             self.granted = FREE_BYTES
-            if self.room > FREE_BYTES:
-                self.wanted = self.room - FREE_BYTES
-                self.room = FREE_BYTES
+            self.room = self.wanted = 0
             self._lost_in_frame = 0
             if self.sifts and size >= MIN_SIFTED_BYTES:
                 self.sifter = self.owner.sifter(self, buffer, start, end)
                 if self.sifter is not None:
                     self.parts = self.sifter.parts
-                    self.room = self.wanted = self.passing = 0
+                    self.passing = 0
                     self.need = size
                     self.sift(buffer, start, end)
                     self.need = stop - end
+                    return
+            kept = min(end - start, keep)
+            self.need = stop - end
+            self.parts = [buffer[start : start + kept]]
+            self.room = min(size, keep) - kept
+            if self.room > FREE_BYTES:
+                self.wanted = self.room - FREE_BYTES
+                self.room = FREE_BYTES
             return
         self.at_edge = True
 

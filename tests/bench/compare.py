@@ -1,6 +1,6 @@
-"""Measure kwiresniff against tshark: ``python -m tests.bench.compare DIR [--rounds N] [--command CMD] [--cpu]``.
+"""Measure kwiresniff against tshark: ``python -m tests.bench.compare DIR [--contest NAME] [--rounds N] [--command C]``.
 
-Measured is the checkout as this interpreter runs it, or ``CMD``, an installed ``kwiresniff`` for instance; the first
+Measured is the checkout as this interpreter runs it, or ``C``, an installed ``kwiresniff`` for instance; the first
 line of the report says whether that is compiled. DIR is what ``tests.bench.make_captures`` filled. Whole processes are
 timed, output to /dev/null, in alternation (ours, theirs, ours, theirs, ...) so that a change of the machine's mood
 meets both; medians are told. ``--cpu`` counts the processor's time instead of the clock's, on a machine that is not
@@ -55,8 +55,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """The same question put to both."""
+    """The same question put to both; ``name`` is our command."""
 
+    name: str
     title: str
     ours: Sequence[str]
     theirs: Sequence[str]
@@ -64,12 +65,14 @@ class Contest:
 
 CONTESTS = (
     Contest(
+        "stats",
         "`stats` against `tshark -T fields` with three fields",
         [OURS, "stats", "{capture}", "--no-progress"],
         ["tshark", "-r", "{capture}", "-T", "fields",
          "-e", "frame.number", "-e", "kafka.api_key", "-e", "kafka.correlation_id"],
     ),
     Contest(
+        "read",
         "`read -o jsonl` with records against `tshark -T json -J kafka`",
         [OURS, "read", "-o", "jsonl", "{capture}", "--no-progress"],
         ["tshark", "-r", "{capture}", "-T", "json", "-J", "kafka"],
@@ -176,6 +179,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=3, help="runs of each command per capture (default 3)")
     parser.add_argument("--captures", nargs="+", default=CAPTURES, metavar="NAME", help="which of them; all by default")
+    parser.add_argument("--contest", choices=[contest.name for contest in CONTESTS], help="one of them; all by default")
     parser.add_argument("--no-big", action="store_true", help="leave the large capture out")
     parser.add_argument("--command", type=shlex.split, default=[sys.executable, "-m", "kwiresniff"], metavar="CMD")
     parser.add_argument("--cpu", action="store_true", help="the processor's time instead of the clock's")
@@ -185,6 +189,8 @@ def main() -> None:
     what = "user and system time" if options.cpu else "wall time"
     print(f"Medians of {options.rounds} runs in alternation, {what} of whole processes, output to /dev/null.")
     for contest in CONTESTS:
+        if options.contest not in (None, contest.name):
+            continue
         contest_table(contest, measured, options.folder, options.captures, options.rounds)
     if not options.no_big:
         big_table(options.folder / "big.pcap", measured)
