@@ -1,5 +1,6 @@
 """The command ``kwiresniff``, also as ``python -m kwiresniff``."""
 
+import atexit
 import gc
 import os
 import sys
@@ -16,8 +17,28 @@ def main() -> None:
 
     try:
         command()
+    except SystemExit as end:
+        _leave(end.code)
+        raise
     finally:
         gc.freeze()
+
+
+def _leave(code: object) -> None:
+    """Ends the process at once where nothing but the interpreter is left to take down: a tenth of a short run.
+
+    Returns where Python must end in its own way, because other threads are still at work or output cannot be written.
+    """
+    threading = sys.modules.get("threading")
+    if not isinstance(code, int) or (threading and threading.active_count() > 1):
+        return
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return
+    atexit._run_exitfuncs()
+    os._exit(code & 0xFF)
 
 
 def _open_standard_streams() -> None:

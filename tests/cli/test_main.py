@@ -167,6 +167,26 @@ def test_closed_standard_streams_are_no_bug(
         assert Path(f"{capture}.jsonl").read_text().count('"kind":"exchange"') == 1
 
 
+@pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["read", "no-such-file"], 1), (["read"], 2)])
+def test_what_waits_for_the_end_of_the_process_still_happens(arguments: list[str], code: int) -> None:
+    """The process ends without taking the interpreter down, but not without its exit functions and threads."""
+    script = f"""if True:
+        import atexit, sys, threading, time
+        from kwiresniff.__main__ import main
+        atexit.register(print, "exit function")
+        def work():
+            time.sleep(0.3)
+            print("thread")
+        if {code != 1}:
+            threading.Thread(target=work).start()
+        sys.argv = ["kwiresniff", *{arguments!r}]
+        main()"""
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == code
+    expected = ["exit function"] if code == 1 else ["thread", "exit function"]
+    assert done.stdout.splitlines()[-len(expected) :] == expected
+
+
 def test_help_is_quick() -> None:
     """120 ms on a machine that has nothing else to do; four times that, and the best of three, on one that has."""
 
