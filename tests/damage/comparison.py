@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from ipaddress import ip_address
+from operator import attrgetter
 from typing import NamedTuple
 
 from kwiresniff.model import Connection, Event, Exchange, Message, Problem, Segment
@@ -33,6 +35,14 @@ class Pair(NamedTuple):
     request: FrameId
     response: FrameId | None
     facts: tuple[object, ...]
+
+
+#: Everything said of an exchange and of each of its messages, as tuples that can be compared.
+SAID_OF_EXCHANGE = attrgetter(
+    "api_key", "api_version", "correlation_id", "client_id", "outcome", "errors", "problems",
+    "connection.client", "connection.broker",
+)  # fmt: skip
+SAID_OF_MESSAGE = attrgetter("first_packet", "first_ns", "last_packet", "last_ns", "size_bytes", "frame")
 
 
 def facts_of(exchange: Exchange) -> tuple[object, ...]:
@@ -69,9 +79,11 @@ class Reading:
         """Bytes that are part of a message, skipped, left unfinished or bare tokens, on connections with Kafka."""
         total = self.token_bytes
         for exchange in self.exchanges:
-            for message, path in ((exchange.request, "request"), (exchange.response, "response")):
+            for message in (exchange.request, exchange.response):
                 if message is not None:
-                    total += 4 + message.size_bytes - lost_bytes(exchange.problems, path)
+                    total += 4 + message.size_bytes
+            if exchange.problems:
+                total -= lost_bytes(exchange.problems, "request") + lost_bytes(exchange.problems, "response")
         for problem in self.problems:
             details = problem.details or {}
             if problem.code in ("incomplete_request", "incomplete_response"):
@@ -106,27 +118,40 @@ class Truth:
         self.segments = segments
         self.depth = depth
         self.oracle = Oracle(segments)
+        streams = self.oracle.streams
+        self.flows = [stream.flow for stream in streams]
+        self.sizes = {(number, end - start - 4) for number, s in enumerate(streams) for start, end in s.frames}
         self.reading = read(segments, depth)
-        self.pairs: list[Pair] = []
-        known = self._known(Coverage(self.oracle, segments))
+        self.said = {number: said_of(told) for number, told in self._by_connection(self.reading).items()}
+        #: By connection: streams 2n and 2n + 1 are the directions of connection n.
+        self.pairs: dict[int, list[Pair]] = defaultdict(list)
+        known = self._known(Coverage(self.oracle, segments), range(len(streams)))
         for exchange in self.reading.exchanges:
             request, response = (
                 known[self._key(message)].pop(0) if message else None
                 for message in (exchange.request, exchange.response)
             )
             assert request is not None, "an undamaged capture has all requests"
-            self.pairs.append(Pair(request, response, facts_of(exchange)))
-        self.kafka = {request[0] // 2 for request, _, _ in self.pairs}
-        in_pairs = {frame for request, response, _ in self.pairs for frame in (request, response) if frame}
+            self.pairs[request[0] // 2].append(Pair(request, response, facts_of(exchange)))
+        in_pairs = {frame for pairs in self.pairs.values() for pair in pairs for frame in pair[:2] if frame}
         #: Frames that are bare tokens.
         self.tokens = {
             (number, index)
-            for number, stream in enumerate(self.oracle.streams)
+            for number, stream in enumerate(streams)
             for index in range(len(stream.frames))
-            if number // 2 in self.kafka and (number, index) not in in_pairs
+            if number // 2 in self.pairs and (number, index) not in in_pairs
         }
         for frames in known.values():
-            assert all(frame in self.tokens or frame[0] // 2 not in self.kafka for frame in frames)
+            assert all(frame in self.tokens or frame[0] // 2 not in self.pairs for frame in frames)
+
+    def _by_connection(self, reading: Reading) -> dict[int, list[Exchange]]:
+        places = self.oracle.places
+        told: dict[int, list[Exchange]] = defaultdict(list)
+        for exchange in reading.exchanges:
+            message = exchange.request or exchange.response
+            assert message is not None
+            told[places[message.first_packet].stream // 2].append(exchange)
+        return told
 
     def _key(self, message: Message) -> Key:
         stream = self.oracle.places[message.first_packet].stream
@@ -146,9 +171,9 @@ class Truth:
         assert carried.first and carried.last
         return Key(number, end - start - 4, carried.first, carried.last, bytes(stream.data[start + 4 : end][:8]))
 
-    def _known(self, coverage: Coverage) -> dict[Key, list[FrameId]]:
+    def _known(self, coverage: Coverage, numbers: Iterable[int]) -> dict[Key, list[FrameId]]:
         known: dict[Key, list[FrameId]] = {}
-        for number in range(len(self.oracle.streams)):
+        for number in numbers:
             for index, carried in enumerate(coverage.carried(number)):
                 if carried.whole:
                     known.setdefault(self._frame_key((number, index), carried), []).append((number, index))
@@ -159,13 +184,41 @@ class Truth:
 
         Frames within ``tolerance`` frames of damage in their own direction need not be found, but nothing may be
         invented, and the bytes must add up.
+
+        The whole damaged capture is read. A connection that has all its segments, in order, and of which exactly the
+        same is said as in the undamaged capture is right without a further look.
         """
         reading = read(segments, self.depth)
-        coverage = Coverage(self.oracle, segments)
+        told = self._by_connection(reading)
+        touched = self._touched_flows(segments)
+        left = {segment[2] for segment in segments}
+        suspects = []
+        gone = set()
+        for number in range(len(self.flows) // 2):
+            flows = self.flows[2 * number : 2 * number + 2]
+            if number not in told and left.isdisjoint(flows):
+                gone.update((2 * number, 2 * number + 1))
+            elif not touched.isdisjoint(flows) or said_of(told.get(number, ())) != self.said.get(number, []):
+                suspects.append(number)
+        streams = [stream for number in suspects for stream in (2 * number, 2 * number + 1)]
+        coverage = Coverage(self.oracle, segments, streams)
+        captured = {
+            number: coverage.captured(number) if number in coverage.streams else len(stream.data)
+            for number, stream in enumerate(self.oracle.streams)
+            if number not in gone
+        }
         return [
-            *self._missed(reading, coverage, tolerance),
-            *self._unbalanced(reading, coverage, segments),
+            *self._missed({number: told.get(number, []) for number in suspects}, coverage, tolerance),
+            *self._unbalanced(reading, captured, segments),
         ]
+
+    def _touched_flows(self, segments: Sequence[Segment]) -> set[bytes]:
+        """The flows of all segments between the capture's undamaged beginning and its undamaged end."""
+        whole = self.segments
+        shorter = min(len(whole), len(segments))
+        front = next((at for at in range(shorter) if whole[at] is not segments[at]), shorter)
+        back = next((at for at in range(shorter - front) if whole[-1 - at] is not segments[-1 - at]), shorter - front)
+        return {segment[2] for part in (whole, segments) for segment in part[front : len(part) - back]}
 
     def _near(self, number: int, holes: list[tuple[int, int]], tolerance: int) -> set[int]:
         """Indexes of the frames of a stream that are damaged or within ``tolerance`` frames of damage."""
@@ -173,35 +226,37 @@ class Truth:
         hurt = {i for i, (start, end) in enumerate(frames) if any(a < end and start < b for a, b in holes)}
         return {index + step for index in hurt for step in range(-tolerance, tolerance + 1)}
 
-    def _missed(self, reading: Reading, coverage: Coverage, tolerance: int) -> Iterator[str]:
-        streams = self.oracle.streams
+    def _missed(self, told: dict[int, list[Exchange]], coverage: Coverage, tolerance: int) -> Iterator[str]:
+        """What is wrong with what is told of some connections, all of whose streams ``coverage`` covers."""
         found: dict[FrameId, Exchange] = {}
-        known = self._known(coverage)
-        fronts = Counter((number, end - start - 4) for number, s in enumerate(streams) for start, end in s.frames)
-        for exchange in reading.exchanges:
+        known = self._known(coverage, coverage.streams)
+        for exchange in (exchange for exchanges in told.values() for exchange in exchanges):
             for message, path in ((exchange.request, "request"), (exchange.response, "response")):
                 if message is None:
                     continue
                 key = self._key(message)
                 if lost_bytes(exchange.problems, path):
-                    if (key.stream, key.size_bytes) not in fronts:
+                    if (key.stream, key.size_bytes) not in self.sizes:
                         yield f"invented {path}, partly lost: {key}"
                     continue
                 if not known.get(key):
                     yield f"invented {path} {key}"
                     continue
                 found[known[key].pop(0)] = exchange
+        for number in told:
+            yield from self._missed_on(number, found, coverage, tolerance)
+
+    def _missed_on(
+        self, connection: int, found: dict[FrameId, Exchange], coverage: Coverage, tolerance: int
+    ) -> Iterator[str]:
+        pairs = self.pairs.get(connection, [])
         near = {
             number: self._near(number, coverage.holes(number), tolerance)
-            for number in range(len(streams))
-            if number // 2 in self.kafka
+            for number in (2 * connection, 2 * connection + 1)
         }
-        shown = {
-            request[0] // 2 for request, _, _ in self.pairs if request in found or request[1] not in near[request[0]]
-        }
-        for request, response, facts in self.pairs:
-            if request[0] // 2 not in shown:
-                continue  # only responses are left, and nothing in them says Kafka
+        if not any(request in found or request[1] not in near[request[0]] for request, _, _ in pairs):
+            return  # only responses are left, and nothing in them says Kafka
+        for request, response, facts in pairs:
             asked, answered = found.get(request), found.get(response) if response else None
             asked_safe = request[1] not in near[request[0]]
             answered_safe = response is not None and response[1] not in near[response[0]]
@@ -225,24 +280,28 @@ class Truth:
             elif answered is not None and answered.request and not lost_bytes(answered.problems, "request"):
                 yield f"wrong request for {response} {facts}"
 
-    def _unbalanced(self, reading: Reading, coverage: Coverage, segments: Sequence[Segment]) -> Iterator[str]:
+    def _unbalanced(
+        self, reading: Reading, captured_by_stream: dict[int, int], segments: Sequence[Segment]
+    ) -> Iterator[str]:
         protocols = {(c.client, c.broker): c.protocol for c in reading.connections}
         protocols |= {(broker, client): protocol for (client, broker), protocol in protocols.items()}
         captured: Counter[str] = Counter()
-        for number, stream in enumerate(self.oracle.streams):
-            if protocols.get(endpoints_text(stream.flow)) == "kafka":
-                captured["kafka"] += coverage.captured(number)
+        for number, present in captured_by_stream.items():
+            if protocols.get(endpoints_text(self.flows[number])) == "kafka":
+                captured["kafka"] += present
+        sent: dict[bytes, int] = defaultdict(int)
         for _, _, flow, _, _, _, _, start, end, _ in segments:
+            sent[flow] += end - start
+        for flow, payload in sent.items():
             protocol = protocols.get(endpoints_text(flow), "none")
             if protocol != "kafka":
-                captured[protocol] += end - start
+                captured[protocol] += payload
         said = {
             "kafka": reading.accounted_bytes(),
             "tls": sum(sum(c.bytes) for c in reading.connections if c.protocol == "tls"),
             "none": sum((p.details or {})["bytes"] for p in reading.problems if p.code == "not_kafka"),
         }
-        places = Counter(endpoints_text(stream.flow) for stream in self.oracle.streams)
-        if max(places.values(), default=0) > 1:
+        if len({endpoints_text(flow) for flow in self.flows}) < len(self.flows):
             # What is left of one connection may tell less than another on the same ports; endpoints do not say which.
             captured, said = Counter(all=captured.total()), {"all": sum(said.values())}
         for protocol, count in said.items():
@@ -250,6 +309,19 @@ class Truth:
                 yield f"{captured[protocol]} bytes captured ({protocol}), {count} accounted for"
 
 
+def said_of(exchanges: Iterable[Exchange]) -> list[tuple[object, ...]]:
+    """Everything that is said of exchanges and their messages, in their order."""
+    return [
+        (
+            SAID_OF_EXCHANGE(exchange),
+            exchange.request and SAID_OF_MESSAGE(exchange.request),
+            exchange.response and SAID_OF_MESSAGE(exchange.response),
+        )
+        for exchange in exchanges
+    ]
+
+
+@cache
 def endpoints_text(flow: bytes) -> tuple[str, str]:
     """``ip:port`` of both ends of a flow."""
 

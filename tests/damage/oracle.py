@@ -106,15 +106,15 @@ class Carried(NamedTuple):
 
 
 class Coverage:
-    """Which bytes of the oracle's streams a (damaged) capture has, and in which packets."""
+    """Which bytes of the oracle's streams, or of those numbered, a (damaged) capture has, and in which packets."""
 
-    def __init__(self, oracle: Oracle, segments: Iterable[Segment]) -> None:
+    def __init__(self, oracle: Oracle, segments: Iterable[Segment], streams: Iterable[int] | None = None) -> None:
         self.oracle = oracle
-        self.raw_bytes = 0
+        self.streams = set(range(len(oracle.streams)) if streams is None else streams)
         self._pieces: dict[int, list[tuple[int, int, int, int, int]]] = {}
         for arrival, (packet, ns, _, _, _, _, _, start, end, _) in enumerate(segments):
             place = oracle.places.get(packet)
-            if place is not None and start < end:
+            if place is not None and start < end and place.stream in self.streams:
                 piece = (place.start, arrival, place.start + end - start, packet, ns)
                 self._pieces.setdefault(place.stream, []).append(piece)
         self._longest = {}
