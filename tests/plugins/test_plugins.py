@@ -102,7 +102,7 @@ def raising(error: BaseException) -> Callable[..., Any]:
         (raising(SystemExit(3)), "SystemExit: 3"),
         (raising(RecursionError("deep")), "RecursionError: deep"),
         (lambda *_: {"a": object()}, "object has no JSON form"),
-        (lambda *_: deep(), "nested deeper than 64 levels"),
+        (lambda *_: {"a": deep()}, "nested deeper than 64 levels"),
         (lambda: None, "TypeError"),
     ],
 )

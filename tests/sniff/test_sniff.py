@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -11,9 +13,10 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -135,27 +138,73 @@ def test_several_interfaces_are_one_stream_of_packets(start: Start) -> None:
     assert sniffer.err[-1].startswith(f"kwiresniff: {names[0]}, lo: ")
 
 
-@pytest.mark.parametrize("down_first", [False, True], ids=["at once", "down first"])
-def test_an_interface_that_is_taken_away_ends_the_capture(start: Start, down_first: bool) -> None:
-    """As those of containers are."""
+@pytest.fixture
+def link() -> Iterator[str]:
+    """A virtual interface that is up, to be taken away with ``take_away``."""
     name = f"kw{os.getpid() % 10_000_000}"
     made = ["ip", "link", "add", name, "type", "veth", "peer", "name", f"{name}p"]
     if subprocess.run(made, stderr=subprocess.DEVNULL, check=False).returncode:
         pytest.skip("no virtual interface can be made here")
-    try:
-        for end in (name, f"{name}p"):
-            subprocess.run(["ip", "link", "set", end, "up"], check=True)
-        sniffer = start("sniff", "-i", name, "-o", "jsonl")
-        capturing(sniffer)
-        if down_first:
-            subprocess.run(["ip", "link", "set", name, "down"], check=True)
-            sniffer.wait_for(lambda: bool(sniffer.out))
-    finally:
-        subprocess.run(["ip", "link", "del", name], check=True)
+    for end in (name, f"{name}p"):
+        subprocess.run(["ip", "link", "set", end, "up"], check=True)
+    yield name
+    subprocess.run(["ip", "link", "del", name], stderr=subprocess.DEVNULL, check=False)
+
+
+def take_down(name: str) -> None:
+    """At once: a program that does it would take longer than the kernel keeps a block."""
+    with socket.socket() as any_socket:
+        fcntl.ioctl(any_socket, 0x8914, struct.pack("16sH14x", name.encode(), 0))  # SIOCSIFFLAGS, no flag
+
+
+def take_away(name: str) -> None:
+    subprocess.run(["ip", "link", "del", name], check=True)
+
+
+@pytest.mark.parametrize("down_first", [False, True], ids=["at once", "down first"])
+def test_an_interface_that_is_taken_away_ends_the_capture(start: Start, link: str, down_first: bool) -> None:
+    """As those of containers are. What it carried last is not lost with it."""
+    sniffer = start("sniff", "-i", link, "-o", "jsonl")
+    capturing(sniffer)
+    if down_first:
+        take_down(link)
+        sniffer.wait_for(lambda: bool(sniffer.out))
+    take_away(link)
     assert sniffer.end() == 0
     told = [one["message"] for one in objects(sniffer.out, "problem") if one["code"] == "interface_down"]
-    assert told[-1] == f"interface {name} is gone"
+    assert told[-1] == f"interface {link} is gone"
     assert ("waiting for it to come back" in told[0]) is down_first
+
+
+def test_packets_from_before_an_interface_went_down_do_not_hide_that_it_is_gone(start: Start, link: str) -> None:
+    """The kernel hands over a block when it is old enough, which may be after the interface has gone down."""
+    sniffer = start("sniff", "-i", link, "-o", "jsonl")
+    capturing(sniffer)
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
+        sender.bind((f"{link}p", 0))
+        sender.send(bytes(12) + b"\x88\xb5" + bytes(46))  # an ethertype for experiments
+        take_down(link)
+    sniffer.wait_for(lambda: bool(sniffer.out))
+    sleep(0.5)
+    take_away(link)
+    assert sniffer.end() == 0
+    assert objects(sniffer.out, "problem")[-1]["message"] == f"interface {link} is gone"
+    assert re.search(r": [1-9]\d* packets, ", sniffer.err[-1])
+
+
+def test_one_of_several_interfaces_that_is_taken_away_is_told_and_the_others_go_on(start: Start, link: str) -> None:
+    with listener() as server:
+        port = server.getsockname()[1]
+        sniffer = start("sniff", "-i", link, "-i", "lo", "--port", str(port), "-o", "jsonl")
+        capturing(sniffer)
+        take_away(link)
+        sniffer.wait_for(lambda: bool(sniffer.out))
+        assert [one["message"] for one in objects(sniffer.out, "problem")] == [f"interface {link} is gone"]
+        replay(server, FIRST_LOOK)
+        expected = Counter(map(content, objects(read(FIRST_LOOK))))
+        sniffer.wait_for(lambda: len(objects(list(sniffer.out))) >= expected.total())
+        assert sniffer.interrupt() == 130
+    assert Counter(map(content, objects(sniffer.out))) == expected
 
 
 def test_interfaces_are_listed_with_those_that_are_down(start: Start) -> None:

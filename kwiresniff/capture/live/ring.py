@@ -22,7 +22,7 @@ import socket
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from kwiresniff.capture.link import ETHERNET, LINUX_SLL2
 from kwiresniff.capture.live import bpf
@@ -34,6 +34,9 @@ from kwiresniff.model import Problem
 #: A block holds the largest packet that offloading makes of the usual settings (64 KiB) and a snap length's worth,
 #: and is small enough that there are many: at low rates each block that gets old takes few packets.
 BLOCK_BYTES = 512 * 1024
+#: How often it is looked whether the interfaces are still there. The kernel tells of one that goes down, but not of one
+#: that is down and then taken away, nor of one of several.
+LOOK_SECONDS = 1.0
 
 _SOL_PACKET = 263
 _RX_RING = 5
@@ -68,9 +71,12 @@ class Ring:
         self.problems: list[Problem] = []
         self.waiting = 0
         self.link_type = LINUX_SLL2
-        self._names = options.interfaces
+        #: Interfaces that are there and their indexes; None when all are listened to. A name may come back with another
+        #: index, but a socket does not follow it there.
+        self._there = None if ANY in options.interfaces else _indexes(options.interfaces)
+        self._look_at = 0.0
+        self._last_block_ms = WAIT_MS + 2 * options.delay_ms
         self._dropped = 0
-        self._down = False
         self._map: mmap.mmap | None = None
         self._socket = self._open(options)
         try:
@@ -173,13 +179,12 @@ class Ring:
     def _attach(self, options: LiveOptions) -> None:
         cooked = self.link_type == LINUX_SLL2
         wanted = bpf.compiled(options.expression, _DLT_RAW if cooked else ETHERNET)
-        names = [] if ANY in options.interfaces or not cooked else options.interfaces
-        indexes = [socket.if_nametoindex(name) for name in names]
-        bpf.attach(self._socket, bpf.live_program(wanted, options.snap_bytes, indexes))
+        there = self._there if cooked and self._there else {}
+        bpf.attach(self._socket, bpf.live_program(wanted, options.snap_bytes, list(there.values())))
         if cooked and options.promiscuous:
             from scapy.arch.linux import set_promisc
 
-            for name in names:
+            for name in there:
                 set_promisc(self._socket, name)
 
     def _map_blocks(self, buffer_bytes: int, delay_ms: int) -> None:
@@ -208,31 +213,38 @@ class Ring:
         return dropped
 
     def _wait(self) -> bool:
-        """Waits for a block, not for long; False when the only interface is gone."""
+        """Waits for a block, not for long; False when no interface is left and what they gave has come."""
         waiting = select.poll()
         waiting.register(self._socket, select.POLLIN)
+        if self._there == {}:
+            return bool(waiting.poll(self._last_block_ms))
         events = waiting.poll(WAIT_MS)
-        if not any(event & select.POLLERR for _, event in events):
-            self._down = self._down and not events
-            return not (self._down and self._is_gone())  # nobody tells when one that is down is taken away
-        code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if code != errno.ENETDOWN or self.link_type == LINUX_SLL2:
-            return True  # one of several interfaces; the others go on
-        self._down = True
-        if self._is_gone():
-            return False
-        self._tell("is down, waiting for it to come back")
+        down = False
+        if any(event & select.POLLERR for _, event in events):
+            code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            down = code == errno.ENETDOWN and self._there is not None and len(self._there) == 1
+        now = time.monotonic()
+        if down or now >= self._look_at:
+            self._look_at = now + LOOK_SECONDS
+            self._look()
+        for name in self._there or () if down else ():
+            self._tell(name, "is down, waiting for it to come back")
         return True
 
-    def _is_gone(self) -> bool:
-        gone = self._names[0] not in [known for _, known in socket.if_nameindex()]
-        if gone:
-            self._tell("is gone")
-        return gone
+    def _look(self) -> None:
+        """Tell which interfaces are gone."""
+        known = {index for index, _ in socket.if_nameindex()}
+        for name in [name for name, index in (self._there or {}).items() if index not in known]:
+            assert self._there is not None
+            del self._there[name]
+            self._tell(name, "is gone")
 
-    def _tell(self, what: str) -> None:
-        name = self._names[0]
+    def _tell(self, name: str, what: str) -> None:
         self.problems.append(Problem("interface_down", f"interface {name} {what}", details={"interface": name}))
+
+
+def _indexes(names: Sequence[str]) -> dict[str, int]:
+    return {name: socket.if_nametoindex(name) for name in names}
 
 
 def _scapy_socket(name: str, promiscuous: bool) -> socket.socket:
