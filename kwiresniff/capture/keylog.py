@@ -1,7 +1,8 @@
 """Key logs, and the program that decrypts with them.
 
 Format: SSLKEYLOGFILE (draft-ietf-tls-keylogfile). A line is a label, the client's random (32 bytes) and a secret, both
-in hex.
+in hex. For TLS 1.2 there is an older form, which agents in Java write and tshark reads: ``RSA Session-ID:HEX
+Master-Key:HEX``, with the id that the server's hello gives the session.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ WITHOUT_TSHARK = "install Wireshark's command-line program tshark to have TLS de
 
 #: How much of a key log is looked at to see that it is one.
 _LOOK_BYTES = 64 * 1024
-_KEY_LINE = rb"^([A-Z][A-Z0-9_]*) ([0-9a-fA-F]{16,}) [0-9a-fA-F]{32,}\s*$"
+_KEY_LINE = (
+    rb"^(?:([A-Z][A-Z0-9_]*) ([0-9a-fA-F]{16,}) [0-9a-fA-F]{32,}"
+    rb"|RSA Session-ID:([0-9a-fA-F]{2,64}) Master-Key:[0-9a-fA-F]{96})\s*$"
+)
 
 #: Sessions whose keys are remembered, the newest; each is asked for soon after its keys were written.
 MAX_SESSIONS = 65_536
@@ -73,9 +77,9 @@ class GrowingKeyLog:
         if self.is_there:
             check_key_log(path)
 
-    def has(self, client_random: bytes) -> bool:
-        """Whether all keys of the session are in the log, as far as it was read."""
-        return self._found.get(client_random) == _WHOLE
+    def has(self, client_random: bytes, session_id: bytes = b"") -> bool:
+        """Whether all keys of the session are in the log, by either name, as far as it was read."""
+        return self._found.get(client_random) == _WHOLE or self._found.get(session_id) == _WHOLE
 
     def look(self) -> None:
         """Reads what has been added."""
@@ -103,12 +107,11 @@ class GrowingKeyLog:
 
     def _learn(self, lines: bytes) -> None:
         found = self._found
-        for (
-            label,
-            random,
-        ) in re.findall(_KEY_LINE, lines, re.MULTILINE):
+        for label, random, session_id in re.findall(_KEY_LINE, lines, re.MULTILINE):
             kind = _LABELS.get(label)
-            if kind is not None and len(random) == 64:
+            if session_id and len(session_id) % 2 == 0:
+                found[bytes.fromhex(session_id.decode())] = _WHOLE
+            elif kind is not None and len(random) == 64:
                 session = bytes.fromhex(random.decode())
                 found[session] = found.get(session, 0) | kind
         while len(found) > MAX_SESSIONS:

@@ -168,6 +168,16 @@ def test_what_is_no_key_log_is_refused_by_name(tmp_path: Path) -> None:
         with_decryption(open_captures([capture]), capture)
 
 
+def test_a_key_log_with_nothing_but_ids_of_sessions_is_one(tmp_path: Path) -> None:
+    """Which is what a Java agent writes where all clients speak TLS 1.2."""
+    captures = Path(__file__).parents[2] / "captures"
+    lines = (captures / "keys" / "java-tls.log").read_text().splitlines(keepends=True)
+    keylog = tmp_path / "keys.log"
+    keylog.write_text("".join(line for line in lines if line.startswith("RSA Session-ID:")))
+    found = plaintexts(iter(with_decryption(open_captures([str(captures / "java-tls.pcap")]), str(keylog))))
+    assert len(found) == 2 * 4
+
+
 def test_without_tshark_the_user_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error when keys were named, a problem when they were found."""
     keylog = tmp_path / "keys.log"

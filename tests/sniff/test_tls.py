@@ -56,6 +56,27 @@ def test_what_passes_in_tls_is_shown_as_it_passes(start: Start, tmp_path: Path, 
 
 @needs_tshark
 @pytest.mark.capturing
+def test_sessions_that_a_java_agent_logs_by_their_id_are_decrypted(start: Start, tmp_path: Path) -> None:
+    """Of TLS 1.2 it does not log the client's random, but the id that the broker gave the session."""
+    capture, recorded = str(CAPTURES / "java-tls.pcap"), CAPTURES / "keys" / "java-tls.log"
+    expected = Counter(map(content, objects(read(capture, "--keylog", str(recorded)))))
+    keylog = tmp_path / "keys.log"
+    with listener() as server:
+        arguments = ["--port", str(server.getsockname()[1]), "-o", "jsonl", "--keylog", str(keylog)]
+        sniffer = start("sniff", "-i", "lo", *arguments)
+        capturing(sniffer)
+        for one in conversations(capture):
+            say(server, one)
+        shutil.copy(recorded, keylog)
+        sniffer.wait_for(lambda: len(objects(list(sniffer.out))) >= expected.total())
+        assert sniffer.interrupt() == 130, sniffer.err
+    assert Counter(map(content, objects(sniffer.out))) == expected
+    seen = Counter((one["tls"]["version"], one["tls"]["decrypted"]) for one in objects(sniffer.out, "connection"))
+    assert seen == {("TLSv1.2", True): 4, ("TLSv1.3", True): 4}
+
+
+@needs_tshark
+@pytest.mark.capturing
 def test_an_interrupt_loses_nothing_that_was_captured(start: Start, tmp_path: Path) -> None:
     """Not even what is still on its way through tshark."""
     keylog = tmp_path / "keys.log"
@@ -101,6 +122,18 @@ def test_keys_count_once_all_of_them_are_there(tmp_path: Path) -> None:
             log.look()
             assert log.has(session) is complete
     assert not log.has(bytes.fromhex(OTHER))
+
+
+def test_a_session_is_known_by_its_id_too(tmp_path: Path) -> None:
+    path = tmp_path / "keys.log"
+    path.write_text(
+        f"RSA Session-ID:{RANDOM.upper()} Master-Key:{'0' * 96}\nRSA Session-ID:abc Master-Key:{'0' * 96}\n"
+    )
+    log = GrowingKeyLog(str(path))
+    log.look()
+    assert log.has(bytes.fromhex(OTHER), bytes.fromhex(RANDOM))
+    assert not log.has(bytes.fromhex(OTHER), bytes.fromhex(OTHER))
+    assert not log.has(b"", b"")
 
 
 def test_a_key_log_that_is_begun_anew_is_read_anew(tmp_path: Path) -> None:

@@ -34,8 +34,11 @@ END_SECONDS = 60.0
 #: Whoever has given up waits no longer than that for tshark to notice.
 _LEAVE_SECONDS = 2.0
 
-#: Where the random stands in a ClientHello: behind the headers of record (5) and message (4) and the version (2).
+#: Where the random stands in a hello: behind the headers of record (5) and message (4) and the version (2). The
+#: session's id comes behind it, with its length (1) before it; it has up to 32 bytes.
 _RANDOM = slice(11, 43)
+_ID_LENGTH = 43
+_HELLO_BYTES = 76
 
 #: A frame of the stream and what it carried, nothing for a marker; why there will be no more; None at the end.
 _Result: TypeAlias = tuple[int, bytes] | CaptureError | None
@@ -44,19 +47,27 @@ _Result: TypeAlias = tuple[int, bytes] | CaptureError | None
 class _Waiting:
     """A TLS connection whose keys are not known yet."""
 
-    __slots__ = ("hello", "segments", "since", "size")
+    __slots__ = ("answer", "hello", "segments", "since", "size")
 
     def __init__(self, since: float) -> None:
         self.since = since
         self.segments: list[tuple[Side, Segment]] = []
         self.size = 0
-        self.hello = b""
+        self.hello = b""  # the client's first bytes
+        self.answer = b""  # and the server's
 
     def add(self, side: Side, segment: Segment) -> None:
         self.segments.append((side, segment))
         self.size += segment[8]
-        if side[1] and len(self.hello) < _RANDOM.stop:
-            self.hello += segment[6][: _RANDOM.stop]
+        if side[1] and len(self.hello) < _HELLO_BYTES:
+            self.hello += segment[6][:_HELLO_BYTES]
+        elif not side[1] and len(self.answer) < _HELLO_BYTES:
+            self.answer += segment[6][:_HELLO_BYTES]
+
+    def session(self) -> tuple[bytes, bytes]:
+        """The client's random, and the id that the server gave the session."""
+        end = _ID_LENGTH + 1 + self.answer[_ID_LENGTH] if len(self.answer) > _ID_LENGTH else 0
+        return self.hello[_RANDOM], self.answer[_ID_LENGTH + 1 : end]
 
 
 class DecryptedLive:
@@ -145,7 +156,7 @@ class DecryptedLive:
     def _look_for_keys(self, now: float) -> Iterator[Segment]:
         self._key_log.look()
         for client, waiting in list(self._waiting.items()):
-            if self._key_log.has(waiting.hello[_RANDOM]):
+            if self._key_log.has(*waiting.session()):
                 self._settle(client, True)
                 for side, segment in self._take(client).segments:
                     self._feed(side, segment)
