@@ -201,7 +201,9 @@ class Truth:
             elif not touched.isdisjoint(flows) or said_of(told.get(number, ())) != self.said.get(number, []):
                 suspects.append(number)
         streams = [stream for number in suspects for stream in (2 * number, 2 * number + 1)]
-        coverage = Coverage(self.oracle, segments, streams)
+        flows_of_suspects = {self.flows[stream] for stream in streams}
+        theirs = [segment for segment in segments if segment[2] in flows_of_suspects]
+        coverage = Coverage(self.oracle, theirs, streams)
         captured = {
             number: coverage.captured(number) if number in coverage.streams else len(stream.data)
             for number, stream in enumerate(self.oracle.streams)
@@ -289,13 +291,12 @@ class Truth:
         for number, present in captured_by_stream.items():
             if protocols.get(endpoints_text(self.flows[number])) == "kafka":
                 captured["kafka"] += present
-        sent: dict[bytes, int] = defaultdict(int)
-        for _, _, flow, _, _, _, _, start, end, _ in segments:
-            sent[flow] += end - start
-        for flow, payload in sent.items():
-            protocol = protocols.get(endpoints_text(flow), "none")
-            if protocol != "kafka":
-                captured[protocol] += payload
+        flows = {segment[2] for segment in segments}
+        told_of = {flow: protocols.get(endpoints_text(flow), "none") for flow in flows}
+        others = {flow: protocol for flow, protocol in told_of.items() if protocol != "kafka"}
+        for segment in segments:
+            if segment[2] in others:
+                captured[others[segment[2]]] += segment[8] - segment[7]
         said = {
             "kafka": reading.accounted_bytes(),
             "tls": sum(sum(c.bytes) for c in reading.connections if c.protocol == "tls"),
