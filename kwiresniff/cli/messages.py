@@ -14,7 +14,7 @@ MAX_FILES_NAMED = 3
 _PROTOCOLS = {"unknown": "an unknown protocol", "http": "HTTP", "ssh": "SSH", "zookeeper": "ZooKeeper", "amqp": "AMQP"}
 
 _HOW_TO_DECRYPT = "to decrypt TLS, name its key log with --keylog FILE"
-_NOT_DECRYPTED = "its keys are not in the key log, or its handshake is not in the capture"
+_NOT_DECRYPTED = "the keys are not in the key log, or the handshake is not in the capture"
 
 
 class Messages:

@@ -332,6 +332,14 @@ def test_without_privileges_one_line_says_what_to_grant(start: Start) -> None:
     assert "sudo setcap cap_net_raw+ep" in sniffer.err[0]
 
 
+def test_an_unprivileged_user_is_told_of_a_mistake_in_the_filter_as_well(start: Start) -> None:
+    """The program that may capture ends with it, and not for want of a permission."""
+    sniffer = start("sniff", "-i", "lo", "port", "nonsense", prelude=NO_CAPABILITY)
+    assert sniffer.end() == 1
+    assert len(sniffer.err) == 1
+    assert "the capture filter 'port nonsense' is not understood: unknown port 'nonsense'" in sniffer.err[0]
+
+
 def test_an_unknown_interface_is_answered_with_those_there_are(start: Start) -> None:
     sniffer = start("sniff", "-i", "lo0")
     assert sniffer.end() == 1

@@ -8,6 +8,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from kwiresniff.capture.link import ETHERNET
+from kwiresniff.capture.live import bpf
 from kwiresniff.capture.live.interfaces import check_names
 from kwiresniff.capture.live.packet_files import PacketFiles, Rotation
 from kwiresniff.capture.live.pipe import PROGRAMS, Pipe, PipeFailed
@@ -215,6 +217,8 @@ def _open_source(options: LiveOptions) -> PacketSource:
                 return Pipe(program, options)
             except PipeFailed as error:
                 reasons.append(f"{program}: {error}")
+    # A mistake in the filter may be what they ended with, and whoever gets the permission would meet it next.
+    bpf.compiled(options.expression, ETHERNET)
     raise CaptureError(_refusal(options, denied, reasons))
 
 
