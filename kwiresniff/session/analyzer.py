@@ -43,7 +43,7 @@ from kwiresniff.session.strangers import Strangers
 from kwiresniff.session.topics import MAX_TOPIC_NAMES, Topics
 from kwiresniff.stream.budget import Budget, Holder
 from kwiresniff.stream.footing import MAX_CLIENT_ID_BYTES
-from kwiresniff.stream.half import MAX_KEPT_BYTES, REQUESTS, RESPONSES, SEQ_MASK, Half, Sifter, frame_length
+from kwiresniff.stream.half import LOST_GAP, MAX_KEPT_BYTES, REQUESTS, RESPONSES, SEQ_MASK, Half, Sifter, frame_length
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -598,11 +598,24 @@ class Analyzer(SegmentSink):
         """A frame that had begun when its connection or the capture ended."""
         self._out.append(losses.incomplete(code, what, link, half, size, present))
 
+    def tell_unseen(self, link: Link, half: Half) -> None:
+        """Bytes that were not in the capture before it was known that the connection is worth a word."""
+        if half.unseen:
+            packet, ns, missing = half.unseen_packet, half.unseen_ns, half.unseen
+            half.unseen = 0
+            self._out.append(losses.lost_bytes(link, half, packet, ns, missing, 0, LOST_GAP))
+
     def lost(self, link: Link, half: Half, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
-        """Bytes that were not in the capture (``missing``) or could not be read (``skipped``)."""
+        """Bytes that were not in the capture (``missing``) or could not be read (``skipped``).
+
+        Until the connection is known to be Kafka they are only counted.
+        """
         skipped += half.skipped
         if link.connection is UNSETTLED:
             half.skipped = skipped
+            if missing and not half.unseen:
+                half.unseen_packet, half.unseen_ns = packet, ns
+            half.unseen += missing
             return
         half.skipped = 0
         link.connection.skipped_bytes[half.index] += skipped

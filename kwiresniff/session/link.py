@@ -108,6 +108,8 @@ class Link(Owner):
         client.peer.hear(self.response, RESPONSES)
         client.min_frame_bytes = 0
         client.peer.min_frame_bytes = 0
+        for half in (client, client.peer):
+            self.analyzer.tell_unseen(self, half)
         if not client.peer.run and client.peer.run_is_whole():
             client.peer.resume()  # nothing has come from the broker, so the first that comes is a response
 

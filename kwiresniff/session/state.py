@@ -93,8 +93,8 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "_search_code", "_unsearched", "ack", "ahead", "at_edge", "behind", "beyond", "budget", "bytes", "closed",
         "fin", "first_ns", "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost",
         "marks", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "passing", "peer", "retransmits",
-        "room", "run", "searched", "searching", "sifter", "sifts", "size", "skipped", "syn_seq", "usual", "waiting",
-        "waiting_bytes", "wanted",
+        "room", "run", "searched", "searching", "sifter", "sifts", "size", "skipped", "syn_seq", "unseen",
+        "unseen_ns", "unseen_packet", "usual", "waiting", "waiting_bytes", "wanted",
     )),
     Link: (_nobodys_link, (
         "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",

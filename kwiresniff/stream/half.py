@@ -155,8 +155,8 @@ class Half:
         "_search_code", "_unsearched", "ack", "ahead", "at_edge", "behind", "beyond", "budget", "bytes", "closed",
         "fin", "first_ns", "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost",
         "marks", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "passing", "peer", "retransmits",
-        "room", "run", "searched", "searching", "sifter", "sifts", "size", "skipped", "syn_seq", "usual", "waiting",
-        "waiting_bytes", "wanted",
+        "room", "run", "searched", "searching", "sifter", "sifts", "size", "skipped", "syn_seq", "unseen",
+        "unseen_ns", "unseen_packet", "usual", "waiting", "waiting_bytes", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -201,7 +201,10 @@ class Half:
         self.packets: i64 = 0
         self.bytes: i64 = 0
         self.retransmits: i64 = 0
-        self.skipped: i64 = 0  # bytes given up that the owner has not reported yet
+        self.skipped: i64 = 0  # bytes given up that the owner has not reported yet,
+        self.unseen: i64 = 0  # and bytes that are not in the capture, from this packet on
+        self.unseen_packet: i64 = 0
+        self.unseen_ns = 0
         self.last_ns = 0
         self.fin = False
         self.closed = False

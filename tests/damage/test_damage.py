@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 
 from kwiresniff.capture import open_captures
-from kwiresniff.model import Segment
+from kwiresniff.model import ACK, SYN, Problem, Segment
+from kwiresniff.session import analyze
 from tests.damage.comparison import Truth
-from tests.damage.damages import PLACED, SNAP_LENGTHS, snapped
+from tests.damage.damages import PLACED, SNAP_LENGTHS, dropped, snapped
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 #: Recordings of old brokers up to this size are damaged, too: some 1,000 segments.
@@ -97,6 +98,21 @@ def test_responses_answer_the_requests_that_they_can_have_seen(name: str, damage
     """What acknowledgements, lengths and sizes of segments tell where correlation ids do not."""
     segments = list(open_captures([str(CAPTURES / "eras" / f"{name}.pcap.xz")]))
     assert Truth(segments).differences(PLACED[damage](segments, place)) == []
+
+
+def test_what_is_lost_before_a_connection_is_known_to_be_kafka_is_told_too() -> None:
+    """The first segment of each client lost, of which nothing but its length on the wire is left to tell."""
+    segments = list(open_captures([str(CAPTURES / "first-look.pcap")]))
+    clients = {segment[2] for segment in segments if segment[5] & (SYN | ACK) == SYN}
+    firsts: dict[bytes, int] = {}
+    for at, (_, _, flow, _, _, _, _, start, end, _) in enumerate(segments):
+        if flow in clients and start < end:
+            firsts.setdefault(flow, at)
+    assert len(firsts) == len(clients) == 7
+    for at in firsts.values():
+        told = [event for event in analyze(dropped(segments, at)) if isinstance(event, Problem)]
+        assert [(one.code, (one.details or {})["direction"]) for one in told] == [("gap", "request")]
+        assert (told[0].details or {})["missing_bytes"] == segments[at][8] - segments[at][7]
 
 
 def test_whole_messages_decode_the_same_to_the_last_record() -> None:
