@@ -217,7 +217,8 @@ class Ring:
         waiting = select.poll()
         waiting.register(self._socket, select.POLLIN)
         if self._there == {}:
-            return bool(waiting.poll(self._last_block_ms))
+            self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)  # takes an error away, which would end the wait
+            return any(event & select.POLLIN for _, event in waiting.poll(self._last_block_ms))
         events = waiting.poll(WAIT_MS)
         down = False
         if any(event & select.POLLERR for _, event in events):
