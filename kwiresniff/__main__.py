@@ -32,12 +32,12 @@ def _leave(code: object) -> None:
     threading = sys.modules.get("threading")
     if not isinstance(code, int) or (threading and threading.active_count() > 1):
         return
+    atexit._run_exitfuncs()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except (OSError, ValueError):
         return
-    atexit._run_exitfuncs()
     os._exit(code & 0xFF)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import signal
 import subprocess
@@ -111,7 +112,10 @@ def test_an_interrupt_keeps_what_was_decoded_and_exits_with_130(form: str) -> No
 def test_an_interrupted_export_is_complete_as_far_as_it_goes(tmp_path: Path, number: signal.Signals) -> None:
     out = tmp_path / "out.jsonl.gz"
     process = subprocess.Popen(
-        [*KWIRESNIFF, "export", "-", "-O", str(out)], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+        [*KWIRESNIFF, "export", "-", "-O", str(out)],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # noqa: PLW1509  the tests may run under nohup
     )
     assert process.stdin is not None and process.stderr is not None
     process.stdin.write(pcap(heartbeats(3).segments))
@@ -170,6 +174,7 @@ def test_closed_standard_streams_are_no_bug(
 @pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["read", "no-such-file"], 1), (["read"], 2)])
 def test_what_waits_for_the_end_of_the_process_still_happens(arguments: list[str], code: int) -> None:
     """The process ends without taking the interpreter down, but not without its exit functions and threads."""
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     script = f"""if True:
         import atexit, sys, threading, time
         from kwiresniff.__main__ import main
@@ -181,7 +186,9 @@ def test_what_waits_for_the_end_of_the_process_still_happens(arguments: list[str
             threading.Thread(target=work).start()
         sys.argv = ["kwiresniff", *{arguments!r}]
         main()"""
-    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True, env=buffered, timeout=60
+    )
     assert done.returncode == code
     expected = ["exit function"] if code == 1 else ["thread", "exit function"]
     assert done.stdout.splitlines()[-len(expected) :] == expected
