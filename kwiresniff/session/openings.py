@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.model import ACK, SYN, Segment
+from kwiresniff.model import ACK, FIN, SYN, Segment
 from kwiresniff.stream.half import GRACE_NS, GRACE_PACKETS, SEQ_HALF, SEQ_MASK
 
 #: Connections held back at once, and segments of each; beyond it the oldest begins, or that one.
@@ -66,8 +66,12 @@ def follow(held: Sequence[Segment], flow: bytes, seq: int) -> bool:
 
 
 def first_seq(held: Sequence[Segment], flow: bytes) -> int:
-    """The lowest sequence number of a flow's data, or -1."""
-    seqs = [seq for _, _, one, seq, _, _, _, start, end, missing in held if one == flow and (start < end or missing)]
+    """The lowest sequence number of a flow's data, or of its end when that is all there is, or -1."""
+    seqs = [
+        seq
+        for _, _, one, seq, _, flags, _, start, end, missing in held
+        if one == flow and (start < end or missing or flags & FIN)
+    ]
     if not seqs:
         return -1
     steps = (((seq - seqs[0] + SEQ_HALF) & SEQ_MASK) - SEQ_HALF for seq in seqs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from random import Random
 
 from kwiresniff.model import Segment
 
@@ -15,6 +16,11 @@ Damage = Callable[[Sequence[Segment], int], list[Segment]]
 def dropped(segments: Sequence[Segment], at: int) -> list[Segment]:
     """Without one segment."""
     return [*segments[:at], *segments[at + 1 :]]
+
+
+def thinned(segments: Sequence[Segment], share: float, rng: Random) -> list[Segment]:
+    """Without a share of the segments, as they come."""
+    return [segment for segment in segments if rng.random() >= share]
 
 
 def swapped(segments: Sequence[Segment], at: int) -> list[Segment]:

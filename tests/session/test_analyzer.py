@@ -46,6 +46,20 @@ def test_an_exchange_has_its_packets_times_sizes_and_latency() -> None:
     assert (exchange.connection.client, exchange.connection.broker) == ("10.0.0.1:40000", "10.0.0.2:9092")
 
 
+def test_an_end_without_the_answer_to_the_handshake_is_waited_for_only_once() -> None:
+    """All that came from the broker is lost but its FIN, which does not tell where it began to count."""
+    wire = Wire()
+    wire.send(0, flags=SYN)
+    wire.send(1, flags=SYN | ACK, drop=True)
+    wire.up(heartbeat(1), drop=True).down(heartbeat_response(1), drop=True)
+    wire.send(1, flags=FIN | ACK)
+    wire.packet += 100
+    later = Wire(client_port=40_001)
+    later.packet = wire.packet
+    later.open().up(heartbeat(2)).down(heartbeat_response(2))
+    assert [facts(x) for x in exchanges(events(wire, later))] == [("Heartbeat", 0, 2, "ok")]
+
+
 def test_pipelined_requests_are_paired_by_correlation_id() -> None:
     """Three requests in one segment, three responses in another."""
     wire = Wire().open().up(*map(heartbeat, (1, 2, 3))).down(*map(heartbeat_response, (1, 2, 3)))
