@@ -1,12 +1,14 @@
-"""What statistics found: distributions of latency, rows of tables."""
+"""What statistics found: distributions of latency, rows of tables.
+
+Named tuples, which are made in a fifth of the time that dataclasses take: it is part of every short run.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class LatencySummary:
+class LatencySummary(NamedTuple):
     """A latency distribution in numbers, all in nanoseconds.
 
     Percentiles are within 1 % of a measured value; ``count``, ``min_ns``, ``mean_ns`` and ``max_ns`` are exact.
@@ -14,7 +16,7 @@ class LatencySummary:
     that is not empty, without holes.
     """
 
-    count: int
+    count: int  # type: ignore[assignment] # a tuple's method of that name is not missed
     min_ns: int
     mean_ns: int
     p50_ns: int
@@ -25,8 +27,7 @@ class LatencySummary:
     buckets: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StatRow:
+class StatRow(NamedTuple):
     """One row of a statistics table.
 
     ``by`` are the names of the table's dimensions (``api``, ``client``, ``topic``, ``broker``, ``connection``) and
@@ -38,7 +39,7 @@ class StatRow:
 
     by: tuple[str, ...]
     key: tuple[str, ...]
-    count: int
+    count: int  # type: ignore[assignment] # a tuple's method of that name is not missed
     errors: int
     unanswered: int
     request_bytes: int

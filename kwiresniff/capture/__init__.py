@@ -8,6 +8,18 @@ TLS connections carry to them. Live captures are in ``capture.live``.
 
 from kwiresniff.capture.captures import Captures, open_captures
 from kwiresniff.capture.segments import SegmentSource
-from kwiresniff.capture.tls import with_decryption
 
 __all__ = ["Captures", "SegmentSource", "open_captures", "with_decryption"]
+
+
+def with_decryption(captures: Captures, keylog: str | None) -> SegmentSource:
+    """``captures`` with what their TLS connections carry, as far as keys are there.
+
+    The keys are those in the file ``keylog``, and those that pcapng files have before their first packets. Without
+    any, the captures are returned as they are. Raises CaptureError when ``keylog`` was asked for and cannot be used.
+    """
+    if keylog is None and not captures.has_secrets():
+        return captures
+    from kwiresniff.capture.tls import decrypted  # imported when there are keys
+
+    return decrypted(captures, keylog)

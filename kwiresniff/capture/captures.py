@@ -7,10 +7,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from kwiresniff.capture.formats import NotACapture, first_timestamp, open_reader
+from kwiresniff.capture.formats import PCAPNG_MAGIC, NotACapture, first_timestamp, open_reader
 from kwiresniff.capture.network import Decoder
 from kwiresniff.capture.paths import STANDARD_INPUT, Input, expand, reason
-from kwiresniff.capture.pcapng import begins_with_secrets
 from kwiresniff.capture.segments import Reader, segments_of
 from kwiresniff.capture.streams import Stream
 from kwiresniff.errors import CaptureError
@@ -192,6 +191,10 @@ def _begins_with_secrets(path: str) -> bool:
     except CaptureError:  # said when it is read
         return False
     try:
+        if stream.peek(len(PCAPNG_MAGIC)) != PCAPNG_MAGIC:
+            return False
+        from kwiresniff.capture.pcapng import begins_with_secrets
+
         return begins_with_secrets(stream)
     finally:
         stream.close()

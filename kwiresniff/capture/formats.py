@@ -5,14 +5,17 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable
 
-from kwiresniff.capture import pcap, pcapng
 from kwiresniff.capture.compression import compression_of
 from kwiresniff.capture.fronts import NEVER, Front
 from kwiresniff.capture.network import PacketDecoder
+from kwiresniff.capture.pcap import MAGICS, PcapReader
 from kwiresniff.capture.segments import Reader, segments_of
 from kwiresniff.capture.streams import Stream
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
+
+#: What a pcapng file begins with: the type of its first block, in either byte order.
+PCAPNG_MAGIC = b"\n\r\r\n"
 
 #: How much of an input is looked at to say what it is.
 _LOOK_BYTES = 512
@@ -65,10 +68,12 @@ def open_reader(stream: Stream, decoder: PacketDecoder, reference: int, report: 
     Raises NotACapture when it is not a capture, saying what it is instead.
     """
     magic = stream.peek(4)
-    if magic in pcap.MAGICS:
-        return pcap.PcapReader(stream, decoder, reference, report)
-    if magic == pcapng.MAGIC:
-        return pcapng.PcapngReader(stream, decoder, reference, report)
+    if magic in MAGICS:
+        return PcapReader(stream, decoder, reference, report)
+    if magic == PCAPNG_MAGIC:
+        from kwiresniff.capture.pcapng import PcapngReader  # imported with the first such file
+
+        return PcapngReader(stream, decoder, reference, report)
     raise NotACapture(f"{stream.name} is not a capture: {_explain(stream)}")
 
 

@@ -7,13 +7,16 @@ IPv6, options, fragments. What is not TCP in the end is counted by a short name 
 from __future__ import annotations
 
 import struct
-from typing import Protocol, TypeAlias
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from kwiresniff.capture.fragments import Fragments
 from kwiresniff.capture.fronts import Front, front
 from kwiresniff.capture.link import ARP, BRIDGED, IPV4, IPV6, LINK_LAYERS, ethernet
 from kwiresniff.capture.tunnels import UDP_TUNNELS, gre
 from kwiresniff.model import Segment
+
+if TYPE_CHECKING:
+    from kwiresniff.capture.fragments import Fragments
 
 #: Packets inside packets. Clouds nest two or three; a hostile capture could nest a thousand.
 MAX_NESTING = 8
@@ -63,7 +66,7 @@ class Decoder:
 
     def __init__(self, other: dict[str, int]) -> None:
         self.other = other
-        self._fragments = Fragments()
+        self._fragments: Fragments | None = None  # made for the first one
 
     def front(self, link_type: int, order: str) -> Front:
         """How the common case looks on ``link_type`` in a file of byte order ``order`` (``<`` or ``>``)."""
@@ -116,11 +119,22 @@ class Decoder:
 
     def close(self) -> None:
         """Count the fragments whose datagrams never became whole."""
-        self._fragments.close()
-        if self._fragments.given_up:
+        fragments = self._fragments
+        if fragments is None:
+            return
+        fragments.close()
+        if fragments.given_up:
             # They were counted as fragments when they came; now it is known that they are lost.
-            self.other["ip_fragment_lost"] = self.other.get("ip_fragment_lost", 0) + self._fragments.given_up
-            self._fragments.given_up = 0
+            self.other["ip_fragment_lost"] = self.other.get("ip_fragment_lost", 0) + fragments.given_up
+            fragments.given_up = 0
+
+    def _add(self, key: Hashable, packet: int, offset: int, data: bytes, last: bool) -> bytes | None:
+        """Take a fragment; the payload of its datagram when that is whole."""
+        if self._fragments is None:
+            from kwiresniff.capture.fragments import Fragments
+
+            self._fragments = Fragments()
+        return self._fragments.add(key, packet, offset, data, last)
 
     def _ipv4(self, packet: int, buffer: bytes, start: int, end: int, missing: int) -> _Datagram:
         """RFC 791. A total length of 0 is what a segmentation-offloading sender's capture shows: take all there is."""
@@ -139,7 +153,7 @@ class Decoder:
         if fragment & 0x3FFF:  # more fragments follow, or this is not the first
             if missing:
                 raise _NoSegment("ip_fragment_cut")
-            whole = self._fragments.add(
+            whole = self._add(
                 (addresses, protocol, identification),
                 packet,
                 (fragment & 0x1FFF) * 8,
@@ -181,7 +195,7 @@ class Decoder:
                         raise _NoSegment("ip_fragment_cut")
                     key = (addresses, protocol, buffer[offset + 4 : offset + 8])
                     data = buffer[offset + 8 : end]
-                    whole = self._fragments.add(key, packet, fragment & 0xFFF8, data, not fragment & 1)
+                    whole = self._add(key, packet, fragment & 0xFFF8, data, not fragment & 1)
                     if whole is None:
                         raise _NoSegment("ip_fragment")
                     buffer, offset, size, end = whole, 0, 0, len(whole)

@@ -31,14 +31,8 @@ if TYPE_CHECKING:
 _NOTHING = (-1, b"")
 
 
-def with_decryption(captures: Captures, keylog: str | None) -> SegmentSource:
-    """``captures`` with what their TLS connections carry, as far as keys are there.
-
-    The keys are those in the file ``keylog``, and those that pcapng files have before their first packets. Without
-    any, the captures are returned as they are. Raises CaptureError when ``keylog`` was asked for and cannot be used.
-    """
-    if keylog is None and not captures.has_secrets():
-        return captures
+def decrypted(captures: Captures, keylog: str | None) -> SegmentSource:
+    """What ``with_decryption`` gives where there are keys: in the file ``keylog``, or else in the captures."""
     if keylog is not None:
         check_key_log(keylog)
     again = captures.again()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-#: glibc's ``M_TRIM_THRESHOLD`` and ``M_MMAP_THRESHOLD`` (mallopt(3)), and the most that the second takes.
-_TRIM, _MMAP = -1, -3
-_KEPT_BYTES = 64 << 20
-_LARGE_BYTES = 32 << 20
+import contextlib
+
+#: Just below the most that glibc learns from (``DEFAULT_MMAP_THRESHOLD_MAX`` in mallopt(3)).
+_LARGE_BYTES = (32 << 20) - (64 << 10)
 
 
 def keep_freed_memory() -> None:
@@ -13,12 +13,10 @@ def keep_freed_memory() -> None:
 
     Frames of a megabyte come and go all the time. Given back to the kernel and asked for again, each costs a page fault
     for every 4 KB: a third of the time of ``stats`` on large batches.
-    """
-    import ctypes  # 3 ms, which only a long reading is worth
 
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError, TypeError):
-        return
-    mallopt(_MMAP, _LARGE_BYTES)
-    mallopt(_TRIM, _KEPT_BYTES)
+    glibc learns from what is freed: memory of that size is from now on part of the heap, and twice as much stays there
+    (mallopt(3), ``M_MMAP_THRESHOLD`` and ``M_TRIM_THRESHOLD``). So one piece is asked for and freed at once, of which
+    nothing is ever touched: some microseconds, where calling mallopt through ctypes takes milliseconds.
+    """
+    with contextlib.suppress(MemoryError):
+        bytes(_LARGE_BYTES)

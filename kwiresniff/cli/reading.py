@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 #: From cheap to dear; a deeper reading has everything a shallower one has.
 DEPTHS: tuple[Depth, ...] = ("headers", "errors", "bodies", "records")
 
-#: Captures from this size on are worth some milliseconds of preparation.
-LONG_BYTES = 16 << 20
-
 
 # Both are imported when they are asked for: together they are a tenth of the start-up.
 def _filter(options: ReadOptions, topic_name: TopicNames) -> Filter | None:
@@ -100,8 +97,7 @@ class Reading:
         )
         self._screen = screen
         self.live = self._captures.total_bytes is None
-        if self.live or (self._captures.total_bytes or 0) >= LONG_BYTES:
-            keep_freed_memory()
+        keep_freed_memory()
         self.exchanges = 0
         self.shown = 0
         self.problems = 0

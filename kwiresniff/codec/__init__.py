@@ -1,6 +1,8 @@
 """Bytes to values and back for any Kafka message: compiled decoders and encoders, and the annotating walker."""
 
-from kwiresniff.codec.headers import RequestHeader, decode_request_header, decode_response_header
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from kwiresniff.codec.lookup import (
     body_writer,
     data_decoder,
@@ -13,8 +15,10 @@ from kwiresniff.codec.lookup import (
     text_steps,
     walk_header,
 )  # fmt: skip
-from kwiresniff.codec.plain import plain
-from kwiresniff.codec.walker import walk
+
+if TYPE_CHECKING:
+    from kwiresniff.codec.headers import RequestHeader, decode_request_header, decode_response_header
+    from kwiresniff.codec.walker import walk
 
 __all__ = [
     "RequestHeader",
@@ -27,9 +31,24 @@ __all__ = [
     "encoder",
     "error_finder",
     "error_skimmer",
-    "plain",
     "scanner",
     "text_steps",
     "walk",
     "walk_header",
 ]
+
+#: Where the others are. Imported on use: who only looks for error codes needs none of them. No module here has the name
+#: of one of these functions: importing it would put it in the function's place.
+_HOMES = {
+    "RequestHeader": "headers",
+    "decode_request_header": "headers",
+    "decode_response_header": "headers",
+    "walk": "walker",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -1,6 +1,7 @@
 """Compiled readers and writers by API, version and direction, each made once and kept.
 
-All raise SchemaError for an API, message or version that the definitions do not know.
+All raise SchemaError for an API, message or version that the definitions do not know. What makes them is imported with
+the first of its sort: ``stats`` needs hardly any.
 """
 
 from __future__ import annotations
@@ -11,16 +12,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff import schema
-from kwiresniff.codec.compiler import Decoder, compile_decoder
-from kwiresniff.codec.encoder import Encoder, compile_encoder
-from kwiresniff.codec.error_finder import ErrorFinder, compile_error_finder
-from kwiresniff.codec.scanner import Scanner, compile_scanner
 from kwiresniff.codec.skim import Skimmer, skimmer
-from kwiresniff.codec.walker import walk_front
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, RecordsMode, Walk
 
 if TYPE_CHECKING:
+    from kwiresniff.codec.compiler import Decoder
+    from kwiresniff.codec.encoders import Encoder
+    from kwiresniff.codec.error_finders import ErrorFinder
+    from kwiresniff.codec.scanners import Scanner
     from kwiresniff.codec.text.bodies import BodyWriter
     from kwiresniff.codec.text.plan import Step
 
@@ -37,24 +37,32 @@ def decoder(api_key: int, version: int, direction: Direction, records: RecordsMo
     ``skip`` gives their size. The decoder raises DecodeError and nothing else; what is wrong inside records is
     appended to ``issues``.
     """
+    from kwiresniff.codec.compiler import compile_decoder
+
     return compile_decoder(schema.message(api_key, version, direction), records)
 
 
 @lru_cache(KEPT)
 def encoder(api_key: int, version: int, direction: Direction) -> Encoder:
     """``raw = encode(body)`` for one message; raises EncodeError naming the field that does not fit."""
+    from kwiresniff.codec.encoders import compile_encoder
+
     return compile_encoder(schema.message(api_key, version, direction))
 
 
 @lru_cache(KEPT)
 def data_decoder(name: str, version: int) -> Decoder:
     """The decoder of a message that others carry or a log stores, such as ConsumerProtocolSubscription."""
+    from kwiresniff.codec.compiler import compile_decoder
+
     return compile_decoder(schema.data_message(name, version))
 
 
 @lru_cache(KEPT)
 def data_encoder(name: str, version: int) -> Encoder:
     """The encoder of a message that others carry or a log stores."""
+    from kwiresniff.codec.encoders import compile_encoder
+
     return compile_encoder(schema.data_message(name, version))
 
 
@@ -65,6 +73,8 @@ def scanner(api_key: int, version: int, direction: Direction, wanted: frozenset[
     ``wanted`` holds field names, enumerations (``error_code``) and entities (``topicName``). Zero, empty and null
     leaves are left out, record sets jumped over. The scanner raises DecodeError as far as it reads.
     """
+    from kwiresniff.codec.scanners import compile_scanner
+
     return compile_scanner(schema.message(api_key, version, direction), wanted)
 
 
@@ -77,6 +87,8 @@ def error_skimmer(api_key: int, version: int) -> Skimmer | None:
 @lru_cache(KEPT)
 def error_finder(api_key: int, version: int) -> ErrorFinder:
     """``[(path, code), ...] = find(body)``: every error code in a response body that is not zero."""
+    from kwiresniff.codec.error_finders import compile_error_finder
+
     return compile_error_finder(schema.message(api_key, version, "response"))
 
 
@@ -107,4 +119,6 @@ def text_steps(api_key: int, version: int, direction: Direction) -> list[Step] |
 
 def walk_header(kind: Direction, version: int, frame: bytes) -> Walk:
     """Annotate the header at the front of a frame."""
+    from kwiresniff.codec.walker import walk_front
+
     return walk_front(schema.header(kind, version), frame)

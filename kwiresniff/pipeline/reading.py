@@ -10,11 +10,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kwiresniff.analysis.redact import Redactor
-from kwiresniff.capture import open_captures
+from kwiresniff.capture import open_captures, with_decryption
 from kwiresniff.capture.captures import Captures
 from kwiresniff.capture.formats import NotACapture
 from kwiresniff.capture.segments import SegmentSource
-from kwiresniff.capture.tls import with_decryption
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Event, Exchange, Problem, Segment
 from kwiresniff.pipeline.ends import LeftOut, with_filled, without

@@ -6,7 +6,6 @@ of escaped characters, never markup.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -97,7 +96,7 @@ def stats_table(
     ]
     if total:
         drawn_lines += [" " * full, *map(drawn, total)]
-    caption = [part for line in _caption(rows, shown, glyphs, scale) for part in textwrap.wrap(line, full)]
+    caption = [part for line in _caption(rows, shown, glyphs, scale) for part in _wrapped(line, full)]
     return drawn_lines + [paint.text("dim", line.ljust(full)) for line in caption]
 
 
@@ -175,6 +174,14 @@ def _caption(rows: Sequence[StatRow], shown: Container[str], glyphs: Glyphs, sca
         top = units.duration(scale[-1], micro=glyphs.micro)
         lines.append(f"histogram: up to {top}, logarithmic, one scale for all rows.")
     return lines
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    import textwrap  # brings regular expressions of its own, and few tables are that narrow
+
+    return textwrap.wrap(line, width)
 
 
 def plain_table(

@@ -36,7 +36,6 @@ of a structure with different versions: the field was moved or changed its type.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,6 +46,8 @@ from kwiresniff.schema.definition import MAX_VERSION, NO_VERSIONS, ROLES, TYPES,
 MAX_DEPTH = 16
 
 INDENT = "  "
+
+_CONSTANTS = {"null": None, "true": True, "false": False}
 
 
 def parse(text: str, source: str = "definition") -> tuple[Message, ...]:
@@ -64,6 +65,18 @@ def parse_versions(text: str, top: int = MAX_VERSION) -> Versions:
     if text.endswith("+"):
         return Versions(int(text[:-1]), top)
     return Versions(int(text), int(text))
+
+
+def _default(text: str) -> Any:
+    """A JSON value. All but a few are constants and whole numbers, for which nobody needs to import ``json``."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    digits = text.removeprefix("-")
+    if digits.isascii() and digits.isdecimal() and (digits[0] != "0" or digits == "0"):
+        return int(text)
+    import json
+
+    return json.loads(text)
 
 
 class _Parser:
@@ -177,7 +190,7 @@ class _Parser:
                 case "tag":
                     found["tag"], found["tagged"] = int(value), versions
                 case "=":
-                    found["default"], found["explicit_default"] = json.loads(value), True
+                    found["default"], found["explicit_default"] = _default(value), True
                 case "flexible":
                     found["flexible"] = parse_versions(value, top)
                 case "entity":
@@ -223,6 +236,8 @@ def print_messages(messages: tuple[Message, ...]) -> str:
 
 
 def _field_lines(fields: tuple[Field, ...], parent: Versions, top: int, depth: int) -> Iterator[str]:
+    import json  # only those who write definitions come here
+
     for field in fields:
         words = [field.name, ("[]" if field.array else "") + field.type]
         if field.versions != parent:

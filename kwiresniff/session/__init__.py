@@ -1,8 +1,20 @@
 """Frames to exchanges: who is the broker, which response belongs to which request, what both say."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from kwiresniff.session.analyzer import Analyzer, Depth, analyze
-from kwiresniff.session.decode import BodyDecoder, annotate
 from kwiresniff.session.flows import endpoints
 from kwiresniff.session.topics import Topics
 
+if TYPE_CHECKING:
+    from kwiresniff.session.decode import BodyDecoder, annotate
+
 __all__ = ["Analyzer", "BodyDecoder", "Depth", "Topics", "analyze", "annotate", "endpoints"]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on use: who wants no bodies needs nothing that decodes them.
+    if name in ("BodyDecoder", "annotate"):
+        return getattr(import_module(f"{__name__}.decode"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -32,8 +32,7 @@ from kwiresniff.model import (
     SegmentSink,
 )
 from kwiresniff.session import losses
-from kwiresniff.session.apis import known_versions
-from kwiresniff.session.decode import BodyDecoder, read_version
+from kwiresniff.session.apis import known_versions, read_version
 from kwiresniff.session.flows import connection_of, endpoints, reverse
 from kwiresniff.session.link import Link
 from kwiresniff.session.openings import Openings, first_seq, follow
@@ -47,6 +46,8 @@ from kwiresniff.stream.half import LOST_GAP, MAX_KEPT_BYTES, REQUESTS, RESPONSES
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
+
+    from kwiresniff.session.decode import BodyDecoder
 
 Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
 
@@ -108,6 +109,8 @@ class Analyzer(SegmentSink):
         records: RecordsMode = "full" if depth == "records" else "headers"
         self._decoder: BodyDecoder | None = None
         if decoded:
+            from kwiresniff.session.decode import BodyDecoder  # brings all that can be inside bodies
+
             self._decoder = BodyDecoder(records, self.topics, show_secrets=show_secrets, encode=encode)
         scanned = topics or depth != "headers"
         self._scanner = Scanner(self.topics, errors=depth != "headers", topics=topics) if scanned else None

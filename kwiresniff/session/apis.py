@@ -1,6 +1,7 @@
 """What the hot path must know of an (API, version), looked up once and kept.
 
-Everything here comes from the schema; the table only saves asking it for every frame.
+Everything here comes from the schema; the table only saves asking it for every frame. And which version a message is
+read as, which is nearly always the one asked for.
 """
 
 from __future__ import annotations
@@ -8,9 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 from kwiresniff import schema
+from kwiresniff.model import Direction, Exchange
 
 #: (API, version) pairs remembered. Real traffic has a few dozen; an attacker can invent 2^32.
 MAX_FACTS = 4096
+
+API_VERSIONS: Final = 18
+UNSUPPORTED_VERSION = 35
 
 
 class ApiFacts:
@@ -74,3 +79,23 @@ def _look_up(api_key: int, api_version: int) -> ApiFacts:
 def known_versions() -> dict[int, tuple[int, int]]:
     """Every known API key and the versions that have existed, first and last."""
     return {api_key: schema.version_range(api_key) for api_key in schema.API_NAMES}
+
+
+def response_version(api_key: int, version: int, frame: bytes) -> int:
+    """The version that the response frame to a request of this version is read as.
+
+    A broker that does not know the version of an ApiVersions request answers in version 0 with
+    UNSUPPORTED_VERSION (KIP-511).
+    """
+    if api_key == API_VERSIONS and int.from_bytes(frame[4:6], "big") == UNSUPPORTED_VERSION:
+        return 0
+    return version
+
+
+def read_version(exchange: Exchange, direction: Direction) -> int:
+    """The version an exchange's request or response is read as, or -1 when its API is unknown."""
+    facts = api_facts(exchange.api_key, exchange.api_version)
+    response = exchange.response
+    if direction == "response" and response is not None and response.frame is not None:
+        return response_version(exchange.api_key, facts.read_as, response.frame)
+    return facts.read_as

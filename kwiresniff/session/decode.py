@@ -7,17 +7,20 @@ same bytes again to say what, where, and how far it got.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kwiresniff import codec, schema
 from kwiresniff.codec.compiler import Decoder
-from kwiresniff.codec.embedded import INTERNAL_TOPICS, METADATA_TOPIC_ID, BodyHolder, NodeHolder
+from kwiresniff.codec.embedded import INTERNAL_TOPICS, BodyHolder, NodeHolder
 from kwiresniff.codec.embedded.envelope import ANSWER, ENVELOPE
-from kwiresniff.codec.error_finder import ErrorFinder
+from kwiresniff.codec.error_finders import ErrorFinder
+from kwiresniff.codec.metadata_topic import METADATA_TOPIC_ID
+from kwiresniff.codec.plain import plain
 from kwiresniff.codec.source import made_when_called
+from kwiresniff.codec.walker import walk
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Node, Problem, RecordsMode, Walk
-from kwiresniff.session.apis import MAX_FACTS, api_facts
+from kwiresniff.session.apis import API_VERSIONS, MAX_FACTS, read_version
 from kwiresniff.session.embedded import OPENERS, QUICK_LOOKS, forwarded
 from kwiresniff.session.secrets import conceal, conceal_walk, has_secrets
 from kwiresniff.session.topics import Topics, teaches
@@ -25,29 +28,6 @@ from kwiresniff.session.waits import waiting_reason
 
 if TYPE_CHECKING:
     from kwiresniff.codec.text.plan import Step
-
-API_VERSIONS: Final = 18
-UNSUPPORTED_VERSION = 35
-
-
-def response_version(api_key: int, version: int, frame: bytes) -> int:
-    """The version that the response frame to a request of this version is read as.
-
-    A broker that does not know the version of an ApiVersions request answers in version 0 with
-    UNSUPPORTED_VERSION (KIP-511).
-    """
-    if api_key == API_VERSIONS and int.from_bytes(frame[4:6], "big") == UNSUPPORTED_VERSION:
-        return 0
-    return version
-
-
-def read_version(exchange: Exchange, direction: Direction) -> int:
-    """The version an exchange's request or response is read as, or -1 when its API is unknown."""
-    facts = api_facts(exchange.api_key, exchange.api_version)
-    response = exchange.response
-    if direction == "response" and response is not None and response.frame is not None:
-        return response_version(exchange.api_key, facts.read_as, response.frame)
-    return facts.read_as
 
 
 class _Side:
@@ -215,17 +195,17 @@ class BodyDecoder:
                 return None, False
             text = f"{known}; its {direction} fits v{side.version} exactly and is read as that"
             exchange.problems.append(Problem("guessed_version", text, 2, details=details))
-        walk = codec.walk(
+        walked = walk(
             schema.message(exchange.api_key, message.version, direction),
             message.frame,
             message.body_offset,
             records=self._records == "full",
             topic_name=self._topics.name,
         )
-        exchange.problems += (problem._replace(details=details) for problem in walk.problems)
+        exchange.problems += (problem._replace(details=details) for problem in walked.problems)
         if body is not None:
             return body, True
-        return codec.plain(walk.root), False
+        return plain(walked.root), False
 
 
 def _no_name(topic_id: str) -> str | None:
@@ -250,7 +230,7 @@ def annotate(
     if message.version >= 0 and exchange.request is not None:
         definition = schema.message(exchange.api_key, message.version, which)
         topic_name = topics.name if topics is not None else None
-        body = codec.walk(definition, message.frame, message.body_offset, topic_name=topic_name)
+        body = walk(definition, message.frame, message.body_offset, topic_name=topic_name)
         opener = OPENERS.get((exchange.api_key, which))
         if opener is not None and not body.problems:
             opener(NodeHolder(body.root, body.problems), exchange, topic_name or _no_name)

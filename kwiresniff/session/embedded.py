@@ -11,8 +11,6 @@ from typing import Any
 from kwiresniff import codec
 from kwiresniff.codec.embedded import (
     INTERNAL_TOPICS,
-    METADATA_TOPIC,
-    METADATA_TOPIC_ID,
     Holder,
     open_assignment,
     open_batches,
@@ -23,6 +21,7 @@ from kwiresniff.codec.embedded import (
 )
 from kwiresniff.codec.embedded.envelope import ENVELOPE, answer_header, enveloped_header
 from kwiresniff.codec.headers import RequestHeader
+from kwiresniff.codec.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Body, Exchange, Message, TopicNames
 

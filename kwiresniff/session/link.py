@@ -17,7 +17,6 @@ from kwiresniff.session.pairing import LARGE_BYTES, MAX_PENDING, MAX_PENDING_BYT
 from kwiresniff.session.recognize import protocol_of
 from kwiresniff.session.roles import UNSETTLED, Roles
 from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
-from kwiresniff.session.tls import Tls
 from kwiresniff.stream.footing import (
     MIN_REQUEST_BYTES,
     STRONG,
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from kwiresniff.session.analyzer import Analyzer
+    from kwiresniff.session.tls import Tls
 
 PRODUCE: Final = 0
 API_VERSIONS: Final = 18
@@ -115,6 +115,8 @@ class Link(Owner):
 
     def encrypted(self, half: Half, offset: int) -> None:
         """It is TLS, in records that begin at ``offset`` of the run."""
+        from kwiresniff.session.tls import Tls  # brings tables that few captures need
+
         self.protocol = "tls"
         self.tls = Tls(self, half, offset)
         self.connection = self.tls.connection

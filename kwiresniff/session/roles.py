@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from kwiresniff import codec
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Connection, Exchange
-from kwiresniff.session.apis import api_facts
-from kwiresniff.session.decode import response_version
+from kwiresniff.session.apis import api_facts, response_version
 from kwiresniff.session.fronts import skip_tagged_fields
 from kwiresniff.session.recognize import is_gssapi_token, protocol_of
-from kwiresniff.session.tls import find_records
+from kwiresniff.session.tls_records import find_records
 from kwiresniff.stream.footing import (
     MIN_REQUEST_BYTES,
     MIN_UNFINISHED_BYTES,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from kwiresniff.model import Body, Connection
-from kwiresniff.session.sasl_tokens import read_token
 
 SASL_HANDSHAKE = 17
 SASL_AUTHENTICATE = 36
@@ -80,6 +79,8 @@ class Sasl:
 
     def client_token(self, token: bytes) -> None:
         """A token from the client, bare or out of SaslAuthenticate; takes what it says in the clear."""
+        from kwiresniff.session.sasl_tokens import read_token  # brings base64 and JSON
+
         facts = self._facts()
         told = read_token(facts["mechanism"] or "", token)
         if told and all(facts[name] is None for name in told):

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from struct import Struct
-from typing import Any
+from typing import Any, Final
 
 from kwiresniff import codec, schema
-from kwiresniff.codec.embedded.envelope import ENVELOPE
 from kwiresniff.codec.skim import Skimmer, Step
 from kwiresniff.compiled import COMPILED
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange
-from kwiresniff.session.apis import MAX_FACTS
-from kwiresniff.session.decode import API_VERSIONS, read_version
-from kwiresniff.session.embedded import forwarded_answer
+from kwiresniff.session.apis import API_VERSIONS, MAX_FACTS, read_version
 from kwiresniff.session.sieve import Sieve, sieve_steps
 from kwiresniff.session.topics import TEACHING_RESPONSES, Topics
 from kwiresniff.session.waits import (
@@ -27,6 +24,8 @@ from kwiresniff.session.waits import (
     SYNC_GROUP,
     held_fetch,
 )
+
+ENVELOPE: Final = 58
 
 _Scan = Callable[[bytes, int], list[tuple[str, Any]]]
 
@@ -131,6 +130,8 @@ class Scanner:
 
     def _enveloped(self, exchange: Exchange) -> list[tuple[str, Any]]:
         """What the answer inside an Envelope says, which is all that one without an error of its own has to say."""
+        from kwiresniff.session.embedded import forwarded_answer  # brings all that can be inside bytes
+
         answer = forwarded_answer(exchange)
         if answer is None:
             return []

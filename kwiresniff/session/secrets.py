@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Any
 
-from kwiresniff.codec.embedded import METADATA_TOPIC, METADATA_TOPIC_ID, UNDECODED
+from kwiresniff.codec.embedded import UNDECODED
+from kwiresniff.codec.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from kwiresniff.model import Body, Node, Walk
 
 #: (api_key, direction) -> names of the fields that hold secrets, at any depth.

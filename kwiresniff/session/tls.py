@@ -8,23 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff.model import Connection
-from kwiresniff.session.tls_hello import (
-    CLIENT_HELLO,
-    HANDSHAKE,
-    RECORD_HEADER_BYTES,
-    SERVER_HELLO,
-    Front,
-    is_record,
-    record_header,
-)
+from kwiresniff.session.tls_hello import CLIENT_HELLO, SERVER_HELLO, Front
+from kwiresniff.session.tls_records import HANDSHAKE, RECORD_HEADER_BYTES
 from kwiresniff.stream.half import Half
 
 if TYPE_CHECKING:
     from kwiresniff.session.link import Link
-
-#: Segments of a run that are looked at for the start of a record. A run of usual segments has fewer; tiny ones by the
-#: thousand must not make each look at it dearer.
-MAX_STARTS = 64
 
 
 class Tls:
@@ -131,23 +120,3 @@ def client_of(half: Half, offset: int) -> Half | None:
     if message == CLIENT_HELLO:
         return half
     return half.peer if message == SERVER_HELLO else None
-
-
-def find_records(half: Half) -> int:
-    """Offset in the half's run of a row of TLS records, or -1.
-
-    Believed is what begins with a segment and whose records join up until the end of the run, or of a segment, is
-    the end of one, or twice.
-    """
-    run = half.run
-    length = len(run)
-    starts = [offset for offset, *_ in half.marks[:MAX_STARTS]]
-    for start in starts:
-        at = start
-        joined = 0
-        while is_record(run, at):
-            joined += 1
-            at += RECORD_HEADER_BYTES + record_header(run, at)[2]
-            if joined > 2 or at in starts or at == length:
-                return start
-    return -1

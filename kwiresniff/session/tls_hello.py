@@ -1,32 +1,32 @@
 """What the two sides of a TLS connection say in the clear before they encrypt.
 
 Source: RFC 8446 (TLS 1.3: sections 4.1.2, 4.1.3, 4.2.1, 5.1), RFC 5246 (TLS 1.2: sections 6.2.1, 7.4), RFC 6066
-(server name, section 3), RFC 7301 (application protocols). All numbers are big-endian. A record is type, version,
-16-bit length; a handshake message inside records is type, 24-bit length, and may begin and end anywhere in them.
+(server name, section 3), RFC 7301 (application protocols). All numbers are big-endian. A handshake message inside
+records is type, 24-bit length, and may begin and end anywhere in them.
 """
 
 from __future__ import annotations
 
-from struct import Struct
-
 from kwiresniff.session.tls_names import alert_name, cipher_suite_name, version_name
+from kwiresniff.session.tls_records import (
+    ALERT,
+    APPLICATION_DATA,
+    CHANGE_CIPHER_SPEC,
+    RECORD_HEADER_BYTES,
+    is_record,
+    record_header,
+)
 from kwiresniff.session.x509 import certificate_names
 
 #: Bytes of one direction that are read. The longest front is a server's with a chain of certificates, some 10 KiB;
 #: clients with post-quantum keys and a chain of their own stay below it too.
 MAX_FRONT_BYTES = 64 * 1024
-#: The largest record: 16 KiB and what TLS 1.2 allows encryption to add.
-MAX_RECORD_BYTES = 16_384 + 2_048
 #: Application protocols told of one offer; real ones have two or three.
 MAX_PROTOCOLS = 16
 
-RECORD_HEADER_BYTES = 5
-CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION_DATA = 20, 21, 22, 23
 CLIENT_HELLO, SERVER_HELLO, CERTIFICATE, CERTIFICATE_REQUEST, SERVER_HELLO_DONE = 1, 2, 11, 13, 14
 _SERVER_NAME, _PROTOCOLS, _SUPPORTED_VERSIONS = 0, 16, 43
 _TLS_1_3 = 0x0304
-
-record_header = Struct(">BHH").unpack_from
 
 
 class _Misfit(Exception):
@@ -61,14 +61,6 @@ class _Cursor:
 
     def rest(self) -> bytes:
         return self.take(len(self._data) - self._at)
-
-
-def is_record(data: bytes | bytearray, offset: int) -> bool:
-    """Whether a record's header may be at ``offset``."""
-    if len(data) - offset < RECORD_HEADER_BYTES:
-        return False
-    kind, version, length = record_header(data, offset)
-    return bool(CHANGE_CIPHER_SPEC <= kind <= APPLICATION_DATA and version >> 8 == 3 and 0 < length <= MAX_RECORD_BYTES)
 
 
 class Front:

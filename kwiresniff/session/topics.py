@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.codec.embedded import METADATA_TOPIC, METADATA_TOPIC_ID
+from kwiresniff.codec.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from kwiresniff.model import Body
 
 #: Names remembered per run; a cluster has at most some 10,000s of topics, an attacker has any number.

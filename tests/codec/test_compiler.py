@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwiresniff.codec.compiler import compile_decoder
-from kwiresniff.codec.encoder import compile_encoder
+from kwiresniff.codec.encoders import compile_encoder
 from kwiresniff.codec.layout import MAX_NESTING
 from kwiresniff.codec.plain import plain
 from kwiresniff.codec.primitives import MAX_TAGS, write_uvarint
 from kwiresniff.codec.reader_source import LARGE_BYTES, MAX_ENTRIES
-from kwiresniff.codec.scanner import compile_scanner
+from kwiresniff.codec.scanners import compile_scanner
 from kwiresniff.codec.walker import walk
 from kwiresniff.errors import DecodeError, SchemaError
 from tests.codec.definitions import (

@@ -3,7 +3,7 @@ import copy
 import pytest
 
 from kwiresniff.codec.compiler import compile_decoder
-from kwiresniff.codec.encoder import compile_encoder
+from kwiresniff.codec.encoders import compile_encoder
 from kwiresniff.errors import EncodeError
 from tests.codec.definitions import (
     EVERYTHING,

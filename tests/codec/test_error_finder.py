@@ -1,4 +1,4 @@
-from kwiresniff.codec.error_finder import compile_error_finder
+from kwiresniff.codec.error_finders import compile_error_finder
 from tests.codec.definitions import PRODUCE_RESPONSE_V8, PRODUCE_RESPONSE_V8_BODY, array, field, message
 
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 
 from kwiresniff import codec, schema
+from kwiresniff.codec.plain import plain
 from kwiresniff.errors import DecodeError
 from tests.codec.bodies import random_body
 
@@ -26,7 +27,7 @@ def test_every_version_comes_back_from_its_bytes(api, direction):
         decode = codec.decoder(api.key, version, direction)
         assert decode(raw, 0, []) == (body, len(raw))
         walked = codec.walk(definition, raw, 0)
-        assert (codec.plain(walked.root), walked.problems) == (body, [])
+        assert (plain(walked.root), walked.problems) == (body, [])
         scan = codec.scanner(api.key, version, direction, WANTED)
         scan(raw, 0)
         for _ in range(NOISE):

@@ -8,10 +8,10 @@ import pytest
 
 from kwiresniff import schema
 from kwiresniff.codec.compiler import compile_decoder
-from kwiresniff.codec.encoder import compile_encoder
-from kwiresniff.codec.error_finder import compile_error_finder
+from kwiresniff.codec.encoders import compile_encoder
+from kwiresniff.codec.error_finders import compile_error_finder
 from kwiresniff.codec.plain import plain
-from kwiresniff.codec.scanner import compile_scanner
+from kwiresniff.codec.scanners import compile_scanner
 from kwiresniff.codec.walker import walk
 from kwiresniff.errors import DecodeError
 from kwiresniff.schema.types import MessageVersion

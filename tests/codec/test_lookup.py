@@ -1,6 +1,7 @@
 import pytest
 
 from kwiresniff import codec
+from kwiresniff.codec.plain import plain
 from kwiresniff.errors import DecodeError, SchemaError
 
 API_VERSIONS_V3 = bytes.fromhex("08 6c69627264 6b61 06 322e332e30 00".replace(" ", ""))
@@ -45,7 +46,7 @@ def test_headers_are_walked_up_to_the_body():
     frame = bytes.fromhex("0003 0009 0000002a 0003 6b6361 01 00 02 beef") + b"body"
     walked = codec.walk_header("request", 2, frame)
     assert (walked.end, walked.problems) == (18, [])
-    assert codec.plain(walked.root) == {
+    assert plain(walked.root) == {
         "request_api_key": 3,
         "request_api_version": 9,
         "correlation_id": 42,

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.codec import decoder, plain, record_limits, walk
+from kwiresniff.codec import decoder, record_limits, walk
+from kwiresniff.codec.plain import plain
 from kwiresniff.codec.record_limits import Budget
 from kwiresniff.codec.records import decode_record_set, encode_record_set, plain_batches, walk_record_set
 from kwiresniff.errors import EncodeError

@@ -3,7 +3,7 @@ import pytest
 from kwiresniff.codec.compiler import compile_decoder
 from kwiresniff.codec.primitives import write_uvarint
 from kwiresniff.codec.reader_source import MAX_ENTRIES
-from kwiresniff.codec.scanner import compile_scanner
+from kwiresniff.codec.scanners import compile_scanner
 from kwiresniff.errors import DecodeError
 from tests.codec.definitions import (
     EVERYTHING,

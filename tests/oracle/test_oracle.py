@@ -9,7 +9,7 @@ import pytest
 
 from kwiresniff import schema
 from kwiresniff.codec.compiler import compile_decoder
-from kwiresniff.codec.encoder import compile_encoder
+from kwiresniff.codec.encoders import compile_encoder
 from kwiresniff.codec.plain import plain
 from kwiresniff.codec.walker import walk
 from kwiresniff.schema.types import WireField

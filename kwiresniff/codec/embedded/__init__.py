@@ -7,13 +7,11 @@ bytes; bytes of unknown content are left as they are.
 from kwiresniff.codec.embedded.envelope import open_enveloped_request, open_enveloped_response
 from kwiresniff.codec.embedded.groups import open_assignment, open_group_record, open_subscription
 from kwiresniff.codec.embedded.holder import UNDECODED, BodyHolder, Holder, NodeHolder
-from kwiresniff.codec.embedded.logs import INTERNAL_TOPICS, METADATA_TOPIC, METADATA_TOPIC_ID, open_batches
+from kwiresniff.codec.embedded.logs import INTERNAL_TOPICS, open_batches
 from kwiresniff.codec.embedded.telemetry import open_metrics
 
 __all__ = [
     "INTERNAL_TOPICS",
-    "METADATA_TOPIC",
-    "METADATA_TOPIC_ID",
     "UNDECODED",
     "BodyHolder",
     "Holder",

@@ -15,12 +15,10 @@ from kwiresniff import schema
 from kwiresniff.codec.embedded.content import VERSION_BYTES, Content
 from kwiresniff.codec.embedded.groups import open_group_record
 from kwiresniff.codec.embedded.holder import Holder
+from kwiresniff.codec.metadata_topic import METADATA_TOPIC
 from kwiresniff.codec.primitives import read_uvarint
 from kwiresniff.errors import DecodeError
 
-METADATA_TOPIC = "__cluster_metadata"
-#: The metadata log's topic has a fixed id (KIP-595).
-METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 _REMOTE_LOG_TOPIC = "__remote_log_metadata"
 
 #: How the names of the records in each topic begin; in ``__consumer_offsets`` they are those of no other.

@@ -1,0 +1,49 @@
+"""Where the records of TLS begin, as their headers tell; that is all that a connection without TLS is asked.
+
+Source: RFC 8446 (section 5.1), RFC 5246 (section 6.2.1). A record is type, version, 16-bit length, big-endian.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from kwiresniff.stream.half import Half
+
+#: The largest record: 16 KiB and what TLS 1.2 allows encryption to add.
+MAX_RECORD_BYTES = 16_384 + 2_048
+#: Segments of a run that are looked at for the start of a record. A run of usual segments has fewer; tiny ones by the
+#: thousand must not make each look at it dearer.
+MAX_STARTS = 64
+
+RECORD_HEADER_BYTES = 5
+CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION_DATA = 20, 21, 22, 23
+
+record_header = Struct(">BHH").unpack_from
+
+
+def is_record(data: bytes | bytearray, offset: int) -> bool:
+    """Whether a record's header may be at ``offset``."""
+    if len(data) - offset < RECORD_HEADER_BYTES:
+        return False
+    kind, version, length = record_header(data, offset)
+    return bool(CHANGE_CIPHER_SPEC <= kind <= APPLICATION_DATA and version >> 8 == 3 and 0 < length <= MAX_RECORD_BYTES)
+
+
+def find_records(half: Half) -> int:
+    """Offset in the half's run of a row of TLS records, or -1.
+
+    Believed is what begins with a segment and whose records join up until the end of the run, or of a segment, is
+    the end of one, or twice.
+    """
+    run = half.run
+    length = len(run)
+    starts = [offset for offset, *_ in half.marks[:MAX_STARTS]]
+    for start in starts:
+        at = start
+        joined = 0
+        while is_record(run, at):
+            joined += 1
+            at += RECORD_HEADER_BYTES + record_header(run, at)[2]
+            if joined > 2 or at in starts or at == length:
+                return start
+    return -1
