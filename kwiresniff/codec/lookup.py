@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kwiresniff.codec.compiler import Decoder
     from kwiresniff.codec.encoders import Encoder
     from kwiresniff.codec.error_finders import ErrorFinder
-    from kwiresniff.codec.scanners import Scanner
+    from kwiresniff.codec.scanners import FrontScanner, Scanner
     from kwiresniff.codec.text.bodies import BodyWriter
     from kwiresniff.codec.text.plan import Step
 
@@ -76,6 +76,15 @@ def scanner(api_key: int, version: int, direction: Direction, wanted: frozenset[
     from kwiresniff.codec.scanners import compile_scanner
 
     return compile_scanner(schema.message(api_key, version, direction), wanted)
+
+
+@lru_cache(KEPT)
+def front_scanner(api_key: int, version: int, direction: Direction, wanted: frozenset[str]) -> FrontScanner:
+    """``[(field name, value), ...] = scan(frame, body_offset, size_bytes)``: the same of a message that breaks off,
+    up to where it does. It raises nothing for bad bytes."""
+    from kwiresniff.codec.scanners import compile_front_scanner
+
+    return compile_front_scanner(schema.message(api_key, version, direction), wanted)
 
 
 @lru_cache(KEPT)

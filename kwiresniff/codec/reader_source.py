@@ -50,6 +50,9 @@ _NAMESPACE: dict[str, Any] = {
 class ReaderSource(Source):
     """Source of a reader; fixed-size fields gather in a run until something of varying size needs the position."""
 
+    #: The local with the size that the frame says it has.
+    announced = "end"
+
     def __init__(self, flexible: bool, counted: bool) -> None:
         super().__init__(_NAMESPACE)
         self.flexible = flexible
@@ -136,7 +139,8 @@ class ReaderSource(Source):
         """Refuse an array count that the bytes left cannot hold, before anything is made for it."""
         least = smallest_size(single(field), self.flexible)
         need = name if least == 1 else f"{name} * {least}"
-        self.line(f"if {need} > end - p: raise bad_count({name}, end - p, {path!r})")
+        rest = f"{self.announced} - p"
+        self.line(f"if {need} > {rest}: raise bad_count({name}, {rest}, {path!r})")
         self.count(f"{name} >> {NUMBERS_SHIFT}" if field.type in FIXED else name)
 
     def refuse_count(self, name: str, compact: bool, field: WireField, path: str, null: str | None) -> None:

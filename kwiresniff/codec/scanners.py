@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from kwiresniff.codec.compiler import fixed_expression
+from kwiresniff.codec.failures import NOTICED
 from kwiresniff.codec.layout import (
     FIXED,
     NULLABLE_STRUCT_MARK,
@@ -25,11 +26,16 @@ from kwiresniff.codec.layout import (
     single,
     tagged,
 )
-from kwiresniff.codec.reader_source import ReaderSource, joined
+from kwiresniff.codec.reader_source import MAX_ENTRIES, ReaderSource, joined
+from kwiresniff.errors import DecodeError
 from kwiresniff.schema.types import MessageVersion, WireField
 
 #: ``found = scan(frame, body_offset)``
 Scanner = Callable[[bytes, int], "list[tuple[str, Any]]"]
+
+
+#: ``found = scan(frame, body_offset, size_bytes)``
+FrontScanner = Callable[[bytes, int, int], "list[tuple[str, Any]]"]
 
 
 def compile_scanner(message: MessageVersion, wanted: Set[str]) -> Scanner:
@@ -42,6 +48,16 @@ def compile_scanner(message: MessageVersion, wanted: Set[str]) -> Scanner:
     return _ScannerSource(message, wanted).compile()
 
 
+def compile_front_scanner(message: MessageVersion, wanted: Set[str]) -> FrontScanner:
+    """Make the scanner for a message that breaks off: it gives what there is before the bytes that do not fit.
+
+    ``size_bytes`` is what the frame should have had; an array may count on what is missing of it. It raises nothing
+    for bad bytes, and is slower: it reads field by field. Raises SchemaError for a definition that nests too deep.
+    """
+    check_nesting(message)
+    return _FrontSource(message, wanted, counted=True).compile()
+
+
 class _ScannerSource(ReaderSource):
     def __init__(self, message: MessageVersion, wanted: Set[str], counted: bool = False) -> None:
         super().__init__(message.flexible, counted)
@@ -50,7 +66,7 @@ class _ScannerSource(ReaderSource):
         self.wanted = wanted
         self._reports: list[str] = []
 
-    def compile(self) -> Scanner:
+    def compile(self) -> Callable[..., list[tuple[str, Any]]]:
         with self.block("def scan(b, p):"):
             self.begin(lambda: _ScannerSource(self.message, self.wanted, counted=True).compile(), "b, p")
             self.line("found = []")
@@ -145,8 +161,7 @@ class _ScannerSource(ReaderSource):
         with self.block(f"if {length} > {int(compact)}:"):
             ahead = f"{length} - 1" if compact else length
             if self.wants(field):
-                decode = ".decode()" if is_string(field.type) else ""
-                self.line(f"found.append(({field.name!r}, b[p:(p := p + {ahead})]{decode}))")
+                self.slice(field, ahead, path)
             else:
                 self.line(f"p += {ahead}")
         if not compact:
@@ -154,6 +169,11 @@ class _ScannerSource(ReaderSource):
             self.line(f"elif {length} < {least}: raise bad_length({length}, {path!r})")
         elif not may_be_null(field):
             self.line(f"elif not {length}: raise null_value({path!r})")
+
+    def slice(self, field: WireField, size: str, path: str) -> None:
+        """Report a string or byte array; a shortened one is noticed in the end."""
+        decode = ".decode()" if is_string(field.type) else ""
+        self.line(f"found.append(({field.name!r}, b[p:(p := p + {size})]{decode}))")
 
     def array(self, field: WireField, path: str) -> None:
         count, compact = self.take_length(field)
@@ -203,3 +223,39 @@ class _ScannerSource(ReaderSource):
             self.line(f"{count} -= 1")
             self.value(single(field), path)
             self.flush()
+
+
+class _FrontSource(_ScannerSource):
+    """The source of a scanner that keeps what it found when it fails."""
+
+    announced = "size"
+
+    def compile(self) -> Callable[..., list[tuple[str, Any]]]:
+        self.namespace["UNFIT"] = (*NOTICED, DecodeError)
+        with self.block("def scan(b, p, size):"):
+            self.line(f"end = len(b); left = {MAX_ENTRIES}")
+            self.line("found = []")
+            if any(self.asks_for(field) for field in self.message.fields):
+                with self.block("try:"):
+                    self.body()
+                    self.flush()
+                self.line("except UNFIT: pass")
+            self.line("return found")
+        return self.function("scan", f"scan the front of {self.message.name} v{self.message.version}")
+
+    def found(self, field: WireField, name: str) -> None:
+        """Report a leaf before anything behind it is looked at."""
+        super().found(field, name)
+        self.flush()
+
+    def slice(self, field: WireField, size: str, path: str) -> None:
+        """Report a string or byte array that is all there."""
+        self.line(f"if p + {size} > end: raise truncated({path!r})")
+        super().slice(field, size, path)
+
+    def entries(self, field: WireField, path: str, count: str) -> None:
+        """One after the other where something is asked for: the last may be there in part."""
+        if self.asks_for(field):
+            self.entry_loop(field, path, count)
+        else:
+            super().entries(field, path, count)

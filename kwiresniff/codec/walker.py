@@ -57,13 +57,15 @@ def walk(
     *,
     records: bool = True,
     topic_name: TopicNames | None = None,
+    missing: int = 0,
 ) -> Walk:
     """Annotate the message whose body starts at ``offset`` of ``frame`` and should end with it.
 
-    Without ``records`` record sets are not opened. Offsets count from the start of the frame. Raises nothing for
-    bad bytes; what is wrong with them is in ``problems``.
+    Without ``records`` record sets are not opened. ``missing`` bytes of the frame's end are known to be absent: an
+    array that counts on them is read as far as it is there. Offsets count from the start of the frame. Raises nothing
+    for bad bytes; what is wrong with them is in ``problems``.
     """
-    return _Walker(message, frame, offset, records, topic_name).walk(trailing=True)
+    return _Walker(message, frame, offset, records, topic_name, missing).walk(trailing=True)
 
 
 def walk_front(message: MessageVersion, frame: bytes, offset: int = 0) -> Walk:
@@ -73,7 +75,13 @@ def walk_front(message: MessageVersion, frame: bytes, offset: int = 0) -> Walk:
 
 class _Walker:
     def __init__(
-        self, message: MessageVersion, frame: bytes, offset: int, records: bool, topic_name: TopicNames | None
+        self,
+        message: MessageVersion,
+        frame: bytes,
+        offset: int,
+        records: bool,
+        topic_name: TopicNames | None,
+        missing: int = 0,
     ) -> None:
         check_nesting(message)
         self.message = message
@@ -81,6 +89,7 @@ class _Walker:
         self.frame = frame
         self.position = offset
         self.end = len(frame)
+        self.missing = missing
         self.records = records
         self.topic_name = topic_name
         self.problems: list[Problem] = []
@@ -235,7 +244,7 @@ class _Walker:
         if count is None:
             node.null = True
             return
-        remaining = self.end - self.position
+        remaining = self.end + self.missing - self.position
         entry = single(field)
         if count * smallest_size(entry, self.flexible) > remaining:
             raise failures.bad_count(count, remaining, path)

@@ -201,6 +201,7 @@ class BodyDecoder:
             message.body_offset,
             records=self._records == "full",
             topic_name=self._topics.name,
+            missing=message.size_bytes - len(message.frame),
         )
         exchange.problems += (problem._replace(details=details) for problem in walked.problems)
         if body is not None:
@@ -230,7 +231,8 @@ def annotate(
     if message.version >= 0 and exchange.request is not None:
         definition = schema.message(exchange.api_key, message.version, which)
         topic_name = topics.name if topics is not None else None
-        body = walk(definition, message.frame, message.body_offset, topic_name=topic_name)
+        missing = message.size_bytes - len(message.frame)
+        body = walk(definition, message.frame, message.body_offset, topic_name=topic_name, missing=missing)
         opener = OPENERS.get((exchange.api_key, which))
         if opener is not None and not body.problems:
             opener(NodeHolder(body.root, body.problems), exchange, topic_name or _no_name)

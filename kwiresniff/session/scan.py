@@ -10,7 +10,7 @@ from kwiresniff import codec, schema
 from kwiresniff.codec.skim import Skimmer, Step
 from kwiresniff.compiled import COMPILED
 from kwiresniff.errors import DecodeError, SchemaError
-from kwiresniff.model import Direction, Exchange
+from kwiresniff.model import Direction, Exchange, Message
 from kwiresniff.session.apis import API_VERSIONS, MAX_FACTS, read_version
 from kwiresniff.session.sieve import Sieve, sieve_steps
 from kwiresniff.session.topics import TEACHING_RESPONSES, Topics
@@ -58,23 +58,20 @@ class Scanner:
             return
         found: list[tuple[str, Any]] = []
         if self._topics and request.frame is not None:
-            found += self._fields(exchange, "request", request.frame, request.body_offset) or ()
+            self._look(exchange, "request", request, request.frame, found)
+        understood = True
         if response is not None and response.frame is not None:
-            fields: list[tuple[str, Any]] | None = []
             if not self._skims or not self._is_clean(exchange, response.frame, response.body_offset):
-                fields = self._fields(exchange, "response", response.frame, response.body_offset)
-            if fields:
-                found += fields
-            elif fields is None:
-                if exchange.outcome == "ok":
-                    exchange.outcome = "undecoded"
-            elif exchange.api_key == ENVELOPE:
-                found += self._enveloped(exchange)
+                understood = self._look(exchange, "response", response, response.frame, found)
+                if understood and not found and exchange.api_key == ENVELOPE:
+                    found += self._enveloped(exchange)
             latency = response.first_ns - request.last_ns
             if latency >= HELD_NS:
                 exchange.waiting = self._waiting(exchange, latency)
         if found:
             self._sort_out(exchange, found)
+        if exchange.outcome == "ok" and (exchange.errors or not understood):
+            exchange.outcome = "error" if exchange.errors else "undecoded"
 
     def sieve(self, exchange: Exchange, body_offset: int) -> Sieve | None:
         """What keeps the response without its record sets while it comes; None where it has none."""
@@ -108,9 +105,11 @@ class Scanner:
         except SchemaError:
             return None
 
-    def _fields(
-        self, exchange: Exchange, direction: Direction, frame: bytes, offset: int
-    ) -> list[tuple[str, Any]] | None:
+    def _look(
+        self, exchange: Exchange, direction: Direction, message: Message, frame: bytes, found: list[tuple[str, Any]]
+    ) -> bool:
+        """Add what a message says; returns whether it fits as far as that can be. One that breaks off says less."""
+        offset = message.body_offset
         api_key = exchange.api_key
         version = exchange.api_version if api_key != API_VERSIONS else read_version(exchange, direction)
         scans = self._response_scans if direction == "response" else self._request_scans
@@ -120,13 +119,19 @@ class Scanner:
             if key not in scans:
                 scan = scans[key] = self._make(api_key, version, direction)
             if scan is None:
-                return None
+                return False
         if self._topics and direction == "response" and api_key in TEACHING_RESPONSES:
             self._learn(exchange, frame, offset)
         try:
-            return scan(frame, offset)
+            found += scan(frame, offset)
         except DecodeError:
-            return None
+            wanted = self._wanted(direction)
+            found += codec.front_scanner(api_key, version, direction, wanted)(frame, offset, message.size_bytes)
+            return False
+        return True
+
+    def _wanted(self, direction: Direction) -> frozenset[str]:
+        return self._request_wanted if direction == "request" else self._response_wanted
 
     def _enveloped(self, exchange: Exchange) -> list[tuple[str, Any]]:
         """What the answer inside an Envelope says, which is all that one without an error of its own has to say."""
@@ -149,9 +154,8 @@ class Scanner:
         if len(self._request_scans) + len(self._response_scans) >= MAX_FACTS:
             self._request_scans.clear()
             self._response_scans.clear()
-        wanted = self._request_wanted if direction == "request" else self._response_wanted
         try:
-            return codec.scanner(api_key, version, direction, wanted)
+            return codec.scanner(api_key, version, direction, self._wanted(direction))
         except SchemaError:
             return None
 
@@ -173,8 +177,6 @@ class Scanner:
                 topics[self._names.name(value) or value] = None
             else:
                 topics[value] = None
-        if exchange.errors and exchange.outcome == "ok":
-            exchange.outcome = "error"
         exchange.topics = tuple(topics)
 
     @staticmethod

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from kwiresniff.capture import open_captures
 from tests.cli.conftest import Done
-from tests.cli.pcap import heartbeats, irc, metadata_v0, save
+from tests.cli.pcap import heartbeats, irc, metadata_v0, pcap, save
+from tests.damage.damages import snapped, thinned
 
 Run = Callable[..., Done]
 
@@ -87,3 +91,19 @@ def test_an_error_code_of_another_name_is_an_error_and_no_topic(kwiresniff: Run)
     (row,) = [row for row in rows if row.get("api") == "AddPartitionsToTxn"]
     assert (row["count"], row["errors"]) == (len(exchanges), len(failed))
     assert all(isinstance(row.get("topic", ""), str) for row in rows)
+
+
+def test_errors_in_responses_that_break_off_are_counted(kwiresniff: Run, tmp_path: Path) -> None:
+    """As many as ``read`` tells, in a recording cut to several snap lengths, and with a tenth of its packets lost."""
+    recording = Path(__file__).parents[2] / "captures" / "java-admin-topics.pcap"
+    segments = list(open_captures([str(recording)]))
+    file = tmp_path / "damaged.pcap"
+    broken = 0
+    for damaged in (snapped(segments, 112), snapped(segments, 128), thinned(segments, 0.1, random.Random(1))):
+        file.write_bytes(pcap(damaged))
+        lines = map(json.loads, kwiresniff("read", "-o", "jsonl", str(file)).out.splitlines())
+        failed = [line for line in lines if line["kind"] == "exchange" and line["errors"]]
+        rows = json.loads(kwiresniff("stats", "-o", "json", str(file)).out)
+        assert {row["api"]: row["errors"] for row in rows if row["errors"]} == Counter(line["api"] for line in failed)
+        broken += sum(any(problem["code"] == "gap" for problem in line["problems"]) for line in failed)
+    assert broken >= 10

@@ -1,9 +1,15 @@
+import random
+
 import pytest
 
+from kwiresniff import schema
 from kwiresniff.codec.compiler import compile_decoder
+from kwiresniff.codec.error_finders import compile_error_finder
+from kwiresniff.codec.plain import plain
 from kwiresniff.codec.primitives import write_uvarint
 from kwiresniff.codec.reader_source import MAX_ENTRIES
-from kwiresniff.codec.scanners import compile_scanner
+from kwiresniff.codec.scanners import compile_front_scanner, compile_scanner
+from kwiresniff.codec.walker import walk
 from kwiresniff.errors import DecodeError
 from tests.codec.definitions import (
     EVERYTHING,
@@ -14,6 +20,7 @@ from tests.codec.definitions import (
     field,
     message,
 )
+from tests.oracle.vectors import entries
 
 
 def scan(definition, raw, *wanted):
@@ -63,6 +70,40 @@ def test_a_cut_message_never_gives_a_shortened_value():
     for cut in range(6):
         with pytest.raises(DecodeError):
             scan(definition, b"\0\x04abcd"[:cut], "name")
+
+
+def test_a_front_scanner_gives_what_is_there_before_a_message_breaks_off():
+    scan_front = compile_front_scanner(PRODUCE_RESPONSE_V8, frozenset({"error_code", "topicName", "batch_index"}))
+    whole, found = PRODUCE_RESPONSE_V8_BYTES, []
+    ends = {7: ("name", "t"), 17: ("error_code", 6), 49: ("batch_index", 2)}
+    for cut in range(len(whole) + 1):
+        found += [ends[cut]] if cut in ends else []
+        assert scan_front(whole[:cut], 0, len(whole)) == found, cut
+
+
+def test_a_front_scanner_finds_the_error_codes_of_a_body_decoded_in_part():
+    """As the walker and the error finder do, in Kafka's own bytes cut anywhere."""
+    rng = random.Random(3)
+    told = 0
+    for entry in entries():
+        if entry.kind != "response":
+            continue
+        definition = schema.message(entry.api_key, entry.version, "response")
+        scan_front = compile_front_scanner(definition, frozenset({"error_code"}))
+        find = compile_error_finder(definition)
+        for raw in (vector.raw for vector in entry.vectors):
+            at = rng.randrange(len(raw) + 1)
+            body = plain(walk(definition, raw[:at], 0, missing=len(raw) - at).root)
+            codes = [code for _, code in find(body)]
+            assert [code for _, code in scan_front(raw[:at], 0, len(raw))] == codes, (entry.title, entry.version, at)
+            told += len(codes)
+    assert told > 300
+
+
+@pytest.mark.parametrize("raw", ["7fffffff 0000", "ffffffff", "00000001 fffe 00000000", "00000001 0001 74 80000000"])
+def test_a_front_scanner_gives_up_where_nothing_fits(raw):
+    scan_front = compile_front_scanner(PRODUCE_RESPONSE_V8, frozenset({"throttle_time_ms"}))
+    assert scan_front(bytes.fromhex(raw), 0, 1 << 20) == []
 
 
 def test_record_sets_are_jumped_over():

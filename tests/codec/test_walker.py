@@ -97,6 +97,17 @@ def test_a_message_cut_at_any_byte_keeps_what_was_read_and_says_where_it_stopped
         assert len(str(plain(walked.root))) <= len(str(body))
 
 
+def test_an_array_that_counts_on_missing_bytes_is_read_as_far_as_it_is_there():
+    definition = message(array("a", "STRUCT", field("x", "INT32"), field("y", "INT16")))
+    raw = bytes.fromhex("00000004 00000001 0002 00000003 0004 0000")
+    assert plain(walk(definition, raw, 0).root) == {}
+    walked = walk(definition, raw, 0, missing=10)
+    assert plain(walked.root) == {"a": [{"x": 1, "y": 2}, {"x": 3, "y": 4}, {}]}
+    assert [(problem.code, problem.path) for problem in walked.problems] == [("truncated", "a[2].x")]
+    (problem,) = walk(definition, raw, 0, missing=9).problems
+    assert (problem.code, problem.message) == ("bad_array_count", "a counts 4 entries, with 23 bytes left")
+
+
 @pytest.mark.parametrize(("definition", "raw", "body"), CASES)
 def test_trailing_bytes_are_a_problem_beside_the_body(definition, raw, body):
     walked = walk(definition, raw + b"xyz", 0)
