@@ -156,8 +156,9 @@ class Message:
 
     ``frame`` is header and body as bytes, or None when nobody asked for the body. ``body_offset`` is where the
     body starts in it. ``first_ns`` and ``last_ns`` are the times of the packets that carried the first byte of
-    the length and the last byte of the frame. ``text`` is the body as JSON text in UTF-8, in pieces, without
-    ``body``, when only that was asked for. ``end_seq`` is the TCP sequence number behind a request, or -1.
+    the length and the last byte of the frame; ``last_ns`` is not below ``first_ns``, in whatever order the capture has
+    them. ``text`` is the body as JSON text in UTF-8, in pieces, without ``body``, when only that was asked for.
+    ``end_seq`` is the TCP sequence number behind a request, or -1.
     """
 
     __slots__ = (
@@ -171,7 +172,7 @@ class Message:
         self.first_packet = first_packet
         self.first_ns = first_ns
         self.last_packet = last_packet
-        self.last_ns = last_ns
+        self.last_ns = last_ns if last_ns > first_ns else first_ns
         self.size_bytes = size_bytes
         self.frame = frame
         self.header_version = 0
@@ -223,10 +224,13 @@ class Exchange:
 
     @property
     def latency_ns(self) -> int | None:
-        """Last byte of the request to first byte of the response at the capture point, or None."""
+        """Last byte of the request to first byte of the response at the capture point, or None.
+
+        It is 0 when the capture has them the other way round.
+        """
         if self.request is None or self.response is None:
             return None
-        return self.response.first_ns - self.request.last_ns
+        return max(self.response.first_ns - self.request.last_ns, 0)
 
 
 #: What ``analyze`` yields.

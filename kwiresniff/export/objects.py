@@ -38,9 +38,8 @@ def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
     request, response, connection = exchange.request, exchange.response, exchange.connection
     several = len(files) > 1
     timing: Json | None = None
-    latency_ns: int | None = None
+    latency_ns = exchange.latency_ns
     if request is not None and response is not None:
-        latency_ns = response.first_ns - request.last_ns
         timing = {
             "request_ns": request.last_ns - request.first_ns,
             "wait_ns": latency_ns,

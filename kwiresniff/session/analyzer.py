@@ -418,7 +418,7 @@ class Analyzer(SegmentSink):
                 broker.syn_seq = (ack - 1) & SEQ_MASK
                 broker.next_seq = ack
             elif link.syn_ns >= 0:
-                link.handshake_rtt_ns = ns - link.syn_ns
+                link.handshake_rtt_ns = max(ns - link.syn_ns, 0)
 
     def _finish(self, half: Half, ns: int, flags: int) -> None:
         """A FIN, a RST, or any segment after one: the connection ends when everything before its end is there."""
@@ -503,7 +503,7 @@ class Analyzer(SegmentSink):
             return
         connection = link.connection
         client, broker = link.client, link.broker
-        connection.last_ns = max(client.last_ns, broker.last_ns)
+        connection.last_ns = max(connection.first_ns, client.last_ns, broker.last_ns)
         connection.bytes = [client.bytes, broker.bytes]
         connection.packets = [client.packets, broker.packets]
         connection.retransmits = [client.retransmits, broker.retransmits]

@@ -169,7 +169,8 @@ class Truth:
         stream = self.oracle.streams[number]
         start, end = stream.frames[index]
         assert carried.first and carried.last
-        return Key(number, end - start - 4, carried.first, carried.last, bytes(stream.data[start + 4 : end][:8]))
+        last = (carried.last[0], max(carried.first[1], carried.last[1]))  # no frame before its first byte
+        return Key(number, end - start - 4, carried.first, last, bytes(stream.data[start + 4 : end][:8]))
 
     def _known(self, coverage: Coverage, numbers: Iterable[int]) -> dict[Key, list[FrameId]]:
         known: dict[Key, list[FrameId]] = {}

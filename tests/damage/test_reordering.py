@@ -6,14 +6,16 @@ A capture point with several queues does that. No byte is missing, so nothing ma
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from kwiresniff.capture import open_captures
-from kwiresniff.model import Segment
+from kwiresniff.export import exchange_json
+from kwiresniff.model import FIN, Connection, Exchange, Segment
+from kwiresniff.session import analyze
 from tests.damage.comparison import Truth
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -49,3 +51,46 @@ def test_reordered_packets_cost_nothing(name: str, pytestconfig: pytest.Config) 
         for seed in range(EXHAUSTIVE_ROUNDS if pytestconfig.getoption("--exhaustive") else ROUNDS):
             found = truth.differences(reordered(segments, places, random.Random(f"{places} {seed}")), tolerance=0)
             assert found == [], f"{places} places, seed {seed}"
+
+
+def in_halves(segments: Sequence[Segment]) -> list[Segment]:
+    """Each segment that carries more than a byte as two, the packets counted anew."""
+    halves = []
+    for segment in segments:
+        _, ns, flow, seq, ack, flags, buffer, start, end, missing = segment
+        middle = (start + end) // 2
+        if start < middle:
+            halves.append((0, ns, flow, seq, ack, flags & ~FIN, buffer, start, middle, 0))
+            halves.append((0, ns, flow, seq + middle - start & 0xFFFFFFFF, ack, flags, buffer, middle, end, missing))
+        else:
+            halves.append(segment)
+    return [(packet, *segment[1:]) for packet, segment in enumerate(halves, 1)]
+
+
+def test_no_duration_is_negative() -> None:
+    """A message is there when both its first and its last byte are; what lies the wrong way round took no time."""
+    segments = in_halves(list(open_captures([str(CAPTURES / "java-group-classic.pcap")])))
+    backwards: Counter[str] = Counter()
+    for seed in range(4):
+        mixed = [  # each packet has the time at which it is captured
+            (segment[0], 10**18 + index * PACKET_NS, *segment[2:])
+            for index, segment in enumerate(reordered(segments, 8, random.Random(seed)))
+        ]
+        times = {segment[0]: segment[1] for segment in mixed}
+        for event in analyze(mixed, depth="headers"):
+            if isinstance(event, Connection):
+                assert event.handshake_rtt_ns is None or event.handshake_rtt_ns >= 0
+                assert event.first_ns <= event.last_ns
+            if not isinstance(event, Exchange) or event.request is None or event.response is None:
+                continue
+            asked, answered = (
+                (times[message.first_packet], times[message.last_packet]) for message in (event.request, event.response)
+            )
+            steps = {
+                "request_ns": asked[1] - asked[0],
+                "wait_ns": answered[0] - max(asked),
+                "response_ns": answered[1] - answered[0],
+            }
+            assert exchange_json(event)["timing"] == {name: max(step, 0) for name, step in steps.items()}
+            backwards.update(name for name, step in steps.items() if step < 0)
+    assert len(backwards) == 3 and min(backwards.values()) > 10
