@@ -11,7 +11,6 @@ from heapq import nlargest
 from typing import Protocol, TypeAlias
 
 from kwiresniff.analysis.latency import Histogram
-from kwiresniff.analysis.names import topics_of
 from kwiresniff.answers.stats import StatRow
 from kwiresniff.model import Exchange, ExchangeSink, TopicNames
 
@@ -105,6 +104,7 @@ def _by_connection(exchange: Exchange) -> Sequence[str]:
 
 def topics_in(topic_name: TopicNames | None) -> Keys:
     """What gives the topics of an exchange, by name where ``topic_name`` knows it; ``NO_TOPIC`` when it has none."""
+    from kwiresniff.analysis.names import topics_of  # imported when topics are asked for
 
     def topics(exchange: Exchange) -> Iterable[str]:
         found = exchange.topics
@@ -133,10 +133,9 @@ class StatsTable:
             "client": _by_client,
             "broker": _by_broker,
             "connection": _by_connection,
-            "topic": topics_in(topic_name),
         }
         self.by = tuple(by)
-        self._keys = [makers[name] for name in by]
+        self._keys = [topics_in(topic_name) if name == "topic" else makers[name] for name in by]
         self._single = self._keys[0] if len(by) == 1 else None
         self._rows: dict[Key, _Row] = {}
 

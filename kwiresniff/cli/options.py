@@ -1,6 +1,7 @@
 """The options that every command reading captures has in common, and how their texts are understood."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
+# takes longer than all the rest of it.
 
 from collections.abc import Callable, Sequence
 from functools import wraps

@@ -8,7 +8,6 @@ from contextlib import closing, contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from kwiresniff.analysis.names import record_sets
 from kwiresniff.capture import Captures, SegmentSource, open_captures, with_decryption
 from kwiresniff.cli.main import FAILED
 from kwiresniff.cli.memory import keep_freed_memory
@@ -275,6 +274,8 @@ class Reading:
         if plugins.annotators:
             plugins.annotate(exchange)
         if plugins.decoders or redactor is not None:
+            from kwiresniff.analysis.names import record_sets
+
             for message in (exchange.request, exchange.response):
                 if message is not None and message.body is not None:
                     if redactor is not None:

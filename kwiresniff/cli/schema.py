@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.apis import DATA_FILES, apis, find_api
+from kwiresniff.schema.apis import apis, data_index, find_api
 from kwiresniff.schema.enums import API_KEY
 from kwiresniff.schema.grammar import grammar
 from kwiresniff.schema.index import Api
@@ -92,8 +92,8 @@ def show_command(api: str | None, version: int | None, request: bool, response: 
 
 def _messages(api: str | None, version: int | None, directions: tuple[str, ...]) -> Iterator[MessageVersion]:
     """What was asked for; raises SchemaError when that is nothing."""
-    if api is not None and api in DATA_FILES:
-        found = [message for message in definitions(DATA_FILES[api]) if message.name == api]
+    if api is not None and api in data_index().files:
+        found = [message for message in definitions(data_index().files[api]) if message.name == api]
     elif api in HEADERS:
         found = [message for message in definitions("headers") if message.name == HEADERS[api]]
     else:

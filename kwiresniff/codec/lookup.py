@@ -89,7 +89,7 @@ def front_scanner(api_key: int, version: int, direction: Direction, wanted: froz
 
 @lru_cache(KEPT)
 def error_skimmer(api_key: int, version: int) -> Skimmer | None:
-    """What tells quickly that a response body holds no error code, where there is such a thing."""
+    """What tells quickly which error codes a response body holds, where there is such a thing."""
     return skimmer(schema.message(api_key, version, "response"), frozenset({"error_code"}))
 
 

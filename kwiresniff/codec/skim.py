@@ -1,7 +1,7 @@
-"""A quick proof that a response holds no error code: most hold none, and then nobody has to look for it.
+"""A quick look for the error codes of a response, of which most hold none.
 
 Written to be compiled: interpreted, the scanners that are generated from the definitions are faster. Like them it reads
-as far as the last error code can be. It is sure or it says no: a tag section that is not empty, a null where none may
+as far as the last error code can be. It is sure or it says so: a tag section that is not empty, a null where none may
 be, a count or length that does not fit all mean that the scanner has to look.
 """
 
@@ -27,11 +27,12 @@ from kwiresniff.schema.types import MessageVersion, WireField
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: More entries than that are the scanner's business, which counts all of a message.
+#: More entries or codes than that are the scanner's business, which counts all of a message.
 MAX_ENTRIES: Final = 1 << 20
+MAX_CODES: Final = 1 << 12
 
 JUMP: Final = 0  # ``size`` bytes
-CODE: Final = 1  # an INT16 that must be zero
+CODE: Final = 1  # an error code, an INT16
 SIZED_16: Final = 2  # an INT16 length and as many bytes
 SIZED_32: Final = 3  # the same with an INT32
 SIZED_COMPACT: Final = 4  # the same with an UNSIGNED_VARINT of length + 1
@@ -62,15 +63,17 @@ class Step:
 
 
 class Skimmer:
-    """``clean(frame, body_offset)``: whether it is certain that the body fits and holds no error code."""
+    """``codes(frame, body_offset)``: the error codes that are not zero, in wire order, when it is certain that the body
+    fits; None where the scanner has to look."""
 
     def __init__(self, steps: list[Step]) -> None:
         self._steps = steps
 
-    def clean(self, data: bytes, offset: int) -> bool:
+    def codes(self, data: bytes, offset: int) -> list[int] | None:
         end: i64 = len(data)
         start: i64 = offset
-        return 0 <= _pass(self._steps, data, start, end) <= end
+        found: list[int] = []
+        return found if 0 <= _pass(self._steps, data, start, end, found) <= end else None
 
 
 def skimmer(message: MessageVersion, wanted: Set[str]) -> Skimmer | None:
@@ -139,8 +142,8 @@ class _Maker:
         return [Step(kind, nullable=may_be_null(field), records=is_records(field.type))]
 
 
-def _pass(steps: list[Step], data: bytes, at: i64, end: i64) -> i64:
-    """Where the bytes behind ``steps`` begin, or -1 when it is not certain that there is no error code."""
+def _pass(steps: list[Step], data: bytes, at: i64, end: i64, found: list[int]) -> i64:
+    """Where the bytes behind ``steps`` begin, or -1 when it is not certain which error codes there are."""
     for step in steps:
         kind: i64 = step.kind
         if kind == JUMP:
@@ -149,8 +152,12 @@ def _pass(steps: list[Step], data: bytes, at: i64, end: i64) -> i64:
         if at >= end:
             return -1
         if kind == CODE:
-            if at + 2 > end or data[at] or data[at + 1]:
+            if at + 2 > end:
                 return -1
+            if data[at] or data[at + 1]:
+                if len(found) == MAX_CODES:
+                    return -1
+                found.append(i16(data, at))
             at += 2
             continue
         if kind == TAGS:
@@ -162,7 +169,7 @@ def _pass(steps: list[Step], data: bytes, at: i64, end: i64) -> i64:
             mark: i64 = data[at]
             at += 1
             if mark == 1:
-                at = _pass(step.inside, data, at, end)
+                at = _pass(step.inside, data, at, end, found)
                 if at < 0:
                     return -1
             elif mark != 255:
@@ -204,7 +211,7 @@ def _pass(steps: list[Step], data: bytes, at: i64, end: i64) -> i64:
             return -1
         inside = step.inside
         while count > 0:
-            at = _pass(inside, data, at, end)
+            at = _pass(inside, data, at, end, found)
             if at < 0 or at > end:
                 return -1
             count -= 1

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.index import INDEX_NAME, Api, fold_name, names_of, parse_index
+from kwiresniff.schema.index import INDEX_NAME, Api, DataIndex, fold_name, names_of, parse_apis, parse_data
 
 DATA = os.path.join(os.path.dirname(__file__), "data")
 
 
 def read_data(name: str) -> str:
     """A file of the definitions."""
-    with open(os.path.join(DATA, name), encoding="utf-8") as file:
-        return file.read()
+    with open(os.path.join(DATA, name), "rb", buffering=0) as file:
+        return file.read().decode()
 
 
-_APIS, DATA_FILES, RECORDS = parse_index(read_data(INDEX_NAME))
-_BY_NAME = names_of(_APIS.values())
+_APIS = parse_apis(read_data(INDEX_NAME))
 
 #: The newest official name of every API by its key.
 API_NAMES: dict[int, str] = {key: api.name for key, api in _APIS.items()}
@@ -43,10 +43,21 @@ def known_api(key: int) -> Api:
 
 def api_by_name(name: str) -> Api:
     """The API with this official or older name, whatever its case; raises SchemaError with the nearest names."""
-    api = _BY_NAME.get(fold_name(name))
+    api = _by_name().get(fold_name(name))
     if api is None:
         raise SchemaError(f"no API is named {name!r}{nearest(name, list(API_NAMES.values()))}")
     return api
+
+
+@cache
+def _by_name() -> dict[str, Api]:
+    return names_of(_APIS.values())
+
+
+@cache
+def data_index() -> DataIndex:
+    """Where the messages are that are of no API."""
+    return parse_data(read_data(INDEX_NAME))
 
 
 def find_api(api: int | str) -> Api:

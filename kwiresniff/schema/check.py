@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.apis import DATA_FILES, api_by_key, api_by_name
+from kwiresniff.schema.apis import api_by_key, api_by_name, data_index
 from kwiresniff.schema.definition import Field, Message, Shape
 from kwiresniff.schema.index import fold_name
 from kwiresniff.schema.registry import definitions, earlier_shapes
@@ -66,7 +66,7 @@ def _as_earlier(theirs: Message, version: int) -> str:
     """Which earlier shape of a stored message the release has, in words; empty when it is none that is known."""
     shapes = earlier_shapes(theirs.name) if theirs.kind == "data" else ()
     for name in shapes:
-        (ours,) = definitions(DATA_FILES[name])
+        (ours,) = definitions(data_index().files[name])
         if all(one.reason for one in _at_version(ours, theirs, version, {})):
             return f"it is {name}, from when it was on trial"
     return ""
@@ -88,7 +88,7 @@ def _ours(theirs: Message) -> Message | None:
     if theirs.kind == "header":
         file = "headers"
     elif theirs.kind == "data":
-        file = DATA_FILES.get(theirs.name, "")
+        file = data_index().files.get(theirs.name, "")
     else:
         api = api_by_key(theirs.api_key)
         file = api.name if api is not None and _is_named(theirs.name, api.name) else ""

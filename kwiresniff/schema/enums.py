@@ -11,45 +11,66 @@ Values come from Kafka's own classes; the source of each enumeration is said in 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.apis import API_NAMES, read_data
 from kwiresniff.schema.errorcodes import error, error_codes
 
+FILE = "enums.txt"
+FIELDS = "fields"
+
 ERROR_CODE = "error_code"
 API_KEY = "api_key"
 
 
 class _Tables:
-    """The file as read: meanings by enumeration, the names of bit fields, enumerations by message and field."""
+    """The meanings by enumeration, and the names of bit fields."""
 
     def __init__(self, text: str) -> None:
         self.meanings: dict[str, dict[int, str]] = {API_KEY: API_NAMES}
         self.bits: set[str] = set()
-        self.fields: dict[tuple[str, str], str] = {}
-        block, name = "", ""
-        for line in text.splitlines():
-            words = line.split()
-            if not words or words[0].startswith("#"):
+        for kind, name, lines in _blocks(text):
+            if kind == FIELDS:
                 continue
-            if not line.startswith(" "):
-                block, name = words[0], words[-1]
-                if block != "fields":
-                    self.meanings[name] = {}
-                if block == "bits":
-                    self.bits.add(name)
-            elif block == "fields":
-                for place in words[1:]:
-                    owner, _, field = place.rpartition(".")
-                    self.fields[owner, field] = words[0]
-            else:
-                self.meanings[name][int(words[0])] = " ".join(words[1:])
+            words = map(str.split, lines)
+            self.meanings[name] = {int(value): " ".join(meaning) for value, *meaning in words}
+            if kind == "bits":
+                self.bits.add(name)
+
+
+def _blocks(text: str) -> Iterator[tuple[str, str, list[str]]]:
+    """The first and the last word of each block, and its lines."""
+    head: list[str] = []
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.startswith(" "):
+            lines.append(line)
+        elif line and not line.startswith("#"):
+            if head:
+                yield head[0], head[-1], lines
+            head, lines = line.split(), []
+    if head:
+        yield head[0], head[-1], lines
 
 
 @lru_cache(maxsize=1)
 def _tables() -> _Tables:
-    return _Tables(read_data("enums.txt"))
+    return _Tables(read_data(FILE))
+
+
+@lru_cache(maxsize=1)
+def _fields() -> dict[tuple[str, str], str]:
+    """Enumerations by message and field. They are read apart from the meanings, which only few ask for."""
+    found: dict[tuple[str, str], str] = {}
+    for kind, _, lines in _blocks(read_data(FILE)):
+        for line in lines if kind == FIELDS else ():
+            enum, *places = line.split()
+            for place in places:
+                owner, _, field = place.rpartition(".")
+                found[owner, field] = enum
+    return found
 
 
 def enum_of(owner: str, field: str, type_name: str) -> str:
@@ -59,7 +80,7 @@ def enum_of(owner: str, field: str, type_name: str) -> str:
     """
     if type_name == "int16" and field.endswith(ERROR_CODE):
         return ERROR_CODE
-    fields = _tables().fields
+    fields = _fields()
     return fields.get((owner, field)) or fields.get((owner.partition(".")[0], field)) or fields.get(("*", field)) or ""
 
 

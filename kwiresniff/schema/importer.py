@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.definition import Message, Versions
-from kwiresniff.schema.index import INDEX_NAME, parse_index, print_index
+from kwiresniff.schema.index import INDEX_NAME, parse_apis, parse_data, print_index
 from kwiresniff.schema.language import parse, print_messages
 from kwiresniff.schema.merge import merge
 from kwiresniff.schema.official import read_definition, read_offered
@@ -131,8 +131,8 @@ def read_files(folder: Path) -> list[Message]:
     """The messages of the definition files in ``folder``, none when it holds no index."""
     if not (folder / INDEX_NAME).is_file():
         return []
-    apis, others, _ = parse_index((folder / INDEX_NAME).read_text("utf-8"))
-    names = {*(api.name for api in apis.values()), *others.values(), HEADERS}
+    index = (folder / INDEX_NAME).read_text("utf-8")
+    names = {*(api.name for api in parse_apis(index).values()), *parse_data(index).files.values(), HEADERS}
     files = [folder / f"{name}.txt" for name in sorted(names)]
     return [message for file in files if file.is_file() for message in parse(file.read_text("utf-8"), str(file))]
 

@@ -5,17 +5,19 @@ the order of keys, with ``-`` for what is not there, and one line ``data NAME FI
 importer writes it. A record of an internal topic has its role and number behind the file.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
+# takes longer than all the rest of it.
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.definition import Message, Record, Versions
-from kwiresniff.schema.language import parse_versions
+from kwiresniff.schema.definition import Message, Record
 
 INDEX_NAME = "index.txt"
 NOTHING = "-"
+#: How the lines begin that are about no API.
+DATA = "data "
 
 
 class Api(NamedTuple):
@@ -62,55 +64,73 @@ def print_index(files: dict[str, tuple[Message, ...]]) -> str:
 
 
 def _data_line(message: Message, file: str) -> str:
-    line = f"data {message.name} {file}"
+    line = f"{DATA}{message.name} {file}"
     return f"{line} {message.record.role} {message.record.number}" if message.record else line
 
 
-class Index(NamedTuple):
-    """The APIs by key in ascending order, the file that holds each other message, and which of those are records."""
-
-    apis: dict[int, Api]
-    files: dict[str, str]
-    records: dict[str, Record]
-
-
-def parse_index(text: str) -> Index:
-    """What an index says.
+def parse_apis(text: str) -> dict[int, Api]:
+    """The APIs of an index by key in ascending order.
 
     Raises SchemaError with the line that is none of an index.
     """
     apis: dict[int, Api] = {}
-    others: dict[str, str] = {}
-    records: dict[str, Record] = {}
     for line in text.splitlines():
+        if line.startswith(DATA):
+            continue
         try:
-            match line.split():
-                case ["data", name, file]:
-                    others[name] = file
-                case ["data", name, file, role, number]:
-                    others[name], records[name] = file, Record(role, int(number))
-                case words:
-                    api = _api(*words)
-                    apis[api.key] = api
+            api = _api(*line.split())
         except (TypeError, ValueError) as error:
-            raise SchemaError(f"{INDEX_NAME}: not a line of an index: {line[:80]!r}") from error
-    return Index(apis, others, records)
+            raise _wrong(line) from error
+        apis[api.key] = api
+    return apis
+
+
+class DataIndex(NamedTuple):
+    """The file that holds each message which is of no API, and which of those are records of internal topics."""
+
+    files: dict[str, str]
+    records: dict[str, Record]
+
+
+def parse_data(text: str) -> DataIndex:
+    """The messages of an index that are of no API.
+
+    Raises SchemaError with the line that is none of an index.
+    """
+    found = DataIndex({}, {})
+    for line in text.splitlines():
+        if not line.startswith(DATA):
+            continue
+        try:
+            _, name, file, *record = line.split()
+            found.files[name] = file
+            if record:
+                role, number = record
+                found.records[name] = Record(role, int(number))
+        except ValueError as error:
+            raise _wrong(line) from error
+    return found
+
+
+def _wrong(line: str) -> SchemaError:
+    return SchemaError(f"{INDEX_NAME}: not a line of an index: {line[:80]!r}")
 
 
 def _api(key: str, name: str, request: str, response: str, flexible: str, listeners: str, aliases: str) -> Api:
     return Api(
         key=int(key),
         name=name,
-        request_versions=_pair(parse_versions(request)),
-        response_versions=_pair(parse_versions(response)),
+        request_versions=_versions(request),
+        response_versions=_versions(response),
         flexible_from=None if flexible == NOTHING else int(flexible),
         listeners=_names(listeners),
         aliases=_names(aliases),
     )
 
 
-def _pair(versions: Versions) -> tuple[int, int]:
-    return versions.low, versions.high
+def _versions(text: str) -> tuple[int, int]:
+    low, high = text.split("-")
+    return int(low), int(high)
 
 
 def _names(text: str) -> tuple[str, ...]:

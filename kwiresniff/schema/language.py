@@ -50,9 +50,12 @@ INDENT = "  "
 _CONSTANTS = {"null": None, "true": True, "false": False}
 
 
-def parse(text: str, source: str = "definition") -> tuple[Message, ...]:
-    """The messages a definition file holds; raises SchemaError naming ``source`` and the line that is wrong."""
-    return tuple(_Parser(text, source).messages())
+def parse(text: str, source: str = "definition", kind: str = "") -> tuple[Message, ...]:
+    """The messages a definition file holds; raises SchemaError naming ``source`` and the line that is wrong.
+
+    ``kind`` is ``request`` or ``response`` for that one alone, without a look at the other.
+    """
+    return tuple(_Parser(text, source, kind).messages())
 
 
 def parse_versions(text: str, top: int = MAX_VERSION) -> Versions:
@@ -82,14 +85,21 @@ def _default(text: str) -> Any:
 class _Parser:
     """Reads the lines of one file from top to bottom; ``_at`` is the next line."""
 
-    def __init__(self, text: str, source: str) -> None:
+    def __init__(self, text: str, source: str, kind: str) -> None:
         self._source = source
-        self._lines = [
-            (number, (len(line) - len(line.lstrip(" "))) // len(INDENT), line.split())
-            for number, line in enumerate(text.splitlines(), 1)
-            if line.strip() and not line.lstrip().startswith("#")
-        ]
+        self._lines: list[tuple[int, int, list[str]]] = []  # number, depth, words
         self._at = 0
+        other = {"request": "response ", "response": "request "}.get(kind)
+        passed = False  # whether this is a line of the other one
+        for number, line in enumerate(text.splitlines(), 1):
+            if other and line and line[0] not in " #":
+                passed = line.startswith(other)
+            if passed:
+                continue
+            words = line.split()
+            if words and not words[0].startswith("#"):
+                depth = (len(line) - len(line.lstrip(" "))) // len(INDENT)
+                self._lines.append((number, depth, words))
 
     def messages(self) -> Iterator[Message]:
         name, key = "", -1

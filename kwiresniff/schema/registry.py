@@ -1,15 +1,16 @@
 """Messages at a version. Nothing is parsed before it is asked for.
 
-The definitions lie in ``data/``, one file an API. A message costs the parsing of its file (1 to 3 ms, once).
+The definitions lie in ``data/``, one file an API. A message costs the parsing of what its file has of that kind (a
+tenth of a millisecond to one, once).
 """
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction
-from kwiresniff.schema.apis import DATA_FILES, RECORDS, find_api, nearest, read_data
+from kwiresniff.schema.apis import data_index, find_api, nearest, read_data
 from kwiresniff.schema.definition import Message, Record
 from kwiresniff.schema.language import parse
 from kwiresniff.schema.resolve import resolve
@@ -21,13 +22,28 @@ EARLIER = "@"
 
 def data_names() -> tuple[str, ...]:
     """The names of the messages that are carried inside others or stored in a log."""
-    return tuple(DATA_FILES)
+    return tuple(data_index().files)
 
 
 @cache
 def definitions(file: str) -> tuple[Message, ...]:
     """The messages of one definition file, with all their versions."""
-    return parse(read_data(f"{file}.txt"), f"{file}.txt")
+    return parse(_text(file), f"{file}.txt")
+
+
+#: Files kept as they are: a request is mostly followed by its response.
+_TEXTS = 16
+
+
+@lru_cache(_TEXTS)
+def _text(file: str) -> str:
+    return read_data(f"{file}.txt")
+
+
+@cache
+def _side(file: str, kind: str) -> Message | None:
+    """The request or the response of a file; who follows a capture needs few of both."""
+    return next((found for found in parse(_text(file), f"{file}.txt", kind) if found.kind == kind), None)
 
 
 @cache
@@ -43,9 +59,10 @@ def data_message(name: str, version: int) -> MessageVersion:
 
 
 def _data_definition(name: str) -> Message:
-    file = DATA_FILES.get(name)
+    files = data_index().files
+    file = files.get(name)
     if file is None:
-        raise SchemaError(f"no data message is named {name!r}{nearest(name, list(DATA_FILES))}")
+        raise SchemaError(f"no data message is named {name!r}{nearest(name, list(files))}")
     return next(message for message in definitions(file) if message.name == name)
 
 
@@ -62,12 +79,12 @@ def earlier_shapes(name: str) -> tuple[str, ...]:
 
     ``ShareUpdateValue@4.0`` is the one that release 4.0 wrote.
     """
-    return tuple(sorted((other for other in DATA_FILES if other.startswith(f"{name}{EARLIER}")), reverse=True))
+    return tuple(sorted((other for other in data_index().files if other.startswith(f"{name}{EARLIER}")), reverse=True))
 
 
 def stored_records() -> dict[str, Record]:
     """Those of these messages that are records of internal topics: what part of one, and of which type."""
-    return RECORDS
+    return data_index().records
 
 
 @cache
@@ -78,7 +95,7 @@ def header(kind: Direction, version: int) -> MessageVersion:
 
 
 def _resolve(file: str, kind: str, version: int) -> MessageVersion:
-    for found in definitions(file):
-        if found.kind == kind:
-            return resolve(found, version)
-    raise SchemaError(f"{file} has no {kind}; a message is a request or a response")
+    found = _side(file, kind)
+    if found is None:
+        raise SchemaError(f"{file} has no {kind}; a message is a request or a response")
+    return resolve(found, version)

@@ -45,6 +45,35 @@ def skip_tagged_fields(data: bytes, offset: int) -> int:
     return min(offset, end)
 
 
+def client_software(data: bytes, offset: i64, version: i64) -> tuple[str, str] | None:
+    """Name and version of the client's software (KIP-511), as an ApiVersions request tells them; empty before v3.
+
+    None where it takes a decoder to say: every connection begins with this message, and hardly one in another form
+    than two short texts, in v5 followed by a cluster id and a node id, without tagged fields.
+    """
+    if version < 3:
+        return "", ""
+    if version > 5:
+        return None
+    end: i64 = len(data)
+    texts: list[str] = []
+    for index in range(3 if version == 5 else 2):
+        length: i64 = data[offset] if offset < end else 0x80  # of the text, and 1; 0 for null
+        after = offset + length
+        if length == 0 and index == 2:
+            after = offset + 1
+        elif length == 0 or length >= 0x80 or after > end:
+            return None
+        try:
+            texts.append(data[offset + 1 : after].decode())
+        except UnicodeDecodeError:
+            return None
+        offset = after
+    if version == 5:
+        offset += 4
+    return (texts[0], texts[1]) if offset < end and data[offset] == 0 else None
+
+
 def acks_of_produce(data: bytes, offset: i64, version: i64) -> i64:
     """The ``acks`` field of a Produce request; -1 when it cannot be read.
 

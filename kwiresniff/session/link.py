@@ -12,7 +12,7 @@ from kwiresniff.compiled import COMPILED, i16, i32
 from kwiresniff.model import Exchange, Message, Problem
 from kwiresniff.session.apis import FACTS, api_facts
 from kwiresniff.session.early import Early
-from kwiresniff.session.fronts import acks_of_produce, missing_bytes, skip_tagged_fields
+from kwiresniff.session.fronts import acks_of_produce, client_software, missing_bytes, skip_tagged_fields
 from kwiresniff.session.pairing import LARGE_BYTES, MAX_PENDING, MAX_PENDING_BYTES, Pending, oldest
 from kwiresniff.session.recognize import protocol_of
 from kwiresniff.session.roles import UNSETTLED, Roles
@@ -397,13 +397,10 @@ class Link(Owner):
     # -- what is read at every depth ----------------------------------------------------------------------------
 
     def _peek_request(self, exchange: Exchange) -> None:
-        body = self.analyzer.peek(exchange, "request") or {}
         if exchange.api_key == API_VERSIONS:
-            name = body.get("client_software_name")
-            if name:
-                version = body.get("client_software_version") or ""
-                self.connection.client_software = {"name": name, "version": version}
+            self._peek_software(exchange)
             return
+        body = self.analyzer.peek(exchange, "request") or {}
         sasl = self.sasl
         if sasl is None:
             sasl = self.sasl = Sasl(self.connection)
@@ -416,6 +413,18 @@ class Link(Owner):
                 self._expect_raw_tokens(sasl)
         else:
             sasl.client_token(body.get("auth_bytes") or b"")
+
+    def _peek_software(self, exchange: Exchange) -> None:
+        request = exchange.request
+        if request is None or request.frame is None:
+            return
+        software = client_software(request.frame, request.body_offset, exchange.api_version)
+        if software is None:
+            body = self.analyzer.peek(exchange, "request") or {}
+            software = body.get("client_software_name") or "", body.get("client_software_version") or ""
+        name, version = software
+        if name:
+            self.connection.client_software = {"name": name, "version": version}
 
     def _peek_sasl_response(self, exchange: Exchange, ns: int) -> None:
         body = self.analyzer.peek(exchange, "response")

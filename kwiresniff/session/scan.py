@@ -61,7 +61,7 @@ class Scanner:
             self._look(exchange, "request", request, request.frame, found)
         understood = True
         if response is not None and response.frame is not None:
-            if not self._skims or not self._is_clean(exchange, response.frame, response.body_offset):
+            if not self._skims or not self._skim(exchange, response.frame, response.body_offset, found):
                 understood = self._look(exchange, "response", response, response.frame, found)
                 if understood and not found and exchange.api_key == ENVELOPE:
                     found += self._enveloped(exchange)
@@ -86,19 +86,26 @@ class Scanner:
         steps = self._sieves[key]
         return Sieve(steps, body_offset) if steps is not None else None
 
-    def _is_clean(self, exchange: Exchange, frame: bytes, offset: int) -> bool:
-        """Whether it is certain, at a glance, that an answer holds no error code."""
+    def _skim(self, exchange: Exchange, frame: bytes, offset: int, found: list[tuple[str, Any]]) -> bool:
+        """Whether it is certain, at a glance, which error codes an answer holds; those are added to ``found``."""
         key = (exchange.api_key << 16) + exchange.api_version
         if key not in self._skimmers:
             if len(self._skimmers) >= MAX_FACTS:
                 self._skimmers.clear()
             self._skimmers[key] = self._skimmer(exchange.api_key, exchange.api_version)
         skimmer = self._skimmers[key]
-        return skimmer is not None and skimmer.clean(frame, offset)
+        codes = skimmer.codes(frame, offset) if skimmer is not None else None
+        if codes is None:
+            return False
+        if codes:
+            found += [("error_code", code) for code in codes]
+        return True
 
     @staticmethod
     def _skimmer(api_key: int, version: int) -> Skimmer | None:
-        if api_key in (ENVELOPE, API_VERSIONS):  # one holds another answer, one may be in another version
+        # An Envelope holds another answer. ApiVersions may be answered in another version, with an error code in the
+        # same place.
+        if api_key == ENVELOPE:
             return None
         try:
             return codec.error_skimmer(api_key, version)

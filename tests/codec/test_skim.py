@@ -1,13 +1,14 @@
-"""The skimmer is never surer than the scanner: what it calls clean holds no error code and fits."""
+"""The skimmer is never surer than the scanner: the error codes it is certain of are those that the scanner finds."""
 
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
 from kwiresniff.codec import encoder, error_skimmer, scanner
-from kwiresniff.codec.skim import skimmer
+from kwiresniff.codec.skim import MAX_CODES, skimmer
 from kwiresniff.errors import DecodeError
 from tests.codec.definitions import array, field, message
 from tests.oracle.vectors import entries
@@ -15,11 +16,11 @@ from tests.oracle.vectors import entries
 ERRORS = frozenset({"error_code"})
 
 
-def says_nothing(api_key: int, version: int, data: bytes) -> bool:
+def scanned(api_key: int, version: int, data: bytes) -> list[int] | None:
     try:
-        return scanner(api_key, version, "response", ERRORS)(data, 0) == []
+        return [code for _, code in scanner(api_key, version, "response", ERRORS)(data, 0)]
     except DecodeError:
-        return False
+        return None
 
 
 def responses() -> list[tuple[int, int, bytes]]:
@@ -31,17 +32,19 @@ def responses() -> list[tuple[int, int, bytes]]:
     ]
 
 
-def test_kafkas_own_bytes_are_clean_only_where_the_scanner_finds_nothing() -> None:
-    clean = 0
+def test_in_kafkas_own_bytes_it_finds_the_codes_that_the_scanner_finds() -> None:
+    clean = wrong = 0
     for api_key, version, data in responses():
         skim = error_skimmer(api_key, version)
-        if skim is not None and skim.clean(data, 0):
-            clean += 1
-            assert says_nothing(api_key, version, data), (api_key, version)
+        codes = skim.codes(data, 0) if skim is not None else None
+        if codes is not None:
+            clean, wrong = clean + (not codes), wrong + bool(codes)
+            assert codes == scanned(api_key, version, data), (api_key, version)
     assert clean > 300
+    assert wrong > 300
 
 
-def test_damaged_bytes_are_never_called_clean_when_they_are_not() -> None:
+def test_of_damaged_bytes_it_is_never_surer_than_the_scanner() -> None:
     rng = random.Random(7)
     for api_key, version, data in responses()[::7]:
         skim = error_skimmer(api_key, version)
@@ -51,19 +54,34 @@ def test_damaged_bytes_are_never_called_clean_when_they_are_not() -> None:
             broken = bytearray(data)
             broken[rng.randrange(len(broken))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF))
             cut = bytes(broken[: rng.randrange(len(broken) + 1)]) if rng.random() < 0.3 else bytes(broken)
-            if skim.clean(cut, 0):
-                assert says_nothing(api_key, version, cut), (api_key, version, cut)
+            codes = skim.codes(cut, 0)
+            if codes is not None:
+                assert codes == scanned(api_key, version, cut), (api_key, version, cut)
 
 
-@pytest.mark.parametrize(("code", "clean"), [(0, True), (6, False), (-1, False)])
-def test_a_produce_response_is_clean_without_an_error(code: int, clean: bool) -> None:
-    partition = {"index": 0, "error_code": code, "base_offset": 7, "log_append_time_ms": -1, "log_start_offset": 0,
-                 "record_errors": [], "error_message": None}  # fmt: skip
-    body = {"responses": [{"name": "orders", "partition_responses": [partition]}], "throttle_time_ms": 0}
-    data = encoder(0, 8, "response")(body)
+def produced(*codes: int) -> bytes:
+    """A Produce response v8 with a partition for each code, behind four bytes that are none of it."""
+    partitions: list[dict[str, Any]] = [
+        {"index": 0, "error_code": code, "base_offset": 7, "log_append_time_ms": -1, "log_start_offset": 0,
+         "record_errors": [], "error_message": None}
+        for code in codes
+    ]  # fmt: skip
+    body = {"responses": [{"name": "orders", "partition_responses": partitions}], "throttle_time_ms": 0}
+    return b"head" + encoder(0, 8, "response")(body)
+
+
+@pytest.mark.parametrize("codes", [[0], [6], [-1], [0, 6, 0, -1, 32767]])
+def test_the_codes_that_are_not_zero_come_in_order(codes: list[int]) -> None:
     skim = error_skimmer(0, 8)
     assert skim is not None
-    assert skim.clean(b"head" + data, 4) is clean
+    assert skim.codes(produced(*codes), 4) == [code for code in codes if code]
+
+
+def test_codes_without_number_are_left_to_the_scanner() -> None:
+    skim = error_skimmer(0, 8)
+    assert skim is not None
+    assert skim.codes(produced(*[6] * MAX_CODES), 4) == [6] * MAX_CODES
+    assert skim.codes(produced(*[6] * (MAX_CODES + 1)), 4) is None
 
 
 def test_codes_that_are_no_plain_field_are_left_to_the_scanner() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from kwiresniff import schema
 from kwiresniff.codec.layout import FIXED, INTEGER_RANGES, single
-from kwiresniff.schema.apis import DATA_FILES
+from kwiresniff.schema.apis import data_index
 from kwiresniff.schema.registry import EARLIER, definitions
 from kwiresniff.schema.types import WireField
 from tests.oracle.vectors import UNKNOWN_TAGS, Entry, entries
@@ -35,7 +35,7 @@ def known() -> set[tuple[str, int]]:
 
     Shapes from a message's time on trial are left out: their releases are not among those whose classes are asked.
     """
-    files = ["headers", *(api.name for api in schema.apis()), *DATA_FILES.values()]
+    files = ["headers", *(api.name for api in schema.apis()), *data_index().files.values()]
     return {
         (message.title, version)
         for file in files

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kwiresniff import schema
-from kwiresniff.schema.apis import DATA_FILES
+from kwiresniff.schema.apis import data_index
 from kwiresniff.schema.definition import Field
 from kwiresniff.schema.registry import definitions
 from kwiresniff.schema.types import MessageVersion, WireField
@@ -56,7 +56,7 @@ class Entry(NamedTuple):
         """The definition file that has the message."""
         if self.kind == "header":
             return "headers"
-        return DATA_FILES[self.name] if self.kind == "data" else schema.API_NAMES[self.api_key]
+        return data_index().files[self.name] if self.kind == "data" else schema.API_NAMES[self.api_key]
 
     def message(self) -> MessageVersion:
         """Our definition of the message."""
@@ -87,7 +87,7 @@ def entries() -> tuple[Entry, ...]:
     """
     with lzma.open(VECTORS, "rt", encoding="utf-8") as lines:
         found = [_entry(json.loads(line)) for line in lines]
-    return tuple(entry for entry in found if entry.kind != "data" or entry.name in DATA_FILES)
+    return tuple(entry for entry in found if entry.kind != "data" or entry.name in data_index().files)
 
 
 def _entry(line: dict[str, Any]) -> Entry:

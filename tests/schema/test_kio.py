@@ -18,7 +18,7 @@ import kio.schema
 import pytest
 
 from kwiresniff import schema
-from kwiresniff.schema.apis import DATA_FILES
+from kwiresniff.schema.apis import data_index
 from kwiresniff.schema.definition import Shape
 from kwiresniff.schema.registry import definitions
 
@@ -66,7 +66,7 @@ def ours(name: str, entity: Any) -> tuple[tuple[Shape, ...], bool] | None:
     elif kind == "header":
         found = next(one for one in definitions("headers") if one.name == package.removesuffix("_header"))
     else:
-        file = DATA_FILES.get(entity.__name__)
+        file = data_index().files.get(entity.__name__)
         if file is None:
             return None
         found = definitions(file)[0]
