@@ -63,6 +63,7 @@ COMPILED = (
     "kwiresniff/session/waits.py",
     "kwiresniff/stream/budget.py",
     "kwiresniff/stream/half.py",
+    "kwiresniff/stream/run.py",
 )
 #: What the build needs beside hatchling, where it compiles.
 REQUIREMENTS = ["mypy[mypyc]>=2.4,<3"]

@@ -519,7 +519,7 @@ class Analyzer(SegmentSink):
             return
         for half in (link.client, link.broker):
             half.closed = True
-            half.drop_run()
+            half.run.clear()
             self._strangers.remember(half.flow, counts)
         self._forget(link)
 

@@ -110,7 +110,7 @@ class Link(Owner):
         client.peer.min_frame_bytes = 0
         for half in (client, client.peer):
             self.analyzer.tell_unseen(self, half)
-        if not client.peer.run and client.peer.run_is_whole():
+        if not client.peer.run.data and client.peer.run_is_whole():
             client.peer.resume()  # nothing has come from the broker, so the first that comes is a response
 
     def encrypted(self, half: Half, offset: int) -> None:
@@ -459,7 +459,7 @@ class Link(Owner):
             self.analyzer.budget.forget(holder)
         if self.connection is UNSETTLED:
             for half in halves:
-                if self.tls is None and half.run and protocol_of(bytes(half.run[:64])) == "tls":
+                if self.tls is None and half.run.data and protocol_of(bytes(half.run.data[:64])) == "tls":
                     self.encrypted(half, 0)
         if self.connection is UNSETTLED or self.tls is not None:
             for half in halves:
@@ -473,9 +473,9 @@ class Link(Owner):
         self._unfinished_request()
         self._unfinished_response()
         for half in (self.client, self.broker):
-            if half.run or half.skipped:
+            if half.run.data or half.skipped:
                 self.analyzer.lost(self, half, 0, half.last_ns, 0, len(half.run), LOST_UNRECOGNIZED)
-                half.drop_run()
+                half.run.clear()
             half.closed = True
         for exchange in self.pending.drain():
             self._give_up(exchange)

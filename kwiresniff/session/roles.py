@@ -55,7 +55,7 @@ class Roles:
     def locate(self, half: Half) -> int:
         """Answer a half that asks for a footing in its run."""
         if self._link.connection is UNSETTLED:
-            records = find_records(half)
+            records = find_records(half.run)
             if records >= 0:
                 self._link.encrypted(half, records)
                 return -1
@@ -64,14 +64,15 @@ class Roles:
             return self._locate_unknown(half)
         if half is self._link.client:
             confirm = believe if half.flow[-2:] in self._link.analyzer.broker_ports else self._confirm_request
-            return find_request(half, self._link.analyzer.versions, confirm, known_client=True)
+            return find_request(half.run, self._link.analyzer.versions, confirm, known_client=True)
         if half.run_is_whole():
             return 0
-        return find_response(half, self._link.pending.by_id, self._link.first_correlation_id, self._confirm_response)
+        link = self._link
+        return find_response(half.run, link.pending.by_id, link.first_correlation_id, self._confirm_response)
 
     def _locate_opening(self, half: Half) -> int:
         """The very first bytes of a direction whose handshake was seen."""
-        run = half.run
+        run = half.run.data
         if half is not self._link.client:
             if len(run) >= 4 and not 4 <= _length(run)[0] <= MAX_FRAME_BYTES:
                 self._not_kafka(half)
@@ -117,7 +118,7 @@ class Roles:
             if one.flow[-4:-2] in ports and not to_broker:
                 continue
             confirm = believe if to_broker else partial(self._confirm_client, one.peer)
-            found = find_request(one, self._link.analyzer.versions, confirm, known_client=to_broker)
+            found = find_request(one.run, self._link.analyzer.versions, confirm, known_client=to_broker)
             if found >= 0:
                 self._link.settle(one)
                 if one is half:
@@ -172,8 +173,8 @@ class Roles:
         A small correlation id stands everywhere, so it must read like one, or be so long that it is not all there.
         """
         api_key, api_version, _, _ = _request_header(frame)
-        run = peer.run
-        for offset, *_ in peer.marks:
+        run = peer.run.data
+        for offset in peer.run.starts():
             if run[offset + 4 : offset + 8] != frame[4:8]:
                 continue
             end = offset + 4 + _length(run, offset)[0]
@@ -204,7 +205,7 @@ class Roles:
 
     def _not_kafka(self, half: Half) -> None:
         link = self._link
-        link.protocol = protocol_of(bytes(half.run[:64]))
+        link.protocol = protocol_of(bytes(half.run.data[:64]))
         if link.protocol == "tls":
             link.encrypted(half, 0)
         else:
@@ -213,8 +214,8 @@ class Roles:
     def guess_protocol(self) -> str:
         """A name for a connection that never showed what it was."""
         for half in (self._link.client, self._link.broker):
-            if half.run:
-                name = protocol_of(bytes(half.run[:64]))
+            if half.run.data:
+                name = protocol_of(bytes(half.run.data[:64]))
                 if name != "unknown":
                     return name
         return "unknown"

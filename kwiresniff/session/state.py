@@ -40,6 +40,7 @@ from kwiresniff.session.tls_hello import Front
 from kwiresniff.session.topics import Topics
 from kwiresniff.stream.budget import Budget
 from kwiresniff.stream.half import Half
+from kwiresniff.stream.run import Run
 
 _Maker: TypeAlias = Callable[[], Any]
 
@@ -90,11 +91,11 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     )),
     Half: (lambda: Half(b"", _no_frame, _no_loss, _no_place, 0, _nobody().budget), (
         "_acked_ns", "_acked_packet", "_acked_position", "_busy", "_head", "_lost_in_frame", "_position",
-        "_search_code", "_unsearched", "ack", "ahead", "at_edge", "behind", "beyond", "budget", "bytes", "closed",
-        "fin", "first_ns", "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost",
-        "marks", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "passing", "peer", "retransmits",
-        "room", "run", "searched", "searching", "sifter", "sifts", "size", "skipped", "syn_seq", "unseen",
-        "unseen_ns", "unseen_packet", "usual", "waiting", "waiting_bytes", "wanted",
+        "_search_code", "ack", "at_edge", "behind", "beyond", "budget", "bytes", "closed", "fin", "first_ns",
+        "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost", "min_frame_bytes",
+        "need", "next_seq", "owner", "packets", "parts", "passing", "peer", "retransmits", "room", "run", "searching",
+        "sifter", "sifts", "size", "skipped", "syn_seq", "unseen", "unseen_ns", "unseen_packet", "usual", "waiting",
+        "waiting_bytes", "wanted",
     )),
     Link: (_nobodys_link, (
         "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
@@ -108,6 +109,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     Openings: (Openings, ("_held",)),
     Pending: (Pending, ("by_id", "reused")),
     Roles: (lambda: Roles(_nobodys_link()), ("_doubtful", "_link")),
+    Run: (Run, ("_fresh", "_searched", "ahead", "data", "marks")),
     Sasl: (_plainly(Sasl), ("_connection", "awaiting_token", "raw", "started_ns")),
     Strangers: (Strangers, ("_flows", "_servers")),
     Tls: (_plainly(Tls), ("_carried", "_fronts", "_link", "connection")),

@@ -38,8 +38,8 @@ class Tls:
             one.lost = self._lost
             one.locate = self._locate
             if one is half:
-                del one.run[:offset]
-            if one.run:
+                del one.run.data[:offset]
+            if one.run.data:
                 self._locate(one)
 
     def _likely_client(self, half: Half) -> Half:
@@ -57,8 +57,8 @@ class Tls:
     def _locate(self, half: Half) -> int:
         """Reads what has come; once nothing in the clear is left, the half only counts."""
         front = self._fronts[half.index]
-        front.feed(half.run)
-        half.drop_run()
+        front.feed(half.run.data)
+        half.run.clear()
         if front.done:
             half.count_only()
         return -1
@@ -114,9 +114,10 @@ def _alert(client: Front, server: Front) -> dict[str, Any] | None:
 
 def client_of(half: Half, offset: int) -> Half | None:
     """The client, when the record at ``offset`` of the half's run is a hello."""
-    if len(half.run) <= offset + RECORD_HEADER_BYTES or half.run[offset] != HANDSHAKE:
+    data = half.run.data
+    if len(data) <= offset + RECORD_HEADER_BYTES or data[offset] != HANDSHAKE:
         return None
-    message = half.run[offset + RECORD_HEADER_BYTES]
+    message = data[offset + RECORD_HEADER_BYTES]
     if message == CLIENT_HELLO:
         return half
     return half.peer if message == SERVER_HELLO else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from kwiresniff.stream.half import Half
+from kwiresniff.stream.run import Run
 
 #: The largest record: 16 KiB and what TLS 1.2 allows encryption to add.
 MAX_RECORD_BYTES = 16_384 + 2_048
@@ -29,21 +29,21 @@ def is_record(data: bytes | bytearray, offset: int) -> bool:
     return bool(CHANGE_CIPHER_SPEC <= kind <= APPLICATION_DATA and version >> 8 == 3 and 0 < length <= MAX_RECORD_BYTES)
 
 
-def find_records(half: Half) -> int:
-    """Offset in the half's run of a row of TLS records, or -1.
+def find_records(run: Run) -> int:
+    """Offset in a run of a row of TLS records, or -1.
 
     Believed is what begins with a segment and whose records join up until the end of the run, or of a segment, is
     the end of one, or twice.
     """
-    run = half.run
-    length = len(run)
-    starts = [offset for offset, *_ in half.marks[:MAX_STARTS]]
+    data = run.data
+    length = len(data)
+    starts = [offset for offset, *_ in run.marks[:MAX_STARTS]]
     for start in starts:
         at = start
         joined = 0
-        while is_record(run, at):
+        while is_record(data, at):
             joined += 1
-            at += RECORD_HEADER_BYTES + record_header(run, at)[2]
+            at += RECORD_HEADER_BYTES + record_header(data, at)[2]
             if joined > 2 or at in starts or at == length:
                 return start
     return -1

@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from struct import Struct
 from typing import Final
 
-from kwiresniff.stream.half import MAX_FRAME_BYTES, Half
+from kwiresniff.stream.half import MAX_FRAME_BYTES
+from kwiresniff.stream.run import Run
 
 REQUEST_FRONT_BYTES = 14
 #: api_key, api_version, correlation_id and the length of a null client id.
@@ -92,47 +93,47 @@ def is_near(correlation_id: int, first_correlation_id: int | None) -> bool:
     return -MAX_QUEUED_REQUESTS <= first_correlation_id - correlation_id <= MAX_MISSED_REQUESTS
 
 
-def find_request(half: Half, versions: Versions, confirm: Confirm, *, known_client: bool) -> int:
-    """Offset in ``half.run`` of a request that makes sense, or -1.
+def find_request(run: Run, versions: Versions, confirm: Confirm, *, known_client: bool) -> int:
+    """Offset in a run of a request that makes sense, or -1.
 
     ``confirm`` gets a whole frame, without its length, and its grade; it says whether the frame is a request, None
     when it cannot judge, which only a strong candidate survives. It is asked about weak candidates and, as long as
-    this half is not the ``known_client``'s, about strong ones too: a response with a small correlation id can read
+    the run is not the ``known_client``'s, about strong ones too: a response with a small correlation id can read
     like the header of a Produce request, its first topic like the client id.
     """
-    run = half.run
-    length = len(run)
-    starts = {offset for offset, *_ in half.marks}
-    match = _REQUEST.search(run)
+    data = run.data
+    length = len(data)
+    starts = set(run.starts())
+    match = _REQUEST.search(data)
     while match:
         offset = match.start()
-        match = _REQUEST.search(run, offset + 1)
-        grade = grade_request(run, offset, versions)
+        match = _REQUEST.search(data, offset + 1)
+        grade = grade_request(data, offset, versions)
         if not grade:
             continue
-        end = offset + 4 + request_front(run, offset)[0]
+        end = offset + 4 + request_front(data, offset)[0]
         if end > length:
-            at_start = offset in starts and (known_client or end == length + half.ahead)
+            at_start = offset in starts and (known_client or end == length + run.ahead)
             if grade == STRONG and (at_start or length - offset >= MIN_UNFINISHED_BYTES):
                 return offset
             continue
-        if not (end == length or end in starts or grade_request(run, end, versions)):
+        if not (end == length or end in starts or grade_request(data, end, versions)):
             continue
         if known_client and grade == STRONG:
             return offset
-        verdict = confirm(bytes(run[offset + 4 : end]), grade)
+        verdict = confirm(bytes(data[offset + 4 : end]), grade)
         if verdict or (verdict is None and grade == STRONG):
             return offset
     return -1
 
 
 def find_response(
-    half: Half,
+    run: Run,
     outstanding: Collection[int],
     first_correlation_id: int | None,
     confirm: Callable[[bytes], bool | None],
 ) -> int:
-    """Offset in ``half.run`` of a response to one of the ``outstanding`` requests, or -1.
+    """Offset in a run of a response to one of the ``outstanding`` requests, or -1.
 
     ``confirm`` gets a whole frame, without its length, whose correlation id is outstanding, and says whether it reads
     as the response to that request, None when it cannot judge: small correlation ids stand everywhere in any data.
@@ -140,16 +141,16 @@ def find_response(
     a segment and carries one near it is believed to answer a request from before the capture. One that is all of its
     segment may carry any that is older: brokers in trouble answer minutes late.
     """
-    run = half.run
-    length = len(run)
-    offsets = [offset for offset, *_ in half.marks]
+    data = run.data
+    length = len(data)
+    offsets = run.starts()
     starts = set(offsets)
     ends = dict(zip(offsets, [*offsets[1:], length], strict=True))  # of the segments
 
     def agrees(offset: int, *, anywhere: bool) -> bool:
         if length - offset < 8:
             return False
-        size, correlation_id = response_front(run, offset)
+        size, correlation_id = response_front(data, offset)
         if not 4 <= size <= MAX_FRAME_BYTES:
             return False
         end = offset + 4 + size
@@ -159,16 +160,16 @@ def find_response(
             older = 0 <= correlation_id <= first_correlation_id + MAX_QUEUED_REQUESTS
             return is_near(correlation_id, first_correlation_id) or (older and ends[offset] == end)
         if end > length:
-            return not anywhere and (end == length + half.ahead or length - offset >= MIN_UNFINISHED_BYTES)
+            return not anywhere and (end == length + run.ahead or length - offset >= MIN_UNFINISHED_BYTES)
         if not (end == length or end in starts or is_answered_next(end, correlation_id)):
             return False
-        return confirm(bytes(run[offset + 4 : end])) is not False
+        return confirm(bytes(data[offset + 4 : end])) is not False
 
     def is_answered_next(end: int, correlation_id: int) -> bool:
         """Whether a response to another request follows. To the same one there is no second."""
         if length - end < 8:
             return False
-        size, following = response_front(run, end)
+        size, following = response_front(data, end)
         return 4 <= size <= MAX_FRAME_BYTES and following in outstanding and following != correlation_id
 
     best = -1
@@ -179,29 +180,29 @@ def find_response(
     places = 0
     for correlation_id in list(outstanding)[-MAX_SOUGHT_CORRELATION_IDS:]:
         needle = (correlation_id & 0xFFFFFFFF).to_bytes(4, "big")
-        place = run.find(needle, 4)
+        place = data.find(needle, 4)
         while place >= 0 and (best < 0 or place - 4 < best) and places < MAX_PLACES:
             places += 1
             if agrees(place - 4, anywhere=True):
                 best = place - 4
                 break
-            place = run.find(needle, place + 1)
-    return earliest(run, best, sorted(starts)) if best > 0 else best
+            place = data.find(needle, place + 1)
+    return earliest(data, best, sorted(starts)) if best > 0 else best
 
 
-def earliest(run: bytearray, place: int, starts: Sequence[int]) -> int:
+def earliest(data: bytearray, place: int, starts: Sequence[int]) -> int:
     """Where a row of responses begins that ends exactly at ``place``, where one is sure to begin: the first segment
     start from which lengths lead there, or ``place`` itself.
 
     What a broker held back for long answers requests from long before, which nothing else shows; so the correlation
     ids on the way must not be above the one at ``place`` by more than those that were queued.
     """
-    most = response_front(run, place)[1] + MAX_QUEUED_REQUESTS
+    most = response_front(data, place)[1] + MAX_QUEUED_REQUESTS
     astray: set[int] = set()  # places from which it is known that lengths do not lead there
     for start in starts:
         offset, way = start, []
         while offset < place and offset not in astray:
-            size, correlation_id = response_front(run, offset)
+            size, correlation_id = response_front(data, offset)
             way.append(offset)
             if not (4 <= size <= place - offset - 4 and 0 <= correlation_id <= most):
                 break

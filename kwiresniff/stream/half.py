@@ -13,7 +13,7 @@ opinion about what a frame says; its owner does that through two callbacks:
 and one question, asked while there is no footing:
 
 ``locate(half) -> int``
-    The offset in ``half.run`` at which a frame surely begins, or -1.
+    The offset in ``half.run.data`` at which a frame surely begins, or -1.
 
 A hole in the middle of a frame does not cost the footing: the length says where the next frame begins.
 Sequence numbers are 32-bit and wrap (RFC 9293, section 3.4); all comparisons here are by forward distance.
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.stream.budget import FREE_BYTES, Budget
+from kwiresniff.stream.run import Run
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -60,18 +61,6 @@ GRACE_PACKETS = 256
 
 #: Frames above this are sifted by those who want no more than error codes or names.
 MIN_SIFTED_BYTES = 4096
-
-#: While a footing is sought this much is kept to look at. A request header is under 300 bytes and a frame that
-#: starts in the run is confirmed by its end or its successor, so a few windows of small frames suffice.
-MAX_RUN_BYTES = 64 << 10
-
-#: A run longer than the first is searched again when it has grown by this fraction, so that the work stays in
-#: proportion to the bytes however small the segments are. What is missed meanwhile is found by the next search.
-MIN_SEARCH_BYTES = 1024
-SEARCH_GROWTH = 16
-
-#: After this much without a footing only segment starts are looked at, which costs next to nothing.
-SEARCH_BUDGET_BYTES = 1 << 20
 
 #: The rest of a frame that never ends: more than any connection carries.
 ENDLESS = 1 << 62
@@ -152,11 +141,11 @@ class Half:
 
     __slots__ = (
         "_acked_ns", "_acked_packet", "_acked_position", "_busy", "_head", "_lost_in_frame", "_position",
-        "_search_code", "_unsearched", "ack", "ahead", "at_edge", "behind", "beyond", "budget", "bytes", "closed",
-        "fin", "first_ns", "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost",
-        "marks", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "passing", "peer", "retransmits",
-        "room", "run", "searched", "searching", "sifter", "sifts", "size", "skipped", "syn_seq", "unseen",
-        "unseen_ns", "unseen_packet", "usual", "waiting", "waiting_bytes", "wanted",
+        "_search_code", "ack", "at_edge", "behind", "beyond", "budget", "bytes", "closed", "fin", "first_ns",
+        "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost", "min_frame_bytes",
+        "need", "next_seq", "owner", "packets", "parts", "passing", "peer", "retransmits", "room", "run", "searching",
+        "sifter", "sifts", "size", "skipped", "syn_seq", "unseen", "unseen_ns", "unseen_packet", "usual", "waiting",
+        "waiting_bytes", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -190,11 +179,7 @@ class Half:
         self.first_packet: i64 = 0
         self.first_ns = 0
         self.searching = False
-        self.searched: i64 = 0
-        self.run = bytearray()
-        self.ahead: i64 = 0  # bytes of the run's last segment that were on the wire but are not in the capture
-        #: (offset in run, packet, timestamp_ns, ack) of each segment in it
-        self.marks: list[tuple[int, int, int, int]] = []
+        self.run = Run()  # what is searched
         self.ack: i64 = -1  # what the current segment acknowledges, -1 where that is not known
         self.behind: i64 = 0  # bytes of the current segment behind the frame that is handed over,
         self.beyond: i64 = 0  # and those of the run that come after this segment
@@ -209,7 +194,6 @@ class Half:
         self.fin = False
         self.closed = False
         self._busy = False
-        self._unsearched: i64 = 0
         self._head = b""
         self._lost_in_frame: i64 = 0
         self._position: i64 = 0  # place of next_seq on the scale of ``waiting``
@@ -267,9 +251,9 @@ class Half:
     def _accept(self, packet: i64, ns: int, buffer: bytes, start: i64, end: i64, missing: i64) -> None:
         if start < end:
             self._advance(end - start)
-            self.ahead = missing
+            self.run.ahead = missing
             self.deliver(packet, ns, buffer, start, end)
-            self.ahead = 0
+            self.run.ahead = 0
         if missing:
             self._advance(missing)
             self._gap(packet, ns, missing)
@@ -489,7 +473,7 @@ class Half:
         need = self.need
         if self.searching:
             skipped = len(self.run)
-            self.drop_run()
+            self.run.clear()
             self.lost(self, packet, ns, missing, skipped, LOST_GAP)
             return
         if need:
@@ -516,49 +500,25 @@ class Half:
         """Forget where frames begin; the next bytes are searched for it."""
         self.searching = True
         self.at_edge = False
-        self.searched = 0
         self.need = 0
         self.room = self.wanted = 0
         self.parts = _NONE
         self.sifter = None
         self._head = b""
         self._search_code = code
-        self.drop_run()
-
-    def drop_run(self) -> None:
-        """Forget the bytes under search."""
-        self.run = bytearray()
-        self.marks = []
+        self.run.begin()
 
     def _search(self, packet: int, ns: int, buffer: bytes, start: int, end: int) -> None:
         if start >= end:
             return
         run = self.run
-        length = end - start
-        self.searched += length
-        # Out of budget: every segment is a run of its own, so only what starts in it can be found.
-        over = len(run) if self.searched > SEARCH_BUDGET_BYTES else len(run) + length - MAX_RUN_BYTES
-        if run and over > 0:
-            self._trim_run(max(over, MAX_RUN_BYTES // SEARCH_GROWTH))
-        self.marks.append((len(self.run), packet, ns, self.ack))
-        self.run += buffer[start:end]
-        self._unsearched += length
-        if self._unsearched * SEARCH_GROWTH >= len(self.run) or len(self.run) <= MIN_SEARCH_BYTES or self.ahead:
+        over = run.excess(end - start)
+        if over:
+            cut = run.trim(over)
+            first_packet, first_ns = run.place(0) if run.marks else (0, self.last_ns)
+            self.lost(self, first_packet, first_ns, 0, cut, self._search_code)
+        if run.take(packet, ns, self.ack, buffer[start:end]):
             self.search()
-
-    def _trim_run(self, over: int) -> None:
-        """Give up whole segments from the front of the run until ``over`` bytes are gone."""
-        cut = len(self.run)
-        for index, (offset, *_) in enumerate(self.marks):
-            if offset >= over:
-                cut = offset
-                self.marks = [(o - cut, p, t, a) for o, p, t, a in self.marks[index:]]
-                break
-        else:
-            self.marks = []
-        _, packet, ns, _ = self.marks[0] if self.marks else (0, 0, self.last_ns, -1)
-        del self.run[:cut]
-        self.lost(self, packet, ns, 0, cut, self._search_code)
 
     def search(self) -> None:
         """Look for a footing in the run; when there is one, deliver what follows it.
@@ -568,10 +528,10 @@ class Half:
         """
         if self._busy:
             return
-        self._unsearched = 0
+        self.run.looked_at()
         self._busy = True
         try:
-            while self.searching and self.run and not self.closed:
+            while self.searching and len(self.run) and not self.closed:
                 found = self.locate(self)
                 if found < 0 or not self.searching:
                     return
@@ -581,16 +541,17 @@ class Half:
 
     def step_in(self, found: int) -> None:
         """Take ``found`` in the run for the first byte of a frame and deliver from there."""
-        run, marks, code = bytes(self.run), self.marks, self._search_code
+        run, code = self.run, self._search_code
+        data, size = bytes(run.data), len(run)
+        parts = list(run.segments(found))
+        packet, ns = run.place(found)
         self.resume()
         if found:
-            packet, ns = next((p, t) for o, p, t, _ in reversed(marks) if o <= found)
             self.lost(self, packet, ns, 0, found, code)
-        ends = [offset for offset, *_ in marks[1:]] + [len(run)]
-        for (offset, packet, ns, ack), end in zip(marks, ends, strict=True):
-            if end > found and not self.closed:
-                self.ack, self.beyond = ack, len(run) - end
-                self.deliver(packet, ns, run, max(offset, found), end)
+        for start, end, packet, ns, ack in parts:
+            if not self.closed:
+                self.ack, self.beyond = ack, size - end
+                self.deliver(packet, ns, data, start, end)
         self.beyond = 0
 
     def resume(self) -> None:
@@ -600,7 +561,7 @@ class Half:
         self.need = 0
         self.sifter = None
         self._head = b""
-        self.drop_run()
+        self.run.clear()
 
     def count_only(self) -> None:
         """From here on nothing is kept and no frame ends; segments are only counted."""

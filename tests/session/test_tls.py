@@ -112,7 +112,7 @@ def test_nothing_is_kept_of_what_is_encrypted() -> None:
         halves |= set(analyzer._halves.values())
     assert len(halves) == 2
     for half in halves:
-        assert (len(half.run), len(half.parts), len(half.waiting), len(half.marks)) == (0, 0, 0, 0)
+        assert (len(half.run), len(half.parts), len(half.waiting), len(half.run.marks)) == (0, 0, 0, 0)
 
 
 def test_certificates_show_in_tls_1_2_and_not_in_1_3() -> None:

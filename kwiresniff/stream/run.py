@@ -1,0 +1,102 @@
+"""The bytes of one direction that are searched for the first byte of a frame, and the segments they came in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: So much is kept to look at. A request header is under 300 bytes and a frame that starts in the run is confirmed by
+#: its end or its successor, so a few windows of small frames suffice.
+MAX_RUN_BYTES = 64 << 10
+
+#: A run longer than the first is searched again when it has grown by this fraction, so that the work stays in
+#: proportion to the bytes however small the segments are. What is missed meanwhile is found by the next search.
+MIN_SEARCH_BYTES = 1024
+SEARCH_GROWTH = 16
+
+#: After this much without a footing only segment starts are looked at, which costs next to nothing.
+SEARCH_BUDGET_BYTES = 1 << 20
+
+
+class Run:
+    """Grows by segments, and gives way at its front when it is too long.
+
+    ``data`` are the bytes. ``ahead`` counts those of the last segment that were on the wire behind them but are not in
+    the capture. ``marks`` has for each segment its offset in ``data``, its packet and time, and what it acknowledged.
+    """
+
+    __slots__ = ("_fresh", "_searched", "ahead", "data", "marks")
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.marks: list[tuple[int, int, int, int]] = []
+        self.ahead: i64 = 0
+        self._searched: i64 = 0  # bytes taken since the footing was lost
+        self._fresh: i64 = 0  # and since the last search
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def begin(self) -> None:
+        """Forget everything: a search begins."""
+        self._searched = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the bytes, not how many there have been."""
+        if self.marks:
+            self.data = bytearray()
+            self.marks = []
+        self._fresh = 0
+
+    def excess(self, length: i64) -> i64:
+        """How many bytes must go before ``length`` more are taken."""
+        # Out of budget: every segment is a run of its own, so only what starts in it can be found.
+        held = len(self.data)
+        over = held if self._searched + length > SEARCH_BUDGET_BYTES else held + length - MAX_RUN_BYTES
+        return max(over, MAX_RUN_BYTES // SEARCH_GROWTH) if held and over > 0 else 0
+
+    def trim(self, over: i64) -> int:
+        """Give up whole segments at the front until ``over`` bytes are gone; returns how many went."""
+        cut = len(self.data)
+        for index, (offset, *_) in enumerate(self.marks):
+            if offset >= over:
+                cut = offset
+                self.marks = [(o - cut, p, t, a) for o, p, t, a in self.marks[index:]]
+                break
+        else:
+            self.marks = []
+        del self.data[:cut]
+        return cut
+
+    def take(self, packet: i64, ns: int, ack: i64, data: bytes) -> bool:
+        """Append a segment; says whether it is time to search."""
+        self.marks.append((len(self.data), packet, ns, ack))
+        self.data += data
+        length = len(data)
+        self._searched += length
+        self._fresh += length
+        size = len(self.data)
+        return self._fresh * SEARCH_GROWTH >= size or size <= MIN_SEARCH_BYTES or self.ahead > 0
+
+    def looked_at(self) -> None:
+        """A search looks at all that is there."""
+        self._fresh = 0
+
+    def starts(self) -> list[int]:
+        """Where segments begin."""
+        return [offset for offset, *_ in self.marks]
+
+    def place(self, offset: i64) -> tuple[int, int]:
+        """Packet and time of the segment that the byte at ``offset`` came in."""
+        return next((packet, ns) for start, packet, ns, _ in reversed(self.marks) if start <= offset)
+
+    def segments(self, offset: i64) -> Iterator[tuple[int, int, int, int, int]]:
+        """What came from ``offset`` on: start, end, packet, time and acknowledgement of each segment's part."""
+        ends = [start for start, *_ in self.marks[1:]] + [len(self.data)]
+        for (start, packet, ns, ack), end in zip(self.marks, ends, strict=True):
+            if end > offset:
+                yield max(start, offset), end, packet, ns, ack
