@@ -60,6 +60,7 @@ COMPILED = (
     "kwiresniff/session/scan.py",
     "kwiresniff/session/sieve.py",
     "kwiresniff/session/strangers.py",
+    "kwiresniff/session/tracker.py",
     "kwiresniff/session/waits.py",
     "kwiresniff/stream/budget.py",
     "kwiresniff/stream/half.py",

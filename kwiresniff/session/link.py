@@ -465,7 +465,7 @@ class Link(Owner):
             for half in halves:
                 half.closed = True
             if self.tls is None:
-                self.analyzer.unrecognized(self)
+                self.analyzer.tracker.unrecognized(self)
             else:
                 self.tls.close()
                 self.analyzer.connection_ended(self)

@@ -209,7 +209,7 @@ class Roles:
         if link.protocol == "tls":
             link.encrypted(half, 0)
         else:
-            link.analyzer.ignore(link, link.protocol)
+            link.analyzer.tracker.ignore(link, link.protocol)
 
     def guess_protocol(self) -> str:
         """A name for a connection that never showed what it was."""

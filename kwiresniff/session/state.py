@@ -38,6 +38,7 @@ from kwiresniff.session.strangers import Strangers
 from kwiresniff.session.tls import Tls
 from kwiresniff.session.tls_hello import Front
 from kwiresniff.session.topics import Topics
+from kwiresniff.session.tracker import Tracker
 from kwiresniff.stream.budget import Budget
 from kwiresniff.stream.half import Half
 from kwiresniff.stream.run import Run
@@ -112,12 +113,14 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     Run: (Run, ("_fresh", "_searched", "ahead", "data", "marks")),
     Sasl: (_plainly(Sasl), ("_connection", "awaiting_token", "raw", "started_ns")),
     Strangers: (Strangers, ("_flows", "_servers")),
+    Tracker: (lambda: Tracker(_nobody()), (
+        "_analyzer", "_edges", "_ended", "_lingering", "_nobody", "_openings", "halves", "now_ns", "strangers",
+    )),
     Tls: (_plainly(Tls), ("_carried", "_fronts", "_link", "connection")),
 }  # fmt: skip
 #: What of an analyzer is state; the rest is what was wanted of it.
 ANALYZER_FIELDS = (
-    "_edges", "_ended", "_halves", "_lingering", "_now_ns", "_openings", "_strangers", "bare_token_bytes", "budget",
-    "client_ids", "connections", "topics",
+    "bare_token_bytes", "budget", "client_ids", "connections", "topics", "tracker",
 )  # fmt: skip
 _PROBLEM_FIELDS = ("code", "message", "offset", "path", "packet", "timestamp_ns", "details")
 _FIELDS = {

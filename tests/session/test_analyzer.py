@@ -491,3 +491,24 @@ def test_what_ended_connections_held_is_free_without_a_search_for_garbage() -> N
         gc.enable()
     assert 20 <= links <= 25
     assert len(exchanges(analyzer.events())) == 200
+
+
+@pytest.mark.parametrize("handshake", [True, False])
+def test_a_connection_whose_ports_are_used_again_is_free_without_a_search_for_garbage(handshake: bool) -> None:
+    """Fifty connections on the same ports, none of which ends before the next begins, with or without its handshake."""
+    analyzer = Analyzer("errors")
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(one, Link) for one in gc.get_objects())
+        for number in range(50):
+            wire = Wire(isn=(number * 0x20000000 + 1, number * 0x20000000 + 99)).open()
+            wire.up(api_versions_v0(1)).down(api_versions_v0_response(1)).up(heartbeat(2)).down(heartbeat_response(2))
+            for packet, ns, *rest in wire.segments[0 if handshake else 3 :]:
+                analyzer.segment(packet + number * 100, ns + number * 1_000_000_000, *rest)
+        links = sum(isinstance(one, Link) for one in gc.get_objects()) - before
+        analyzer.close()
+    finally:
+        gc.enable()
+    assert links <= 2
+    assert len(exchanges(analyzer.events())) == 100

@@ -108,8 +108,8 @@ def test_nothing_is_kept_of_what_is_encrypted() -> None:
     segments = wire(talk).segments[:-3]
     halves = set()
     for segment in segments:
-        analyzer._unusual(*segment)
-        halves |= set(analyzer._halves.values())
+        analyzer.tracker.take(*segment)
+        halves |= set(analyzer.tracker.halves.values())
     assert len(halves) == 2
     for half in halves:
         assert (len(half.run), len(half.parts), len(half.waiting), len(half.run.marks)) == (0, 0, 0, 0)
