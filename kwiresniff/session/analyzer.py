@@ -337,10 +337,10 @@ class Analyzer(SegmentSink):
         self._out.append(losses.incomplete(code, what, link, half, size, present))
 
     def tell_unseen(self, link: Link, half: Half) -> None:
-        """Bytes that were not in the capture before it was known that the connection is worth a word."""
-        if half.unseen:
-            packet, ns, missing = half.unseen_packet, half.unseen_ns, half.unseen
-            half.unseen = 0
+        """Bytes that were not in the capture and that nobody was told of yet."""
+        if half.unseen is not None:
+            packet, ns, missing = half.unseen
+            half.unseen = None
             self._out.append(losses.lost_bytes(link, half, packet, ns, missing, 0, LOST_GAP))
 
     def lost(self, link: Link, half: Half, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
@@ -351,9 +351,7 @@ class Analyzer(SegmentSink):
         skipped += half.skipped
         if link.connection is UNSETTLED:
             half.skipped = skipped
-            if missing and not half.unseen:
-                half.unseen_packet, half.unseen_ns = packet, ns
-            half.unseen += missing
+            half.miss(packet, ns, missing)
             return
         half.skipped = 0
         link.connection.skipped_bytes[half.index] += skipped

@@ -468,6 +468,8 @@ class Link(Owner):
                 self.analyzer.tracker.unrecognized(self)
             else:
                 self.tls.close()
+                for half in (self.client, self.broker):
+                    self.analyzer.tell_unseen(self, half)
                 self.analyzer.connection_ended(self)
             return
         self._unfinished_request()

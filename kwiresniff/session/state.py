@@ -95,8 +95,8 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "_search_code", "ack", "at_edge", "behind", "beyond", "budget", "bytes", "closed", "fin", "first_ns",
         "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost", "min_frame_bytes",
         "need", "next_seq", "owner", "packets", "parts", "passing", "peer", "retransmits", "room", "run", "searching",
-        "sifter", "sifts", "size", "skipped", "syn_seq", "unseen", "unseen_ns", "unseen_packet", "usual", "waiting",
-        "waiting_bytes", "wanted",
+        "sifter", "sifts", "size", "skipped", "syn_seq", "unseen", "usual", "waiting", "waiting_bytes",
+        "wanted",
     )),
     Link: (_nobodys_link, (
         "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",

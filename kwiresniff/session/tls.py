@@ -64,7 +64,9 @@ class Tls:
         return -1
 
     def _lost(self, half: Half, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
-        # Behind a gap there are no records to be found; what was read before it stands.
+        # Behind a gap there are no records to be found; what was read before it stands. All gaps of a direction are
+        # told as one in the end: there are no messages here to be told apart, and with a snap length as many gaps.
+        half.miss(packet, ns, missing)
         self._fronts[half.index].done = True
         if half.searching:
             half.count_only()

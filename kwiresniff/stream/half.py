@@ -144,8 +144,8 @@ class Half:
         "_search_code", "ack", "at_edge", "behind", "beyond", "budget", "bytes", "closed", "fin", "first_ns",
         "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost", "min_frame_bytes",
         "need", "next_seq", "owner", "packets", "parts", "passing", "peer", "retransmits", "room", "run", "searching",
-        "sifter", "sifts", "size", "skipped", "syn_seq", "unseen", "unseen_ns", "unseen_packet", "usual", "waiting",
-        "waiting_bytes", "wanted",
+        "sifter", "sifts", "size", "skipped", "syn_seq", "unseen", "usual", "waiting", "waiting_bytes",
+        "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -187,9 +187,8 @@ class Half:
         self.bytes: i64 = 0
         self.retransmits: i64 = 0
         self.skipped: i64 = 0  # bytes given up that the owner has not reported yet,
-        self.unseen: i64 = 0  # and bytes that are not in the capture, from this packet on
-        self.unseen_packet: i64 = 0
-        self.unseen_ns = 0
+        #: and those that are not in the capture: (packet, timestamp_ns, missing_bytes) of the first and of all of them.
+        self.unseen: tuple[int, int, int] | None = None
         self.last_ns = 0
         self.fin = False
         self.closed = False
@@ -265,6 +264,12 @@ class Half:
     def frame_end(self) -> i64:
         """The sequence number behind the frame that is being handed over, as far as it came in order."""
         return (self.next_seq - self.behind - self.beyond) & SEQ_MASK
+
+    def miss(self, packet: int, ns: int, missing: int) -> None:
+        """Count bytes that are not in the capture, of which nobody is told yet."""
+        if missing:
+            first_packet, first_ns, before = self.unseen or (packet, ns, 0)
+            self.unseen = (first_packet, first_ns, before + missing)
 
     def run_is_whole(self) -> bool:
         """Whether the run holds every byte since the handshake, so that its first byte begins a frame."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import random
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import pytest
 from kwiresniff.capture import open_captures
 from kwiresniff.model import ACK, SYN, Problem, Segment
 from kwiresniff.session import analyze
+from kwiresniff.session.flows import endpoints
 from tests.damage.comparison import Truth
 from tests.damage.damages import PLACED, SNAP_LENGTHS, dropped, snapped, thinned
 
@@ -125,6 +127,38 @@ def test_what_is_lost_before_a_connection_is_known_to_be_kafka_is_told_too() -> 
         told = [event for event in analyze(dropped(segments, at)) if isinstance(event, Problem)]
         assert [(one.code, (one.details or {})["direction"]) for one in told] == [("gap", "request")]
         assert (told[0].details or {})["missing_bytes"] == segments[at][8] - segments[at][7]
+
+
+@pytest.mark.parametrize("name", ["java-tls", "kcat-tls"])
+def test_gaps_of_a_direction_under_tls_are_told_together(name: str) -> None:
+    """Of the data segments that were sent once and that another one follows, each third lost, the first hello among
+    them; then every fifth."""
+    segments = list(open_captures([str(CAPTURES / f"{name}.pcap")]))
+    last = {segment[2]: at for at, segment in enumerate(segments)}
+    sent = Counter(segment[2:4] for segment in segments if segment[7] < segment[8])
+    once = [at for at, segment in enumerate(segments) if sent[segment[2:4]] == 1 and segment[7] < segment[8]]
+    lost = [at for at in once if at < last[segments[at][2]]]
+    for at in lost[::3]:
+        assert_missing(segments, [at])
+    assert_missing(segments, lost[::5])
+
+
+def assert_missing(segments: Sequence[Segment], lost: Sequence[int]) -> None:
+    """There is one gap for each flow that lost bytes, with their number."""
+    gone: Counter[tuple[str, str]] = Counter()
+    for at in lost:
+        _, _, flow, _, _, _, _, start, end, _ = segments[at]
+        gone[endpoints(flow)] += end - start
+    told: dict[tuple[str, str], int] = {}
+    left = [segment for at, segment in enumerate(segments) if at not in lost]
+    for event in analyze(left, depth="headers"):
+        if isinstance(event, Problem):
+            details = event.details or {}
+            ends = details["client"], details["broker"]
+            way = ends if details["direction"] == "request" else ends[::-1]
+            assert event.code == "gap" and way not in told
+            told[way] = details["missing_bytes"]
+    assert told == gone
 
 
 def test_whole_messages_decode_the_same_to_the_last_record() -> None:
