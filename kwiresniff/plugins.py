@@ -219,7 +219,10 @@ def _may_offer(folder: str) -> bool:
     for name in names:
         if name.endswith(".egg"):
             return True
-        with contextlib.suppress(OSError), open(f"{folder or '.'}/{name}/entry_points.txt", "rb") as file:
+        path = f"{folder or '.'}/{name}/entry_points.txt"
+        if not os.access(path, os.R_OK):  # most packages have none
+            continue
+        with contextlib.suppress(OSError), open(path, "rb") as file:
             if ENTRY_POINTS.encode() in file.read():
                 return True
     return False

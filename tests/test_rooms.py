@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kwiresniff.compiled import COMPILED
+
 PACKAGE = Path(__file__).resolve().parent.parent / "kwiresniff"
 
 BASE = {"model", "answers", "errors", "jsontext", "compiled"}
@@ -93,3 +95,49 @@ def test_help_loads_nothing_heavy() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("room", ["capture", "codec", "render", "schema", "session"])
+def test_no_module_takes_the_place_of_a_function(room: str) -> None:
+    """Importing a module puts it into its package, over a function of that name which was there before."""
+    code = (
+        "import importlib, pkgutil, sys, types\n"
+        "package = importlib.import_module(sys.argv[1])\n"
+        "for _, name, _ in pkgutil.iter_modules(package.__path__): importlib.import_module(f'{sys.argv[1]}.{name}')\n"
+        "print([name for name in package.__all__ if isinstance(getattr(package, name), types.ModuleType)])"
+    )
+    command = [sys.executable, "-c", code, f"kwiresniff.{room}"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+#: What a capture without TLS, in one pcap file, needs none of to be counted; each takes some tenths of a millisecond.
+NOT_FOR_STATS = (
+    "ctypes", "dataclasses", "json", "orjson", "rich", "textwrap",
+    "kwiresniff.analysis.filter", "kwiresniff.analysis.names", "kwiresniff.capture.fragments",
+    "kwiresniff.capture.keylog", "kwiresniff.capture.pcapng", "kwiresniff.capture.tls", "kwiresniff.codec.embedded",
+    "kwiresniff.codec.encoders", "kwiresniff.codec.error_finders", "kwiresniff.codec.records",
+    "kwiresniff.codec.walker", "kwiresniff.export", "kwiresniff.session.decode", "kwiresniff.session.sasl_tokens",
+    "kwiresniff.session.secrets", "kwiresniff.session.tls", "kwiresniff.session.tls_names",
+)  # fmt: skip
+#: Where a look tells the error codes of a response, because that is compiled, no reader is made either.
+NOT_FOR_COMPILED_STATS = ("kwiresniff.codec.compiler", "kwiresniff.codec.headers", "kwiresniff.codec.scanners")
+
+
+def test_stats_of_a_plain_capture_loads_little() -> None:
+    """``stats`` is mostly start-up unless the capture is large, so what it rarely needs is imported when it does."""
+    code = (
+        "import sys, click; before = set(sys.modules)\n"
+        "from kwiresniff.cli.main import main\n"
+        "try: main(['stats', sys.argv[1]])\n"
+        "except SystemExit as end: print(end.code)\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    capture = PACKAGE.parent / "captures" / "first-look.pcap"
+    result = subprocess.run([sys.executable, "-c", code, str(capture)], capture_output=True, text=True, check=True)
+    *_, exit_code, modules = result.stdout.splitlines()
+    assert exit_code == "0"
+    loaded = set(modules.split())
+    assert "kwiresniff.session.analyzer" in loaded
+    assert loaded.isdisjoint(NOT_FOR_STATS)
+    if COMPILED:
+        assert loaded.isdisjoint(NOT_FOR_COMPILED_STATS)

@@ -16,7 +16,7 @@ from kwiresniff.schema.enums import API_KEY
 from kwiresniff.schema.grammar import grammar
 from kwiresniff.schema.index import Api
 from kwiresniff.schema.registry import definitions
-from kwiresniff.schema.releases import release_history
+from kwiresniff.schema.release_table import release_history
 from kwiresniff.schema.resolve import resolve
 from kwiresniff.schema.types import MessageVersion, WireField
 
@@ -165,7 +165,7 @@ def import_command(sources: tuple[Path, ...], out: Path | None) -> None:
         read_source,
         write_files,
     )
-    from kwiresniff.schema.releases import FILE, with_release
+    from kwiresniff.schema.release_table import FILE, with_release
 
     folder, paths = out or Path(DATA), in_order_of_age(sources)
     releases = [read_files(folder), *(read_source(path) for path in paths)]

@@ -4,7 +4,9 @@ The definition files under ``data/`` are in a small language of our own (``langu
 from Kafka's official definitions.
 """
 
-from kwiresniff.schema.aliases import body_names, newer_paths
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from kwiresniff.schema.apis import API_NAMES, api_by_key, api_by_name, apis, find_api, version_range
 from kwiresniff.schema.enums import enum_names, enum_value
 from kwiresniff.schema.errorcodes import KafkaError, error, error_by_name
@@ -19,8 +21,11 @@ from kwiresniff.schema.registry import (
     message,
     stored_records,
 )
-from kwiresniff.schema.releases import find_release, release_history, releases, versions_in
 from kwiresniff.schema.types import MessageVersion, WireField
+
+if TYPE_CHECKING:
+    from kwiresniff.schema.aliases import body_names, newer_paths
+    from kwiresniff.schema.release_table import find_release, release_history, releases, versions_in
 
 __all__ = [
     "API_NAMES",
@@ -53,3 +58,21 @@ __all__ = [
     "version_range",
     "versions_in",
 ]
+
+#: Where the others are. Imported on use: only filters and audits need them. No module here that is imported later than
+#: this one has the name of one of these functions: importing it would put it in the function's place.
+_HOMES = {
+    "body_names": "aliases",
+    "find_release": "release_table",
+    "newer_paths": "aliases",
+    "release_history": "release_table",
+    "releases": "release_table",
+    "versions_in": "release_table",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -44,8 +44,10 @@ Confirm = Callable[[bytes, int], "bool | None"]
 request_front = Struct(">ihhih").unpack_from
 response_front = Struct(">ii").unpack_from
 
-_TEXT = re.compile(rb"[\x20-\x7e\x80-\xff]*")
-_REQUEST = re.compile(rb"(?=[\x00-\x3f].{3}\x00.\x00[\x00-\x3f].{4}(?:\xff\xff|[\x00-\x04].))", re.DOTALL)
+#: The bytes that text may have: no control characters.
+_TEXT: Final = bytes((*range(0x20, 0x7F), *range(0x80, 0x100)))
+#: What the front of a request looks like, compiled by the first search.
+_REQUEST: Final = rb"(?s)(?=[\x00-\x3f].{3}\x00.\x00[\x00-\x3f].{4}(?:\xff\xff|[\x00-\x04].))"
 
 
 def grade_request(data: bytes | bytearray, offset: int, versions: Versions, *, opening: bool = False) -> int:
@@ -75,7 +77,7 @@ def grade_request(data: bytes | bytearray, offset: int, versions: Versions, *, o
         return NO
     start = offset + REQUEST_FRONT_BYTES
     client_id = bytes(data[start : start + client_id_length])
-    if not _TEXT.fullmatch(client_id):
+    if client_id.translate(None, _TEXT):
         return WEAK if exists and (opening or b"\0" not in client_id) else NO
     try:
         client_id.decode()
@@ -104,10 +106,11 @@ def find_request(run: Run, versions: Versions, confirm: Confirm, *, known_client
     data = run.data
     length = len(data)
     starts = set(run.starts())
-    match = _REQUEST.search(data)
+    request = re.compile(_REQUEST)
+    match = request.search(data)
     while match:
         offset = match.start()
-        match = _REQUEST.search(data, offset + 1)
+        match = request.search(data, offset + 1)
         grade = grade_request(data, offset, versions)
         if not grade:
             continue

@@ -33,6 +33,29 @@ response 0-3 flexible 2+
 """
 
 
+def test_one_message_of_an_api_is_read_as_with_the_other() -> None:
+    """The comment and the empty line inside a message end nothing."""
+    text = EVERYTHING.replace("  client_id", "# a comment\n\n  client_id")
+    request, response = parse(text)
+    assert parse(text, kind="request") == (request,)
+    assert parse(text, kind="response") == (response,)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_each_side_of_a_file_is_read_as_with_the_other(path: Path) -> None:
+    text = path.read_text("utf-8")
+    both = parse(text)
+    for kind, other in (("request", "response"), ("response", "request")):
+        assert parse(text, kind=kind) == tuple(message for message in both if message.kind != other)
+
+
+def test_what_is_wrong_with_the_other_message_is_not_told() -> None:
+    broken = EVERYTHING.replace("error_code int16", "error_code int17")
+    assert parse(broken, kind="request") == parse(EVERYTHING)[:1]
+    with pytest.raises(SchemaError, match=":15: unknown type int17"):
+        parse(broken, kind="response")
+
+
 def test_every_attribute_is_read() -> None:
     request, response = parse(EVERYTHING)
     all_versions, from_two = Versions(0, 3), Versions(2, 3)

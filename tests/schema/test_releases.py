@@ -9,7 +9,7 @@ import pytest
 from kwiresniff import schema
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.apis import read_data
-from kwiresniff.schema.releases import FILE, with_release
+from kwiresniff.schema.release_table import FILE, with_release
 
 
 def test_4_0_dropped_what_kip_896_says() -> None:

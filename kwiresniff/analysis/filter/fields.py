@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from kwiresniff import schema
 from kwiresniff.analysis.names import RECORD_SETS, groups_of, partitions_of, topics_of, transactional_ids_of
 from kwiresniff.model import Body, Direction, Exchange, Message, TopicNames
+from kwiresniff.schema.aliases import body_names, newer_paths
 
 Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
 Values = Sequence[Any]
@@ -171,7 +171,7 @@ def unknown_body_name(name: str) -> str | None:
         return None
     first = match[2][1:].replace("[", ".").partition(".")[0]
     side: Direction = "request" if match[1] == "request" else "response"
-    if first == _UNKNOWN_TAGS or first.removesuffix(_DECODED) in schema.body_names(side):
+    if first == _UNKNOWN_TAGS or first.removesuffix(_DECODED) in body_names(side):
         return None
     return first
 
@@ -197,7 +197,7 @@ def body_field(name: str) -> Field | None:
             return ()
         found = _follow(message.body, steps)
         if not found:
-            for path in schema.newer_paths(exchange.api_key, side, names):
+            for path in newer_paths(exchange.api_key, side, names):
                 newer = iter(path)
                 found += _follow(message.body, [step if isinstance(step, int) else next(newer) for step in steps])
         return found
