@@ -7,6 +7,8 @@ import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -224,7 +226,24 @@ def query_command(
     from kwiresniff.pipeline.store import Store
 
     Store(folder).check()
-    names, rows = query(start_session(master, remote=remote, ui=verbose), folder, sql, variants=variant)
+    with _warehouse(remote) as settings:
+        spark = start_session(master, remote=remote, ui=verbose, **settings)
+        names, rows = query(spark, folder, sql, variants=variant)
+        _print(names, rows, form)
+
+
+@contextmanager
+def _warehouse(remote: str | None) -> Iterator[dict[str, str]]:
+    """Spark's setting for a folder of tables that goes away: it makes one, in the current folder if it is not told
+    where, as soon as a name is looked for that is no view's."""
+    if remote is not None:
+        yield {}
+        return
+    with TemporaryDirectory(prefix="kwiresniff-", ignore_cleanup_errors=True) as folder:
+        yield {"spark__sql__warehouse__dir": Path(folder).as_uri()}
+
+
+def _print(names: list[str], rows: Iterator[list[Any]], form: str) -> None:
     if form == "jsonl":
         from kwiresniff.export import JsonEncoder, Output
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -248,6 +251,20 @@ def test_a_query_that_makes_no_sense_is_told_in_one_line(
         code, _, err = command("query", str(out), sql)
         assert code == 1
         assert err.count("\n") == 1 and err.startswith("kwiresniff: query: ") and said in err, err
+
+
+def test_a_query_leaves_nothing_where_it_is_asked(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    """In a process of its own, with Spark's own idea of where tables are: it looks for one there."""
+    out, here, temporary = tmp_path / "out", tmp_path / "here", tmp_path / "tmp"
+    here.mkdir()
+    temporary.mkdir()
+    assert command("run", str(CAPTURES / "first-look.pcap"), "--out", str(out), "-q")[0] == 0
+    done = subprocess.run(
+        [sys.executable, "-m", "kwiresniff", "pipeline", "query", str(out), "DROP TABLE nothing_like_it"],
+        check=False, cwd=here, env=os.environ | {"TMPDIR": str(temporary)}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1) and "nothing_like_it" in done.stderr, done.stderr
+    assert list(here.iterdir()) == list(temporary.iterdir()) == []
 
 
 def test_a_named_file_that_is_no_capture_is_told_by_the_data_source(spark: Any, tmp_path: Path) -> None:
