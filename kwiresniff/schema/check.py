@@ -12,24 +12,10 @@ from dataclasses import dataclass
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.apis import api_by_key, api_by_name, data_index
+from kwiresniff.schema.changes import CHANGED_IN_PLACE, TAGGED_LATER, known_change
 from kwiresniff.schema.definition import Field, Message, Shape
 from kwiresniff.schema.index import fold_name
 from kwiresniff.schema.registry import definitions, earlier_shapes
-
-#: Why a release may lack a tagged field that our definitions have.
-TAGGED_LATER = "a later release added the tagged {}, as it may at any time (KIP-482)"
-
-#: Versions that a later release changed in other ways without giving them a new number, mostly while what they are for
-#: was on trial. Our definitions have the later shape.
-CHANGED_IN_PLACE: dict[tuple[str, str, int], str] = {
-    ("EndQuorumEpoch", "request", 0): "2.8 dropped replica_id, while KRaft was on trial (KIP-595)",
-    ("LeaderChangeMessage", "data", 0): "2.8 added granting_voters and 3.0 version, while KRaft was on trial (KIP-595)",
-    ("ConsumerGroupHeartbeat", "request", 0): "3.7 dropped the client assignors of the first trial (KIP-848)",
-    ("ConsumerGroupHeartbeat", "response", 0): "3.7 dropped the client assignors of the first trial (KIP-848)",
-    ("ConsumerGroupDescribe", "response", 0): "3.8 dropped the client assignors of the first trial (KIP-848)",
-    ("ReadShareGroupStateSummary", "response", 0): "4.1 added leader_epoch, while share groups were on trial (KIP-932)",
-    ("StreamsGroupHeartbeat", "response", 0): "4.2 took the default of status away, while it was on trial (KIP-1071)",
-}
 
 #: Where a field stands, by names from the outside in.
 Path = tuple[str, ...]
@@ -81,7 +67,7 @@ def _at_version(
     if (version in ours.flexible) != (version in theirs.flexible):
         yield Difference(f": flexible is {version in ours.flexible}, in the release {version in theirs.flexible}")
         return
-    yield from _compare(ours.at(version), theirs.at(version), (), aliases)
+    yield from _compare(ours, ours.at(version), theirs.at(version), (), aliases)
 
 
 def _ours(theirs: Message) -> Message | None:
@@ -114,9 +100,14 @@ def _aliases(fields: tuple[Field, ...], path: Path) -> Iterator[tuple[Path, tupl
 
 
 def _compare(
-    ours: tuple[Shape, ...], theirs: tuple[Shape, ...], path: Path, aliases: dict[Path, tuple[str, ...]]
+    message: Message,
+    ours: tuple[Shape, ...],
+    theirs: tuple[Shape, ...],
+    path: Path,
+    aliases: dict[Path, tuple[str, ...]],
 ) -> Iterator[Difference]:
-    """What is different between two structures at the place ``path``, each text to stand behind the message's name."""
+    """What is different between two structures at the place ``path`` of our ``message``, each text to stand behind the
+    message's name."""
     names, tags = {shape.name for shape in theirs}, {shape.tag for shape in theirs}
     later = [shape for shape in ours if not (shape.tag is None or shape.tag in tags or shape.name in names)]
     for shape in later:
@@ -136,8 +127,10 @@ def _compare(
             mine, its = getattr(one, attribute), getattr(other, attribute)
             # The default of a structure is made of its fields' defaults, which are compared below.
             if mine != its and not (attribute == "default" and isinstance(mine, dict) and isinstance(its, dict)):
-                yield Difference(f", {'.'.join(here)}: {attribute} is {mine!r}, in the release {its!r}")
-        yield from _compare(one.fields, other.fields, here, aliases)
+                dotted = ".".join(here)
+                reason = known_change(message.name, message.kind, dotted, attribute, its)
+                yield Difference(f", {dotted}: {attribute} is {mine!r}, in the release {its!r}", reason)
+        yield from _compare(message, one.fields, other.fields, here, aliases)
 
 
 def _names(shapes: tuple[Shape, ...]) -> str:

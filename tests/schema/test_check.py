@@ -136,6 +136,34 @@ def test_a_version_that_changed_in_place_comes_with_its_reason() -> None:
     assert "KIP-595" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("was", "reason"),
+    [
+        ({"default": 0}, "3.5 gave replica_id that default; it is on the wire in any case"),
+        ({"default": 5}, ""),
+        ({"type": "bytes"}, ""),
+    ],
+)
+def test_a_default_that_came_later_is_known_and_nothing_else_of_its_field(was: dict[str, object], reason: str) -> None:
+    (request, _) = definitions("Fetch")
+    fields = tuple(field._replace(**was) if field.name == "replica_id" else field for field in request.fields)
+    (found,) = differences((request._replace(versions=Versions(4, 4), fields=fields),))
+    assert (found.reason, "replica_id" in found.text) == (reason, True)
+
+
+def test_record_sets_that_were_bytes_are_known() -> None:
+    """With everything else that 2.2 had of the version."""
+
+    def in_bytes(field: Field) -> Field:
+        inner = tuple(map(in_bytes, field.fields))
+        return field._replace(type="bytes" if field.type == "records" else field.type, fields=inner)
+
+    (_, response) = definitions("Fetch")
+    fields = tuple(map(in_bytes, response.fields))
+    (found,) = differences((response._replace(versions=Versions(4, 4), fields=fields),))
+    assert found.reason == "2.7 called them records; they are the same bytes"
+
+
 def test_a_tagged_field_that_a_later_release_added_is_known_wherever_it_is() -> None:
     (release,) = parse("data ShareUpdateValue 0 flexible 0+\n" + SHARE_UPDATE)
     (found,) = differences((release,))
