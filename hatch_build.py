@@ -65,6 +65,7 @@ COMPILED = (
     "kwiresniff/stream/budget.py",
     "kwiresniff/stream/half.py",
     "kwiresniff/stream/run.py",
+    "kwiresniff/stream/waiting.py",
 )
 #: What the build needs beside hatchling, where it compiles.
 REQUIREMENTS = ["mypy[mypyc]>=2.4,<3"]

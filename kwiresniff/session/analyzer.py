@@ -160,13 +160,13 @@ class Analyzer(SegmentSink):
         half.packets += 1
         half.last_ns = ns
         half.ack = ack
-        if half.peer.waiting:
+        if half.peer.waiting.segments:
             half.peer.acknowledged(packet, ns, ack)
         length = end - start
         if not length and not missing:
             return False
         half.bytes += length
-        if seq == half.next_seq and not missing and not half.waiting:
+        if seq == half.next_seq and not missing and not half.waiting.segments:
             half.next_seq = (seq + length) & SEQ_MASK
             need = half.need
             if length < need:

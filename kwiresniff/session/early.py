@@ -10,7 +10,8 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, TypeAlias
 
-from kwiresniff.stream.half import GRACE_NS, GRACE_PACKETS, Half
+from kwiresniff.stream.half import Half
+from kwiresniff.stream.waiting import GRACE_NS, GRACE_PACKETS
 
 if TYPE_CHECKING:
     from kwiresniff.session.link import Link

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kwiresniff.model import ACK, FIN, SYN, Segment
-from kwiresniff.stream.half import GRACE_NS, GRACE_PACKETS, SEQ_HALF, SEQ_MASK
+from kwiresniff.stream.half import SEQ_HALF, SEQ_MASK
+from kwiresniff.stream.waiting import GRACE_NS, GRACE_PACKETS
 
 #: Connections held back at once, and segments of each; beyond it the oldest begins, or that one.
 MAX_OPENINGS = 1024

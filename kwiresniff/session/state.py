@@ -42,6 +42,7 @@ from kwiresniff.session.tracker import Tracker
 from kwiresniff.stream.budget import Budget
 from kwiresniff.stream.half import Half
 from kwiresniff.stream.run import Run
+from kwiresniff.stream.waiting import Waiting
 
 _Maker: TypeAlias = Callable[[], Any]
 
@@ -91,12 +92,11 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "encrypted", "offered", "protocol", "sent_certificate", "server_name", "version",
     )),
     Half: (lambda: Half(b"", _no_frame, _no_loss, _no_place, 0, _nobody().budget), (
-        "_acked_ns", "_acked_packet", "_acked_position", "_busy", "_head", "_lost_in_frame", "_position",
-        "_search_code", "ack", "at_edge", "behind", "beyond", "budget", "bytes", "closed", "fin", "first_ns",
-        "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost", "min_frame_bytes",
-        "need", "next_seq", "owner", "packets", "parts", "passing", "peer", "retransmits", "room", "run", "searching",
-        "sifter", "sifts", "size", "skipped", "syn_seq", "unseen", "usual", "waiting", "waiting_bytes",
-        "wanted",
+        "_busy", "_head", "_lost_in_frame", "_position", "_search_code", "ack", "at_edge", "behind", "beyond", "budget",
+        "bytes", "closed", "fin", "first_ns", "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns",
+        "locate", "lost", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "passing", "peer",
+        "retransmits", "room", "run", "searching", "sifter", "sifts", "size", "skipped", "syn_seq", "unseen",
+        "usual", "waiting", "wanted",
     )),
     Link: (_nobodys_link, (
         "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
@@ -117,6 +117,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "_analyzer", "_edges", "_ended", "_lingering", "_nobody", "_openings", "halves", "now_ns", "strangers",
     )),
     Tls: (_plainly(Tls), ("_carried", "_fronts", "_link", "connection")),
+    Waiting: (Waiting, ("_acked", "_acked_ns", "_acked_packet", "bytes", "segments")),
 }  # fmt: skip
 #: What of an analyzer is state; the rest is what was wanted of it.
 ANALYZER_FIELDS = (

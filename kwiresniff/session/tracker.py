@@ -123,7 +123,7 @@ class Tracker:
         half.ack = ack if flags & ACK else -1
         if half.closed:
             return
-        if flags & ACK and half.peer.waiting:
+        if flags & ACK and half.peer.waiting.segments:
             half.peer.acknowledged(packet, ns, ack)
         if flags & FIN and half.fin and not data:
             half.retransmits += 1
@@ -253,17 +253,17 @@ class Tracker:
         peer = half.peer
         link = link_of(half)
         if flags & (FIN | RST):
-            if half is link.broker and not peer.fin and not half.waiting and link.sasl is not None:
+            if half is link.broker and not peer.fin and not half.waiting.segments and link.sasl is not None:
                 link.sasl.broker_left(ns)
             half.fin = True
             self._into(self._edges, self.halves, half, peer)
         if flags & RST:
-            if half.bytes + peer.bytes or half.waiting:
+            if half.bytes + peer.bytes or half.waiting.segments:
                 self._linger(link, ns)
             else:
                 self._end(link)
         elif half.fin and peer.fin and not half.is_awaited() and not peer.is_awaited():
-            if flags & FIN or half.waiting or peer.waiting:
+            if flags & FIN or half.waiting.segments or peer.waiting.segments:
                 self._linger(link, ns)
             else:
                 self._end(link)

@@ -22,13 +22,13 @@ Sequence numbers are 32-bit and wrap (RFC 9293, section 3.4); all comparisons he
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush
 from struct import Struct
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.stream.budget import FREE_BYTES, Budget
 from kwiresniff.stream.run import Run
+from kwiresniff.stream.waiting import Waiting
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -47,17 +47,6 @@ MAX_FRAME_BYTES: Final = 0x40000000
 
 #: Of one frame no more than this is held in memory; the rest is counted down.
 MAX_KEPT_BYTES = 1 << 27
-
-#: Out-of-order bytes and segments held per direction before the hole in front of them is given up. 4 MiB is the
-#: usual ceiling of a receive window (``tcp_rmem``), 4,096 segments is that window in the smallest usual segments.
-MAX_WAITING_BYTES = 4 << 20
-MAX_WAITING_SEGMENTS = 4096
-
-#: A hole before an acknowledgement was filled for the receiver, so the capture lost it, or has it some places further
-#: on: several queues at a capture point put packets in another order than the wire. It is given up after so much
-#: time or so many packets of the capture. Queues differ by microseconds to a few milliseconds.
-GRACE_NS = 50_000_000
-GRACE_PACKETS = 256
 
 #: Frames above this are sifted by those who want no more than error codes or names.
 MIN_SIFTED_BYTES = 4096
@@ -140,12 +129,11 @@ class Half:
     """One direction; see the module. The public attributes up to ``room`` are read and written by the hot loop."""
 
     __slots__ = (
-        "_acked_ns", "_acked_packet", "_acked_position", "_busy", "_head", "_lost_in_frame", "_position",
-        "_search_code", "ack", "at_edge", "behind", "beyond", "budget", "bytes", "closed", "fin", "first_ns",
-        "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns", "locate", "lost", "min_frame_bytes",
-        "need", "next_seq", "owner", "packets", "parts", "passing", "peer", "retransmits", "room", "run", "searching",
-        "sifter", "sifts", "size", "skipped", "syn_seq", "unseen", "usual", "waiting", "waiting_bytes",
-        "wanted",
+        "_busy", "_head", "_lost_in_frame", "_position", "_search_code", "ack", "at_edge", "behind", "beyond", "budget",
+        "bytes", "closed", "fin", "first_ns", "first_packet", "flow", "frame", "granted", "index", "keep", "last_ns",
+        "locate", "lost", "min_frame_bytes", "need", "next_seq", "owner", "packets", "parts", "passing", "peer",
+        "retransmits", "room", "run", "searching", "sifter", "sifts", "size", "skipped", "syn_seq", "unseen",
+        "usual", "waiting", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -163,8 +151,7 @@ class Half:
         self.index: i64 = 0  # 0 client to broker, 1 broker to client, once that is known
         self.next_seq: i64 = -1
         self.syn_seq: i64 = -1
-        self.waiting: list[tuple[int, int, int, bytes, int, int]] = []
-        self.waiting_bytes: i64 = 0
+        self.waiting = Waiting()  # what came before its turn
         self.at_edge = True  # with a footing, and the next byte is the first of a frame
         self.need: i64 = 0  # bytes the current frame still lacks; 0 between frames
         self.room: i64 = 0  # bytes of the current frame that may still be kept
@@ -196,9 +183,6 @@ class Half:
         self._head = b""
         self._lost_in_frame: i64 = 0
         self._position: i64 = 0  # place of next_seq on the scale of ``waiting``
-        self._acked_position: i64 = -1  # up to there the receiver has what is awaited, known since:
-        self._acked_packet: i64 = 0
-        self._acked_ns = 0
         self._search_code = LOST_MID_STREAM
 
     def hear(self, frame: FrameSink, usual: i64 = 0) -> None:
@@ -219,7 +203,9 @@ class Half:
 
     def is_foreign(self, seq: i64) -> bool:
         """Whether data at ``seq`` belongs to another connection on the same ports: far away, or behind the end."""
-        return self.is_jump(seq) or (self.fin and not self.waiting and self.next_seq >= 0 and self.distance(seq) > 1)
+        return self.is_jump(seq) or (
+            self.fin and not self.waiting.segments and self.next_seq >= 0 and self.distance(seq) > 1
+        )
 
     def segment(self, packet: i64, ns: int, seq: i64, buffer: bytes, start: i64, end: i64, missing: i64) -> None:
         """Take a segment, in whatever order it comes: the full path beside the hot loop's short one.
@@ -244,7 +230,7 @@ class Half:
             self._hold(packet, ns, -behind, buffer[start:end], missing)
             return
         self._accept(packet, ns, buffer, start, end, missing)
-        if self.waiting:
+        if self.waiting.segments:
             self._drain()
 
     def _accept(self, packet: i64, ns: int, buffer: bytes, start: i64, end: i64, missing: i64) -> None:
@@ -276,21 +262,18 @@ class Half:
         return self.syn_seq >= 0 and (self.next_seq - self.syn_seq - 1) & SEQ_MASK == len(self.run)
 
     def _hold(self, packet: i64, ns: int, ahead: i64, data: bytes, missing: i64) -> None:
-        if not self.waiting:
-            self._acked_position = -1  # whatever was acknowledged, this hole was not
-        heappush(self.waiting, (self._position + ahead, packet, ns, data, missing, self.ack))
-        self.waiting_bytes += len(data)
-        while self.waiting_bytes > MAX_WAITING_BYTES or len(self.waiting) > MAX_WAITING_SEGMENTS:
+        waiting = self.waiting
+        waiting.hold((self._position + ahead, packet, ns, data, missing, self.ack))
+        while waiting.is_too_much():
             self.give_up_hole()
-        if self.waiting_bytes > FREE_BYTES:
+        if waiting.bytes > FREE_BYTES:
             self.budget.tell(self, self.held_bytes())
             self.budget.relieve()
 
     def _drain(self) -> None:
         waiting = self.waiting
-        while waiting and waiting[0][0] <= self._position:
-            position, packet, ns, data, missing, self.ack = heappop(waiting)
-            self.waiting_bytes -= len(data)
+        while waiting.is_next(self._position):
+            position, packet, ns, data, missing, self.ack = waiting.take()
             start, end = self._position - position, len(data)
             if start >= end + missing:
                 self.retransmits += start > 0  # an end of stream that waited in its place is nothing sent twice
@@ -306,24 +289,22 @@ class Half:
         Holes before that are given up when their grace has passed. To be called while something is ``waiting``.
         """
         waiting = self.waiting
-        if waiting[0][0] <= self._acked_position:
-            if packet - self._acked_packet <= GRACE_PACKETS and ns - self._acked_ns <= GRACE_NS:
+        if waiting.is_confirmed():
+            if waiting.is_in_grace(packet, ns):
                 return
-            while waiting and waiting[0][0] <= self._acked_position:
+            while waiting.is_confirmed():
                 self.give_up_hole()
-        position = self._position + self.distance(ack)
-        if waiting and waiting[0][0] <= position:
-            self._acked_position, self._acked_packet, self._acked_ns = position, packet, ns
+        waiting.confirm(self._position + self.distance(ack), packet, ns)
 
     def is_awaited(self) -> bool:
         """Whether bytes are missing that the other side has not confirmed, so that they will be sent again."""
-        return bool(self.waiting) and self.waiting[0][0] > self._acked_position
+        return len(self.waiting) > 0 and not self.waiting.is_confirmed()
 
     def give_up_hole(self) -> None:
         """Declare the bytes before the first waiting segment lost and go on behind them."""
         if self.searching:
             self.search()  # the other side may have shown since the last search what there is to find
-        position, packet, ns, *_ = self.waiting[0]
+        position, packet, ns, *_ = self.waiting.segments[0]
         skip = position - self._position
         self._advance(skip)
         self._gap(packet, ns, skip)
@@ -331,7 +312,7 @@ class Half:
 
     def flush(self) -> None:
         """Give up every hole: nothing more will come."""
-        while self.waiting:
+        while self.waiting.segments:
             self.give_up_hole()
 
     # -- frames -------------------------------------------------------------------------------------------------
@@ -444,7 +425,7 @@ class Half:
 
     def held_bytes(self) -> int:
         """Bytes out of order and of the frame that is being assembled, at most."""
-        return self.waiting_bytes + (self.granted if self.need else 0)
+        return self.waiting.bytes + (self.granted if self.need else 0)
 
     def shed(self) -> None:
         """Give up every hole, and all but the front of the frame that is being assembled."""

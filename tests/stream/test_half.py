@@ -8,9 +8,10 @@ from struct import pack
 
 import pytest
 
-from kwiresniff.stream import half as half_module
+from kwiresniff.stream import waiting as waiting_module
 from kwiresniff.stream.budget import Budget
-from kwiresniff.stream.half import GRACE_NS, GRACE_PACKETS, Half
+from kwiresniff.stream.half import Half
+from kwiresniff.stream.waiting import GRACE_NS, GRACE_PACKETS
 
 Frame = tuple[int, int, int, bytes, int]
 
@@ -215,12 +216,12 @@ def test_a_length_that_cannot_be_is_counted_as_skipped_and_searched_behind(lengt
 
 def test_waiting_segments_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Out-of-order bytes beyond the limit give up the hole in front of them instead of growing."""
-    monkeypatch.setattr(half_module, "MAX_WAITING_BYTES", 1000)
+    monkeypatch.setattr(waiting_module, "MAX_WAITING_BYTES", 1000)
     listener = Listener()
     listener.half.segment(1, 1, 0, framed(b"good"), 0, 8, 0)
     for number in range(100):
         listener.half.segment(2 + number, 0, 1000 + 200 * number, b"z" * 100, 0, 100, 0)
-        assert listener.half.waiting_bytes <= 1000
+        assert listener.half.waiting.bytes <= 1000
     assert listener.losses[0] == (992, 0, "gap")
 
 
