@@ -4,8 +4,8 @@ Measured is the checkout as this interpreter runs it, or ``C``, an installed ``k
 line of the report says whether that is compiled. DIR is what ``tests.bench.make_captures`` filled. Whole processes are
 timed, output to /dev/null, in alternation (ours, theirs, ours, theirs, ...) so that a change of the machine's mood
 meets both; medians are told. Each capture is read once before, so that it is in memory for all of them and no disk is
-measured: it has to be smaller than what memory is free. ``--cpu`` counts the processor's time instead of the clock's, on a machine that is not
-quiet. Peak resident memory is the kernel's own account of the child. Prints Markdown.
+measured: it has to be smaller than the memory that is free. ``--cpu`` counts the processor's time instead of the
+clock's, on a machine that is not quiet. Peak resident memory is the kernel's own account of the child. Prints Markdown.
 """
 
 from __future__ import annotations
