@@ -214,26 +214,30 @@ class Ring:
 
     def _wait(self) -> bool:
         """Waits for a block, not for long; False when no interface is left and what they gave has come."""
-        waiting = select.poll()
-        waiting.register(self._socket, select.POLLIN)
         if self._there == {}:
-            self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)  # takes an error away, which would end the wait
-            return any(event & select.POLLIN for _, event in waiting.poll(self._last_block_ms))
-        events = waiting.poll(WAIT_MS)
-        down = False
-        if any(event & select.POLLERR for _, event in events):
-            code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            down = code == errno.ENETDOWN and self._there is not None and len(self._there) == 1
-        now = time.monotonic()
-        if down or now >= self._look_at:
-            self._look_at = now + LOOK_SECONDS
+            self._take_error()  # which would end the wait
+            return bool(self._poll(self._last_block_ms) & select.POLLIN)
+        failed = self._poll(WAIT_MS) & select.POLLERR
+        down = bool(failed) and self._take_error() == errno.ENETDOWN and len(self._there or ()) == 1
+        if down or time.monotonic() >= self._look_at:
             self._look()
         for name in self._there or () if down else ():
             self._tell(name, "is down, waiting for it to come back")
         return True
 
+    def _poll(self, wait_ms: int) -> int:
+        """What there is of the socket within a time, as poll's flags."""
+        waiting = select.poll()
+        waiting.register(self._socket, select.POLLIN)
+        return next((event for _, event in waiting.poll(wait_ms)), 0)
+
+    def _take_error(self) -> int:
+        """The socket's error, which it has no longer then; 0 for none."""
+        return self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+
     def _look(self) -> None:
-        """Tell which interfaces are gone."""
+        """Tell which interfaces are gone; to be called again after a while."""
+        self._look_at = time.monotonic() + LOOK_SECONDS
         known = {index for index, _ in socket.if_nameindex()}
         for name in [name for name, index in (self._there or {}).items() if index not in known]:
             assert self._there is not None
