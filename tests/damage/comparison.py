@@ -107,6 +107,11 @@ def read(segments: Sequence[Segment], depth: Depth) -> Reading:
     return Reading(events, analyzer.bare_token_bytes)
 
 
+def streams_of(connections: Iterable[int]) -> list[int]:
+    """The streams of connections, two of each."""
+    return [stream for number in connections for stream in (2 * number, 2 * number + 1)]
+
+
 class Truth:
     """An undamaged capture: its streams, its messages, and which of them belong together.
 
@@ -120,6 +125,8 @@ class Truth:
         self.oracle = Oracle(segments)
         streams = self.oracle.streams
         self.flows = [stream.flow for stream in streams]
+        #: By connection, see ``pairs``.
+        self.flows_of = [frozenset(self.flows[first : first + 2]) for first in range(0, len(streams), 2)]
         self.sizes = {(number, end - start - 4) for number, s in enumerate(streams) for start, end in s.frames}
         self.reading = read(segments, depth)
         self.said = {number: said_of(told) for number, told in self._by_connection(self.reading).items()}
@@ -186,33 +193,38 @@ class Truth:
         Frames within ``tolerance`` frames of damage in their own direction need not be found, but nothing may be
         invented, and the bytes must add up.
 
-        The whole damaged capture is read. A connection that has all its segments, in order, and of which exactly the
-        same is said as in the undamaged capture is right without a further look.
+        The whole damaged capture is read, but only suspects are looked at closely.
         """
         reading = read(segments, self.depth)
         told = self._by_connection(reading)
-        touched = self._touched_flows(segments)
         left = {segment[2] for segment in segments}
-        suspects = []
-        gone = set()
-        for number in range(len(self.flows) // 2):
-            flows = self.flows[2 * number : 2 * number + 2]
-            if number not in told and left.isdisjoint(flows):
-                gone.update((2 * number, 2 * number + 1))
-            elif not touched.isdisjoint(flows) or said_of(told.get(number, ())) != self.said.get(number, []):
-                suspects.append(number)
-        streams = [stream for number in suspects for stream in (2 * number, 2 * number + 1)]
-        flows_of_suspects = {self.flows[stream] for stream in streams}
+        there = [number for number, flows in enumerate(self.flows_of) if number in told or left & flows]
+        suspects = self._suspects(there, told, segments)
+        flows_of_suspects = frozenset[bytes]().union(*(self.flows_of[number] for number in suspects))
         theirs = [segment for segment in segments if segment[2] in flows_of_suspects]
-        coverage = Coverage(self.oracle, theirs, streams)
+        coverage = Coverage(self.oracle, theirs, streams_of(suspects))
         captured = {
-            number: coverage.captured(number) if number in coverage.streams else len(stream.data)
-            for number, stream in enumerate(self.oracle.streams)
-            if number not in gone
+            stream: coverage.captured(stream) if stream in coverage.streams else len(self.oracle.streams[stream].data)
+            for stream in streams_of(there)
         }
         return [
             *self._missed({number: told.get(number, []) for number in suspects}, coverage, tolerance),
             *self._unbalanced(reading, captured, segments),
+        ]
+
+    def _suspects(
+        self, there: Sequence[int], told: dict[int, list[Exchange]], segments: Sequence[Segment]
+    ) -> list[int]:
+        """The connections of which something may be wrong.
+
+        One that has all its segments, in order, and of which exactly the same is said as in the undamaged capture is
+        right without a further look.
+        """
+        touched = self._touched_flows(segments)
+        return [
+            number
+            for number in there
+            if touched & self.flows_of[number] or said_of(told.get(number, ())) != self.said.get(number, [])
         ]
 
     def _touched_flows(self, segments: Sequence[Segment]) -> set[bytes]:
