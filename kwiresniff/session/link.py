@@ -17,13 +17,7 @@ from kwiresniff.session.pairing import LARGE_BYTES, MAX_PENDING, MAX_PENDING_BYT
 from kwiresniff.session.recognize import protocol_of
 from kwiresniff.session.roles import UNSETTLED, Roles
 from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
-from kwiresniff.stream.footing import (
-    MIN_REQUEST_BYTES,
-    STRONG,
-    WEAK,
-    grade_request,
-    is_near,
-)
+from kwiresniff.stream.footing import MIN_REQUEST_BYTES
 from kwiresniff.stream.half import (
     LOST_BAD_LENGTH,
     LOST_UNRECOGNIZED,
@@ -40,6 +34,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from kwiresniff.session.analyzer import Analyzer
+    from kwiresniff.session.bare_tokens import BareTokens
     from kwiresniff.session.tls import Tls
 
 PRODUCE: Final = 0
@@ -59,7 +54,7 @@ class Link(Owner):
     """What is known of one TCP connection, and the callbacks of its two halves."""
 
     __slots__ = (
-        "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
+        "analyzer", "bare_tokens", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
         "first_correlation_id", "first_ns", "handshake_rtt_ns", "lingering", "opened_by_syn", "pending",
         "protocol", "roles", "sasl", "syn_ns", "tls",
     )  # fmt: skip
@@ -83,6 +78,7 @@ class Link(Owner):
         self.early = Early(self)
         self.protocol = ""
         self.sasl: Sasl | None = None
+        self.bare_tokens: BareTokens | None = None
         self.tls: Tls | None = None
         self.carrier: Tls | None = None  # set when this is what a TLS connection carries
         for half, peer in ((one, other), (other, one)):
@@ -233,54 +229,18 @@ class Link(Owner):
         if self.first_correlation_id is None:
             self.first_correlation_id = correlation_id
 
-    def raw_request(
-        self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
-    ) -> None:
-        """A frame from the client while bare SASL tokens are exchanged, or the request that ends that."""
-        sasl = self.sasl
-        assert sasl is not None
-        grade = grade_request(size.to_bytes(4, "big") + data[:1100], 0, self.analyzer.versions)
-        if grade == STRONG or (grade == WEAK and self.roles.reads_as_request(data)):
-            sasl.end_raw(ns)
-            self.analyzer.keep_as_wanted(self)
-            half.hear(self.request, REQUESTS)
-            self.request(half, packet, ns, last_packet, last_ns, size, data, lost)
-            return
-        sasl.awaiting_token += 1
-        self.analyzer.bare_token_bytes += 4 + size - lost
-        sasl.client_token(data)
-
-    def raw_response(
-        self, half: Half, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
-    ) -> None:
-        """A frame from the broker that answers a bare SASL token, or a response before or after them."""
-        sasl = self.sasl
-        assert sasl is not None
-        answers = False
-        if len(data) >= 4:
-            (correlation_id,) = _correlation_id(data)
-            answers = correlation_id in self.pending.by_id
-            # The token or the request that this answers was lost; or not even the handshake is answered.
-            if not sasl.awaiting_token or self.pending.by_id:
-                answers = answers or is_near(correlation_id, self.first_correlation_id)
-        if not answers and (sasl.raw or sasl.awaiting_token):
-            sasl.awaiting_token = max(sasl.awaiting_token - 1, 0)
-            self.analyzer.bare_token_bytes += 4 + size - lost
-            return
-        if not sasl.raw:
-            half.hear(self.response, RESPONSES)
-        self.response(half, packet, ns, last_packet, last_ns, size, data, lost)
-
     def begin_bare_tokens(self, mechanism: str, ns: int) -> None:
         """The connection begins with tokens of ``mechanism``, without a handshake request."""
         self.sasl = Sasl(self.connection)
         self.sasl.begin(mechanism, ns)
-        self._expect_raw_tokens(self.sasl)
+        self._expect_bare_tokens()
 
-    def _expect_raw_tokens(self, sasl: Sasl) -> None:
-        sasl.raw = True
-        self.client.hear(self.raw_request)
-        self.broker.hear(self.raw_response)
+    def _expect_bare_tokens(self) -> None:
+        if self.bare_tokens is None:
+            from kwiresniff.session.bare_tokens import BareTokens  # few connections have any
+
+            self.bare_tokens = BareTokens(self)
+        self.bare_tokens.begin()
 
     def _short_request(self, half: Half, message: Message, data: bytes, lost: int) -> None:
         """A frame too short for a header with a client id: ControlledShutdown v0, a request mostly lost, or none."""
@@ -410,7 +370,7 @@ class Link(Owner):
             for half in (self.client, self.broker):
                 half.keep = max(half.keep, MAX_TOKEN_FRAME_BYTES)
             if exchange.api_version == 0:
-                self._expect_raw_tokens(sasl)
+                self._expect_bare_tokens()
         else:
             sasl.client_token(body.get("auth_bytes") or b"")
 
@@ -431,7 +391,10 @@ class Link(Owner):
         if body is None or self.sasl is None:
             return
         if exchange.api_key == SASL_HANDSHAKE:
-            self.sasl.handshake_answered(body.get("error_code", 0))
+            if body.get("error_code", 0):
+                self.sasl.refused()
+                if self.bare_tokens is not None:
+                    self.bare_tokens.expected = False
         else:
             if self.sasl.authenticate_answered(body, ns):
                 self.analyzer.keep_as_wanted(self)
@@ -496,7 +459,7 @@ class Link(Owner):
             half.owner, half.peer = nobody, stand_in
             half.frame, half.lost, half.locate = stand_in.frame, stand_in.lost, stand_in.locate
             half.usual = 0
-        self.roles, self.early = nobody.roles, nobody.early
+        self.roles, self.early, self.bare_tokens = nobody.roles, nobody.early, None
 
     def _unfinished_request(self) -> None:
         half = self.client

@@ -20,14 +20,12 @@ MAX_TOKEN_FRAME_BYTES = 512 << 10
 
 
 class Sasl:
-    """The state of authentication on one connection; ``raw`` while frames are bare tokens without a header."""
+    """The state of authentication on one connection."""
 
-    __slots__ = ("_connection", "awaiting_token", "raw", "started_ns")
+    __slots__ = ("_connection", "started_ns")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.raw = False
-        self.awaiting_token = 0
         self.started_ns = 0
 
     def _facts(self) -> dict[str, Any]:
@@ -70,12 +68,10 @@ class Sasl:
         self._summarize()
         return sasl
 
-    def handshake_answered(self, error_code: int) -> None:
-        """The answer to SaslHandshake; refused, no tokens follow it."""
-        if error_code:
-            self._facts()["outcome"] = "failed"
-            self.raw = False
-            self._summarize()
+    def refused(self) -> None:
+        """The answer to SaslHandshake is an error: no tokens follow it."""
+        self._facts()["outcome"] = "failed"
+        self._summarize()
 
     def client_token(self, token: bytes) -> None:
         """A token from the client, bare or out of SaslAuthenticate; takes what it says in the clear."""
@@ -92,7 +88,7 @@ class Sasl:
         facts = self._facts()
         facts["outcome"] = "ok" if ok else "failed"
         if self.started_ns:
-            facts["duration_ns"] = ns - self.started_ns
+            facts["duration_ns"] = max(ns - self.started_ns, 0)
         self._summarize()
 
     def authenticate_answered(self, body: Body, ns: int) -> bool:
@@ -109,14 +105,3 @@ class Sasl:
         facts["session_lifetime_ms"] = body.get("session_lifetime_ms") or None
         self.finished(True, ns)
         return True
-
-    def end_raw(self, ns: int) -> None:
-        """A request with a header came after bare tokens, so they were accepted."""
-        self.raw = False
-        self.finished(True, ns)
-
-    def broker_left(self, ns: int) -> None:
-        """The broker closes the connection. Before KIP-152 that is all it says to a bare token that it refuses."""
-        if self.raw and self.awaiting_token:
-            self.raw = False
-            self.finished(False, ns)

@@ -28,6 +28,7 @@ from typing import Any, TypeAlias
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Connection, Exchange, Message, Problem
 from kwiresniff.session.analyzer import Analyzer
+from kwiresniff.session.bare_tokens import BareTokens
 from kwiresniff.session.early import Early
 from kwiresniff.session.link import Link
 from kwiresniff.session.openings import Openings
@@ -77,6 +78,7 @@ def _no_place(half: Half) -> int:
 
 #: Class -> how an empty one is made, and its fields. Compiled classes are made by their constructors alone.
 OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
+    BareTokens: (_plainly(BareTokens), ("_link", "awaiting", "expected")),
     Budget: (lambda: Budget(_nobody().given_up), ("_figures", "given_up", "held", "limit")),
     Connection: (lambda: Connection(0, "", ""), (
         "broker", "bytes", "client", "client_software", "exchanges", "first_ns", "handshake_rtt_ns", "handshake_seen",
@@ -99,7 +101,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "usual", "waiting", "wanted",
     )),
     Link: (_nobodys_link, (
-        "analyzer", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
+        "analyzer", "bare_tokens", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
         "first_correlation_id", "first_ns", "handshake_rtt_ns", "lingering", "opened_by_syn", "pending", "protocol",
         "roles", "sasl", "syn_ns", "tls",
     )),
@@ -111,7 +113,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     Pending: (Pending, ("by_id", "reused")),
     Roles: (lambda: Roles(_nobodys_link()), ("_doubtful", "_link")),
     Run: (Run, ("_fresh", "_searched", "ahead", "data", "marks")),
-    Sasl: (_plainly(Sasl), ("_connection", "awaiting_token", "raw", "started_ns")),
+    Sasl: (_plainly(Sasl), ("_connection", "started_ns")),
     Strangers: (Strangers, ("_flows", "_servers")),
     Tracker: (lambda: Tracker(_nobody()), (
         "_analyzer", "_edges", "_ended", "_lingering", "_nobody", "_openings", "halves", "now_ns", "strangers",
@@ -134,8 +136,7 @@ _CONTAINERS: dict[str, _Maker] = {"list": list, "deque": deque, "dict": dict, "b
 _MAKERS = {**{cls.__name__: maker for cls, (maker, _) in OBJECTS.items()}, **_CONTAINERS}
 #: What a half may call.
 _CALLBACKS = frozenset({
-    "_locate", "_lost", "_response_after_loss", "given_up", "locate", "lost", "raw_request", "raw_response",
-    "request", "response",
+    "_locate", "_lost", "_response_after_loss", "given_up", "locate", "lost", "request", "response",
 })  # fmt: skip
 _PLAIN = frozenset({int, str, bool, float, type(None)})
 _length = Struct("<Q")

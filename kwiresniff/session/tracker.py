@@ -253,8 +253,8 @@ class Tracker:
         peer = half.peer
         link = link_of(half)
         if flags & (FIN | RST):
-            if half is link.broker and not peer.fin and not half.waiting.segments and link.sasl is not None:
-                link.sasl.broker_left(ns)
+            if half is link.broker and not peer.fin and not half.waiting.segments and link.bare_tokens is not None:
+                link.bare_tokens.broker_left(ns)
             half.fin = True
             self._into(self._edges, self.halves, half, peer)
         if flags & RST:

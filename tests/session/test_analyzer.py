@@ -483,7 +483,12 @@ def test_what_ended_connections_held_is_free_without_a_search_for_garbage() -> N
         before = sum(isinstance(one, Link) for one in gc.get_objects())
         for second in range(100):
             wire = Wire(client_port=40_000 + second).open()
-            wire.up(api_versions_v0(1)).down(api_versions_v0_response(1)).up(heartbeat(2)).down(heartbeat_response(2))
+            if second % 2:  # with a token that has no header
+                wire.up(request(17, 0, 1, string("PLAIN"))).down(response(1, pack(">hi", 0, 1) + string("PLAIN")))
+                wire.up(pack(">i", 4) + b"\0a\0b").down(pack(">i", 0))
+            else:
+                wire.up(api_versions_v0(1)).down(api_versions_v0_response(1))
+            wire.up(heartbeat(2)).down(heartbeat_response(2))
             for packet, ns, *rest in wire.close().segments:
                 analyzer.segment(packet, ns + second * 1_000_000_000, *rest)
         links = sum(isinstance(one, Link) for one in gc.get_objects()) - before
