@@ -128,7 +128,7 @@ class Scanner:
             if scan is None:
                 return False
         if self._topics and direction == "response" and api_key in TEACHING_RESPONSES:
-            self._learn(exchange, frame, offset)
+            self._learn(api_key, version, message, frame)
         try:
             found += scan(frame, offset)
         except DecodeError:
@@ -166,13 +166,18 @@ class Scanner:
         except SchemaError:
             return None
 
-    def _learn(self, exchange: Exchange, frame: bytes, offset: int) -> None:
+    def _learn(self, api_key: int, version: int, message: Message, frame: bytes) -> None:
+        """Remember the topic names of a response, as far as it is there."""
+        offset = message.body_offset
         try:
-            decode = codec.decoder(exchange.api_key, read_version(exchange, "response"), "response", "skip")
-            body, _ = decode(frame, offset, [])
-        except (DecodeError, SchemaError):
-            return
-        self._names.learn(exchange.api_key, "response", body)
+            body, _ = codec.decoder(api_key, version, "response", "skip")(frame, offset, [])
+        except DecodeError:
+            from kwiresniff.codec.plain import plain
+
+            definition = schema.message(api_key, version, "response")
+            missing = message.size_bytes - len(frame)
+            body = plain(codec.walk(definition, frame, offset, records=False, missing=missing).root)
+        self._names.learn(api_key, "response", body)
 
     def _sort_out(self, exchange: Exchange, found: list[tuple[str, Any]]) -> None:
         topics: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Error codes of responses that break off: ``stats``, which decodes nothing, finds what ``read`` decodes."""
+"""Error codes and names in responses that break off: ``stats``, which decodes nothing, finds what ``read`` decodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from kwiresniff import codec
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange, Segment
-from kwiresniff.session import analyze
+from kwiresniff.session import Analyzer, analyze
 from kwiresniff.session.analyzer import Depth
 from tests.damage.damages import SNAP_LENGTHS, dropped, snapped, thinned
 from tests.session.wire import Wire, request, response
@@ -54,6 +54,23 @@ def test_the_codes_that_are_there_are_found_without_decoding(recording: str) -> 
         decoded = codes(segments, "bodies")
         assert codes(segments, "errors") == decoded
         told += len(decoded)
+    assert told
+
+
+@pytest.mark.parametrize("recording", ["java-admin-topics.pcap", "java-moved-leader.pcap", "eras/versions-4.4.pcap.xz"])
+def test_topic_ids_have_the_names_that_are_there(recording: str) -> None:
+    """As far as Metadata, CreateTopics and DeleteTopics responses tell before they break off."""
+    told = 0
+    for segments in damaged(recording):
+        scanned, decoded = Analyzer("errors", topics=True), Analyzer("bodies")
+        list(scanned.analyze(segments))
+        for event in decoded.analyze(segments):
+            response = event.response if isinstance(event, Exchange) else None
+            body = (response and response.body) or {}
+            for topic in body.get("topics") or body.get("responses") or ():
+                if topic_id := topic.get("topic_id"):
+                    assert scanned.topics.name(topic_id) == decoded.topics.name(topic_id)
+                    told += 1
     assert told
 
 
