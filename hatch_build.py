@@ -65,7 +65,6 @@ COMPILED = (
     "kwiresniff/session/tracker.py",
     "kwiresniff/session/waits.py",
     "kwiresniff/stream/budget.py",
-    "kwiresniff/stream/footing.py",
     "kwiresniff/stream/half.py",
     "kwiresniff/stream/run.py",
     "kwiresniff/stream/waiting.py",

@@ -226,11 +226,11 @@ class Exchange:
     def latency_ns(self) -> int | None:
         """Last byte of the request to first byte of the response at the capture point, or None.
 
-        It is 0 when the capture has them the other way round.
+        It is negative when the capture has them the other way round.
         """
         if self.request is None or self.response is None:
             return None
-        return max(self.response.first_ns - self.request.last_ns, 0)
+        return self.response.first_ns - self.request.last_ns
 
 
 #: What ``analyze`` yields.

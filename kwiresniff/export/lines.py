@@ -66,7 +66,7 @@ class ExchangeLines:
             response_ns = response.last_ns - first_ns
             has_text = has_text or response.text is not None
             if request is not None:
-                wait_ns = max(first_ns - request.last_ns, 0)
+                wait_ns = first_ns - request.last_ns
         if not has_text:
             return None
         out = self._out
