@@ -167,6 +167,7 @@ def _unreadable(error: CaptureError, file: str | None = None) -> Problem:
 def _check(path: str, *, timed: bool) -> float:
     """The time of the first packet of a file, endless when it has none; CaptureError when it is no capture."""
     stream = _open(path)
+    stream.piece_bytes = _HEAD_BYTES[0]
     try:
         return _time(stream) if timed else _recognise(stream)
     finally:
