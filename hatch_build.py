@@ -65,6 +65,7 @@ COMPILED = (
     "kwiresniff/session/tracker.py",
     "kwiresniff/session/waits.py",
     "kwiresniff/stream/budget.py",
+    "kwiresniff/stream/footing.py",
     "kwiresniff/stream/half.py",
     "kwiresniff/stream/run.py",
     "kwiresniff/stream/waiting.py",

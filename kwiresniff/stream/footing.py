@@ -145,39 +145,11 @@ def find_response(
     segment may carry any that is older: brokers in trouble answer minutes late.
     """
     data = run.data
-    length = len(data)
-    offsets = run.starts()
-    starts = set(offsets)
-    ends = dict(zip(offsets, [*offsets[1:], length], strict=True))  # of the segments
-
-    def agrees(offset: int, *, anywhere: bool) -> bool:
-        if length - offset < 8:
-            return False
-        size, correlation_id = response_front(data, offset)
-        if not 4 <= size <= MAX_FRAME_BYTES:
-            return False
-        end = offset + 4 + size
-        if correlation_id not in outstanding:
-            if anywhere or first_correlation_id is None or not (end in starts or end == length):
-                return False
-            older = 0 <= correlation_id <= first_correlation_id + MAX_QUEUED_REQUESTS
-            return is_near(correlation_id, first_correlation_id) or (older and ends[offset] == end)
-        if end > length:
-            return not anywhere and (end == length + run.ahead or length - offset >= MIN_UNFINISHED_BYTES)
-        if not (end == length or end in starts or is_answered_next(end, correlation_id)):
-            return False
-        return confirm(bytes(data[offset + 4 : end])) is not False
-
-    def is_answered_next(end: int, correlation_id: int) -> bool:
-        """Whether a response to another request follows. To the same one there is no second."""
-        if length - end < 8:
-            return False
-        size, following = response_front(data, end)
-        return 4 <= size <= MAX_FRAME_BYTES and following in outstanding and following != correlation_id
-
+    candidates = _Candidates(run, outstanding, first_correlation_id, confirm)
+    starts = sorted(candidates.starts)
     best = -1
-    for offset in sorted(starts):
-        if agrees(offset, anywhere=False):
+    for offset in starts:
+        if candidates.agrees(offset, False):
             best = offset
             break
     places = 0
@@ -186,11 +158,61 @@ def find_response(
         place = data.find(needle, 4)
         while place >= 0 and (best < 0 or place - 4 < best) and places < MAX_PLACES:
             places += 1
-            if agrees(place - 4, anywhere=True):
+            if candidates.agrees(place - 4, True):
                 best = place - 4
                 break
             place = data.find(needle, place + 1)
-    return earliest(data, best, sorted(starts)) if best > 0 else best
+    return earliest(data, best, starts) if best > 0 else best
+
+
+class _Candidates:
+    """Places of a run where a response may begin; see ``find_response``."""
+
+    __slots__ = ("_ahead", "_confirm", "_data", "_ends", "_first", "_outstanding", "starts")
+
+    def __init__(
+        self,
+        run: Run,
+        outstanding: Collection[int],
+        first_correlation_id: int | None,
+        confirm: Callable[[bytes], bool | None],
+    ) -> None:
+        offsets = run.starts()
+        self.starts = set(offsets)  # of the segments
+        self._ends = dict(zip(offsets, [*offsets[1:], len(run.data)], strict=True))
+        self._data = run.data
+        self._ahead = run.ahead
+        self._outstanding = outstanding
+        self._first = first_correlation_id
+        self._confirm = confirm
+
+    def agrees(self, offset: int, anywhere: bool) -> bool:
+        """Whether what is at ``offset`` is believed; ``anywhere`` says that it need not be the start of a segment."""
+        data, starts, first = self._data, self.starts, self._first
+        length = len(data)
+        if length - offset < 8:
+            return False
+        size, correlation_id = response_front(data, offset)
+        if not 4 <= size <= MAX_FRAME_BYTES:
+            return False
+        end = offset + 4 + size
+        if correlation_id not in self._outstanding:
+            if anywhere or first is None or not (end in starts or end == length):
+                return False
+            older = 0 <= correlation_id <= first + MAX_QUEUED_REQUESTS
+            return is_near(correlation_id, first) or (older and self._ends[offset] == end)
+        if end > length:
+            return not anywhere and (end == length + self._ahead or length - offset >= MIN_UNFINISHED_BYTES)
+        if not (end == length or end in starts or self._is_answered_next(end, correlation_id)):
+            return False
+        return self._confirm(bytes(data[offset + 4 : end])) is not False
+
+    def _is_answered_next(self, end: int, correlation_id: int) -> bool:
+        """Whether a response to another request follows. To the same one there is no second."""
+        if len(self._data) - end < 8:
+            return False
+        size, following = response_front(self._data, end)
+        return 4 <= size <= MAX_FRAME_BYTES and following in self._outstanding and following != correlation_id
 
 
 def earliest(data: bytearray, place: int, starts: Sequence[int]) -> int:
