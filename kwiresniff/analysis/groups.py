@@ -1,23 +1,16 @@
 """What happened in each group: joins and why, generations, assignments, commits, leaves, in both rebalance protocols.
 
-Heartbeats that say nothing new are left out, commits of one member in a row are one event. Bounded: the newest
-``MAX_EVENTS`` events are kept, what was older is counted in ``left_out``.
+Heartbeats that say nothing new are left out, commits of one member in a row are one event. Bounded, see
+``group_events``: the newest events are kept, what was older is counted in ``left_out``.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from typing import Any, TypeAlias
+from typing import Any
 
+from kwiresniff.analysis.group_events import EventLog, LastKnown, Member, Partitions, new_member_budget
 from kwiresniff.answers.groups import GroupEvent
 from kwiresniff.model import Body, Exchange, TopicNames
-
-#: Events kept. One takes about 1 kB.
-MAX_EVENTS = 50_000
-#: Members whose assignment is remembered, to tell what was added and taken away.
-MAX_MEMBERS = 10_000
-#: Partitions named of one commit event.
-MAX_OFFSETS = 1_000
 
 OFFSET_COMMIT, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, TXN_OFFSET_COMMIT = 8, 11, 12, 13, 14, 28
 #: The heartbeats of KIP-848, KIP-932 and KIP-1071, in which a group's members and brokers agree on everything.
@@ -33,21 +26,16 @@ _TASKS = {"active_tasks": "subtopology", "standby_tasks": "standby", "warmup_tas
 #: Errors that are steps of the protocol: the first join without a member id (KIP-394), and every rebalance.
 STEPS = frozenset({"MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"})
 
-Partitions: TypeAlias = dict[str, list[int]]
-_Member: TypeAlias = tuple[str, str]
-
 
 class GroupTimeline:
     """Collects the events of groups from exchanges with decoded bodies, in the order in which they are answered."""
 
     def __init__(self, topic_name: TopicNames | None = None) -> None:
-        self.left_out = 0
-        self._events: deque[GroupEvent] = deque()
         self._topic_name = topic_name
-        self._assigned: OrderedDict[_Member, Partitions] = OrderedDict()
-        self._epochs: OrderedDict[_Member, int] = OrderedDict()
-        # The last event of each group, while it is a commit that the next one may be part of.
-        self._commits: OrderedDict[str, GroupEvent] = OrderedDict()
+        self._log = EventLog()
+        budget = new_member_budget()
+        self._assigned: LastKnown[Partitions] = LastKnown(budget)
+        self._epochs: LastKnown[int] = LastKnown(budget)
         self._handlers = {
             JOIN_GROUP: self._join,
             SYNC_GROUP: self._sync,
@@ -68,10 +56,20 @@ class GroupTimeline:
             return  # an answer that could not be read does not say what happened
         handler(exchange, exchange.request.body, answer or {})
 
+    @property
+    def left_out(self) -> int:
+        """Events that are no longer known, because newer ones took their place."""
+        return self._log.left_out
+
+    @property
+    def forgotten(self) -> int:
+        """How often what a member had was forgotten, so that what it gets next looks all new."""
+        return self._assigned.forgotten + self._epochs.forgotten
+
     def events(self) -> list[GroupEvent]:
         """Everything found, by group, then by time; the groups in the order in which they appeared."""
         groups: dict[str, list[GroupEvent]] = {}
-        for event in self._events:
+        for event in self._log:
             groups.setdefault(event.group, []).append(event)
         return [event for found in groups.values() for event in sorted(found, key=lambda one: one.timestamp_ns)]
 
@@ -135,7 +133,7 @@ class GroupTimeline:
             event = self._event(exchange, request, protocol, "join", details, epoch)
             event.member_id = member_id
         if isinstance(epoch, int):
-            _remember(self._epochs, member, epoch)
+            self._epochs.put(member, epoch)
         given = answer.get("assignment", answer if protocol == "streams" else None)
         if isinstance(given, dict) and (partitions := _given(given)) is not None:
             self._assign(exchange, {**request, "member_id": member_id}, protocol, partitions, epoch)
@@ -165,8 +163,8 @@ class GroupTimeline:
 
     def _depart(self, exchange: Exchange, request: Body, protocol: str, details: dict[str, Any]) -> None:
         member = _member(request)
-        self._epochs.pop(member, None)
-        details["partitions"] = self._assigned.pop(member, {})
+        self._epochs.pop(member)
+        details["partitions"] = self._assigned.pop(member) or {}
         self._event(exchange, request, protocol, "leave", details, _generation(request))
 
     def _assign(self, exchange: Exchange, request: Body, protocol: str, given: list[Body], generation: Any) -> None:
@@ -174,8 +172,8 @@ class GroupTimeline:
         for topic in given:
             now.setdefault(self._topic(topic), []).extend(topic.get("partitions") or ())
         member = _member(request)
-        before = self._assigned.get(member, {})
-        _remember(self._assigned, member, now)
+        before = self._assigned.get(member) or {}
+        self._assigned.put(member, now)
         details = {
             "wait_ns": exchange.latency_ns,
             "partitions": now,
@@ -185,9 +183,9 @@ class GroupTimeline:
         self._event(exchange, request, protocol, "assigned", details, generation)
 
     def _commit(self, exchange: Exchange, request: Body, answer: Body) -> None:
-        group, member_id = str(request.get("group_id")), str(request.get("member_id") or "")
-        last = self._commits.get(group)
-        if last is None or (last.member_id, last.client) != (member_id, exchange.connection.client):
+        log, group, member_id = self._log, str(request.get("group_id")), str(request.get("member_id") or "")
+        last = log.open_commit(group)
+        if last is None or (last.event.member_id, last.event.client) != (member_id, exchange.connection.client):
             details: dict[str, Any] = {
                 "count": 0,
                 "last_timestamp_ns": 0,
@@ -195,25 +193,19 @@ class GroupTimeline:
                 "offsets": {},
                 "errors": {},
             }
-            last = self._event(exchange, request, CLASSIC, "commit", details, _generation(request))
-            _remember(self._commits, group, last)
-        details = last.details
+            last = log.add_commit(_event(exchange, request, CLASSIC, "commit", details, _generation(request)))
+        details = last.event.details
         assert exchange.request is not None
         details["count"] += 1
         details["last_timestamp_ns"] = exchange.request.first_ns
         for _, _, name, _ in exchange.errors[:1]:
-            details["errors"][name] = details["errors"].get(name, 0) + 1
+            log.count_error(last, name)
         if exchange.outcome == "unanswered":
-            details["errors"]["unanswered"] = details["errors"].get("unanswered", 0) + 1
-        offsets = details["offsets"]
+            log.count_error(last, "unanswered")
         for topic in request.get("topics") or ():
+            named = self._topic(topic)
             for partition in topic.get("partitions") or ():
-                name = f"{self._topic(topic)}-{partition.get('partition_index')}"
-                offset = partition.get("committed_offset")
-                if name in offsets:
-                    offsets[name][1] = offset
-                elif len(offsets) < MAX_OFFSETS:
-                    offsets[name] = [offset, offset]
+                log.count_offset(last, named, partition.get("partition_index"), partition.get("committed_offset"))
 
     def _topic(self, topic: Body) -> str:
         topic_id = topic.get("topic_id")
@@ -225,32 +217,32 @@ class GroupTimeline:
     def _event(
         self, exchange: Exchange, request: Body, protocol: str, event: str, details: dict[str, Any], generation: Any
     ) -> GroupEvent:
-        assert exchange.request is not None
-        group = str(request.get("group_id"))
-        self._commits.pop(group, None)
-        connection = exchange.connection
-        found = GroupEvent(
-            group=group,
-            protocol=protocol,
-            event=event,
-            timestamp_ns=exchange.request.first_ns,
-            packet=exchange.request.first_packet,
-            client_id=exchange.client_id,
-            client=connection.client,
-            broker=connection.broker,
-            member_id=str(request.get("member_id") or ""),
-            instance_id=request.get("group_instance_id") or request.get("instance_id"),
-            generation=generation if isinstance(generation, int) and generation >= 0 else None,
-            details=details,
-        )
-        self._events.append(found)
-        if len(self._events) > MAX_EVENTS:
-            self._events.popleft()
-            self.left_out += 1
+        found = _event(exchange, request, protocol, event, details, generation)
+        self._log.add(found)
         return found
 
 
-def _member(request: Body) -> _Member:
+def _event(
+    exchange: Exchange, request: Body, protocol: str, event: str, details: dict[str, Any], generation: Any
+) -> GroupEvent:
+    assert exchange.request is not None
+    return GroupEvent(
+        group=str(request.get("group_id")),
+        protocol=protocol,
+        event=event,
+        timestamp_ns=exchange.request.first_ns,
+        packet=exchange.request.first_packet,
+        client_id=exchange.client_id,
+        client=exchange.connection.client,
+        broker=exchange.connection.broker,
+        member_id=str(request.get("member_id") or ""),
+        instance_id=request.get("group_instance_id") or request.get("instance_id"),
+        generation=generation if isinstance(generation, int) and generation >= 0 else None,
+        details=details,
+    )
+
+
+def _member(request: Body) -> Member:
     """Who it is in its group: a static member keeps its instance id when its member id changes (KIP-345)."""
     static = request.get("group_instance_id") or request.get("instance_id")
     return str(request.get("group_id")), str(static or request.get("member_id") or "")
@@ -288,12 +280,9 @@ def _given(assignment: Body) -> list[Body] | None:
 
 def _less(these: Partitions, those: Partitions) -> Partitions:
     """What is in the first assignment but not in the second."""
-    found = {topic: [one for one in parts if one not in set(those.get(topic, ()))] for topic, parts in these.items()}
-    return {topic: parts for topic, parts in found.items() if parts}
-
-
-def _remember(table: OrderedDict[Any, Any], key: Any, value: Any) -> None:
-    table[key] = value
-    table.move_to_end(key)
-    while len(table) > MAX_MEMBERS:
-        table.popitem(last=False)
+    found: Partitions = {}
+    for topic, partitions in these.items():
+        others = set(those.get(topic, ()))
+        if less := [one for one in partitions if one not in others]:
+            found[topic] = less
+    return found

@@ -42,5 +42,5 @@ def command(captures: tuple[str, ...], options: ReadOptions, target: str, form: 
     else:
         from kwiresniff.export.clients import audit_json
 
-        print_json([audit_json(row, release, found.reading.files) for row in rows], form)
+        print_json((audit_json(row, release, found.reading.files) for row in rows), form)
     return found.end(FAILED if any(row.verdict == BREAKS for row in rows) else 0)

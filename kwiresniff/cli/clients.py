@@ -24,5 +24,5 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     else:
         from kwiresniff.export.clients import client_json
 
-        print_json([client_json(one, found.reading.files) for one in found.clients], form)
+        print_json((client_json(one, found.reading.files) for one in found.clients), form)
     return found.end()

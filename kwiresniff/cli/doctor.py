@@ -42,7 +42,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     else:
         from kwiresniff.export.findings import finding_json
 
-        print_json([finding_json(one, reading.files) for one in found], form)
+        print_json((finding_json(one, reading.files) for one in found), form)
     if not finished:
         return INTERRUPTED
     messages.end()

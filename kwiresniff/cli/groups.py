@@ -41,11 +41,14 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     else:
         from kwiresniff.export.groups import group_event_json
 
-        print_json([group_event_json(event, reading.files) for event in found], form)
+        print_json((group_event_json(event, reading.files) for event in found), form)
     if timeline.left_out and not options.quiet:
         print(
             f"kwiresniff: {timeline.left_out} older events are left out; narrow it with -Y or --since", file=sys.stderr
         )
+    if timeline.forgotten and not options.quiet:
+        what = f"what members had was forgotten {timeline.forgotten} times, so that what came next looks all new"
+        print(f"kwiresniff: {what}; narrow it with -Y or --since", file=sys.stderr)
     if not finished:
         return INTERRUPTED
     messages.end()

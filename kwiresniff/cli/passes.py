@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kwiresniff.cli.interrupts import for_each
@@ -25,13 +25,17 @@ def read_through(reading: Reading, take: Callable[[Event], None]) -> tuple[bool,
     return for_each(reading.events(), use), messages
 
 
-def print_json(objects: Sequence[dict[str, Any]], form: str) -> None:
-    """One array, or one object a line."""
+def print_json(objects: Iterable[dict[str, Any]], form: str) -> None:
+    """One array, or one object a line. One at a time: they may be many, and their text takes more than they do."""
     from kwiresniff.export import JsonEncoder, Output
 
-    line = JsonEncoder().line
+    encoder = JsonEncoder()
     with Output("-") as out:
         if form == "jsonl":
-            out.stream.writelines(map(line, objects))
-        else:
-            out.stream.write(line(list(objects)))
+            out.stream.writelines(map(encoder.line, objects))
+            return
+        before = b"["
+        for one in objects:
+            out.stream.write(before + encoder.text(one))
+            before = b","
+        out.stream.write(b"]\n" if before == b"," else b"[]\n")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.analysis import groups
+from kwiresniff.analysis import group_events
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.answers.groups import GroupEvent
 from kwiresniff.model import Exchange
@@ -128,7 +128,7 @@ def test_tasks_of_a_streams_group_are_told_by_kind() -> None:
 
 
 def test_groups_stand_together_and_what_is_too_much_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "MAX_EVENTS", 3)
+    monkeypatch.setattr(group_events, "MAX_EVENTS", 3)
 
     def left(group: str, at: int) -> Exchange:
         asked = {"group_id": group, "member_id": "m"}

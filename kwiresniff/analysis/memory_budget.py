@@ -1,0 +1,69 @@
+"""Memory budgets, in bytes, for what an analysis remembers of the wire: names, rows, events.
+
+A number of things says little about memory where each of them may be as long as a frame. Sizes are what CPython takes
+for them, on the safe side: text as it counts it itself, the rest by constants.
+"""
+
+from __future__ import annotations
+
+from sys import getsizeof
+from typing import Any
+
+#: An entry of a dict: its slot, and the room that the dict grows ahead of use.
+ENTRY_BYTES = 100
+#: A dict or a list, empty.
+CONTAINER_BYTES = 80
+#: A number in a list: the slot and the object.
+NUMBER_BYTES = 40
+
+
+class MemoryBudget:
+    """How many bytes may be remembered, and how many are."""
+
+    __slots__ = ("held_bytes", "limit_bytes")
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.held_bytes = 0
+
+    def charge(self, size: int) -> None:
+        """Count ``size`` bytes more, whether there is room for them or not."""
+        self.held_bytes += size
+
+    def admit(self, size: int) -> bool:
+        """Count ``size`` bytes more if there is room for them; else nothing is counted, and they are not to be kept."""
+        if self.held_bytes + size > self.limit_bytes:
+            return False
+        self.held_bytes += size
+        return True
+
+    def release(self, size: int) -> None:
+        """``size`` bytes are no longer remembered."""
+        self.held_bytes -= size
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether something has to go."""
+        return self.held_bytes > self.limit_bytes
+
+
+def text_bytes(*texts: str | None) -> int:
+    """The memory of texts, of which None has none."""
+    return sum([getsizeof(text) for text in texts if text is not None])
+
+
+def value_bytes(value: Any) -> int:
+    """The memory of a decoded value: dicts, lists, texts, bytes, numbers. Recursion is as deep as the value.
+
+    A list of numbers is not looked through: it is of one kind, like all arrays of the protocol.
+    """
+    if isinstance(value, str | bytes):
+        return getsizeof(value)
+    if isinstance(value, dict):
+        members = [ENTRY_BYTES + getsizeof(name) + value_bytes(member) for name, member in value.items()]
+        return CONTAINER_BYTES + sum(members)
+    if isinstance(value, list | tuple):
+        if value and isinstance(value[0], int | float):
+            return CONTAINER_BYTES + NUMBER_BYTES * len(value)
+        return CONTAINER_BYTES + sum(map(value_bytes, value))
+    return NUMBER_BYTES

@@ -1,0 +1,124 @@
+"""What analyses remember of the wire is bounded in bytes, and what is given up is counted.
+
+Every program below has far more to remember than may be, in as few and as large pieces as the wire allows, or as many.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwiresniff.analysis.groups import GroupTimeline
+from kwiresniff.analysis.memory_budget import MemoryBudget, value_bytes
+from tests.damage.resident import resident
+from tests.exchanges import exchange
+
+MEGABYTE = 1 << 20
+
+#: The imports and the program of each case, and the megabytes allowed: the limit, and a quarter for what is on its way.
+CASES: dict[str, tuple[str, str, int]] = {
+    "assignments of groups": (
+        "from kwiresniff.analysis.groups import GroupTimeline",
+        """
+timeline = GroupTimeline()
+for number in range(400):
+    assigned = {"assigned_partitions": [{"topic": "t", "partitions": list(range(number, number + 10_000))}]}
+    answer = {"assignment": b"..", "assignment_decoded": {"data": assigned}}
+    asked = {"group_id": "g", "member_id": str(number), "generation_id": number}
+    timeline.add(exchange("SyncGroup", 14, 3, request=asked, response=answer))
+print(timeline.left_out > 0 and len(timeline.events()) + timeline.left_out == 400, timeline.forgotten > 0)
+""",
+        120,
+    ),
+    "commits of groups": (
+        "from kwiresniff.analysis.groups import GroupTimeline",
+        """
+timeline = GroupTimeline()
+for number in range(8_000):
+    parts = [{"partition_index": 3, "committed_offset": number}]
+    asked = {"group_id": "g", "member_id": "m", "topics": [{"name": f"{number:06}" * 5_000, "partitions": parts}]}
+    if number % 100 == 99:
+        asked["member_id"] = str(number)
+    timeline.add(exchange("OffsetCommit", 8, 8, request=asked, response={}))
+print(timeline.left_out > 0, timeline.forgotten)
+""",
+        80,
+    ),
+    "members with long names": (
+        "from kwiresniff.analysis.groups import GroupTimeline",
+        """
+timeline = GroupTimeline()
+for number in range(6_000):
+    asked = {"group_id": f"{number:06}" * 5_000, "member_id": "m", "member_epoch": 1}
+    answer = {"error_code": 0, "member_id": "m", "member_epoch": 1, "assignment": None}
+    timeline.add(exchange("ConsumerGroupHeartbeat", 68, 1, request=asked, response=answer))
+print(timeline.left_out, timeline.forgotten > 0)
+""",
+        40,
+    ),
+}
+
+SAID = {
+    "assignments of groups": "True True",
+    "commits of groups": "True 0",
+    "members with long names": "0 True",
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_memory_stays_within_its_limit_and_what_went_is_counted(case: str) -> None:
+    """The most that was resident, in a process of its own."""
+    imports, program, megabytes = CASES[case]
+    grown, printed = resident(imports, program)
+    assert printed == SAID[case]
+    assert grown < megabytes * MEGABYTE
+
+
+class Counted(int):
+    """A partition number that counts how often it is hashed."""
+
+    hashed = 0
+
+    def __hash__(self) -> int:
+        Counted.hashed += 1
+        return int(self)
+
+
+def test_comparing_two_assignments_looks_at_each_partition_a_few_times() -> None:
+    """Three thousand partitions to each of two members; looking each up anew would be millions."""
+
+    def sync(first: int) -> Any:
+        partitions = [Counted(number) for number in range(first, first + 3_000)]
+        opened = {"data": {"assigned_partitions": [{"topic": "t", "partitions": partitions}]}}
+        asked = {"group_id": "g", "member_id": "m", "generation_id": 1}
+        return exchange("SyncGroup", 14, 3, request=asked, response={"assignment": b"x", "assignment_decoded": opened})
+
+    timeline = GroupTimeline()
+    timeline.add(sync(0))
+    timeline.add(sync(1_000))
+    _, moved = timeline.events()
+    assert (moved.details["added"]["t"][0], moved.details["removed"]["t"][-1]) == (3_000, 999)
+    assert Counted.hashed < 20 * 3_000
+
+
+def test_a_budget_admits_what_fits_and_counts_nothing_else() -> None:
+    budget = MemoryBudget(100)
+    assert (budget.admit(60), budget.admit(60), budget.held_bytes) == (True, False, 60)
+    budget.release(30)
+    assert (budget.admit(60), budget.exceeded) == (True, False)
+    budget.charge(20)
+    assert budget.exceeded
+
+
+@pytest.mark.parametrize(
+    ("value", "least"),
+    [
+        ("x" * 30_000, 30_000),
+        (["x" * 1_000] * 10, 10_000),
+        ({"topic": list(range(1_000))}, 36_000),
+        ({"a": {"b": [{"c": b"x" * 5_000}]}}, 5_000),
+    ],
+)
+def test_a_value_is_counted_with_all_that_is_in_it(value: Any, least: int) -> None:
+    assert least <= value_bytes(value) < 2 * least
