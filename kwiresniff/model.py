@@ -124,12 +124,14 @@ class Connection:
     """A TCP connection that speaks Kafka (or TLS), and what has been counted on it.
 
     ``client`` and ``broker`` are ``ip:port`` texts, IPv6 in brackets. Index 0 of every pair is client to
-    broker, index 1 broker to client.
+    broker, index 1 broker to client. ``client_id`` is that of the first request. ``closed_by`` is ``client`` or
+    ``broker``, whoever sent the first FIN or RST, or empty; ``was_reset`` says that it was a RST.
     """
 
     __slots__ = (
-        "broker", "bytes", "client", "client_software", "exchanges", "first_ns", "handshake_rtt_ns",
-        "handshake_seen", "id", "last_ns", "packets", "protocol", "retransmits", "sasl", "skipped_bytes", "tls",
+        "broker", "bytes", "client", "client_id", "client_software", "closed_by", "closed_ns", "closed_packet",
+        "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "last_ns", "packets",
+        "protocol", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls", "was_reset",
     )  # fmt: skip
 
     def __init__(self, id: int, client: str, broker: str) -> None:
@@ -149,6 +151,29 @@ class Connection:
         self.sasl: dict[str, Any] | None = None
         self.tls: dict[str, Any] | None = None
         self.exchanges: dict[str, int] = {}
+        self.client_id: str | None = None
+        self.first_packet = 0
+        self.syn_retransmits = 0
+        self.closed_by = ""
+        self.was_reset = False
+        self.closed_ns = 0
+        self.closed_packet = 0
+
+
+class ConnectionAttempt(NamedTuple):
+    """A connection that never came to be: its SYN was refused with a RST, or not answered.
+
+    ``client`` and ``server`` are ``ip:port`` texts; whether the server is a broker, nobody has said. ``syns`` counts
+    the SYNs, of which the first is ``packet``; ``last_ns`` is the time of the last packet.
+    """
+
+    client: str
+    server: str
+    packet: int
+    first_ns: int
+    last_ns: int
+    syns: int
+    refused: bool
 
 
 class Message:
@@ -233,8 +258,8 @@ class Exchange:
         return self.response.first_ns - self.request.last_ns
 
 
-#: What ``analyze`` yields.
-Event: TypeAlias = Exchange | Connection | Problem
+#: What ``analyze`` yields. Attempts only to whoever asks for them.
+Event: TypeAlias = Exchange | Connection | Problem | ConnectionAttempt
 
 
 class Node:

@@ -115,7 +115,7 @@ class Metrics:
             self._add_exchange(event)
         elif isinstance(event, Problem):
             self._add_problem(event)
-        else:
+        elif isinstance(event, Connection):
             self._add_connection(event)
 
     def _add_exchange(self, exchange: Exchange) -> None:

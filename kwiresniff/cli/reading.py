@@ -13,7 +13,17 @@ from kwiresniff.cli.main import FAILED
 from kwiresniff.cli.memory import keep_freed_memory
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.progress import Progress
-from kwiresniff.model import Connection, Event, Exchange, Problem, Segment, SegmentSink, TopicNames, file_index
+from kwiresniff.model import (
+    Connection,
+    ConnectionAttempt,
+    Event,
+    Exchange,
+    Problem,
+    Segment,
+    SegmentSink,
+    TopicNames,
+    file_index,
+)
 from kwiresniff.plugins import load_plugins
 from kwiresniff.session import Analyzer, Depth
 from kwiresniff.session.topics import TEACHING_RESPONSES
@@ -55,6 +65,7 @@ class Reading:
     command prints exchange by exchange, so that a progress bar on the same terminal would be in the way. ``tell``, when
     it is set, gets every event before ``events`` gives it. ``encode`` gives the JSON text of a value, for a command
     that writes JSON and wants nothing else of bodies: they may come as text then, if no option looks into them.
+    ``attempts`` has connections told that never came to be.
     """
 
     def __init__(
@@ -66,6 +77,7 @@ class Reading:
         topics: bool = False,
         screen: bool = True,
         encode: Callable[[Any], bytes] | None = None,
+        attempts: bool = False,
     ) -> None:
         self.options = options
         self._filter = _filter(options, self.topic_name)
@@ -93,6 +105,7 @@ class Reading:
             show_secrets=options.show_secrets,
             ports=options.port,
             encode=None if looks_into_bodies else encode,
+            attempts=attempts and self._filter is None,
         )
         self._screen = screen
         self.live = self._captures.total_bytes is None
@@ -183,6 +196,8 @@ class Reading:
                         self.encrypted += 1
                     if not narrowed or event.id in connections:
                         yield event
+                elif isinstance(event, ConnectionAttempt):
+                    yield event
                 if self.plugins.loaded:
                     yield from self._tell(self.plugins.take_problems())
                 if len(self._captures.problems) > self._problems_told:

@@ -26,6 +26,7 @@ def event_json(event: Event, files: Sequence[str] = ()) -> Json:
         return exchange_json(event, files)
     if isinstance(event, Connection):
         return connection_json(event)
+    assert isinstance(event, Problem)  # attempts come only to whoever asks for them
     return problem_json(event, files)
 
 

@@ -15,7 +15,7 @@ from kwiresniff.capture.captures import Captures
 from kwiresniff.capture.formats import NotACapture
 from kwiresniff.capture.segments import SegmentSource
 from kwiresniff.errors import CaptureError
-from kwiresniff.model import Event, Exchange, Problem, Segment
+from kwiresniff.model import Connection, Event, Exchange, Problem, Segment
 from kwiresniff.pipeline.ends import LeftOut, with_filled, without
 from kwiresniff.pipeline.plan import Unit, only_shard
 from kwiresniff.pipeline.rows import Row, Rows
@@ -167,7 +167,7 @@ def rows_of(table: str, event: Event, rows: Rows) -> Iterable[Row]:
         return rows.records(event) if table == "records" else ()
     if isinstance(event, Problem):
         return (rows.problem(event),) if table == "problems" else ()
-    return (rows.connection(event),) if table == "connections" else ()
+    return (rows.connection(event),) if table == "connections" and isinstance(event, Connection) else ()
 
 
 def _other_end(one: LeftOut) -> Problem:

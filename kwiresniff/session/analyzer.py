@@ -20,6 +20,7 @@ from kwiresniff.model import (
     SYN,
     Body,
     Connection,
+    ConnectionAttempt,
     Direction,
     Event,
     Exchange,
@@ -67,8 +68,9 @@ class Analyzer(SegmentSink):
     bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes there is
     Kafka on weaker evidence, and what comes from there is no client. ``encode`` gives the JSON text of a value; with it
     bodies may come as text (``Message.text``), as far as nothing in them needs telling elsewhere, and deliberate waits
-    are not told. ``connections`` counts those recognised so far, ``bare_token_bytes`` what SASL tokens without a header
-    took, lengths included: the only bytes of Kafka connections that belong to no event.
+    are not told. With ``attempts`` connections that never came to be are told too. ``connections`` counts those
+    recognised so far, ``bare_token_bytes`` what SASL tokens without a header took, lengths included: the only bytes of
+    Kafka connections that belong to no event.
     """
 
     def __init__(
@@ -80,12 +82,14 @@ class Analyzer(SegmentSink):
         show_secrets: bool = False,
         ports: Iterable[int] = (),
         encode: Callable[[Any], bytes] | None = None,
+        attempts: bool = False,
     ) -> None:
         self.depth: Depth = depth
         self.topics = Topics()
         self.versions = known_versions()
         self.client_ids: dict[bytes, str] = {}
         self.broker_ports = frozenset(port.to_bytes(2, "big") for port in ports)
+        self._attempts = attempts
         self._want = want
         decoded = depth in ("bodies", "records")
         self.keep_request = MAX_KEPT_BYTES if decoded or topics else FRONT_BYTES
@@ -259,7 +263,21 @@ class Analyzer(SegmentSink):
         connection.retransmits = [client.retransmits, broker.retransmits]
         connection.handshake_seen = link.opened_by_syn
         connection.handshake_rtt_ns = link.handshake_rtt_ns
+        connection.first_packet = link.first_packet
+        connection.syn_retransmits = link.syn_retransmits
+        if link.parting is not None:
+            flow, connection.closed_ns, connection.closed_packet, connection.was_reset = link.parting
+            connection.closed_by = "client" if flow == client.flow else "broker"
         self._out.append(connection)
+
+    def attempt_failed(self, link: Link) -> None:
+        """A connection ended before its SYN was answered with anything but a RST."""
+        if not self._attempts:
+            return
+        client, server = endpoints(link.client.flow)
+        last_ns = max(link.client.last_ns, link.broker.last_ns, link.first_ns)
+        refused, syns = link.broker.fin, 1 + link.syn_retransmits
+        self._out.append(ConnectionAttempt(client, server, link.first_packet, link.first_ns, last_ns, syns, refused))
 
     def too_many_connections(self, limit: int, given_up: int, ns: int) -> None:
         """Connections were ended to make room."""

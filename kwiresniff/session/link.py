@@ -55,8 +55,8 @@ class Link(Owner):
 
     __slots__ = (
         "analyzer", "bare_tokens", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
-        "first_correlation_id", "first_ns", "handshake_rtt_ns", "lingering", "opened_by_syn", "pending",
-        "protocol", "roles", "sasl", "syn_ns", "tls",
+        "first_correlation_id", "first_ns", "first_packet", "handshake_rtt_ns", "lingering", "opened_by_syn", "parting",
+        "pending", "protocol", "roles", "sasl", "syn_ns", "syn_retransmits", "tls",
     )  # fmt: skip
 
     def __init__(self, analyzer: Analyzer, flow: bytes, other_flow: bytes, keep: int, ns: int) -> None:
@@ -70,7 +70,11 @@ class Link(Owner):
         self.client_ids = analyzer.client_ids
         self.first_correlation_id: int | None = None
         self.first_ns = ns
+        self.first_packet = 0
         self.syn_ns = -1
+        self.syn_retransmits = 0
+        # Of the first FIN or RST: the flow it came on, its time and packet, and whether it was a RST.
+        self.parting: tuple[bytes, int, int, bool] | None = None
         self.handshake_rtt_ns: int | None = None
         self.opened_by_syn = False
         self.closed = False
@@ -179,7 +183,7 @@ class Link(Owner):
             if acks_of_produce(data, offset, api_version) == 0:
                 exchange.outcome = "no_response_expected"
                 if self.first_correlation_id is None:
-                    self.first_correlation_id = correlation_id
+                    self._first_request(exchange)
                 self.analyzer.complete(exchange)
                 return
         elif api_key in _PEEKED:
@@ -227,7 +231,11 @@ class Link(Owner):
         if len(by_id) + pending.reused > MAX_PENDING:
             self._give_up(pending.take_oldest())
         if self.first_correlation_id is None:
-            self.first_correlation_id = correlation_id
+            self._first_request(exchange)
+
+    def _first_request(self, exchange: Exchange) -> None:
+        self.first_correlation_id = exchange.correlation_id
+        self.connection.client_id = exchange.client_id
 
     def begin_bare_tokens(self, mechanism: str, ns: int) -> None:
         """The connection begins with tokens of ``mechanism``, without a handshake request."""

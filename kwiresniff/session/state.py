@@ -81,8 +81,9 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     BareTokens: (_plainly(BareTokens), ("_link", "awaiting", "expected")),
     Budget: (lambda: Budget(_nobody().given_up), ("_figures", "given_up", "held", "limit")),
     Connection: (lambda: Connection(0, "", ""), (
-        "broker", "bytes", "client", "client_software", "exchanges", "first_ns", "handshake_rtt_ns", "handshake_seen",
-        "id", "last_ns", "packets", "protocol", "retransmits", "sasl", "skipped_bytes", "tls",
+        "broker", "bytes", "client", "client_id", "client_software", "closed_by", "closed_ns", "closed_packet",
+        "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "last_ns", "packets",
+        "protocol", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls", "was_reset",
     )),
     Early: (lambda: Early(_nobodys_link()), ("_held_bytes", "_link", "_releasing", "_resume", "_resume_usual", "held")),
     Exchange: (lambda: Exchange(UNSETTLED, 0, 0, 0, None, None, None), (
@@ -102,8 +103,8 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     )),
     Link: (_nobodys_link, (
         "analyzer", "bare_tokens", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
-        "first_correlation_id", "first_ns", "handshake_rtt_ns", "lingering", "opened_by_syn", "pending", "protocol",
-        "roles", "sasl", "syn_ns", "tls",
+        "first_correlation_id", "first_ns", "first_packet", "handshake_rtt_ns", "lingering", "opened_by_syn", "parting",
+        "pending", "protocol", "roles", "sasl", "syn_ns", "syn_retransmits", "tls",
     )),
     Message: (lambda: Message(0, 0, 0, 0, 0, None), (
         "body", "body_offset", "end_seq", "first_ns", "first_packet", "frame", "header_version", "last_ns",

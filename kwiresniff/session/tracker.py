@@ -93,7 +93,7 @@ class Tracker:
             if held and not follow(held, flow, seq):
                 self._begin(held)
                 half, held = self.halves.get(flow), []
-            half = self._synchronize(flow, half, ns, seq, ack, flags)
+            half = self._synchronize(flow, half, packet, ns, seq, ack, flags)
             seq = (seq + 1) & SEQ_MASK
         elif half is None:
             if self.strangers.knows(flow, end - start):
@@ -131,7 +131,7 @@ class Tracker:
             half.bytes += end - start
             half.segment(packet, ns, seq, buffer, start, end, missing)
         if flags & (FIN | RST) or half.fin or half.peer.fin:
-            self._finish(half, ns, flags)
+            self._finish(half, packet, ns, flags)
         for segment in held:
             self.take(*segment)
 
@@ -170,12 +170,15 @@ class Tracker:
         """A connection ended before it showed what it was."""
         if link.client.bytes + link.broker.bytes:
             self.strangers.count(link, link.roles.guess_protocol())
+        elif link.syn_ns >= 0 and link.broker.syn_seq < 0:
+            self._analyzer.attempt_failed(link)
 
-    def _open(self, flow: bytes, ns: int) -> Half:
+    def _open(self, flow: bytes, packet: int, ns: int) -> Half:
         """A new connection of which ``flow`` is one direction."""
         if len(self.halves) + len(self._edges) >= 2 * MAX_CONNECTIONS:
             self._end_idle(ns)
         link = Link(self._analyzer, flow, reverse(flow), self._analyzer.keep_request, ns)
+        link.first_packet = packet
         for half in (link.client, link.broker):
             self.halves[half.flow] = half
             self._edges.pop(half.flow, None)
@@ -189,7 +192,7 @@ class Tracker:
         if not held:
             return None
         flow = held[0][2]
-        half = self.halves.get(flow) or self._edges.get(flow) or self._open(flow, held[0][1])
+        half = self.halves.get(flow) or self._edges.get(flow) or self._open(flow, held[0][0], held[0][1])
         for one in (half, half.peer):
             if one.next_seq < 0:
                 one.next_seq = first_seq(held, one.flow)
@@ -197,11 +200,15 @@ class Tracker:
             self.take(*segment)
         return half
 
-    def _synchronize(self, flow: bytes, half: Half | None, ns: int, seq: int, ack: int, flags: int) -> Half:
+    def _synchronize(
+        self, flow: bytes, half: Half | None, packet: int, ns: int, seq: int, ack: int, flags: int
+    ) -> Half:
+        answers = bool(flags & ACK)
         if half is not None and half.syn_seq == seq:
             half.retransmits += 1
+            if not answers:
+                link_of(half).syn_retransmits += 1
             return half
-        answers = bool(flags & ACK)
         if half is not None and (
             half.syn_seq >= 0 or half.closed or half.next_seq >= 0 or (answers and answers_another(half, ack))
         ):
@@ -211,7 +218,7 @@ class Tracker:
             half = None
         if half is None:
             self.strangers.forget(flow, reverse(flow))
-            half = self._open(flow, ns)
+            half = self._open(flow, packet, ns)
         link = link_of(half)
         half.syn_seq = seq
         half.next_seq = (seq + 1) & SEQ_MASK
@@ -248,7 +255,7 @@ class Tracker:
             elif link.syn_ns >= 0:
                 link.handshake_rtt_ns = max(ns - link.syn_ns, 0)
 
-    def _finish(self, half: Half, ns: int, flags: int) -> None:
+    def _finish(self, half: Half, packet: int, ns: int, flags: int) -> None:
         """A FIN, a RST, or any segment after one: the connection ends when everything before its end is there."""
         peer = half.peer
         link = link_of(half)
@@ -256,6 +263,8 @@ class Tracker:
             if half is link.broker and not peer.fin and not half.waiting.segments and link.bare_tokens is not None:
                 link.bare_tokens.broker_left(ns)
             half.fin = True
+            if link.parting is None:
+                link.parting = half.flow, ns, packet, bool(flags & RST)
             self._into(self._edges, self.halves, half, peer)
         if flags & RST:
             if half.bytes + peer.bytes or half.waiting.segments:

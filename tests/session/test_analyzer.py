@@ -7,7 +7,7 @@ from struct import pack
 
 import pytest
 
-from kwiresniff.model import ACK, FIN, RST, SYN, Connection, Exchange
+from kwiresniff.model import ACK, FIN, RST, SYN, Connection, ConnectionAttempt, Exchange
 from kwiresniff.session import Analyzer
 from kwiresniff.session.link import Link
 from kwiresniff.session.pairing import MAX_PENDING
@@ -304,6 +304,52 @@ def test_the_round_trip_of_the_handshake_is_syn_to_first_acknowledgement() -> No
     assert connection.handshake_seen
     assert connection.handshake_rtt_ns == 2_000_000
     assert connection.exchanges == {"ok": 1}
+
+
+@pytest.mark.parametrize(
+    ("ends", "closed_by", "was_reset", "packet"),
+    [([], "", False, 0), ([(0, FIN | ACK), (1, FIN | ACK)], "client", False, 6), ([(1, RST)], "broker", True, 6)],
+)
+def test_a_connection_says_who_closed_it(
+    ends: list[tuple[int, int]], closed_by: str, was_reset: bool, packet: int
+) -> None:
+    """By the first FIN or RST; and whose it was, and where it began."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    for way, flags in ends:
+        wire.send(way, flags=flags)
+    (connection,) = (event for event in events(wire) if isinstance(event, Connection))
+    assert (connection.closed_by, connection.was_reset, connection.closed_packet) == (closed_by, was_reset, packet)
+    assert (connection.client_id, connection.first_packet, connection.syn_retransmits) == ("c-1", 1, 0)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_syn_refused_or_not_answered_is_an_attempt(refused: bool) -> None:
+    """A SYN that is sent again is one attempt; they are told to whoever asks, and no connections."""
+    wire = Wire()
+    wire.send(0, flags=SYN)
+    for _ in range(2):
+        wire.seq[0] -= 1
+        wire.send(0, flags=SYN)
+    if refused:
+        wire.send(1, flags=RST | ACK)
+    other = Wire(client_port=40_001).open().up(heartbeat(1)).close()
+    assert not [event for event in events(wire, other) if isinstance(event, ConnectionAttempt)]
+    found = events(wire, other, attempts=True)
+    (attempt,) = (event for event in found if isinstance(event, ConnectionAttempt))
+    last_ns = (4 if refused else 3) * 1_000_000
+    assert attempt == ("10.0.0.1:40000", "10.0.0.2:9092", 1, 1_000_000, last_ns, 3, refused)
+    assert [event.client for event in found if isinstance(event, Connection)] == ["10.0.0.1:40001"]
+
+
+def test_a_syn_that_is_answered_late_is_counted_with_its_connection() -> None:
+    """The connection came to be, though not at the first SYN."""
+    wire = Wire()
+    wire.send(0, flags=SYN)
+    wire.seq[0] -= 1
+    wire.open().up(heartbeat(1)).down(heartbeat_response(1))
+    found = events(wire, attempts=True)
+    assert [event.syn_retransmits for event in found if isinstance(event, Connection)] == [1]
+    assert not [event for event in found if isinstance(event, ConnectionAttempt)]
 
 
 @pytest.mark.parametrize(

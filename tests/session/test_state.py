@@ -22,7 +22,7 @@ RECORDED = sorted(path for path in CAPTURES.iterdir() if ".pcap" in path.name)
 #: Whatever the arguments of an analyzer lead to, which a state does not hold.
 WANTED = {
     "depth", "versions", "broker_ports", "_want", "_keep_response", "_decoder", "_scanner", "_sink",
-    "_out", "keep_request", "sifts",
+    "_out", "keep_request", "sifts", "_attempts",
 }  # fmt: skip
 
 
