@@ -7,9 +7,14 @@ import sys
 
 
 def main() -> None:
-    """Runs the command; never returns."""
+    """Runs the command; ends the process, or returns where Python must end it."""
     if sys.stdin is None or sys.stdout is None or sys.stderr is None:
         _open_standard_streams()
+    from kwiresniff.cli.help import answered
+
+    if answered():
+        _leave(0)
+        return
     # What is made while modules are loaded stays, and what is left at the end goes with the process: looking for
     # garbage in it takes a tenth of a short run.
     gc.disable()

@@ -2,7 +2,8 @@
 
 Durations: ``10us``, ``100ms``, ``1.5s``, ``10m``, ``2h``. Sizes: ``100``, ``64B``, ``1kB`` and ``1MB`` (powers of
 1000), ``4KiB`` and ``1MiB`` (powers of 1024); letter case does not matter. Times: RFC 3339 with up to nine digits of
-a second; a time without an offset is UTC, a date alone its midnight.
+a second; a time without an offset is UTC, a date alone its midnight. Times of day: ``07:24:45`` with up to nine digits
+of a second, or ``07:24``.
 """
 
 from __future__ import annotations
@@ -58,6 +59,16 @@ def time_ns(text: str) -> int | None:
         moment = moment.replace(tzinfo=UTC)
     seconds = round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
     return seconds * 1_000_000_000 + int((fraction or "").ljust(9, "0"))
+
+
+def time_of_day_ns(text: str) -> int | None:
+    """Nanoseconds since midnight, or None when the text is not a time of day."""
+    match = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?Z?", text, re.ASCII)
+    if match is None:
+        return None
+    hours, minutes, seconds, fraction = match.groups()
+    whole = (int(hours) * 60 + int(minutes)) * 60 + int(seconds or 0)
+    return whole * 1_000_000_000 + int((fraction or "").ljust(9, "0"))
 
 
 def _scaled(number: str, factor: int) -> int:

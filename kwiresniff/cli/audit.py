@@ -9,13 +9,13 @@ import click
 from kwiresniff.analysis.audit import BREAKS, NOT_JUDGED, VERDICTS, audit
 from kwiresniff.cli.inventory import collect, writer
 from kwiresniff.cli.main import FAILED
-from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 from kwiresniff.cli.passes import FORMS, print_json
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema import find_release
 
 
-@click.command("audit")
+@click.command("audit", cls=TrafficCommand)
 @click.option("--target", metavar="RELEASE", required=True, help="The release of Kafka to be moved to, as 4.0.")
 @click.option("-o", "form", type=click.Choice(FORMS), default="table", show_default=True)
 @capture_options

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from kwiresniff.cli.inventory import collect, writer
-from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 from kwiresniff.cli.passes import FORMS, print_json
 
 
-@click.command("clients")
+@click.command("clients", cls=TrafficCommand)
 @click.option("-o", "form", type=click.Choice(FORMS), default="table", show_default=True)
 @capture_options
 def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:

@@ -8,12 +8,12 @@ import click
 
 from kwiresniff.analysis.doctor import SEVERITIES, Doctor
 from kwiresniff.cli.main import FAILED, INTERRUPTED
-from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 from kwiresniff.cli.passes import FORMS, print_json, read_through
 from kwiresniff.cli.reading import Reading
 
 
-@click.command("doctor")
+@click.command("doctor", cls=TrafficCommand)
 @click.option("-o", "form", type=click.Choice(FORMS), default="table", show_default=True)
 @click.option(
     "--fail-on",

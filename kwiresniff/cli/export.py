@@ -9,7 +9,7 @@ import click
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.messages import Messages
-from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 from kwiresniff.cli.printing import encode_for
 from kwiresniff.cli.reading import Reading
 from kwiresniff.errors import ExportError
@@ -17,7 +17,7 @@ from kwiresniff.export import WRITERS, Output, format_of
 from kwiresniff.model import Event, Problem
 
 
-@click.command("export")
+@click.command("export", cls=TrafficCommand)
 @click.option(
     "-O",
     "--output",

@@ -8,13 +8,13 @@ import click
 
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.cli.main import INTERRUPTED
-from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 from kwiresniff.cli.passes import FORMS, print_json, read_through
 from kwiresniff.cli.reading import Reading
 from kwiresniff.model import Event, Exchange
 
 
-@click.command("groups")
+@click.command("groups", cls=TrafficCommand)
 @click.option("-o", "form", type=click.Choice(FORMS), default="table", show_default=True)
 @capture_options
 def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:

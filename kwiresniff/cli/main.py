@@ -14,30 +14,8 @@ from typing import Any, NoReturn
 
 import click
 
-from kwiresniff import __version__
-from kwiresniff.compiled import COMPILED
+from kwiresniff.cli.help import COMMANDS, help_text, version_text
 from kwiresniff.errors import ExportError, FilterError, KwiresniffError
-
-#: Subcommands: what they do, in a line. Each lives in ``kwiresniff.cli.<name>`` as ``command``. Kept here so that
-#: ``--help`` imports none of them.
-COMMANDS = {
-    "read": "Decode captures: one annotated tree per exchange, or JSON.",
-    "sniff": "The same, live from a network interface.",
-    "stats": "Latency and traffic tables.",
-    "export": "Decoded sessions to JSON Lines, JSON, CSV or Parquet.",
-    "clients": "Who talks to which broker, with which software, about what.",
-    "audit": "Which clients would break on another version of Kafka.",
-    "groups": "What happened in each group: joins, assignments, commits, leaves.",
-    "doctor": "What is wrong, the worst first, with evidence and a remedy.",
-    "report": "One self-contained page: findings, plots, tables, clients, groups.",
-    "decode": "One message from hex, base64 or a file.",
-    "schema": "The protocol as data: browse it, extend it, verify it.",
-    "pipeline": "Many captures at once, on Spark: to Parquet, and SQL over it.",
-    "plugins": "What is loaded, from where, and what it adds.",
-}
-
-#: What this installation is: see hatch_build.py.
-BUILD = "compiled" if COMPILED else "pure Python"
 
 #: Objects made and not gone after which Python looks for garbage: there is little of it here.
 GARBAGE_THRESHOLD = 10_000
@@ -50,7 +28,24 @@ INTERRUPTED = 130
 TRACEBACK = "kwiresniff.traceback"
 
 
-class CommandGroup(click.Group):
+class SuggestingGroup(click.Group):
+    """A group that answers a command it does not have with those that are spelt like it."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The subcommand that ``args`` begin with; raises UsageError where there is none."""
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], known, n=2, cutoff=0.55)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
+            ctx.fail(f"no such command {args[0]!r}: {hint}")
+        return super().resolve_command(ctx, args)
+
+
+class CommandGroup(SuggestingGroup):
     """A group that imports a subcommand when it is used and turns every failure into one line and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -66,9 +61,8 @@ class CommandGroup(click.Group):
             gc.enable()
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+    def get_help(self, ctx: click.Context) -> str:
+        return help_text()
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Runs and exits; never returns, never shows a traceback unasked."""
@@ -151,15 +145,17 @@ def _give_up_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _print_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(version_text())
+        ctx.exit()
+
+
 @click.group(
     cls=CommandGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     no_args_is_help=False,
 )
-@click.version_option(__version__, message=f"kwiresniff %(version)s ({BUILD})")
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version)
 def main() -> None:
-    """Sniffs Kafka's wire protocol: captures in, annotated exchanges and latency out.
-
-    Captures are pcap or pcapng files, plain or compressed (.gz .zst .xz .bz2 .lz4), folders or globs of them, or "-"
-    for standard input.
-    """
+    """Sniffs Kafka's wire protocol."""

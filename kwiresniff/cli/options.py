@@ -4,12 +4,12 @@
 # takes longer than all the rest of it.
 
 from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
-from kwiresniff.analysis.units import duration_ns, time_ns
+from kwiresniff.analysis.units import duration_ns, time_ns, time_of_day_ns
 from kwiresniff.cli.main import TRACEBACK
 
 if TYPE_CHECKING:
@@ -18,19 +18,31 @@ else:
     ParamType = click.ParamType  # generic only in newer releases of click
 
 
+DAY_NS = 86_400_000_000_000
+
+
 class Moment(NamedTuple):
-    """A point in time: nanoseconds since the epoch, or since the first packet when ``relative``."""
+    """A point in time, in nanoseconds ``since``: the ``epoch``, the ``first packet`` or ``midnight`` UTC."""
 
     ns: int
-    relative: bool
+    since: Literal["epoch", "first packet", "midnight"]
 
     def since_epoch(self, first_ns: int) -> int:
-        """The absolute time, for a capture whose first packet is at ``first_ns``."""
-        return first_ns + self.ns if self.relative else self.ns
+        """The absolute time, for a capture whose first packet is at ``first_ns``.
+
+        A time of day is that of the first packet's day; of the day after where it would be more than twelve hours
+        before the first packet, because then the capture goes on past midnight.
+        """
+        if self.since == "epoch":
+            return self.ns
+        if self.since == "first packet":
+            return first_ns + self.ns
+        same_day_ns = first_ns - first_ns % DAY_NS + self.ns
+        return same_day_ns + DAY_NS if first_ns - same_day_ns > DAY_NS // 2 else same_day_ns
 
 
 class MomentType(ParamType):
-    """``2026-01-02T03:04:05Z`` or, from the first packet on, ``10m``."""
+    """``2026-01-02T03:04:05Z``, a time of day ``03:04:05`` in UTC or, from the first packet on, ``10m``."""
 
     name = "time"
 
@@ -39,11 +51,15 @@ class MomentType(ParamType):
             return value
         relative = duration_ns(value)
         if relative is not None:
-            return Moment(relative, True)
+            return Moment(relative, "first packet")
+        in_the_day = time_of_day_ns(value)
+        if in_the_day is not None:
+            return Moment(in_the_day, "midnight")
         absolute = time_ns(value)
         if absolute is None:
-            self.fail(f"{value!r} is neither a time like 2026-01-02T03:04:05Z nor a duration like 10m", param, ctx)
-        return Moment(absolute, False)
+            what = "neither a time like 2026-01-02T03:04:05Z or 03:04:05 nor a duration like 10m"
+            self.fail(f"{value!r} is {what}", param, ctx)
+        return Moment(absolute, "epoch")
 
 
 class ReadOptions(NamedTuple):
@@ -55,6 +71,7 @@ class ReadOptions(NamedTuple):
     since: Moment | None = None
     until: Moment | None = None
     limit: int | None = None
+    packets: int | None = None
     plugin: tuple[str, ...] = ()
     redact: bool = False
     redact_key: str | None = None
@@ -73,46 +90,76 @@ def remember_traceback(ctx: click.Context, param: click.Parameter, value: int) -
     return value
 
 
+class SharedOption(click.Option):
+    """An option that commands which read traffic have in common; ``--help`` shows them apart."""
+
+
+class TrafficCommand(click.Command):
+    """A command whose ``--help`` shows its own options first and the shared ones in a section of their own."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        own: list[tuple[str, str]] = []
+        shared: list[tuple[str, str]] = []
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and isinstance(param, click.Option):
+                (shared if isinstance(param, SharedOption) else own).append(record)
+        for title, records in (("Options", own), ("Options shared by commands that read traffic", shared)):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+_shared = partial(click.option, cls=SharedOption)
+
 #: What has a meaning for captures that are there already.
 _FILE_OPTIONS = (
-    click.argument("captures", metavar="CAPTURE...", nargs=-1, required=True),
-    click.option(
-        "--since", type=MomentType(), help="Exchanges from this time on; a duration counts from the first packet."
+    click.argument("captures", metavar="CAPTURE...", nargs=-1),
+    _shared("-r", "files", metavar="CAPTURE", multiple=True, help="A capture, as tcpdump and tshark take it."),
+    _shared("-n", "numeric", is_flag=True, hidden=True, expose_value=False, help="Nothing: names are never looked up."),
+    _shared("-c", "packets", type=click.IntRange(1), metavar="N", help="Only the first N packets of TCP."),
+    _shared(
+        "--since",
+        type=MomentType(),
+        help="Exchanges from this time on: 2026-01-02T03:04:05Z, 03:04:05, or 10m after the first packet.",
     ),
-    click.option("--until", type=MomentType(), help="Exchanges before this time."),
-    click.option("--no-progress", is_flag=True, help="No progress bar on stderr."),
+    _shared("--until", type=MomentType(), help="Exchanges before this time."),
+    _shared("--no-progress", is_flag=True, help="No progress bar on stderr."),
 )
 _OPTIONS = (
-    click.option("-Y", "--filter", metavar="EXPR", help="Only exchanges like 'api == Fetch and latency > 100ms'."),
-    click.option("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark."),
-    click.option("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
-    click.option("--plugin", metavar="PATH", multiple=True, help="A Python file with plugin hooks; may be repeated."),
-    click.option("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
-    click.option(
+    _shared("-Y", "--filter", metavar="EXPR", help="Only exchanges like 'api == Fetch and latency > 100ms'."),
+    _shared("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark."),
+    _shared("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
+    _shared("--plugin", metavar="PATH", multiple=True, help="A Python file with plugin hooks; may be repeated."),
+    _shared("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
+    _shared(
         "--redact-key", metavar="TEXT", envvar="KWIRESNIFF_REDACT_KEY", help="Key of those hashes; random without it."
     ),
-    click.option("--show-secrets", is_flag=True, help="Print SASL, SCRAM and delegation-token secrets too."),
-    click.option("--strict", is_flag=True, help="Exit with 1 when there was any problem."),
-    click.option("-q", "quiet", is_flag=True, help="No problems on stderr."),
-    click.option(
-        "-v", "verbose", count=True, callback=remember_traceback, help="More detail; -vv more still. Tracebacks."
-    ),
-    click.option(
-        "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours on the terminal."
-    ),
+    _shared("--show-secrets", is_flag=True, help="Print SASL, SCRAM and delegation-token secrets too."),
+    _shared("--strict", is_flag=True, help="Exit with 1 when there was any problem."),
+    _shared("-q", "quiet", is_flag=True, help="No problems on stderr."),
+    _shared("-v", "verbose", count=True, callback=remember_traceback, help="More detail; -vv more still. Tracebacks."),
+    _shared("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours on the terminal."),
 )
 
 _Command = Callable[..., Any]
 
 
 def _port(help_text: str) -> Callable[[_Command], _Command]:
-    return click.option("--port", type=click.IntRange(1, 65535), multiple=True, help=help_text)
+    return _shared("--port", type=click.IntRange(1, 65535), multiple=True, help=help_text)
 
 
 def capture_options(command: _Command) -> _Command:
     """Gives a command the shared options; it receives ``captures`` and one ``options: ReadOptions``."""
+
+    @wraps(command)
+    def run(captures: tuple[str, ...], files: tuple[str, ...], **params: Any) -> Any:
+        if not files and not captures:
+            raise click.UsageError("Missing argument 'CAPTURE...'.")
+        return command(captures=(*files, *captures), **params)
+
     port = _port("A port brokers listen on: a hint for odd traffic, Kafka is found on any port.")
-    return _decorated(command, (*_FILE_OPTIONS, port, *_OPTIONS))
+    return _decorated(run, (*_FILE_OPTIONS, port, *_OPTIONS))
 
 
 def live_options(command: _Command) -> _Command:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwiresniff.analysis.units import duration_ns
-from kwiresniff.cli.main import FAILED, TRACEBACK
+from kwiresniff.cli.main import FAILED, TRACEBACK, SuggestingGroup
 from kwiresniff.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _with(options: Sequence[Callable[..., Any]], command: Callable[..., Any]) ->
     return command
 
 
-@click.group("pipeline", no_args_is_help=False)
+@click.group("pipeline", cls=SuggestingGroup, no_args_is_help=False)
 def command() -> None:
     """Many captures at once, on Spark: decoded to Parquet, and SQL over it.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from kwiresniff.cli.main import INTERRUPTED
-from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 from kwiresniff.cli.printing import DEPTHS, encode_for, print_events
 from kwiresniff.cli.reading import Reading
 
 
-@click.command("read")
+@click.command("read", cls=TrafficCommand)
 @click.option(
     "-o",
     "form",

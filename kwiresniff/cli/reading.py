@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff.capture import Captures, SegmentSource, open_captures, with_decryption
@@ -240,7 +240,9 @@ class Reading:
 
     def _analyzed(self, progress: Progress) -> Iterator[Event]:
         captures = self._captures
-        if self.options.since is not None or self.options.until is not None or not isinstance(captures, Captures):
+        options = self.options
+        bounded = any(bound is not None for bound in (options.since, options.until, options.packets))
+        if bounded or not isinstance(captures, Captures):
             return self._analyzer.analyze(self._bounded(iter(captures)))
 
         def feed(sink: SegmentSink) -> bool:
@@ -250,8 +252,10 @@ class Reading:
         return chain(self._analyzer.draw(feed), self._analyzer.finish())
 
     def _bounded(self, segments: Iterator[Segment]) -> Iterable[Segment]:
-        """Works out ``--since`` and ``--until``, which may count from the first packet, by looking at that packet."""
+        """The first packets where no more are wanted; works out ``--since`` and ``--until`` by looking at the first."""
         since, until = self.options.since, self.options.until
+        if self.options.packets is not None:
+            segments = islice(segments, self.options.packets)
         if since is None and until is None:
             return segments
         first = next(segments, None)

@@ -8,12 +8,12 @@ import click
 
 from kwiresniff.analysis.report import Reporter
 from kwiresniff.cli.main import INTERRUPTED
-from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 from kwiresniff.cli.passes import read_through
 from kwiresniff.cli.reading import Reading
 
 
-@click.command("report")
+@click.command("report", cls=TrafficCommand)
 @click.option("-O", "--output", metavar="FILE", required=True, help="The page, as report.html, or '-'.")
 @click.option("--title", default="Kafka on the wire", show_default=True, help="What stands at its top.")
 @capture_options

@@ -10,13 +10,13 @@ from kwiresniff.analysis.stats import DIMENSIONS, ExchangeCounts, StatsTable
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.messages import Messages
-from kwiresniff.cli.options import ReadOptions, capture_options
+from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 from kwiresniff.cli.reading import Reading
 from kwiresniff.cli.tables import ByType, print_tables
 from kwiresniff.model import Event, Exchange, Problem
 
 
-@click.command("stats")
+@click.command("stats", cls=TrafficCommand)
 @click.option(
     "--by",
     type=ByType(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwiresniff.analysis.units import duration_ns, size_bytes, time_ns
+from kwiresniff.analysis.units import duration_ns, size_bytes, time_ns, time_of_day_ns
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,20 @@ def test_a_size_counts_bytes_in_powers_of_1000_or_1024(text: str, expected: int 
 )
 def test_a_time_is_rfc_3339_and_utc_unless_it_says_otherwise(text: str, expected: int | None) -> None:
     assert time_ns(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("07:24:45", 26_685_000_000_000),
+        ("07:24", 26_640_000_000_000),
+        ("7:24:45.5", 26_685_500_000_000),
+        ("23:59:59.999999999Z", 86_399_999_999_999),
+        ("24:00:00", None),
+        ("12:60", None),
+        ("12", None),
+        ("1:2:3", None),
+    ],
+)
+def test_a_time_of_day_counts_from_midnight(text: str, ns: int | None) -> None:
+    assert time_of_day_ns(text) == ns

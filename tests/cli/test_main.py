@@ -16,7 +16,8 @@ from time import perf_counter, sleep
 import pytest
 
 from kwiresniff import __version__
-from kwiresniff.cli.main import BUILD, COMMANDS
+from kwiresniff.cli.help import COMMANDS
+from kwiresniff.compiled import COMPILED
 from tests.cli.conftest import Done
 from tests.cli.pcap import heartbeats, pcap, save
 
@@ -39,7 +40,57 @@ def test_every_command_has_help(kwiresniff: Run, name: str) -> None:
 
 
 def test_the_version_is_the_package_s(kwiresniff: Run) -> None:
-    assert kwiresniff("--version") == (0, f"kwiresniff {__version__} ({BUILD})\n", "")
+    build = "compiled" if COMPILED else "pure Python"
+    assert kwiresniff("--version") == (0, f"kwiresniff {__version__} ({build})\n", "")
+
+
+@pytest.mark.parametrize("option", ["--help", "-h", "--version"])
+def test_help_and_version_alone_are_answered_without_loading_a_command(option: str) -> None:
+    """They print what the command would, and click is never imported."""
+    code = (
+        "import sys; from kwiresniff.__main__ import main; import atexit;"
+        "atexit.register(lambda: print('click' in sys.modules, file=sys.stderr));"
+        f"sys.argv[1:] = [{option!r}]; main()"
+    )
+    alone = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    through_click = subprocess.run(
+        [sys.executable, "-c", f"from kwiresniff.cli.main import main; main([{option!r}])"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (alone.returncode, alone.stdout) == (0, through_click.stdout)
+    assert alone.stderr == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [(("raed",), "read"), (("topic",), None), (("schema", "lst"), "list"), (("docter",), "doctor")]
+)
+def test_a_misspelt_command_is_answered_with_the_one_that_was_meant(
+    kwiresniff: Run, typed: tuple[str, ...], meant: str | None
+) -> None:
+    done = kwiresniff(*typed)
+    assert (done.code, done.out) == (2, "")
+    assert f"no such command '{typed[-1]}': " in done.err
+    if meant is not None:
+        assert f"did you mean {meant}" in done.err
+
+
+def test_captures_may_be_named_as_tcpdump_names_them(kwiresniff: Run, large: str) -> None:
+    """``-r FILE -n -c N``: the first N packets of FILE; each heartbeat is a request and a response."""
+    plain = kwiresniff("read", "-o", "summary", large)
+    assert kwiresniff("read", "-n", "-r", large, "-o", "summary") == plain
+    first = kwiresniff("read", "-r", large, "-c", "9", "-o", "summary").out.splitlines()
+    handshake = 3
+    pairs = (9 - handshake) // 2
+    assert first == plain.out.splitlines()[:pairs]
+
+
+def test_shared_options_stand_apart_from_a_command_s_own(kwiresniff: Run) -> None:
+    text = kwiresniff("stats", "--help").out
+    own, shared = text.split("Options shared by commands that read traffic:")
+    assert "--by" in own and "--by" not in shared
+    assert "--filter" in shared and "--filter" not in own
 
 
 def test_all_reading_commands_share_their_options(kwiresniff: Run) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kwiresniff.cli.options import Moment
 from tests.cli.conftest import Done
 from tests.cli.pcap import heartbeats, irc, metadata_v0, save
 from tests.session.tls_talk import TlsTalk
@@ -87,6 +88,8 @@ def test_colours_come_only_when_asked_for(kwiresniff: Run, capture: str, form: s
         (["--limit", "1", "-Y", "correlation_id == 3"], [3]),
         (["--since", "1970-01-01T00:00:00.008Z", "-Y", "api == Heartbeat"], [3, 4, 5]),
         (["--since", "7ms", "--until", "10ms", "-Y", "api == Heartbeat"], [3, 4]),
+        (["--since", "00:00:00.008", "-Y", "api == Heartbeat"], [3, 4, 5]),
+        (["--since", "23:59:59.99", "-Y", "api == Heartbeat"], []),
     ],
 )
 def test_only_what_is_wanted_is_shown(kwiresniff: Run, capture: str, options: list[str], expected: list[int]) -> None:
@@ -275,3 +278,11 @@ def test_a_tree_says_what_the_records_of_an_internal_topic_hold(kwiresniff: Run)
     lines = kwiresniff("read", "-Y", "api == Fetch", "--color", "never", capture).out.splitlines()
     at = next(number for number, line in enumerate(lines) if line.endswith("null → FeatureLevelRecord v0"))
     assert lines[at + 1].endswith("└─ value (FeatureLevelRecord v0)  name metadata.version  feature_level 33")
+
+
+def test_a_time_of_day_long_before_the_first_packet_is_that_of_the_next_day() -> None:
+    """A capture from 23:50 to 00:10: 00:05 is after midnight, 23:00 before the capture began."""
+    day, minute = 86_400_000_000_000, 60_000_000_000
+    first = 20_000 * day + 1430 * minute
+    assert Moment(5 * minute, "midnight").since_epoch(first) == 20_001 * day + 5 * minute
+    assert Moment(1380 * minute, "midnight").since_epoch(first) == 20_000 * day + 1380 * minute
