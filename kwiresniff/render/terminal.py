@@ -1,6 +1,7 @@
 """What the place we write to can show: colours, width, characters.
 
-``NO_COLOR`` is https://no-color.org, ``FORCE_COLOR`` its counterpart. The clock, the files and the network are none of
+``NO_COLOR`` is https://no-color.org, ``FORCE_COLOR`` its counterpart; ``CLICOLOR`` and ``CLICOLOR_FORCE`` are those of
+https://bixense.com/clicolors. The clock, the files and the network are none of
 this module's business; it only asks a stream what it is.
 """
 
@@ -28,8 +29,10 @@ def use_color(out: TextIO, when: str | None = None) -> bool:
         return when == "always"
     if os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR"):
+    if os.environ.get("FORCE_COLOR") or os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0"):
         return True
+    if os.environ.get("CLICOLOR") == "0":
+        return False
     return out.isatty() and os.environ.get("TERM") != "dumb"
 
 

@@ -19,7 +19,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
 
@@ -27,6 +27,26 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_pipe_has_no_colour_and_no_width() -> None:
     assert not use_color(io.StringIO())
     assert width_of(io.StringIO()) is None
+
+
+@pytest.mark.parametrize(
+    ("variables", "in_a_pipe", "on_a_terminal"),
+    [
+        ({"CLICOLOR_FORCE": "1"}, True, True),
+        ({"CLICOLOR_FORCE": "0"}, False, True),
+        ({"CLICOLOR": "0"}, False, False),
+        ({"CLICOLOR": "1"}, False, True),
+        ({"CLICOLOR": "0", "CLICOLOR_FORCE": "1"}, True, True),
+        ({"NO_COLOR": "1", "CLICOLOR_FORCE": "1"}, False, False),
+    ],
+)
+def test_clicolor_is_obeyed(
+    variables: dict[str, str], in_a_pipe: bool, on_a_terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As https://bixense.com/clicolors has it; NO_COLOR wins over all."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert (use_color(io.StringIO()), use_color(Terminal())) == (in_a_pipe, on_a_terminal)
 
 
 def test_a_terminal_has_both() -> None:
