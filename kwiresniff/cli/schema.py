@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from kwiresniff.cli.main import SuggestingGroup
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.apis import apis, data_index, find_api
 from kwiresniff.schema.enums import API_KEY
@@ -25,7 +26,7 @@ HEADERS = {"RequestHeader": "request", "ResponseHeader": "response"}
 SOURCE = click.Path(exists=True, path_type=Path)
 
 
-@click.group("schema", no_args_is_help=False)
+@click.group("schema", cls=SuggestingGroup, no_args_is_help=False)
 def command() -> None:
     """The protocol as data: browse it, extend it, verify it."""
 
@@ -80,7 +81,7 @@ def show_command(api: str | None, version: int | None, request: bool, response: 
     """Messages as grammars or JSON, those of all APIs by default.
 
     API is a name, an older name or a key; or RequestHeader, ResponseHeader, or the name of something carried inside
-    messages or stored in logs, such as ConsumerProtocolSubscription.
+    messages or stored in logs, such as ConsumerProtocolSubscription; or one of Kafka's definitions, a .json file.
     """
     only = tuple(one for one, wanted in zip(DIRECTIONS, (request, response), strict=True) if wanted)
     messages = _messages(api, version, only or DIRECTIONS)
@@ -92,7 +93,11 @@ def show_command(api: str | None, version: int | None, request: bool, response: 
 
 def _messages(api: str | None, version: int | None, directions: tuple[str, ...]) -> Iterator[MessageVersion]:
     """What was asked for; raises SchemaError when that is nothing."""
-    if api is not None and api in data_index().files:
+    if api is not None and api.endswith(".json"):
+        from kwiresniff.schema.importer import read_source
+
+        found = [message for message in read_source(Path(api)) if version is None or version in message.versions]
+    elif api is not None and api in data_index().files:
         found = [message for message in definitions(data_index().files[api]) if message.name == api]
     elif api in HEADERS:
         found = [message for message in definitions("headers") if message.name == HEADERS[api]]
@@ -106,7 +111,8 @@ def _messages(api: str | None, version: int | None, directions: tuple[str, ...])
             if message.kind == direction and (api is not None or version is None or version in message.versions)
         ]
     if not found:
-        raise SchemaError(f"no API has a version {version}; see: kwiresniff schema list")
+        lacking = f"{api} has no version" if api else "no API has a version"
+        raise SchemaError(f"{lacking} {version}; see: kwiresniff schema list")
     for message in found:
         low, high = message.versions
         for number in range(low, high + 1) if version is None else (version,):
@@ -146,15 +152,15 @@ def _write_json(rows: Any, form: str) -> None:
 
 
 @command.command("import")
-@click.argument("sources", metavar="JAR|FOLDER...", nargs=-1, required=True, type=SOURCE)
+@click.argument("sources", metavar="JAR|FOLDER|JSON...", nargs=-1, required=True, type=SOURCE)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Where to write  [default: our own].")
 def import_command(sources: tuple[Path, ...], out: Path | None) -> None:
     """Write definition files from Kafka's official ones.
 
-    They are JSON, in the jars of a release or in folders. Several sources are releases: by number when their names
-    tell one, else from the oldest to the newest as given. What the folder already holds counts as the oldest release,
-    so versions that Kafka dropped stay. The table of releases, where the folder has one, learns what the brokers of a
-    new release offer from its kafka-clients jar.
+    They are JSON, in the jars of a release, in folders, or single files. Several sources are releases: by number when
+    their names tell one, else from the oldest to the newest as given. What the folder already holds counts as the
+    oldest release, so versions that Kafka dropped stay. The table of releases, where the folder has one, learns what
+    the brokers of a new release offer from its kafka-clients jar.
     """
     from kwiresniff.schema.apis import DATA
     from kwiresniff.schema.importer import (
@@ -181,7 +187,7 @@ def import_command(sources: tuple[Path, ...], out: Path | None) -> None:
 
 
 @command.command("check")
-@click.argument("source", metavar="JAR|FOLDER", type=SOURCE)
+@click.argument("source", metavar="JAR|FOLDER|JSON", type=SOURCE)
 @click.option("-v", "verbose", is_flag=True, help="Also what later releases changed in place, and why it is known.")
 def check_command(source: Path, verbose: bool) -> int:
     """Compare our definitions with a release of Kafka.

@@ -1,7 +1,8 @@
 """From Kafka's releases to the definition files: read jars or folders, merge them, write our language.
 
-A source is a jar (any jar: the definitions are its ``*.json`` files that are message definitions) or a folder that
-is searched as a whole. Sources are releases, and they count from the oldest to the newest.
+A source is a jar (any jar: the definitions are its ``*.json`` files that are message definitions), a folder that is
+searched as a whole, or one definition in a ``.json`` file. Sources are releases, and they count from the oldest to the
+newest.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _DEFINITION = re.compile(r'"validVersions"\s*:')
 
 
 def read_source(path: Path) -> list[Message]:
-    """The messages of one jar or folder, obsolete ones with no versions left included.
+    """The messages of one jar, folder or ``.json`` file, obsolete ones with no versions left included.
 
     Raises SchemaError when it cannot be read or holds no definition.
     """
@@ -54,7 +55,9 @@ def read_source(path: Path) -> list[Message]:
             if _DEFINITION.search(text):
                 messages.append(read_definition(text, f"{path}:{name}"))
     except (OSError, EOFError, UnicodeDecodeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise SchemaError(f"{path}: cannot be read: {error}; give a jar of Kafka or a folder of its JSON") from error
+        why = getattr(error, "strerror", None) or error
+        give = "give a jar of Kafka, a folder of its JSON or one such file"
+        raise SchemaError(f"{path}: cannot be read: {why}; {give}") from error
     if not messages:
         raise SchemaError(f"{path}: no message definitions in it; kafka-clients jars have them from 2.2 on")
     return messages
@@ -79,6 +82,10 @@ def _texts(path: Path) -> Iterator[tuple[str, str]]:
         for file in sorted(path.rglob("*.json"))[:MAX_DEFINITIONS]:
             if file.stat().st_size <= MAX_DEFINITION_BYTES:
                 yield str(file.relative_to(path)), file.read_text("utf-8")
+        return
+    if path.suffix == ".json":
+        if path.stat().st_size <= MAX_DEFINITION_BYTES:
+            yield path.name, path.read_text("utf-8")
         return
     with zipfile.ZipFile(path) as jar:
         names = [info for info in jar.infolist() if info.filename.endswith(".json")]

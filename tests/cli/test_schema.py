@@ -177,3 +177,19 @@ def test_import_says_what_is_no_source(kwiresniff: Run, tmp_path: Path) -> None:
     done = kwiresniff("schema", "import", str(tmp_path / "notes.jar"), "--out", str(tmp_path / "out"))
     assert done.code == 1
     assert "notes.jar: cannot be read" in done.err
+
+
+def test_show_and_check_take_one_of_kafka_s_definitions(kwiresniff: Run, tmp_path: Path) -> None:
+    """A definition that is not ours yet: shown as it is, and said to differ."""
+    file = tmp_path / "HeartbeatRequest.json"
+    fields = [
+        {"name": "GroupId", "type": "string", "versions": "0+"},
+        {"name": "Colour", "type": "int8", "versions": "0+"},
+    ]
+    document = {"apiKey": 12, "type": "request", "name": "HeartbeatRequest", "validVersions": "0", "fields": fields}
+    file.write_text(json.dumps({**document, "flexibleVersions": "none"}))
+    shown = kwiresniff("schema", "show", str(file), "-o", "jsonl")
+    assert [field["name"] for field in json.loads(shown.out)["fields"]] == ["group_id", "colour"]
+    checked = kwiresniff("schema", "check", str(file))
+    assert checked.code == 1
+    assert "colour" in checked.out

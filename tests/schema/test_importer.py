@@ -52,6 +52,16 @@ def test_a_jar_and_a_folder_give_the_same(tmp_path: Path) -> None:
     assert read_source(jar) == read_source(folder(tmp_path / "folder", text))
 
 
+def test_a_single_definition_gives_what_a_folder_with_it_gives(tmp_path: Path) -> None:
+    """As Kafka's source tree has them: ``MetadataResponse.json``, comments included."""
+    text = definition("request", "0", "Name string 0+")
+    source = folder(tmp_path / "folder", text)
+    assert read_source(source / "0.json") == read_source(source)
+    (source / "1.json").write_text("{}")
+    with pytest.raises(SchemaError, match="no message definitions in it"):
+        read_source(source / "1.json")
+
+
 def test_releases_are_merged_under_the_newest_name(tmp_path: Path) -> None:
     old = folder(
         tmp_path / "old",
