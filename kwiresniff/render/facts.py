@@ -50,6 +50,8 @@ def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]
     response = (exchange.response.body if exchange.response else None) or {}
     if not request and not response:
         return []
+    if exchange.api == "Metadata" and exchange.api_version == 0 and request.get("topics") == []:
+        request = {"topics": None}  # before version 1 an empty list asks for all of them
     special = _SPECIAL.get(exchange.api)
     out = list(special(request, response, topic_name)) if special else []
     if exchange.errors and out and out[-1] == NOTHING_NEW:
@@ -165,6 +167,24 @@ def _init_producer_id(request: Fields, response: Fields, topic_name: TopicNames 
         yield f"producer {response['producer_id']} epoch {response.get('producer_epoch')}"
 
 
+def _add_partitions_to_txn(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+    """Before version 4 the one transaction is spread over fields of the request's own."""
+    for transaction in _first_list(request, ["transactions"]) or [request]:
+        if not isinstance(transaction, dict):
+            continue
+        name = transaction.get("transactional_id") or transaction.get("v3_and_below_transactional_id")
+        if name:
+            yield f"transaction {name}"
+        if topics := _first_list(transaction, ["topics", "v3_and_below_topics"]):
+            yield topics_text(topics, topic_name)
+
+
+def _end_txn(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+    if "committed" in request:
+        yield "COMMIT" if request["committed"] else "ABORT"
+    yield from _common(request, response, topic_name)
+
+
 def _api_versions(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
     if request.get("client_software_name"):
         yield f"{request['client_software_name']} {request.get('client_software_version', '')}"
@@ -178,6 +198,8 @@ _SPECIAL: Final[dict[str, Callable[[Fields, Fields, TopicNames | None], Facts]]]
     "FindCoordinator": _find_coordinator,
     "Metadata": _metadata,
     "InitProducerId": _init_producer_id,
+    "AddPartitionsToTxn": _add_partitions_to_txn,
+    "EndTxn": _end_txn,
     "ApiVersions": _api_versions,
 }
 

@@ -10,13 +10,13 @@ from kwiresniff.render.facts import facts
 BATCH = {"records_count": 12, "size_bytes": 3_482, "compression": "zstd"}
 
 
-def about(api: str, request: dict[str, Any] | None, response: dict[str, Any] | None = None) -> str:
+def about(api: str, request: dict[str, Any] | None, response: dict[str, Any] | None = None, *, version: int = 0) -> str:
     def message(body: dict[str, Any] | None) -> Message:
         made = Message(1, 0, 1, 0, 10, None)
         made.body = body
         return made
 
-    exchange = Exchange(Connection(1, "a:1", "b:2"), 0, 0, 0, None, message(request), message(response))
+    exchange = Exchange(Connection(1, "a:1", "b:2"), 0, version, 0, None, message(request), message(response))
     exchange.api = api
     return " ".join(facts(exchange))
 
@@ -38,8 +38,26 @@ def about(api: str, request: dict[str, Any] | None, response: dict[str, Any] | N
         ),
         ("Fetch", {"topics": []}, {"responses": [], "session_id": 9}, "session 9 nothing new"),
         ("Metadata", {"topics": None}, {"brokers": [{}, {}, {}]}, "all topics 3 brokers"),
-        ("Metadata", {"topics": []}, {}, "no topics"),
+        ("Metadata", {"topics": []}, {}, "all topics"),
         ("Metadata", {"topics": ["a", "b"]}, {}, "a b"),
+        (
+            "AddPartitionsToTxn",
+            {
+                "v3_and_below_transactional_id": "t",
+                "v3_and_below_producer_id": 4,
+                "v3_and_below_topics": [{"name": "orders", "partitions": [0, 1]}],
+            },
+            {"results_by_topic_v3_and_below": [{"name": "orders"}]},
+            "transaction t orders-0,1",
+        ),
+        (
+            "AddPartitionsToTxn",
+            {"transactions": [{"transactional_id": "t", "topics": [{"name": "orders", "partitions": [2]}]}]},
+            {"results_by_transaction": []},
+            "transaction t orders-2",
+        ),
+        ("EndTxn", {"transactional_id": "t", "committed": True}, {"error_code": 0}, "COMMIT transaction t"),
+        ("EndTxn", {"transactional_id": "t", "committed": False}, {"error_code": 0}, "ABORT transaction t"),
         (
             "FindCoordinator",
             {"key": "g1", "key_type": 0},
@@ -93,12 +111,28 @@ def test_an_exchange_is_told_in_a_few_words(
     assert about(api, request_body, response_body) == text
 
 
+def test_from_version_1_on_an_empty_list_of_metadata_asks_for_no_topic() -> None:
+    """The protocol guide on MetadataRequest: in version 0 an empty array, later a null one, indicates all topics."""
+    assert about("Metadata", {"topics": []}, {}, version=1) == "no topics"
+
+
 def test_without_bodies_there_is_nothing_to_tell() -> None:
     assert about("Produce", None, None) == ""
 
 
 @pytest.mark.parametrize("odd", [None, 7, "x", b"x", [], {}, [None], [[]], [{}], [7]])
-@pytest.mark.parametrize("api", ["Produce", "Fetch", "Metadata", "FindCoordinator", "ApiVersions", "OffsetCommit"])
+@pytest.mark.parametrize(
+    "api", ["Produce", "Fetch", "Metadata", "FindCoordinator", "ApiVersions", "OffsetCommit", "AddPartitionsToTxn"]
+)
 def test_a_body_of_another_shape_is_no_reason_to_fail(api: str, odd: object) -> None:
-    names = ("topics", "topic_data", "responses", "coordinator_keys", "coordinators", "group_id", "member_id")
+    names = (
+        "topics",
+        "topic_data",
+        "responses",
+        "coordinator_keys",
+        "coordinators",
+        "group_id",
+        "member_id",
+        "transactions",
+    )
     assert isinstance(about(api, dict.fromkeys(names, odd), dict.fromkeys(names, odd)), str)
