@@ -29,7 +29,7 @@ from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.metrics import AddressType, served_metrics
-from kwiresniff.cli.options import ParamType, ReadOptions, live_options
+from kwiresniff.cli.options import ParamType, ReadOptions, TrafficCommand, live_options
 from kwiresniff.cli.printing import DEPTHS, print_events
 from kwiresniff.cli.reading import Reading
 from kwiresniff.cli.tables import ByType, print_tables
@@ -74,7 +74,7 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
         ctx.exit(0)
 
 
-@click.command("sniff")
+@click.command("sniff", cls=TrafficCommand)
 @click.option(
     "-i",
     "--interface",
@@ -204,6 +204,8 @@ def command(
         reading = Reading(source, options, "errors" if counted else DEPTHS[form], topics=topics, screen=not counted)
         if address is not None:
             stack.enter_context(served_metrics(live, reading, address, metrics_series))
+        if not (watched or options.quiet):
+            _say_listening(live, live_options.expression)
         if counted:
             finished = _count(live, reading, names, watched=watched)
         else:
@@ -255,6 +257,12 @@ def _check_files(write: str | None, file_size: int | None, seconds: int | None, 
         raise click.UsageError("-W needs -C or -G")
     if write == "-":
         raise click.UsageError("-w needs the name of a file: standard output has the exchanges")
+
+
+def _say_listening(live: Live, expression: str) -> None:
+    """From here on no packet is missed: whoever starts traffic by a script waits for this line."""
+    chosen = f", {expression}" if expression else ""
+    print(f"kwiresniff: listening on {', '.join(live.files)}{chosen}", file=sys.stderr, flush=True)
 
 
 def _sum_up(live: Live, reading: Reading) -> None:

@@ -382,3 +382,18 @@ def test_an_end_that_is_asked_for_by_sigterm_is_as_orderly(start: Start) -> None
         assert sniffer.end(signal.SIGTERM) == 130
     kinds = {one["kind"] for one in json.loads("\n".join(sniffer.out))}
     assert {"exchange", "connection"} <= kinds
+
+
+def test_it_says_when_it_listens(start: Start) -> None:
+    """Whoever starts traffic by a script waits for this line: what is said after it is in the output."""
+    with listener() as server:
+        port = server.getsockname()[1]
+        sniffer = start("sniff", "-i", "lo", "--port", str(port), "-o", "jsonl")
+        sniffer.wait_for(lambda: bool(sniffer.err))
+        assert sniffer.err == [f"kwiresniff: listening on lo, tcp port {port}"]
+        assert _is_listening(sniffer.process.pid)
+        say(server, conversations(FIRST_LOOK)[0])
+        sniffer.wait_for(lambda: bool(sniffer.out))
+        sniffer.interrupt()
+    quiet = start("sniff", "-i", "lo", "-q", "--duration", "1")
+    assert (quiet.end(), quiet.err) == (0, [])
