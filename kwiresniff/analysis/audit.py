@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kwiresniff.analysis.clients import API_VERSIONS
+from kwiresniff.analysis.client_traffic import API_VERSIONS
 from kwiresniff.answers.clients import ApiUse, AuditFinding, AuditRow, Client
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema import find_release, release_history, releases, versions_in

@@ -79,6 +79,9 @@ class Reporter:
                 left_out[name] = more
             return tuple(items[:most])
 
+        clients = self._inventory.clients()
+        if self._inventory.cut:
+            left_out["clients' whole lists of API versions and names"] = self._inventory.cut
         stats = [(table.by[0], first(table.rows(), MAX_STAT_ROWS, f"rows by {table.by[0]}")) for table in self._tables]
         return Report(
             title=title,
@@ -92,7 +95,7 @@ class Reporter:
             series=tuple(self._series.points()),
             findings=first(self._doctor.findings(), MAX_FINDINGS, "findings"),
             stats=tuple((name, rows) for name, rows in stats if rows),
-            clients=first(self._inventory.clients(), MAX_CLIENTS, "clients", self._inventory.left_out),
+            clients=first(clients, MAX_CLIENTS, "clients", self._inventory.left_out),
             group_events=first(self._timeline.events(), MAX_GROUP_EVENTS, "group events", self._timeline.left_out),
             problems=first(self._problems, MAX_PROBLEMS, "problems", self._problem_count - len(self._problems)),
             left_out=left_out,

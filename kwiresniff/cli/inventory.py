@@ -26,6 +26,7 @@ class Collected:
     reading: Reading
     clients: list[Client]
     left_out: int
+    cut: int
     finished: bool
     messages: Messages
 
@@ -33,6 +34,9 @@ class Collected:
         """Says on stderr what is left to say; the exit code, ``code`` when all went well."""
         if self.left_out and not self.reading.options.quiet:
             print(f"kwiresniff: {self.left_out} more clients are not listed: there are too many", file=sys.stderr)
+        if self.cut and not self.reading.options.quiet:
+            many = "1 client" if self.cut == 1 else f"{self.cut} clients"
+            print(f"kwiresniff: {many} used more API versions or names than are remembered", file=sys.stderr)
         if not self.finished:
             return INTERRUPTED
         self.messages.end()
@@ -51,7 +55,8 @@ def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
             inventory.connection(event)
 
     finished, messages = read_through(reading, take)
-    return Collected(reading, inventory.clients(), inventory.left_out, finished, messages)
+    clients = inventory.clients()
+    return Collected(reading, clients, inventory.left_out, inventory.cut, finished, messages)
 
 
 def writer(reading: Reading) -> ClientWriter:

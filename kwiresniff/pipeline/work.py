@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from kwiresniff import __version__
 from kwiresniff.analysis.audit import audit
-from kwiresniff.analysis.clients import MAX_CLIENTS, Inventory
+from kwiresniff.analysis.clients import Inventory
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.pipeline.aggregate import Errors, Latency
@@ -133,8 +133,13 @@ def _take_clients(inventory: Inventory, rows: Rows, writer: Writer, tables: Sequ
     if target is not None and "audit" in tables:
         for verdict in audit(clients, target):
             writer.add("audit", rows.verdict(verdict, target))
-    if inventory.left_out and "problems" in tables:
-        what = f"more than {MAX_CLIENTS} clients: {inventory.left_out} more are not in the tables clients and audit"
+    if "problems" not in tables:
+        return
+    if inventory.left_out:
+        what = f"too many clients: {inventory.left_out} more are not in the tables clients and audit"
+        writer.add("problems", rows.problem(Problem("too_many_clients", what)))
+    if inventory.cut:
+        what = f"{inventory.cut} clients used more API versions or names than are in the tables clients and audit"
         writer.add("problems", rows.problem(Problem("too_many_clients", what)))
 
 

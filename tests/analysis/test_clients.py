@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.analysis import clients
+from kwiresniff.analysis import client_traffic, clients
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.answers.clients import Client
 from kwiresniff.model import Connection, Exchange
@@ -118,10 +118,10 @@ def test_a_response_alone_belongs_to_the_client_of_its_connection() -> None:
 
 def test_tables_are_bounded_and_what_is_left_out_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "MAX_CLIENTS", 2)
-    monkeypatch.setattr(clients, "MAX_NAMES", 3)
+    monkeypatch.setattr(client_traffic, "MAX_NAMES", 3)
     monkeypatch.setattr(clients, "MAX_IDS", 4)
     on = connection()
     topics = {"topics": [{"topic": str(number)} for number in range(9)]}
     made = inventory(*[exchange(client_id=str(number), on=on, request=topics) for number in range(6)], ended=(on,))
     assert [len(client.topics) for client in made.clients()] == [3, 3]
-    assert made.left_out == 4
+    assert (made.left_out, made.cut) == (4, 2)

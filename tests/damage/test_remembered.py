@@ -57,9 +57,70 @@ print(timeline.left_out, timeline.forgotten > 0)
 """,
         40,
     ),
+    "versions of APIs that do not exist": (
+        "from kwiresniff.analysis.clients import Inventory",
+        """
+inventory, on = Inventory(), connection()
+for number in range(12_000):
+    inventory.exchange(exchange("UNKNOWN", 100 + number % 250, number // 250, on=on))
+print(inventory.clients()[0].exchanges, inventory.cut, inventory.left_out)
+""",
+        10,
+    ),
+    "client ids of connections that do not end": (
+        "from kwiresniff.analysis.clients import Inventory",
+        """
+inventory = Inventory()
+for number in range(5_000):
+    inventory.exchange(exchange(client_id=f"{number:06}" * 5_000, on=connection(number)))
+print(len(inventory.clients()) + inventory.left_out, inventory.left_out > 2_000)
+""",
+        80,
+    ),
+    "topics of clients": (
+        "from kwiresniff.analysis.clients import Inventory",
+        """
+inventory, on = Inventory(), [connection(number, f"10.0.{number}.1:5000") for number in range(64)]
+for number in range(5_000):
+    topics = [{"topic": f"{number:04}{at}" * 1_000} for at in range(8)]
+    inventory.exchange(exchange(on=on[number % 64], request={"topics": topics}))
+print(len(inventory.clients()) + inventory.left_out, inventory.cut > 30)
+""",
+        80,
+    ),
+    "software and users of clients": (
+        "from kwiresniff.analysis.clients import Inventory",
+        """
+inventory = Inventory()
+for number in range(4_000):
+    on = connection(number)
+    on.client_software = {"name": f"{number:06}" * 2_000, "version": f"{number:06}" * 2_000}
+    on.sasl = {"mechanism": "PLAIN", "principal": f"{number:06}" * 2_000, "outcome": "ok"}
+    inventory.connection(on)
+print(len(inventory.clients()) + inventory.left_out, inventory.left_out > 1_000)
+""",
+        80,
+    ),
+    "versions that brokers offer": (
+        "from kwiresniff.analysis.clients import Inventory",
+        """
+inventory = Inventory()
+for number in range(36):
+    keys = [{"api_key": key, "min_version": number, "max_version": 900} for key in range(number % 2, 10_000)]
+    on = connection(number, f"10.0.{number}.1:5000")
+    inventory.exchange(exchange("ApiVersions", 18, 3, on=on, request={}, response={"api_keys": keys}))
+print(len(inventory.clients()) + inventory.left_out, inventory.left_out > 0)
+""",
+        80,
+    ),
 }
 
 SAID = {
+    "versions of APIs that do not exist": "12000 1 0",
+    "client ids of connections that do not end": "5000 True",
+    "topics of clients": "64 True",
+    "software and users of clients": "4000 True",
+    "versions that brokers offer": "36 True",
     "assignments of groups": "True True",
     "commits of groups": "True 0",
     "members with long names": "0 True",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kwiresniff.analysis.clients import CLUSTER_APIS, host_of
+from kwiresniff.analysis.client_traffic import CLUSTER_APIS
+from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.doctor.tally import MAX_SUBJECTS, Case, Tally, client_of, place_of
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.names import record_sets

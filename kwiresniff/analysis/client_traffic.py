@@ -1,0 +1,236 @@
+"""What is known of one client while it is collected: its traffic, the versions it uses, the names it speaks of.
+
+Bounded in bytes, for each client and for all: what comes later is not remembered, and the client says so (``cut``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.model import Body, Exchange
+
+#: Memory of all clients. One takes some 5 kB.
+MAX_INVENTORY_BYTES = 64 << 20
+#: Memory of one client: room for its names, were each as long as Kafka lets it be.
+MAX_CLIENT_BYTES = 2 << 20
+#: Topics, groups and transactional ids that are kept of one client, each.
+MAX_NAMES = 1_000
+
+#: The object with its dicts, a version in use beside its key, a name's place in a dict of names, an API on offer.
+_CLIENT_BYTES = 1_200
+_USE_BYTES = 300
+_NAME_BYTES = 40
+_OFFER_BYTES = 200
+
+#: Offers that are shared, of how many APIs each: brokers of a cluster are of one or two releases.
+MAX_SHARED_OFFERS = 64
+MAX_SHARED_APIS = 500
+
+API_VERSIONS = 18
+ADD_PARTITIONS_TO_TXN = 24
+FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH = 1, 2, 23
+#: APIs with which only nodes of a cluster talk to each other: LeaderAndIsr, StopReplica, UpdateMetadata,
+#: ControlledShutdown, WriteTxnMarkers, Vote, BeginQuorumEpoch, EndQuorumEpoch, AlterPartition, Envelope,
+#: FetchSnapshot, BrokerRegistration, BrokerHeartbeat, AllocateProducerIds, ControllerRegistration,
+#: AssignReplicasToDirs, UpdateRaftVoter, and the five of the share-group state.
+CLUSTER_APIS = frozenset({4, 5, 6, 7, 27, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82, 83, 84, 85, 86, 87})
+
+#: The versions that a broker offers, by API key.
+Offer: TypeAlias = dict[int, tuple[int, int]]
+#: Topics, groups and transactional ids of an exchange.
+Names: TypeAlias = Callable[[Exchange], tuple[Iterable[str], Iterable[str], Iterable[str]]]
+
+
+class InventoryMemory:
+    """What all clients of an inventory may take, and the offers of brokers, each of which most clients share."""
+
+    def __init__(self) -> None:
+        self.budget = MemoryBudget(MAX_INVENTORY_BYTES)
+        self._offers: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
+
+    def shared(self, offer: Offer) -> Offer | None:
+        """The offer as all clients have it that were told the same; None when it is to be kept with the client."""
+        if len(offer) > MAX_SHARED_APIS:
+            return None
+        key = frozenset(offer.items())
+        found = self._offers.get(key)
+        if found is None and len(self._offers) < MAX_SHARED_OFFERS:
+            self.budget.charge(2 * _OFFER_BYTES * len(offer))
+            found = self._offers[key] = offer
+        return found
+
+
+class ClientTraffic:
+    """What is known of one client so far."""
+
+    __slots__ = (
+        "client_id", "cluster", "connections", "cut", "errors", "exchanges", "first_ns", "groups", "handshakes",
+        "held_bytes", "last_ns", "memory", "negotiated", "offer_is_own", "offered", "request_bytes", "response_bytes",
+        "topics", "transactional_ids", "unanswered", "uses",
+    )  # fmt: skip
+
+    def __init__(self, client_id: str | None, memory: InventoryMemory) -> None:
+        self.client_id = client_id
+        self.memory = memory
+        self.held_bytes = 0  # charged to the budget of all
+        self.cut = False  # whether there were more versions or names than are remembered
+        self.cluster = False
+        self.connections = 0
+        self.negotiated = 0  # connections that began with ApiVersions
+        self.handshakes = 0  # connections whose beginning is in the capture
+        self.exchanges = 0
+        self.errors = 0
+        self.unanswered = 0
+        self.request_bytes = 0
+        self.response_bytes = 0
+        self.first_ns = -1
+        self.last_ns = -1
+        self.offered: Offer = {}
+        self.offer_is_own = False  # and not shared with others
+        #: (api_key, version) -> [api, count, errors, packet, first_ns]
+        self.uses: dict[tuple[int, int], list[Any]] = {}
+        self.topics: dict[str, None] = {}
+        self.groups: dict[str, None] = {}
+        self.transactional_ids: dict[str, None] = {}
+
+    def admit(self) -> bool:
+        """Whether there is room to remember the client at all."""
+        return self._admit(_CLIENT_BYTES + text_bytes(self.client_id))
+
+    def admit_identity(self, texts: Iterable[str]) -> bool:
+        """Whether there is room to remember who it is, whatever it has taken already."""
+        size = ENTRY_BYTES + text_bytes(*texts)
+        admitted = self.memory.budget.admit(size)
+        self.held_bytes += size * admitted
+        return admitted
+
+    def release(self) -> None:
+        """It is no longer remembered."""
+        self.memory.budget.release(self.held_bytes)
+        self.held_bytes = 0
+
+    def add(self, exchange: Exchange, names: Names) -> None:
+        """Take in an exchange of the client."""
+        request, response = exchange.request, exchange.response
+        message = request or response
+        assert message is not None
+        self.exchanges += 1
+        self.errors += bool(exchange.errors)
+        self.unanswered += exchange.outcome == "unanswered"
+        self.span(message.first_ns, (response or message).last_ns)
+        if response is not None:
+            self.response_bytes += response.size_bytes
+        if request is None:
+            return
+        self.request_bytes += request.size_bytes
+        self._count_use(exchange, message.first_packet, message.first_ns)
+        if _is_of_cluster(exchange.api_key, exchange.api_version, request.body):
+            self.cluster = True
+        for kept, found in zip((self.topics, self.groups, self.transactional_ids), names(exchange), strict=True):
+            self._keep(kept, found)
+        if exchange.api_key == API_VERSIONS and response is not None and response.body is not None:
+            self._take_offer(_offered(response.body))
+
+    def _count_use(self, exchange: Exchange, packet: int, ns: int) -> None:
+        use = self.uses.get((exchange.api_key, exchange.api_version))
+        if use is None:
+            if not self._admit(_USE_BYTES + text_bytes(exchange.api)):
+                self.cut = True
+                return
+            use = [exchange.api, 0, 0, packet, ns]
+            self.uses[exchange.api_key, exchange.api_version] = use
+        use[1] += 1
+        use[2] += bool(exchange.errors)
+
+    def _take_offer(self, offer: Offer) -> None:
+        known = self.offered
+        if offer.items() <= known.items():
+            return
+        if not known and (shared := self.memory.shared(offer)) is not None:
+            self.offered = shared
+            return
+        if not self.offer_is_own:
+            if not self._admit(_OFFER_BYTES * len(known)):
+                self.cut = True
+                return
+            self.offered = known = dict(known)
+            self.offer_is_own = True
+        for api_key, versions in offer.items():
+            if api_key in known or self._admit(_OFFER_BYTES):
+                known[api_key] = versions
+            else:
+                self.cut = True
+
+    def _keep(self, kept: dict[str, None], found: Iterable[str]) -> None:
+        for name in found:
+            if name not in kept:
+                if len(kept) >= MAX_NAMES or not self._admit(_NAME_BYTES + text_bytes(name)):
+                    self.cut = True
+                    return
+                kept[name] = None
+
+    def _admit(self, size: int) -> bool:
+        if self.held_bytes + size > MAX_CLIENT_BYTES or not self.memory.budget.admit(size):
+            return False
+        self.held_bytes += size
+        return True
+
+    def span(self, first_ns: int, last_ns: int) -> None:
+        """Widen the time in which the client was seen."""
+        self.first_ns = first_ns if self.first_ns < 0 else min(self.first_ns, first_ns)
+        self.last_ns = max(self.last_ns, last_ns)
+
+    def merge(self, other: ClientTraffic) -> None:
+        """Take in what another connection of the same client has shown."""
+        for name in (
+            "connections", "negotiated", "handshakes", "exchanges", "errors", "unanswered", "request_bytes",
+            "response_bytes",
+        ):  # fmt: skip
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.cluster |= other.cluster
+        self.cut |= other.cut
+        if other.first_ns >= 0:
+            self.span(other.first_ns, other.last_ns)
+        self._take_offer(other.offered)
+        # What is moved from one to the other is not charged twice.
+        other.release()
+        for key, use in other.uses.items():
+            mine = self.uses.get(key)
+            if mine is None:
+                if not self._admit(_USE_BYTES + text_bytes(use[0])):
+                    self.cut = True
+                    continue
+                mine = self.uses[key] = [use[0], 0, 0, use[3], use[4]]
+            mine[1] += use[1]
+            mine[2] += use[2]
+            if use[4] < mine[4]:
+                mine[3:] = use[3:]
+        self._keep(self.topics, other.topics)
+        self._keep(self.groups, other.groups)
+        self._keep(self.transactional_ids, other.transactional_ids)
+
+
+def _is_of_cluster(api_key: int, version: int, body: Body | None) -> bool:
+    """Whether only a node of the cluster asks that.
+
+    A follower that fetches gives its node id, where consumers give -1; versions of AddPartitionsToTxn from 4 on are
+    for brokers alone (KIP-890).
+    """
+    if api_key in CLUSTER_APIS or (api_key == ADD_PARTITIONS_TO_TXN and version >= 4):
+        return True
+    if body is None or api_key not in (FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH):
+        return False
+    state = body.get("replica_state")
+    replica_id = body.get("replica_id", state.get("replica_id", -1) if isinstance(state, dict) else -1)
+    return isinstance(replica_id, int) and replica_id >= 0
+
+
+def _offered(body: Body) -> Offer:
+    """The versions of an ApiVersions response, by API key."""
+    return {
+        one["api_key"]: (one["min_version"], one["max_version"])
+        for one in body.get("api_keys") or ()
+        if {"api_key", "min_version", "max_version"} <= one.keys()
+    }
