@@ -5,7 +5,8 @@ function ``register(hooks)`` that calls ``hooks.value_decoder(...)`` and ``hooks
 worked examples. It runs in this process with all its rights, so load only what you would run.
 
 A function that raises, or returns what has no JSON form, is reported once, counted, and switched off after
-``MAX_FAILURES``; the reading goes on without it.
+``MAX_FAILURES``; the reading goes on without it. An answer that is nested too deep or too large is left out and
+reported once: that is the doing of whoever wrote the record, so it does not count.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ _METADATA = (".dist-info", ".egg-info", ".egg")
 MAX_FAILURES = 10
 #: Deeper than any record anyone reads; keeps a hostile value from exhausting the stack of whoever prints it.
 MAX_JSON_DEPTH = 64
+#: Values in one answer. A list takes two bytes in JSON and thirty times as much here.
+MAX_JSON_VALUES = 100_000
+#: Values in the answers about the records of one record set, which are all held until it is printed.
+MAX_DECODED_VALUES = 1_000_000
 
 #: ``decode(topic, part, data, headers)``: ``part`` is ``key`` or ``value``, ``headers`` the record's headers as
 #: ``{"key": ..., "value": ...}`` dicts. Returns anything with a JSON form, or None when the bytes are not its kind.
@@ -33,6 +38,10 @@ ValueDecoder = Callable[[str | None, str, bytes, Sequence[Body]], Any]
 #: ``annotate(exchange)``: returns None or an iterable of notes; a str or dict becomes one of the exchange's
 #: ``notes``, a ``Problem`` one of its ``problems``.
 Annotator = Callable[[Exchange], "Iterable[str | Body | Problem] | None"]
+
+
+class TooMuch(PluginError):
+    """An answer that would take too much to hold or to print."""
 
 
 class Hook:
@@ -45,6 +54,7 @@ class Hook:
         self.summary = summary
         self.function = function
         self.failures = 0
+        self.overflows = 0  # answers that were too much
 
     @property
     def enabled(self) -> bool:
@@ -107,25 +117,34 @@ class Plugins:
         ``{"key" and/or "value": {"plugin": name, "data": ...}}``."""
         if not self.decoders or not isinstance(batches, list):
             return
+        room = [MAX_DECODED_VALUES]
         for batch in batches:
             for record in batch.get("records") or ():
                 decoded = {}
                 for part in ("key", "value"):
                     data = record.get(part)
-                    found = self.decode(topic, part, data, record.get("headers") or ()) if data else None
+                    found = self.decode(topic, part, data, record.get("headers") or (), room) if data else None
                     if found is not None:
                         decoded[part] = {"plugin": found[0], "data": found[1]}
                 if decoded:
                     record["decoded"] = {**record.get("decoded", {}), **decoded}
 
-    def decode(self, topic: str | None, part: str, data: bytes, headers: Sequence[Body]) -> tuple[str, Any] | None:
-        """The name of the first plugin that understands ``data`` and what it makes of it, or None."""
+    def decode(
+        self, topic: str | None, part: str, data: bytes, headers: Sequence[Body], room: list[int] | None = None
+    ) -> tuple[str, Any] | None:
+        """The name of the first plugin that understands ``data`` and what it makes of it, or None.
+
+        ``room`` is how many values there may still be in it and in the answers that follow.
+        """
         for hook in self.decoders:
             if hook.enabled:
                 try:
                     found = hook.function(topic, part, data, headers)
                     if found is not None:
-                        return hook.plugin, json_ready(found)
+                        return hook.plugin, _copied(found, room)
+                except TooMuch as error:
+                    self._overflowed(hook, error)
+                    return None
                 except (Exception, SystemExit) as error:
                     self._failed(hook, error)
         return None
@@ -140,6 +159,9 @@ class Plugins:
                 else:
                     members = note if isinstance(note, dict) else {"message": str(note)}
                     notes.append({"plugin": hook.plugin, **json_ready(members)})
+        except TooMuch as error:
+            self._overflowed(hook, error)
+            return
         except (Exception, SystemExit) as error:
             self._failed(hook, error)
             return
@@ -147,9 +169,15 @@ class Plugins:
         if notes:
             exchange.notes = [*exchange.notes, *notes]
 
+    def _overflowed(self, hook: Hook, error: TooMuch) -> None:
+        hook.overflows += 1
+        if hook.overflows == 1:
+            what = f"{_where(hook)} gave an answer {error}; it is left out, and others like it"
+            self._problems.append(Problem("plugin_answer_too_large", what))
+
     def _failed(self, hook: Hook, error: BaseException) -> None:
         hook.failures += 1
-        where = f"plugin {hook.plugin}: {hook.kind} {hook.name}"
+        where = _where(hook)
         if hook.failures == 1:
             self._problems.append(
                 Problem("plugin_failed", f"{where} raised {type(error).__name__}: {error}; going on without its answer")
@@ -166,16 +194,38 @@ def _each(found: Iterable[Any] | None) -> Iterator[Any]:
     return iter((found,)) if isinstance(found, str | dict | Problem) else iter(found)
 
 
-def json_ready(value: Any, depth: int = 0) -> Any:
-    """A copy made of what JSON knows, and bytes; raises PluginError for anything else."""
+def _where(hook: Hook) -> str:
+    return f"plugin {hook.plugin}: {hook.kind} {hook.name}"
+
+
+def _copied(found: Any, room: list[int] | None) -> Any:
+    """A copy of an answer, counted against the room that there is for all of them."""
+    if room is None:
+        return json_ready(found)
+    given = min(room[0], MAX_JSON_VALUES)
+    left = [given]
+    copy = _json_ready(found, 0, left)
+    room[0] -= given - left[0]
+    return copy
+
+
+def json_ready(value: Any) -> Any:
+    """A copy made of what JSON knows, and bytes; raises TooMuch for too much, PluginError for anything else."""
+    return _json_ready(value, 0, [MAX_JSON_VALUES])
+
+
+def _json_ready(value: Any, depth: int, left: list[int]) -> Any:
+    left[0] -= 1
+    if left[0] < 0:
+        raise TooMuch(f"of more than {MAX_JSON_VALUES} values, or {MAX_DECODED_VALUES} together")
     if depth > MAX_JSON_DEPTH:
-        raise PluginError(f"nested deeper than {MAX_JSON_DEPTH} levels")
+        raise TooMuch(f"nested deeper than {MAX_JSON_DEPTH} levels")
     if value is None or isinstance(value, str | bytes | bool | int | float):
         return value
     if isinstance(value, dict):
-        return {str(name): json_ready(member, depth + 1) for name, member in value.items()}
+        return {str(name): _json_ready(member, depth + 1, left) for name, member in value.items()}
     if isinstance(value, list | tuple):
-        return [json_ready(member, depth + 1) for member in value]
+        return [_json_ready(member, depth + 1, left) for member in value]
     raise PluginError(f"{type(value).__name__} has no JSON form")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
-from kwiresniff.plugins import MAX_FAILURES, Hooks, Plugin, Plugins, load_plugins
+from kwiresniff.plugins import MAX_FAILURES, MAX_JSON_VALUES, Hooks, Plugin, Plugins, load_plugins
 from tests.exchanges import exchange
 
 
@@ -102,7 +102,6 @@ def raising(error: BaseException) -> Callable[..., Any]:
         (raising(SystemExit(3)), "SystemExit: 3"),
         (raising(RecursionError("deep")), "RecursionError: deep"),
         (lambda *_: {"a": object()}, "object has no JSON form"),
-        (lambda *_: {"a": deep()}, "nested deeper than 64 levels"),
         (lambda: None, "TypeError"),
     ],
 )
@@ -117,6 +116,50 @@ def test_a_failure_is_told_once_and_ends_in_being_switched_off(function: Callabl
     assert says in problems[0].message
     assert [hook.failures for hook in (*plugins.decoders, *plugins.annotators)] == [MAX_FAILURES] * 2
     assert plugins.take_problems() == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [({"a": deep()}, "nested deeper than 64 levels"), ([[]] * MAX_JSON_VALUES, "of more than 100000 values")],
+)
+def test_an_answer_that_is_too_much_is_left_out_and_told_once_but_is_no_failure(answer: Any, says: str) -> None:
+    """Whoever writes the records must not be able to switch a plugin off."""
+    given = [answer] * (MAX_FAILURES + 5) + ["fine"]
+    decoded, noted = iter(given), iter(given)
+    plugins = loaded(
+        lambda hooks: [
+            hooks.value_decoder(lambda *_: next(decoded), "d"),
+            hooks.annotator(lambda _: [{"note": next(noted)}], "a"),
+        ]
+    )
+    batches = records(*[b"x"] * (MAX_FAILURES + 6))
+    for record in batches[0]["records"]:
+        del record["key"]
+    plugins.decode_records("t", batches)
+    assert [record.get("decoded") for record in batches[0]["records"]] == [
+        *[None] * (MAX_FAILURES + 5),
+        {"value": {"plugin": "mine", "data": "fine"}},
+    ]
+    for _ in given:
+        seen = exchange()
+        plugins.annotate(seen)
+    assert seen.notes == [{"plugin": "mine", "note": "fine"}]
+    problems = plugins.take_problems()
+    assert [problem.code for problem in problems] == ["plugin_answer_too_large"] * 2
+    assert all(says in problem.message for problem in problems)
+    assert [hook.failures for hook in (*plugins.decoders, *plugins.annotators)] == [0, 0]
+
+
+def test_answers_about_one_record_set_are_bounded_together() -> None:
+    """Each is small enough; what comes after a million values is left out."""
+    plugins = loaded(lambda hooks: hooks.value_decoder(lambda *_: [None] * 99_999))
+    batches = records(*[b"x"] * 12)
+    plugins.decode_records("t", batches)
+    decoded = [part for record in batches[0]["records"] for part in record.get("decoded", {})]
+    assert len(decoded) == 10
+    plugins.decode_records("t", batches := records(b"x"))
+    assert "decoded" in batches[0]["records"][0]
+    assert [problem.code for problem in plugins.take_problems()] == ["plugin_answer_too_large"]
 
 
 def test_one_that_fails_does_not_stop_the_next() -> None:
