@@ -49,6 +49,7 @@ COMPILED = (
     "kwiresniff/model.py",
     "kwiresniff/session/analyzer.py",
     "kwiresniff/session/apis.py",
+    "kwiresniff/session/channel.py",
     "kwiresniff/session/decode.py",
     "kwiresniff/session/early.py",
     "kwiresniff/session/flows.py",

@@ -208,18 +208,28 @@ class Message:
         self.end_seq: i64 = -1
 
 
+#: A part of a wait that is not known.
+UNKNOWN_NS: Final = -1
+
+
 class Exchange:
     """A request and its response, or the one of them that was seen.
 
     ``api_key`` and ``api_version`` are -1 when the request is missing. ``errors`` holds
-    ``(path, code, name, retriable)`` for every non-zero error code in the response. ``waiting`` names a
-    deliberate wait (``long poll``, ``rebalance``, ``throttled``) or is empty. ``notes`` is what plugins had to say,
-    each a JSON-ready dict with the ``plugin``'s name. ``topics`` are topic names collected without decoding bodies.
+    ``(path, code, name, retriable)`` for every non-zero error code in the response. ``notes`` is what plugins had to
+    say, each a JSON-ready dict with the ``plugin``'s name. ``topics`` are topic names collected without decoding
+    bodies.
+
+    Of the wait for the response ``queued_ns`` passed until the answer before it on the connection had gone, the
+    ``muted_ns`` of it that the broker muted the channel of a throttled client included, ``held_ns`` while the broker
+    held it back on purpose, and ``broker_ns`` is the rest; each is None where that is not known. ``waiting`` names the
+    reason of a deliberate wait (``long poll``, ``rebalance``, ``throttled``) or is empty. ``queued`` and ``held`` are
+    the same as numbers for hot code, UNKNOWN_NS where they are not known.
     """
 
     __slots__ = (
-        "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "notes",
-        "outcome", "problems", "request", "response", "topics", "waiting",
+        "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "held", "muted_ns",
+        "notes", "outcome", "problems", "queued", "request", "response", "topics", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -244,6 +254,9 @@ class Exchange:
         self.errors: list[tuple[str, int, str, bool]] = []
         self.problems: list[Problem] = []
         self.waiting = ""
+        self.queued: int = UNKNOWN_NS
+        self.held: int = UNKNOWN_NS
+        self.muted_ns: int = 0
         self.topics: tuple[str, ...] = ()
         self.notes: Sequence[dict[str, Any]] = ()
 
@@ -256,6 +269,23 @@ class Exchange:
         if self.request is None or self.response is None:
             return None
         return self.response.first_ns - self.request.last_ns
+
+    @property
+    def queued_ns(self) -> int | None:
+        """Until the answer before had gone and its mute was over, or None."""
+        return self.queued if self.queued >= 0 else None
+
+    @property
+    def held_ns(self) -> int | None:
+        """Held back on purpose, or None."""
+        return self.held if self.held >= 0 else None
+
+    @property
+    def broker_ns(self) -> int | None:
+        """What is left of the latency: the broker's own time, or None."""
+        if self.request is None or self.response is None or self.queued < 0 or self.held < 0:
+            return None
+        return self.response.first_ns - self.request.last_ns - self.queued - self.held
 
 
 #: What ``analyze`` yields. Attempts only to whoever asks for them.

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff import schema
-from kwiresniff.codec.skim import Skimmer, skimmer
+from kwiresniff.codec.skim import Skimmer, skimmer, weigher
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, RecordsMode, Walk
 
@@ -91,6 +91,14 @@ def front_scanner(api_key: int, version: int, direction: Direction, wanted: froz
 def error_skimmer(api_key: int, version: int) -> Skimmer | None:
     """What tells quickly which error codes a response body holds, where there is such a thing."""
     return skimmer(schema.message(api_key, version, "response"), frozenset({"error_code"}))
+
+
+def record_weigher(api_key: int, version: int) -> Skimmer | None:
+    """What tells the sizes of the record sets of a response body, where there is such a thing."""
+    try:
+        return weigher(schema.message(api_key, version, "response"))
+    except SchemaError:
+        return None
 
 
 @lru_cache(KEPT)

@@ -44,7 +44,7 @@ OPTIONAL: Final = 8  # an INT8: 1 and what is ``inside``, or -1
 
 class Step:
     """One thing to pass over. ``nullable`` says whether a length or count may stand for null, ``records`` that it is
-    a record set."""
+    a record set, and with ``size`` one whose length is wanted."""
 
     def __init__(
         self,
@@ -99,10 +99,17 @@ def whole(message: MessageVersion) -> list[Step] | None:
     return _Maker(message.flexible, frozenset()).structure(message.fields)
 
 
+def weigher(message: MessageVersion) -> Skimmer | None:
+    """What gives the bytes of each record set that is not empty; None where the definition nests too deep."""
+    check_nesting(message)
+    return Skimmer(_Maker(message.flexible, frozenset(), weighs=True).structure(message.fields))
+
+
 class _Maker:
-    def __init__(self, flexible: bool, wanted: Set[str]) -> None:
+    def __init__(self, flexible: bool, wanted: Set[str], *, weighs: bool = False) -> None:
         self.flexible = flexible
         self.wanted = wanted
+        self.weighs = weighs
         self.odd = False  # a code is something else than an INT16
 
     def is_code(self, field: WireField) -> bool:
@@ -139,7 +146,8 @@ class _Maker:
             return [Step(CODE) if self.is_code(field) else Step(JUMP, FIXED[field.type].size)]
         prefix = length_prefix(field, self.flexible)
         kind = SIZED_COMPACT if prefix is None else SIZED_16 if prefix is INT16_LENGTH else SIZED_32
-        return [Step(kind, nullable=may_be_null(field), records=is_records(field.type))]
+        records = is_records(field.type)
+        return [Step(kind, int(records and self.weighs), may_be_null(field), records=records)]
 
 
 def _pass(steps: list[Step], data: bytes, at: i64, end: i64, found: list[int]) -> i64:
@@ -206,6 +214,10 @@ def _pass(steps: list[Step], data: bytes, at: i64, end: i64, found: list[int]) -
             return -1
         if kind < ARRAY_32:
             at += count
+            if step.size and count:
+                if len(found) == MAX_CODES:
+                    return -1
+                found.append(count)
             continue
         if count > MAX_ENTRIES:
             return -1

@@ -94,6 +94,7 @@ class ExchangeLines:
         self._number(both, wait_ns)
         out.write(b',"response_ns":')
         self._number(response is not None, response_ns)
+        self._parts(exchange, both, wait_ns)
         out.write(b'},"request":')
         self._message(request, pieces)
         out.write(b',"response":')
@@ -104,6 +105,20 @@ class ExchangeLines:
             out.write(b',"errors":[],"problems":[]}\n')
         pieces.append(out.getvalue())
         return pieces
+
+    def _parts(self, exchange: Exchange, both: bool, wait_ns: i64) -> None:
+        """What the wait was made of."""
+        queued, held = exchange.queued, exchange.held
+        if both and not queued and not held:
+            self._out.write(b',"queued_ns":0,"held_ns":0,"broker_ns":')
+            write_number(self._out, wait_ns)
+            return
+        self._out.write(b',"queued_ns":')
+        self._number(queued >= 0, queued)
+        self._out.write(b',"held_ns":')
+        self._number(held >= 0, held)
+        self._out.write(b',"broker_ns":')
+        self._number(both and queued >= 0 and held >= 0, wait_ns - queued - held)
 
     def _number(self, there: bool, number: i64) -> None:
         if there:

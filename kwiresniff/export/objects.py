@@ -38,18 +38,15 @@ def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
     """
     request, response, connection = exchange.request, exchange.response, exchange.connection
     several = len(files) > 1
-    timing: Json | None = None
     latency_ns = exchange.latency_ns
-    if request is not None and response is not None:
-        timing = {
-            "request_ns": request.last_ns - request.first_ns,
-            "wait_ns": latency_ns,
-            "response_ns": response.last_ns - response.first_ns,
-        }
-    elif request is not None:
-        timing = {"request_ns": request.last_ns - request.first_ns, "wait_ns": None, "response_ns": None}
-    elif response is not None:
-        timing = {"request_ns": None, "wait_ns": None, "response_ns": response.last_ns - response.first_ns}
+    timing: Json = {
+        "request_ns": None if request is None else request.last_ns - request.first_ns,
+        "wait_ns": latency_ns,
+        "response_ns": None if response is None else response.last_ns - response.first_ns,
+        "queued_ns": exchange.queued_ns,
+        "held_ns": exchange.held_ns,
+        "broker_ns": exchange.broker_ns,
+    }
     result: Json = {
         "schema_version": SCHEMA_VERSION,
         "kind": "exchange",

@@ -67,10 +67,10 @@ class Analyzer(SegmentSink):
     topics collected at depths that do not decode bodies. ``want`` is asked about each complete exchange before its
     bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes there is
     Kafka on weaker evidence, and what comes from there is no client. ``encode`` gives the JSON text of a value; with it
-    bodies may come as text (``Message.text``), as far as nothing in them needs telling elsewhere, and deliberate waits
-    are not told. With ``attempts`` connections that never came to be are told too. ``connections`` counts those
-    recognised so far, ``bare_token_bytes`` what SASL tokens without a header took, lengths included: the only bytes of
-    Kafka connections that belong to no event.
+    bodies may come as text (``Message.text``), as far as nothing in them needs telling elsewhere. With ``attempts``
+    connections that never came to be are told too. ``connections`` counts those recognised so far,
+    ``bare_token_bytes`` what SASL tokens without a header took, lengths included: the only bytes of Kafka connections
+    that belong to no event.
     """
 
     def __init__(

@@ -19,10 +19,14 @@ UNSUPPORTED_VERSION = 35
 
 
 class ApiFacts:
-    """One (API, version). ``read_as`` is the version its definition is taken from, -1 when the API is unknown."""
+    """One (API, version). ``read_as`` is the version its definition is taken from, -1 when the API is unknown.
+
+    ``throttle_at`` is where answers tell ``throttle_time_ms``, see ``kwiresniff.session.channel``.
+    """
 
     __slots__ = (
         "api_key", "api_version", "known", "name", "read_as", "request_header_version", "response_header_version",
+        "response_is_flexible", "throttle_at",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +46,8 @@ class ApiFacts:
         self.read_as = read_as
         self.request_header_version = request_header_version
         self.response_header_version = response_header_version
+        self.response_is_flexible = False
+        self.throttle_at = -3  # asked for when the first answer has come
 
 
 #: Looked up so far, by ``(api_key << 16) + api_version``; the hot path asks here before it asks ``api_facts``.

@@ -24,7 +24,6 @@ from kwiresniff.session.apis import API_VERSIONS, MAX_FACTS, read_version
 from kwiresniff.session.embedded import OPENERS, QUICK_LOOKS, forwarded
 from kwiresniff.session.secrets import conceal, conceal_walk, has_secrets
 from kwiresniff.session.topics import Topics, teaches
-from kwiresniff.session.waits import waiting_reason
 
 if TYPE_CHECKING:
     from kwiresniff.codec.text.plan import Step
@@ -89,7 +88,7 @@ class BodyDecoder:
         self._finders: dict[int, ErrorFinder] = {}
 
     def decode(self, exchange: Exchange) -> None:
-        """Fill in bodies, errors, problems, outcome and waiting of a complete exchange."""
+        """Fill in bodies, errors, problems and outcome of a complete exchange."""
         request, response = exchange.request, exchange.response
         if request is None:
             return
@@ -99,8 +98,6 @@ class BodyDecoder:
                 understood = False
             if response.body:
                 self._collect_errors(exchange, exchange.api_key, response.version, response.body)
-            if self._writer is None:
-                exchange.waiting = waiting_reason(exchange)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
 

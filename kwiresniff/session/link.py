@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from kwiresniff.compiled import COMPILED, i16, i32
 from kwiresniff.model import Exchange, Message, Problem
 from kwiresniff.session.apis import FACTS, api_facts
+from kwiresniff.session.channel import Channel
 from kwiresniff.session.early import Early
 from kwiresniff.session.fronts import acks_of_produce, client_software, missing_bytes, skip_tagged_fields
 from kwiresniff.session.pairing import LARGE_BYTES, MAX_PENDING, MAX_PENDING_BYTES, Pending, oldest
@@ -54,9 +55,9 @@ class Link(Owner):
     """What is known of one TCP connection, and the callbacks of its two halves."""
 
     __slots__ = (
-        "analyzer", "bare_tokens", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
-        "first_correlation_id", "first_ns", "first_packet", "handshake_rtt_ns", "lingering", "opened_by_syn", "parting",
-        "pending", "protocol", "roles", "sasl", "syn_ns", "syn_retransmits", "tls",
+        "analyzer", "bare_tokens", "broker", "carrier", "channel", "client", "client_ids", "closed", "connection",
+        "early", "first_correlation_id", "first_ns", "first_packet", "handshake_rtt_ns", "lingering", "opened_by_syn",
+        "parting", "pending", "protocol", "roles", "sasl", "syn_ns", "syn_retransmits", "tls",
     )  # fmt: skip
 
     def __init__(self, analyzer: Analyzer, flow: bytes, other_flow: bytes, keep: int, ns: int) -> None:
@@ -67,6 +68,7 @@ class Link(Owner):
         self.broker = other = Half(other_flow, self.response, self.lost, roles.locate, keep, analyzer.budget)
         self.connection = UNSETTLED
         self.pending = Pending()
+        self.channel = Channel()
         self.client_ids = analyzer.client_ids
         self.first_correlation_id: int | None = None
         self.first_ns = ns
@@ -294,6 +296,7 @@ class Link(Owner):
         if found is None:
             exchange = Exchange(self.connection, -1, -1, correlation_id, None, None, message)
             exchange.outcome = "request_missing"
+            self.channel.unpaired(message)
             if lost:
                 exchange.problems.append(missing_bytes("response", lost, size))
             self.analyzer.complete(exchange)
@@ -305,6 +308,8 @@ class Link(Owner):
         if facts.response_header_version:
             message.header_version = facts.response_header_version
             message.body_offset = 5 if len(data) > 4 and data[4] == 0 else skip_tagged_fields(data, 4)
+        if exchange.request is not None:
+            self.channel.answered(exchange, exchange.request, message, facts)
         if lost:
             exchange.problems.append(missing_bytes("response", lost, size))
         if api_key in _PEEKED and api_key != API_VERSIONS:
@@ -413,6 +418,8 @@ class Link(Owner):
         """A half gave up bytes. Before it is known to be Kafka nobody is told yet, but they are counted."""
         if half is self.broker and half.frame == self.response:
             half.hear(self._response_after_loss)
+        if half is self.broker and half.searching:
+            self.channel.lost_ns = ns
         self.analyzer.lost(self, half, packet, ns, missing, skipped, code)
 
     def close(self) -> None:

@@ -1,9 +1,8 @@
-"""What can be learned of an exchange without decoding its bodies: error codes, topics, deliberate waits."""
+"""What can be learned of an exchange without decoding its bodies: error codes and topics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from struct import Struct
 from typing import Any, Final
 
 from kwiresniff import codec, schema
@@ -14,16 +13,6 @@ from kwiresniff.model import Direction, Exchange, Message
 from kwiresniff.session.apis import API_VERSIONS, MAX_FACTS, read_version
 from kwiresniff.session.sieve import Sieve, sieve_steps
 from kwiresniff.session.topics import TEACHING_RESPONSES, Topics
-from kwiresniff.session.waits import (
-    FETCH,
-    HELD_NS,
-    JOIN_GROUP,
-    LONG_POLL,
-    REBALANCE,
-    SHARE_FETCH,
-    SYNC_GROUP,
-    held_fetch,
-)
 
 ENVELOPE: Final = 58
 
@@ -31,12 +20,10 @@ _Scan = Callable[[bytes, int], list[tuple[str, Any]]]
 
 _ERRORS = frozenset({"error_code"})
 _TOPICS = frozenset({"topicName", "topic_id"})
-_MAX_WAIT = frozenset({"max_wait_ms"})
-_int32 = Struct(">i").unpack_from
 
 
 class Scanner:
-    """Fills ``errors``, ``topics``, ``waiting`` and the outcome of exchanges whose bodies nobody wants."""
+    """Fills ``errors``, ``topics`` and the outcome of exchanges whose bodies nobody wants."""
 
     def __init__(self, names: Topics, *, errors: bool, topics: bool) -> None:
         self._names = names
@@ -61,13 +48,11 @@ class Scanner:
             self._look(exchange, "request", request, request.frame, found)
         understood = True
         if response is not None and response.frame is not None:
-            if not self._skims or not self._skim(exchange, response.frame, response.body_offset, found):
+            skimmed = self._skims and self._skim(exchange, response.frame, response.body_offset, found)
+            if not skimmed:
                 understood = self._look(exchange, "response", response, response.frame, found)
                 if understood and not found and exchange.api_key == ENVELOPE:
                     found += self._enveloped(exchange)
-            latency = response.first_ns - request.last_ns
-            if latency >= HELD_NS:
-                exchange.waiting = self._waiting(exchange, latency)
         if found:
             self._sort_out(exchange, found)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
@@ -190,27 +175,3 @@ class Scanner:
             else:
                 topics[value] = None
         exchange.topics = tuple(topics)
-
-    @staticmethod
-    def _waiting(exchange: Exchange, latency_ns: int) -> str:
-        api_key = exchange.api_key
-        if api_key in (FETCH, SHARE_FETCH) and exchange.request is not None and exchange.request.frame is not None:
-            look = _max_wait_ms if api_key == FETCH else _share_max_wait_ms
-            max_wait_ms = look(exchange.request.frame, exchange.request.body_offset, exchange.api_version)
-            return LONG_POLL if held_fetch(latency_ns, max_wait_ms) else ""
-        return REBALANCE if api_key in (JOIN_GROUP, SYNC_GROUP) else ""
-
-
-def _max_wait_ms(frame: bytes, offset: int, version: int) -> int:
-    """That of a Fetch: it leads the body from v15 on, before that replica_id does. 0 when it is not there."""
-    at = offset + (0 if version >= 15 else 4)
-    return int(_int32(frame, at)[0]) if at + 4 <= len(frame) else 0
-
-
-def _share_max_wait_ms(frame: bytes, offset: int, version: int) -> int:
-    """That of a ShareFetch, behind two strings. 0 when it is not there."""
-    try:
-        found = codec.scanner(SHARE_FETCH, version, "request", _MAX_WAIT)(frame, offset)
-    except (DecodeError, SchemaError):
-        return 0
-    return int(found[0][1]) if found else 0

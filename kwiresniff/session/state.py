@@ -29,6 +29,7 @@ from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Connection, Exchange, Message, Problem
 from kwiresniff.session.analyzer import Analyzer
 from kwiresniff.session.bare_tokens import BareTokens
+from kwiresniff.session.channel import Channel
 from kwiresniff.session.early import Early
 from kwiresniff.session.link import Link
 from kwiresniff.session.openings import Openings
@@ -79,6 +80,7 @@ def _no_place(half: Half) -> int:
 #: Class -> how an empty one is made, and its fields. Compiled classes are made by their constructors alone.
 OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     BareTokens: (_plainly(BareTokens), ("_link", "awaiting", "expected")),
+    Channel: (Channel, ("free_ns", "lost_ns", "muted_until_ns", "served_ns")),
     Budget: (lambda: Budget(_nobody().given_up), ("_figures", "given_up", "held", "limit")),
     Connection: (lambda: Connection(0, "", ""), (
         "broker", "bytes", "client", "client_id", "client_software", "closed_by", "closed_ns", "closed_packet",
@@ -87,8 +89,8 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     )),
     Early: (lambda: Early(_nobodys_link()), ("_held_bytes", "_link", "_releasing", "_resume", "_resume_usual", "held")),
     Exchange: (lambda: Exchange(UNSETTLED, 0, 0, 0, None, None, None), (
-        "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "notes", "outcome",
-        "problems", "request", "response", "topics", "waiting",
+        "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "held", "muted_ns",
+        "notes", "outcome", "problems", "queued", "request", "response", "topics", "waiting",
     )),
     Front: (_plainly(Front), (
         "_buffer", "_messages", "_room", "alert", "certificate", "certificate_requested", "cipher", "done",
@@ -102,9 +104,9 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "usual", "waiting", "wanted",
     )),
     Link: (_nobodys_link, (
-        "analyzer", "bare_tokens", "broker", "carrier", "client", "client_ids", "closed", "connection", "early",
-        "first_correlation_id", "first_ns", "first_packet", "handshake_rtt_ns", "lingering", "opened_by_syn", "parting",
-        "pending", "protocol", "roles", "sasl", "syn_ns", "syn_retransmits", "tls",
+        "analyzer", "bare_tokens", "broker", "carrier", "channel", "client", "client_ids", "closed", "connection",
+        "early", "first_correlation_id", "first_ns", "first_packet", "handshake_rtt_ns", "lingering", "opened_by_syn",
+        "parting", "pending", "protocol", "roles", "sasl", "syn_ns", "syn_retransmits", "tls",
     )),
     Message: (lambda: Message(0, 0, 0, 0, 0, None), (
         "body", "body_offset", "end_seq", "first_ns", "first_packet", "frame", "header_version", "last_ns",

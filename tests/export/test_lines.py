@@ -45,6 +45,9 @@ EXCHANGES: dict[str, Exchange] = {
     "no client id": with_text(exchange(client_id=None), b"{}", b"{}"),
     "odd client id": with_text(exchange(client_id='a"\\\n\x7f\x9b\u2028ß'), b"{}", b"{}"),
     "response before request": with_text(exchange(latency_ns=-50_000), b"{}", b"{}"),
+    "queued and held": with_text(exchange(queued=10_000, held=20_000), b"{}", b"{}"),
+    "queued": with_text(exchange(queued=10_000), b"{}", b"{}"),
+    "parts not known": with_text(exchange(queued=-1, held=-1), b"{}", b"{}"),
     "remarks": with_text(
         exchange(
             errors=[("e[0]", 3, "UNKNOWN_TOPIC_OR_PARTITION", True)],

@@ -34,7 +34,14 @@ def test_an_exchange_says_who_asked_what_and_how_long_it_took() -> None:
         "client_id": "billing-1",
         "outcome": "ok",
         "latency_ns": 1_000_000,
-        "timing": {"request_ns": 10_000, "wait_ns": 1_000_000, "response_ns": 20_000},
+        "timing": {
+            "request_ns": 10_000,
+            "wait_ns": 1_000_000,
+            "response_ns": 20_000,
+            "queued_ns": 0,
+            "held_ns": 0,
+            "broker_ns": 1_000_000,
+        },
         "request": {
             "time": "2023-11-14T22:13:20.000000000Z",
             "timestamp_ns": START_NS,
@@ -62,15 +69,25 @@ def test_an_unanswered_request_has_no_response_and_no_latency() -> None:
     made = exchange_json(exchange(latency_ns=None, outcome="unanswered"))
     assert made["response"] is None
     assert made["latency_ns"] is None
-    assert made["timing"] == {"request_ns": 10_000, "wait_ns": None, "response_ns": None}
+    assert made["timing"] == {"request_ns": 10_000} | dict.fromkeys(
+        ("wait_ns", "response_ns", "queued_ns", "held_ns", "broker_ns")
+    )
 
 
 def test_a_response_alone_has_no_request() -> None:
-    alone = exchange(api="", api_key=-1, api_version=-1, outcome="request_missing")
+    alone = exchange(api="", api_key=-1, api_version=-1, outcome="request_missing", queued=-1, held=-1)
     alone.request = None
     made = exchange_json(alone)
     assert made["request"] is None
-    assert made["timing"] == {"request_ns": None, "wait_ns": None, "response_ns": 20_000}
+    assert made["timing"] == {"response_ns": 20_000} | dict.fromkeys(
+        ("request_ns", "wait_ns", "queued_ns", "held_ns", "broker_ns")
+    )
+
+
+def test_the_parts_of_a_wait_add_up() -> None:
+    """What was queued and held is told; the rest of the millisecond is the broker's."""
+    timing = exchange_json(exchange(queued=200_000, held=300_000))["timing"]
+    assert (timing["queued_ns"], timing["held_ns"], timing["broker_ns"]) == (200_000, 300_000, 500_000)
 
 
 def test_errors_and_problems_are_objects() -> None:

@@ -1,0 +1,183 @@
+"""How a broker serves one connection, and what of each wait that explains.
+
+A broker reads the next request of a connection when the answer to the one before has gone; a throttled client's channel
+it mutes for ``throttle_time_ms`` more (KIP-219). So the wait for an answer is, in this order: queued behind the answer
+before and the muted channel, held back on purpose, and the broker's own time.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+from kwiresniff import codec, schema
+from kwiresniff.codec.layout import FIXED
+from kwiresniff.compiled import COMPILED, i32
+from kwiresniff.errors import DecodeError, SchemaError
+from kwiresniff.model import UNKNOWN_NS, Exchange, Message
+from kwiresniff.session.apis import API_VERSIONS, UNSUPPORTED_VERSION, ApiFacts
+from kwiresniff.session.waits import (
+    FETCH,
+    HELD_NS,
+    JOIN_GROUP,
+    LONG_POLL,
+    MILLISECOND_NS,
+    REBALANCE,
+    SHARE_FETCH,
+    SYNC_GROUP,
+    THROTTLED,
+    held_by_fetch,
+    holds_throttled,
+)
+
+#: Before any packet.
+NEVER: Final = -(1 << 60)
+#: The mute begins a little before the answer leaves and ends at a tick of the broker's timer: an answer that comes
+#: so much before its end was sent when it ended, one that comes earlier shows that there was none.
+MUTE_JITTER_NS: Final = 5_000_000
+#: Where ``throttle_time_ms`` stands in an answer, if not so many bytes behind the beginning of the body.
+NOWHERE: Final = -1
+LAST: Final = -2
+NOT_ASKED: Final = -3
+
+_THROTTLE: Final = frozenset({"throttle_time_ms"})
+_int32 = Struct(">i").unpack_from
+
+
+class Channel:
+    """What is known of one connection as the broker sees it.
+
+    ``free_ns`` is when the answer before had gone, ``muted_until_ns`` when the mute it told of ends, ``served_ns`` the
+    last byte of the request it answered (of the latest of them), ``lost_ns`` when an answer may have gone unseen.
+    """
+
+    __slots__ = ("free_ns", "lost_ns", "muted_until_ns", "served_ns")
+
+    def __init__(self) -> None:
+        self.free_ns: int = NEVER
+        self.lost_ns: int = NEVER
+        self.muted_until_ns: int = NEVER
+        self.served_ns: int = NEVER
+
+    def answered(self, exchange: Exchange, request: Message, response: Message, facts: ApiFacts) -> None:
+        """Split the wait for an answer, which leaves the channel as it is for the next."""
+        sent_ns: int = request.last_ns
+        waited_ns: int = response.first_ns - sent_ns
+        exchange.queued = 0
+        if self.free_ns > sent_ns or self.muted_until_ns > sent_ns or self.lost_ns > sent_ns:
+            self._queue(exchange, sent_ns, response.first_ns)
+            if exchange.queued > 0:
+                waited_ns -= exchange.queued
+        self.free_ns = response.last_ns
+        if sent_ns > self.served_ns:
+            self.served_ns = sent_ns
+        exchange.held = 0
+        if exchange.queued < 0:
+            exchange.held = UNKNOWN_NS
+        elif waited_ns >= MILLISECOND_NS:
+            self._hold(exchange, request, response, facts, waited_ns)
+        throttle_at: int = facts.throttle_at
+        if throttle_at != NOWHERE:
+            throttle_ms: int = throttle_time_ms(facts, response)
+            if throttle_ms > 0:
+                self._throttle(exchange, response, waited_ns, throttle_ms * MILLISECOND_NS)
+
+    def unpaired(self, response: Message) -> None:
+        """An answer to a request that is not in the capture has gone."""
+        self.free_ns = response.last_ns
+
+    def _queue(self, exchange: Exchange, sent_ns: int, begun_ns: int) -> None:
+        """How long the request lay before the broker read it. Who answers out of order serves several at a time."""
+        if self.lost_ns > sent_ns:
+            exchange.queued = UNKNOWN_NS
+            return
+        if self.served_ns > sent_ns or begun_ns <= sent_ns:
+            return
+        read_ns: int = max(min(self.free_ns, begun_ns), sent_ns)
+        if self.muted_until_ns > read_ns and begun_ns > self.muted_until_ns - MUTE_JITTER_NS:
+            exchange.muted_ns = min(self.muted_until_ns, begun_ns) - read_ns
+            read_ns += exchange.muted_ns
+            exchange.waiting = THROTTLED
+        exchange.queued = read_ns - sent_ns
+
+    @staticmethod
+    def _hold(exchange: Exchange, request: Message, response: Message, facts: ApiFacts, waited_ns: int) -> None:
+        api_key: int = exchange.api_key
+        if api_key == FETCH or api_key == SHARE_FETCH:  # noqa: SIM109 - two comparisons when compiled
+            exchange.held = held_by_fetch(facts, request, response, waited_ns)
+            if exchange.held:
+                exchange.waiting = LONG_POLL
+        elif (api_key == JOIN_GROUP or api_key == SYNC_GROUP) and waited_ns >= HELD_NS:  # noqa: SIM109
+            exchange.held = waited_ns
+            exchange.waiting = REBALANCE
+
+    def _throttle(self, exchange: Exchange, response: Message, waited_ns: int, throttle_ns: int) -> None:
+        """The client is beyond its quota: what follows waits, or with brokers of before KIP-219 this answer did."""
+        rest_ns = waited_ns - exchange.held
+        if exchange.held >= 0 and rest_ns >= throttle_ns and holds_throttled(exchange.api_key, exchange.api_version):
+            exchange.held += throttle_ns
+            exchange.waiting = exchange.waiting or THROTTLED
+        else:
+            self.muted_until_ns = response.first_ns + throttle_ns
+
+
+def throttle_time_ms(facts: ApiFacts, response: Message) -> int:
+    """What an answer tells of throttling; 0 where that is not in its frame."""
+    frame = response.frame
+    if frame is None:
+        return 0
+    place: int = facts.throttle_at
+    if place == NOT_ASKED:
+        place = facts.throttle_at = throttle_place(facts)
+    at = response.body_offset + place
+    if place < 0:
+        if place == NOWHERE or len(frame) < response.size_bytes:
+            return 0
+        at = len(frame) - 4
+        if facts.response_is_flexible:
+            if frame[at + 3]:  # tagged fields behind it
+                return _told(facts, response, frame)
+            at -= 1
+        if at < response.body_offset:
+            return 0
+    if at + 4 > len(frame):
+        return 0
+    return i32(frame, at) if COMPILED else int(_int32(frame, at)[0])
+
+
+def throttle_place(facts: ApiFacts) -> int:
+    """Where ``throttle_time_ms`` stands in answers."""
+    try:
+        message = schema.message(facts.api_key, facts.read_as, "response")
+    except SchemaError:
+        return NOWHERE
+    facts.response_is_flexible = message.flexible
+    regular = [field for field in message.fields if field.tag is None]
+    names = [field.name for field in regular]
+    if "throttle_time_ms" not in names:
+        return NOWHERE
+    index = names.index("throttle_time_ms")
+    if index == len(names) - 1 and index > 0:
+        return LAST
+    sizes = [FIXED[field.type].size if field.type in FIXED and not field.array else 0 for field in regular[:index]]
+    return sum(sizes) if all(sizes) else NOWHERE
+
+
+def _told(facts: ApiFacts, response: Message, frame: bytes) -> int:
+    """The same where something variable stands before it and behind it."""
+    if facts.api_key == API_VERSIONS:
+        return _told_by_api_versions(response, frame)
+    try:
+        found = codec.scanner(facts.api_key, facts.read_as, "response", _THROTTLE)(frame, response.body_offset)
+    except (DecodeError, SchemaError):
+        return 0
+    return int(found[0][1]) if found else 0
+
+
+def _told_by_api_versions(response: Message, frame: bytes) -> int:
+    """An error code, then a short count of entries of seven bytes each; every connection begins with such an answer."""
+    at = response.body_offset + 2
+    if len(frame) <= at or frame[at] >= 0x80 or int.from_bytes(frame[at - 2 : at], "big") == UNSUPPORTED_VERSION:
+        return 0
+    at += 1 + 7 * (frame[at] - 1)
+    return int(_int32(frame, at)[0]) if frame[at - 1] == 0 and at + 4 <= len(frame) else 0

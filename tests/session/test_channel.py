@@ -1,0 +1,263 @@
+"""Of each wait: queued, held back on purpose, or the broker's own time; on conversations made by hand."""
+
+from __future__ import annotations
+
+from struct import pack
+
+import pytest
+
+from kwiresniff.model import Exchange
+from tests.session.wire import Wire, events, exchanges, heartbeat, heartbeat_response, request, response, string
+
+MS = 1_000_000
+
+
+def split(exchange: Exchange) -> tuple[int | None, int | None, int | None]:
+    """Queued, held and the broker's own time in milliseconds, of whole ones."""
+    parts = exchange.queued_ns, exchange.held_ns, exchange.broker_ns
+    return tuple(None if part is None else part // MS for part in parts)  # type: ignore[return-value]
+
+
+class Clocked(Wire):
+    """A conversation whose segments come when the test says so."""
+
+    def at(self, ms: float) -> Clocked:
+        """The next segment comes at this time."""
+        self.next_ns = round(ms * MS)
+        return self
+
+    def send(self, *args: object, **options: object) -> None:
+        super().send(*args, **options)  # type: ignore[arg-type]
+        if self.segments:
+            last = self.segments[-1]
+            self.segments[-1] = (last[0], getattr(self, "next_ns", 0), *last[2:])
+
+
+def opened() -> Clocked:
+    wire = Clocked().at(0)
+    wire.open()
+    return wire
+
+
+def fetch(correlation_id: int, max_wait_ms: int = 500, min_bytes: int = 1, version: int = 4) -> bytes:
+    """Fetch v4, and with v15 in a request whose header has tags, without topics."""
+    wait = pack(">ii", max_wait_ms, min_bytes)
+    if version == 4:
+        return request(1, 4, correlation_id, pack(">i", -1) + wait + pack(">ibi", 1 << 20, 0, 0))
+    assert version == 15
+    tail = pack(">ib", 1 << 20, 0) + pack(">ii", 0, -1) + b"\x01\x01\x01\x00"
+    return request(1, 15, correlation_id, wait + tail, tags=b"\x00")
+
+
+def fetched(correlation_id: int, records: bytes = b"", throttle_time_ms: int = 0) -> bytes:
+    """Its answer v4: one partition of a topic."""
+    partition = pack(">ihqqi", 0, 0, 7, 7, -1) + pack(">i", len(records)) + records
+    body = pack(">ii", throttle_time_ms, 1) + string("t") + pack(">i", 1) + partition
+    return response(correlation_id, body)
+
+
+def throttled_heartbeat(correlation_id: int, throttle_time_ms: int) -> bytes:
+    return response(correlation_id, pack(">ih", throttle_time_ms, 0))
+
+
+def heartbeat_of(version: int, correlation_id: int) -> bytes:
+    return request(12, version, correlation_id, string("group") + pack(">i", 5) + string("member"))
+
+
+def produced(correlation_id: int, throttle_time_ms: int) -> bytes:
+    """The answer to a Produce v7 of nothing, whose throttle time comes last."""
+    return response(correlation_id, pack(">ii", 0, throttle_time_ms))
+
+
+def produce(correlation_id: int, acks: int = -1) -> bytes:
+    return request(0, 7, correlation_id, string(None) + pack(">hii", acks, 1000, 0))
+
+
+DEPTHS = ("errors", "bodies", "records")
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_one_request_at_a_time_is_all_the_brokers(depth: str) -> None:
+    """Nothing is queued where each request is sent after the answer before it."""
+    wire = opened()
+    for n in range(3):
+        wire.at(10 * n).up(heartbeat(n))
+        wire.at(10 * n + 4).down(heartbeat_response(n))
+    assert [split(one) for one in exchanges(events(wire, depth=depth))] == [(0, 0, 4)] * 3
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_pipelined_request_queues_until_the_answer_before_has_gone(depth: str) -> None:
+    """Three requests at once, answered 2, 5 and 9 ms later: the broker needed 2, 3 and 4 ms."""
+    wire = opened()
+    wire.at(0).up(*(heartbeat(n) for n in range(3)))
+    for n, ms in enumerate((2, 5, 9)):
+        wire.at(ms).down(heartbeat_response(n))
+    assert [split(one) for one in exchanges(events(wire, depth=depth))] == [(0, 0, 2), (2, 0, 3), (5, 0, 4)]
+
+
+def test_the_answer_before_has_gone_with_its_last_byte() -> None:
+    """An answer in two segments, 1 and 6 ms after the requests, keeps the next request waiting for 6."""
+    wire = opened()
+    wire.at(0).up(heartbeat(1), heartbeat(2))
+    answer = heartbeat_response(1)
+    wire.at(1).down(answer[:5])
+    wire.at(6).down(answer[5:])
+    wire.at(8).down(heartbeat_response(2))
+    assert [split(one) for one in exchanges(events(wire))] == [(0, 0, 1), (6, 0, 2)]
+
+
+def test_an_answer_without_its_request_keeps_the_next_waiting_all_the_same() -> None:
+    """The capture began after the first request: what follows is queued until its answer has gone."""
+    wire = opened()
+    wire.at(0).up(heartbeat(1))
+    wire.at(1).down(heartbeat_response(1))
+    wire.at(2).up(heartbeat(2), drop=True)
+    wire.at(3).up(heartbeat(3))
+    wire.at(9).down(heartbeat_response(2))
+    wire.at(10).down(heartbeat_response(3))
+    by_id = {one.correlation_id: one for one in exchanges(events(wire))}
+    assert by_id[2].broker_ns is None
+    assert split(by_id[3]) == (6, 0, 1)
+
+
+def test_who_answers_out_of_order_serves_several_at_a_time() -> None:
+    """A request that a later one overtook was not queued behind that."""
+    wire = opened()
+    wire.at(0).up(heartbeat(1))
+    wire.at(1).up(heartbeat(2))
+    wire.at(3).down(heartbeat_response(2))
+    wire.at(9).down(heartbeat_response(1))
+    by_id = {one.correlation_id: one for one in exchanges(events(wire))}
+    assert split(by_id[2]) == (0, 0, 2)
+    assert split(by_id[1]) == (0, 0, 9)
+
+
+def test_after_lost_answers_the_queue_is_not_known() -> None:
+    """Requests 1 and 2 at once, the first answer lost: when it had gone nobody can say. The next is known again."""
+    wire = opened()
+    wire.at(0).up(heartbeat(0)).at(1).down(heartbeat_response(0))
+    wire.at(2).up(heartbeat(1), heartbeat(2))
+    wire.at(5).down(heartbeat_response(1), drop=True)
+    wire.at(8).down(heartbeat_response(2))
+    wire.at(20).up(heartbeat(3)).at(23).down(heartbeat_response(3))
+    wire.at(30).up(heartbeat(4)).at(33).down(heartbeat_response(4))
+    by_id = {one.correlation_id: one for one in exchanges(events(wire)) if one.response is not None}
+    assert split(by_id[2]) == (None, None, None)
+    assert split(by_id[4]) == (0, 0, 3)
+
+
+def test_an_unanswered_request_has_no_parts() -> None:
+    """Neither has a Produce with acks=0, which nobody answers."""
+    wire = opened()
+    wire.at(0).up(produce(1, acks=0), heartbeat(2))
+    assert [split(one) for one in exchanges(events(wire))] == [(None, None, None)] * 2
+
+
+def test_a_produce_without_an_answer_keeps_nobody_in_the_queue() -> None:
+    """What comes behind acks=0 has no answer before it to wait for."""
+    wire = opened()
+    wire.at(0).up(produce(1, acks=0), heartbeat(2)).at(3).down(heartbeat_response(2))
+    assert split(exchanges(events(wire))[1]) == (0, 0, 3)
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_muted_channel_is_a_queue(depth: str) -> None:
+    """Throttled for 200 ms (KIP-219), the next request is read when they are over, and answered 3 ms later."""
+    wire = opened()
+    wire.at(0).up(heartbeat_of(2, 1), heartbeat_of(2, 2))
+    wire.at(1).down(throttled_heartbeat(1, 200))
+    wire.at(204).down(throttled_heartbeat(2, 0))
+    first, second = exchanges(events(wire, depth=depth))
+    assert split(first) == (0, 0, 1)
+    assert split(second) == (201, 0, 3)
+    assert (second.muted_ns // MS, second.waiting) == (200, "throttled")
+
+
+def test_the_throttle_time_of_a_produce_comes_last() -> None:
+    """Produce tells it behind its topics."""
+    wire = opened()
+    wire.at(0).up(produce(1), produce(2)).at(1).down(produced(1, 50)).at(53).down(produced(2, 0))
+    assert split(exchanges(events(wire))[1]) == (51, 0, 2)
+
+
+def test_a_mute_that_an_answer_disproves_is_none() -> None:
+    """Some that speak Kafka tell of throttling and go on all the same."""
+    wire = opened()
+    wire.at(0).up(heartbeat_of(2, 1), heartbeat_of(2, 2))
+    wire.at(1).down(throttled_heartbeat(1, 2_000_000_000)).at(4).down(throttled_heartbeat(2, 0))
+    assert split(exchanges(events(wire))[1]) == (1, 0, 3)
+
+
+def test_brokers_before_kip_219_hold_the_answer_itself() -> None:
+    """Heartbeat v1 was there before 2.0: answered after the time it tells of, that time was the throttling."""
+    wire = opened()
+    wire.at(0).up(heartbeat_of(1, 1)).at(202).down(throttled_heartbeat(1, 200))
+    wire.at(210).up(heartbeat_of(1, 2)).at(211).down(throttled_heartbeat(2, 0))
+    first, second = exchanges(events(wire))
+    assert (split(first), first.waiting) == ((0, 200, 2), "throttled")
+    assert split(second) == (0, 0, 1)
+
+
+def test_brokers_since_kip_219_never_do() -> None:
+    """Heartbeat v2 came with it: an answer that took so long took the broker so long."""
+    wire = opened()
+    wire.at(0).up(heartbeat_of(2, 1)).at(202).down(throttled_heartbeat(1, 200))
+    assert split(exchanges(events(wire))[0]) == (0, 0, 202)
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_an_empty_fetch_was_held_for_its_own_max_wait(depth: str) -> None:
+    """Nothing came for 500 ms; what is beyond them is the broker's, seconds too."""
+    wire = opened()
+    wire.at(0).up(fetch(1)).at(502).down(fetched(1))
+    wire.at(600).up(fetch(2)).at(4600).down(fetched(2))
+    first, second = exchanges(events(wire, depth=depth))
+    assert split(first) == (0, 500, 2)
+    assert split(second) == (0, 500, 3500)
+    assert first.waiting == second.waiting == "long poll"
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_fetch_that_has_enough_after_its_wait_was_not_held_for_it(depth: str) -> None:
+    """With as many bytes as were asked for, the time beyond max_wait_ms is a slow broker's; with fewer it is not."""
+    for size, expected in ((2000, (0, 0, 900)), (1999, (0, 500, 400))):
+        wire = opened()
+        wire.at(0).up(fetch(1, min_bytes=2000)).at(900).down(fetched(1, bytes(size)))
+        assert split(exchanges(events(wire, depth=depth))[0]) == expected
+
+
+def test_a_fetch_answered_early_was_held_until_its_data_came() -> None:
+    """The broker held it back until there was something to say."""
+    wire = opened()
+    wire.at(0).up(fetch(1)).at(120).down(fetched(1, b"x"))
+    (one,) = exchanges(events(wire))
+    assert (split(one), one.waiting) == ((0, 120, 0), "long poll")
+
+
+def test_the_wait_of_a_fetch_begins_when_it_is_read() -> None:
+    """Two long polls in a row: the second is queued behind the first, then held itself."""
+    wire = opened()
+    wire.at(0).up(fetch(1), fetch(2)).at(501).down(fetched(1)).at(1002).down(fetched(2))
+    assert [split(one) for one in exchanges(events(wire))] == [(0, 500, 1), (501, 500, 1)]
+
+
+def test_behind_a_rebalance_a_leave_is_queued() -> None:
+    """LeaveGroup waits for the JoinGroup of the same connection, and takes no time itself."""
+    wire = opened()
+    join = string("g") + pack(">i", 10_000) + string("") + string("consumer") + pack(">i", 0)
+    wire.at(0).up(request(11, 0, 1, join)).at(500).up(request(13, 0, 2, string("g") + string("m")))
+    joined = pack(">hi", 0, 1) + string("range") + string("m") + string("m") + pack(">i", 0)
+    wire.at(1900).down(response(1, joined)).at(1901).down(response(2, pack(">h", 0)))
+    first, second = exchanges(events(wire))
+    assert (split(first), first.waiting) == ((0, 1900, 0), "rebalance")
+    assert (split(second), second.waiting) == ((1400, 0, 1), "")
+
+
+def test_an_answer_before_its_request_leaves_the_sum_right() -> None:
+    """Where the capture has them the other way round, the parts still add up to the wait."""
+    wire = opened()
+    wire.at(0).up(heartbeat(1)).at(1).down(heartbeat_response(1))
+    wire.at(9).up(heartbeat(2)).at(8).down(heartbeat_response(2))
+    one = exchanges(events(wire))[1]
+    assert (one.latency_ns, split(one)) == (-MS, (0, 0, -1))
