@@ -17,6 +17,7 @@ COMMANDS = {
     "export": "Decoded sessions to JSON Lines, JSON, CSV or Parquet.",
     "clients": "Who talks to which broker, with which software, about what.",
     "audit": "Which clients would break on another version of Kafka.",
+    "topics": "Who produces to each topic, who consumes, how far behind.",
     "groups": "What happened in each group: joins, assignments, commits, leaves.",
     "doctor": "What is wrong, the worst first, with evidence and a remedy.",
     "report": "One self-contained page: findings, plots, tables, clients, groups.",

@@ -214,12 +214,12 @@ def stat_json(row: StatRow) -> Json:
         "unanswered": row.unanswered,
         "request_bytes": row.request_bytes,
         "response_bytes": row.response_bytes,
-        "latency": None if row.latency is None else _latency_json(row.latency),
-        "waiting": {reason: _latency_json(latency) for reason, latency in row.waiting},
+        "latency": None if row.latency is None else latency_json(row.latency),
+        "waiting": {reason: latency_json(latency) for reason, latency in row.waiting},
     }
 
 
-def _latency_json(latency: LatencySummary) -> Json:
+def latency_json(latency: LatencySummary) -> Json:
     return {
         "count": latency.count,
         "min_ns": latency.min_ns,

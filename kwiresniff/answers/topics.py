@@ -1,0 +1,95 @@
+"""What happens to a topic: who produces to it, who consumes from it, how far behind they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kwiresniff.answers.stats import LatencySummary
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFlow:
+    """Records one way, into a topic or out of it.
+
+    ``size_bytes`` are those of record batches as they go over the wire, headers included. ``records`` counts a
+    compressed message set of before Kafka 0.11 as one, since only its inside tells.
+    """
+
+    requests: int
+    batches: int
+    records: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicClient:
+    """A client that produces to a topic or consumes from it: one client id from one address.
+
+    ``role`` is ``producer``, ``consumer``, ``share consumer`` (KIP-932) or ``replica`` (a broker that follows).
+    ``acks`` are the values of its requests (-1 is all). ``idempotent`` tells whether its batches carry a producer id.
+    ``groups`` are the groups that the same client speaks for on any connection. ``lag`` is the high watermark less the
+    position, summed over the ``partitions`` where both are known, None where they are known of none.
+    ``produce_to_consume`` is the time from the answer to a Produce until the answer to a Fetch that carries its batch.
+    """
+
+    role: str
+    client_id: str | None
+    software: tuple[str | None, str | None]
+    principal: str | None
+    address: str
+    flow: TopicFlow
+    errors: int
+    compression: tuple[tuple[str, int], ...]
+    acks: tuple[int, ...]
+    idempotent: bool
+    transactional_ids: tuple[str, ...]
+    groups: tuple[str, ...]
+    partitions: tuple[int, ...]
+    lag: int | None
+    produce_to_consume: LatencySummary | None
+    first_ns: int
+    last_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPartition:
+    """One partition. ``high_watermark`` is the greatest offset that any answer has told, None where none has."""
+
+    partition: int
+    high_watermark: int | None
+    produced: TopicFlow
+    consumed: TopicFlow
+
+
+@dataclass(frozen=True, slots=True)
+class TopicGroup:
+    """What a group has committed: ``partitions`` as ``(partition, committed offset, lag)``, the lag None where the
+    high watermark is not known."""
+
+    group: str
+    partitions: tuple[tuple[int, int, int | None], ...]
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic. ``topic_id`` is None before Kafka 2.8 and where none was told; ``name`` is the id where no name was.
+
+    ``seconds`` is the time between the first and the last exchange of the captures, for rates. ``errors`` are
+    ``(name of the code, how often)``, the most frequent first.
+    """
+
+    name: str
+    topic_id: str | None
+    partitions: tuple[TopicPartition, ...]
+    produced: TopicFlow
+    consumed: TopicFlow
+    producers: tuple[TopicClient, ...]
+    consumers: tuple[TopicClient, ...]
+    groups: tuple[TopicGroup, ...]
+    errors: tuple[tuple[str, int], ...]
+    lag: int | None
+    produce_to_consume: LatencySummary | None
+    seconds: float
+    first_ns: int
+    last_ns: int

@@ -1,0 +1,51 @@
+"""``kwiresniff topics``: topic first, who produces, who consumes, how far behind they are."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.cli.main import INTERRUPTED
+from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
+from kwiresniff.cli.passes import FORMS, print_json, read_through
+from kwiresniff.cli.reading import Reading
+from kwiresniff.model import Event, Exchange
+
+
+@click.command("topics", cls=TrafficCommand)
+@click.option("-o", "form", type=click.Choice(FORMS), default="table", show_default=True)
+@capture_options
+def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
+    """Topic first: producers, consumers, groups, rates, lag, errors, time from produce to consume.
+
+    Lag is the high watermark less what a consumer fetches next, and less what its group has committed. The time from
+    produce to consume is that from a Produce response to the Fetch response that carries the batch, where the capture
+    has both.
+    """
+    reading = Reading(captures, options, "bodies", screen=False)
+    traffic = TopicTraffic(reading.topic_name)
+
+    def take(event: Event) -> None:
+        if isinstance(event, Exchange):
+            traffic.exchange(event)
+
+    finished, messages = read_through(reading, take)
+    found = traffic.topics()
+    if form == "table":
+        from kwiresniff.render import use_color, width_of
+        from kwiresniff.render.topic_blocks import TopicWriter
+
+        out = sys.stdout
+        TopicWriter(out, width_of(out), use_color(out, options.color)).topics(found)
+    else:
+        from kwiresniff.export.topics import topic_json
+
+        print_json(map(topic_json, found), form)
+    if traffic.left_out and not options.quiet:
+        print(f"kwiresniff: {traffic.left_out} names or rows found no room and are not listed", file=sys.stderr)
+    if not finished:
+        return INTERRUPTED
+    messages.end()
+    return reading.exit_code()

@@ -1,0 +1,98 @@
+"""Topics as JSON-ready dicts, ``schema_version`` 1."""
+
+from __future__ import annotations
+
+from kwiresniff.answers.topics import Topic, TopicClient, TopicFlow
+from kwiresniff.export.objects import SCHEMA_VERSION, Json, latency_json
+from kwiresniff.export.times import rfc3339
+
+
+def topic_json(topic: Topic) -> Json:
+    """A topic with everything that is known of it."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "topic",
+        "topic": topic.name,
+        "topic_id": topic.topic_id,
+        "produced": _flow(topic.produced, topic.seconds),
+        "consumed": _flow(topic.consumed, topic.seconds),
+        "lag": topic.lag,
+        "produce_to_consume": None if topic.produce_to_consume is None else latency_json(topic.produce_to_consume),
+        "errors": [{"name": name, "count": count} for name, count in topic.errors],
+        "partitions": [
+            {
+                "partition": one.partition,
+                "high_watermark": one.high_watermark,
+                "produced": _flow(one.produced),
+                "consumed": _flow(one.consumed),
+            }
+            for one in topic.partitions
+        ],
+        "producers": [_producer(one) for one in topic.producers],
+        "consumers": [_consumer(one) for one in topic.consumers],
+        "groups": [
+            {
+                "group": one.group,
+                "lag": one.lag,
+                "partitions": [
+                    {"partition": partition, "committed_offset": offset, "lag": lag}
+                    for partition, offset, lag in one.partitions
+                ],
+            }
+            for one in topic.groups
+        ],
+        "first_time": rfc3339(topic.first_ns),
+        "first_timestamp_ns": topic.first_ns,
+        "last_time": rfc3339(topic.last_ns),
+        "last_timestamp_ns": topic.last_ns,
+    }
+
+
+def _flow(flow: TopicFlow, seconds: float | None = None) -> Json:
+    """Counts, and rates where the time they took is given; in no time there are none."""
+    result: Json = {
+        "requests": flow.requests,
+        "batches": flow.batches,
+        "records": flow.records,
+        "bytes": flow.size_bytes,
+    }
+    if seconds is not None:
+        result["records_per_second"] = round(flow.records / seconds, 3) if seconds else None
+        result["bytes_per_second"] = round(flow.size_bytes / seconds, 3) if seconds else None
+    return result
+
+
+def _client(client: TopicClient) -> Json:
+    name, version = client.software
+    return {
+        "client_id": client.client_id,
+        "client_software": None if name is None else {"name": name, "version": version or ""},
+        "principal": client.principal,
+        "address": client.address,
+        **_flow(client.flow),
+        "partitions": list(client.partitions),
+        "errors": client.errors,
+        "compression": dict(client.compression),
+        "first_time": rfc3339(client.first_ns),
+        "last_time": rfc3339(client.last_ns),
+    }
+
+
+def _producer(client: TopicClient) -> Json:
+    return {
+        **_client(client),
+        "acks": list(client.acks),
+        "idempotent": client.idempotent,
+        "transactional_ids": list(client.transactional_ids),
+    }
+
+
+def _consumer(client: TopicClient) -> Json:
+    waits = client.produce_to_consume
+    return {
+        **_client(client),
+        "role": client.role,
+        "groups": list(client.groups),
+        "lag": client.lag,
+        "produce_to_consume": None if waits is None else latency_json(waits),
+    }

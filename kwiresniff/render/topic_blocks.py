@@ -1,0 +1,145 @@
+"""Topics, one block of lines each: what goes through it, then who produces, who consumes, what groups committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TextIO
+
+from kwiresniff.answers.stats import LatencySummary
+from kwiresniff.answers.topics import Topic, TopicClient, TopicFlow, TopicGroup
+from kwiresniff.render import units
+from kwiresniff.render.escape import escape
+from kwiresniff.render.lines import Chunk, pad, wrap
+from kwiresniff.render.paint import Paint, Span
+from kwiresniff.render.terminal import glyphs_for, printable
+
+#: Clients and groups listed of a topic before the rest is only counted; JSON has them all.
+ROWS_SHOWN: Final = 20
+#: Partitions of a group that are named with their lag, the furthest behind first.
+LAGGING_SHOWN: Final = 3
+_LABEL: Final = 10
+_INDENT: Final = "  "
+_ACKS: Final = {-1: "acks all", 0: "acks 0", 1: "acks 1"}
+
+
+class TopicWriter:
+    """Writes topics to ``out``; ``width`` None is a pipe, where no line is broken."""
+
+    def __init__(self, out: TextIO, width: int | None, color: bool) -> None:
+        self._out = out
+        self._width = width
+        self._paint = Paint(color, glyphs_for(out))
+
+    def topics(self, topics: Iterable[Topic]) -> None:
+        """One block for each, an empty line between two."""
+        for index, topic in enumerate(topics):
+            if index:
+                self._out.write("\n")
+            self._line("", [[("ident", escape(topic.name))], *_headline(topic)])
+            for label, chunks in _facts(topic):
+                self._line(label, chunks, _INDENT)
+
+    def _line(self, label: str, chunks: list[Chunk], indent: str = "") -> None:
+        lead: list[Span] = [("", indent)]
+        if indent:
+            lead.append(("name", pad(label, _LABEL)))
+        taken = len(indent) + (_LABEL if indent else 0)
+        for number, line in enumerate(wrap(chunks, None if self._width is None else self._width - taken)):
+            front = lead if not number else [("", " " * taken)]
+            self._out.write(printable(self._paint.spans([*front, *line]), self._out).rstrip() + "\n")
+
+
+def _headline(topic: Topic) -> Iterator[Chunk]:
+    yield [("dim", units.count(len(topic.partitions), "partition"))]
+    for word, flow in (("in", topic.produced), ("out", topic.consumed)):
+        if flow.records:
+            yield [("value", f"{word} {_records(flow)}{_rate(flow, topic.seconds)}")]
+    if topic.lag is not None:
+        yield [("warn" if topic.lag else "good", f"lag {topic.lag:,}")]
+
+
+def _records(flow: TopicFlow) -> str:
+    return f"{units.count(flow.records, 'record')} {units.size(flow.size_bytes)}"
+
+
+def _rate(flow: TopicFlow, seconds: float) -> str:
+    if seconds < 1:
+        return ""
+    return f" ({flow.records / seconds:,.1f}/s, {units.size(round(flow.size_bytes / seconds))}/s)"
+
+
+def _facts(topic: Topic) -> Iterator[tuple[str, list[Chunk]]]:
+    if topic.errors:
+        yield "errors", [[("bad", f"{escape(name)} {count:,}")] for name, count in topic.errors]
+    for label, clients in (("producer", topic.producers), ("consumer", topic.consumers)):
+        for client in clients[:ROWS_SHOWN]:
+            yield client.role if client.role == "replica" else label, list(_client(client))
+        if len(clients) > ROWS_SHOWN:
+            yield label, [[("dim", f"and {len(clients) - ROWS_SHOWN:,} more")]]
+    for group in topic.groups[:ROWS_SHOWN]:
+        yield "group", list(_group(group))
+    if len(topic.groups) > ROWS_SHOWN:
+        yield "group", [[("dim", f"and {len(topic.groups) - ROWS_SHOWN:,} more")]]
+    if topic.produce_to_consume is not None:
+        yield "delay", [[("value", _waits(topic.produce_to_consume))], [("dim", "from produce to consume")]]
+
+
+def _client(client: TopicClient) -> Iterator[Chunk]:
+    yield [("ident" if client.client_id else "dim", escape(client.client_id or "") or "(no client id)")]
+    yield [("value", escape(client.address))]
+    name, version = client.software
+    if name:
+        yield [("client", escape(f"{name} {version or ''}".strip()))]
+    if client.principal:
+        yield [("value", f"user {escape(client.principal)}")]
+    if client.role == "share consumer":
+        yield [("value", "share group")]
+    for group in client.groups:
+        yield [("value", f"group {escape(group)}")]
+    flow = client.flow
+    yield [("value", _records(flow) if flow.records else "no records")]
+    if flow.batches:
+        each = f"{flow.records / flow.batches:,.1f} records and {units.size(flow.size_bytes // flow.batches)} each"
+        yield [("dim", f"in {units.count(flow.batches, 'batch', 'batches')} of {each}")]
+    if any(codec != "none" for codec, _ in client.compression):
+        yield [("value", "+".join(escape(codec) for codec, _ in client.compression))]
+    if client.role == "producer":
+        yield [("value", ", ".join(_ACKS.get(acks, f"acks {acks}") for acks in client.acks))]
+        if client.transactional_ids:
+            yield [("value", f"transactional {escape(', '.join(client.transactional_ids))}")]
+        elif client.idempotent:
+            yield [("value", "idempotent")]
+    elif client.partitions:
+        yield [("dim", f"partitions {_ranges(client.partitions)}")]
+    if client.lag is not None and client.role != "producer":
+        yield [("warn" if client.lag else "good", f"lag {client.lag:,}")]
+    if client.errors:
+        yield [("bad", units.count(client.errors, "error"))]
+
+
+def _group(group: TopicGroup) -> Iterator[Chunk]:
+    yield [("ident", escape(group.group) or '""')]
+    yield [("value", f"committed in {units.count(len(group.partitions), 'partition')}")]
+    if group.lag is None:
+        yield [("dim", "lag not known: no high watermark in the capture")]
+        return
+    yield [("warn" if group.lag else "good", f"lag {group.lag:,}")]
+    behind = sorted(((lag, index) for index, _, lag in group.partitions if lag), reverse=True)[:LAGGING_SHOWN]
+    if behind and len(group.partitions) > 1:
+        yield [("dim", ", ".join(f"{lag:,} in partition {index}" for lag, index in behind))]
+
+
+def _waits(latency: LatencySummary) -> str:
+    p50, p99, most = map(units.duration, (latency.p50_ns, latency.p99_ns, latency.max_ns))
+    return f"p50 {p50}, p99 {p99}, max {most}"
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """``0-3, 7`` of ascending numbers."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(f"{low}-{high}" if high > low else str(low) for low, high in runs)

@@ -1,0 +1,227 @@
+"""Topic first: producers, consumers, lag, and the time from produce to consume."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwiresniff.analysis import topic_traffic
+from kwiresniff.analysis.topic_traffic import TopicTraffic, topic_of_path
+from kwiresniff.answers.topics import Topic
+from kwiresniff.capture import open_captures
+from kwiresniff.model import Connection, Exchange
+from kwiresniff.session import Analyzer
+from tests.exchanges import START_NS, connection, exchange
+
+CAPTURES = Path(__file__).resolve().parents[2] / "captures"
+MS = 1_000_000
+
+
+def traffic_of(file: str) -> dict[str, Topic]:
+    """The topics of a recording, by name."""
+    analyzer = Analyzer("bodies")
+    traffic = TopicTraffic(analyzer.topics.name)
+    for event in analyzer.analyze(open_captures([str(CAPTURES / file)])):
+        if isinstance(event, Exchange):
+            traffic.exchange(event)
+    return {topic.name: topic for topic in traffic.topics()}
+
+
+def only(*given: Exchange, names: dict[str, str] | None = None) -> Topic:
+    traffic = TopicTraffic((names or {}).get)
+    for one in given:
+        traffic.exchange(one)
+    (topic,) = traffic.topics()
+    return topic
+
+
+def batch(base_offset: int, records: int = 1, **more: Any) -> dict[str, Any]:
+    fields = {"base_offset": base_offset, "last_offset_delta": records - 1, "records_count": records}
+    return {**fields, "size_bytes": 100, "compression": "none", "producer_id": -1, **more}
+
+
+def produce(base_offset: int, batches: list[dict[str, Any]], *, start_ns: int = START_NS, **more: Any) -> Exchange:
+    """A Produce to partition 0 of ``orders``, answered after a millisecond with the offset it was given."""
+    parts = [{"index": 0, "records": batches}]
+    answer = [{"index": 0, "error_code": 0, "base_offset": base_offset}]
+    return exchange(
+        "Produce", 0, 9,
+        request={"acks": -1, "transactional_id": None, "topic_data": [{"name": "orders", "partition_data": parts}]},
+        response={"responses": [{"name": "orders", "partition_responses": answer}]},
+        start_ns=start_ns, client_id="shop", **more,
+    )  # fmt: skip
+
+
+def fetch(
+    offset: int | None, high_watermark: int, batches: list[dict[str, Any]], *, start_ns: int = START_NS, **more: Any
+) -> Exchange:
+    """A Fetch from partition 0 of ``orders``; ``offset`` None is an incremental one in which nothing changed."""
+    asked = [] if offset is None else [{"topic": "orders", "partitions": [{"partition": 0, "fetch_offset": offset}]}]
+    part = {"partition_index": 0, "error_code": 0, "high_watermark": high_watermark, "records": batches}
+    return exchange(
+        "Fetch", 1, 12,
+        request={"topics": asked}, response={"responses": [{"topic": "orders", "partitions": [part]}]},
+        start_ns=start_ns, **more,
+    )  # fmt: skip
+
+
+def test_a_recorded_group_read_what_was_written() -> None:
+    """Group.java: a producer ``shop`` writes one record to each of four partitions, twice; all are read and committed
+    by two members of ``warehouse``."""
+    topic = traffic_of("java-group-consumer.pcapng")["shelves"]
+    assert [partition.partition for partition in topic.partitions] == [0, 1, 2, 3]
+    assert (topic.produced.records, topic.consumed.records) == (8, 8)
+    assert [partition.high_watermark for partition in topic.partitions] == [2, 2, 2, 2]
+    (producer,) = topic.producers
+    assert (producer.client_id, producer.flow.records, producer.acks) == ("shop", 8, (-1,))
+    assert producer.software == ("apache-kafka-java", "4.4.0")
+    assert {(one.client_id, one.groups) for one in topic.consumers} == {
+        ("member-1", ("warehouse",)),
+        ("member-2", ("warehouse",)),
+    }
+    (group,) = topic.groups
+    assert (group.group, group.lag) == ("warehouse", 0)
+    assert [(index, offset) for index, offset, _ in group.partitions] == [(0, 2), (1, 2), (2, 2), (3, 2)]
+    assert topic.lag == 0
+    assert topic.produce_to_consume is not None
+    assert topic.produce_to_consume.count == 8
+
+
+def test_the_marks_of_transactions_are_no_records() -> None:
+    """Transactions.java: one record committed, one aborted, one fenced; the reader gets three batches and two marks."""
+    topic = traffic_of("java-transactions.pcap")["outgoing"]
+    assert topic.produced.records == 3
+    assert topic.consumed.records == 2
+    (producer,) = topic.producers
+    assert (producer.transactional_ids, producer.idempotent, producer.errors) == (("transfer-1",), True, 1)
+
+
+def test_the_time_to_consume_is_from_the_produce_answer_to_the_fetch_answer() -> None:
+    topic = only(
+        produce(5, [batch(0, 3)], latency_ns=1 * MS),
+        fetch(5, 8, [batch(5, 3)], start_ns=START_NS + 10 * MS, latency_ns=2 * MS),
+    )
+    answered = START_NS + 10_000 + 1 * MS + 20_000
+    arrived = START_NS + 10 * MS + 10_000 + 2 * MS + 20_000
+    assert topic.produce_to_consume is not None
+    assert (topic.produce_to_consume.count, topic.produce_to_consume.min_ns) == (1, arrived - answered)
+
+
+def test_a_batch_that_is_read_twice_is_timed_once() -> None:
+    """The second time the position lies behind it: the broker sends whole batches."""
+    topic = only(
+        produce(5, [batch(0, 3)]),
+        fetch(5, 8, [batch(5, 3)], start_ns=START_NS + 10 * MS),
+        fetch(7, 8, [batch(5, 3)], start_ns=START_NS + 20 * MS),
+    )
+    assert topic.produce_to_consume is not None
+    assert topic.produce_to_consume.count == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "lag"),
+    [
+        ([fetch(5, 8, [])], 3),
+        ([fetch(5, 8, [batch(5, 2)])], 1),
+        ([fetch(5, 8, [batch(5, 2)]), fetch(None, 20, [])], 13),
+        ([fetch(None, 20, [])], None),
+        ([fetch(9, 8, [])], 0),
+    ],
+)
+def test_lag_is_the_high_watermark_less_the_position(given: list[Exchange], lag: int | None) -> None:
+    """The position is the offset asked for, or that behind the last record received; KIP-227 leaves out what did not
+    change. Without either there is none."""
+    assert only(*given).lag == lag
+
+
+def test_the_lag_of_a_partition_that_another_member_took_over_is_that_member_s() -> None:
+    first, second = connection(1, "10.0.0.5:1"), connection(2, "10.0.0.6:1")
+    heartbeats = [
+        exchange("Heartbeat", 12, 4, on=on, request={"group_id": "g", "member_id": "m"}) for on in (first, second)
+    ]
+    topic = only(
+        *heartbeats,
+        fetch(5, 8, [], on=first),
+        fetch(8, 8, [], on=second, start_ns=START_NS + 10 * MS),
+    )
+    assert [(one.address, one.lag) for one in topic.consumers] == [("10.0.0.5", None), ("10.0.0.6", 0)]
+
+
+def test_a_topic_named_by_its_id_before_its_name_was_known_is_one_topic() -> None:
+    topic_id = "jWO6SiLjSTCHjeAr_wJzNg"
+    by_id = fetch(5, 8, [batch(5)])
+    assert by_id.request is not None and by_id.response is not None
+    by_id.request.body = {
+        "topics": [{"topic_id": topic_id, "partitions": [{"partition": 0, "fetch_offset": 5}]}],
+    }
+    by_id.response.body = {
+        "responses": [{"topic_id": topic_id, "partitions": [{"partition_index": 0, "records": [batch(5)]}]}]
+    }
+    topic = only(by_id, produce(5, [batch(0)]), names={topic_id: "orders"})
+    assert (topic.name, topic.topic_id) == ("orders", topic_id)
+    assert (topic.produced.records, topic.consumed.records) == (1, 1)
+
+
+def test_a_follower_is_no_consumer() -> None:
+    follower = fetch(5, 8, [batch(5)])
+    assert follower.request is not None
+    follower.request.body = {**(follower.request.body or {}), "replica_id": 2}
+    topic = only(follower)
+    assert [one.role for one in topic.consumers] == ["replica"]
+    assert (topic.consumed.records, topic.lag) == (0, None)
+
+
+def test_what_a_group_committed_is_held_against_the_high_watermark() -> None:
+    parts = [{"partition_index": 0, "committed_offset": 6}, {"partition_index": 1, "committed_offset": 4}]
+    topics = [{"name": "orders", "partitions": parts}]
+    commit = exchange("OffsetCommit", 8, 8, request={"group_id": "g", "topics": topics}, response={})
+    (group,) = only(fetch(5, 8, []), commit).groups
+    assert (group.group, group.partitions, group.lag) == ("g", ((0, 6, 2), (1, 4, None)), 2)
+
+
+def test_errors_belong_to_the_topic_that_their_path_leads_to() -> None:
+    body = {"responses": [{"name": "a"}, {"name": "b", "partition_responses": [{"index": 0, "error_code": 6}]}]}
+    assert topic_of_path(body, "responses[1].partition_responses[0].error_code") == "b"
+    assert topic_of_path(body, "responses[7].partition_responses[0].error_code") is None
+    assert topic_of_path(body, "error_code") is None
+    failed = produce(-1, [batch(0)], errors=[("responses[0].partition_responses[0].error_code", 6, "NOT_LEADER", True)])
+    topic = only(failed)
+    assert topic.errors == (("NOT_LEADER", 1),)
+    assert topic.producers[0].errors == 1
+
+
+def test_what_is_remembered_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten thousand topics with names of a kilobyte, of which 100 kB are kept."""
+    monkeypatch.setattr(topic_traffic, "MAX_REMEMBERED_BYTES", 100_000)
+    traffic = TopicTraffic()
+    on = connection()
+    for number in range(10_000):
+        name = f"{number:01000}"
+        topics = [{"topic": name, "partitions": [{"partition": 0, "fetch_offset": 1}]}]
+        traffic.exchange(exchange(on=on, request={"topics": topics}, response={"responses": []}))
+    kept = traffic.topics()
+    assert 5 < len(kept) < 100
+    assert traffic.left_out >= 10_000 - len(kept)
+
+
+def test_partitions_of_one_client_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One client that asks for a hundred thousand partitions."""
+    monkeypatch.setattr(topic_traffic, "MAX_REMEMBERED_BYTES", 1_000_000)
+    parts = [{"partition": number, "fetch_offset": 1} for number in range(100_000)]
+    request = {"topics": [{"topic": "orders", "partitions": parts}]}
+    topic = only(exchange(request=request, response={"responses": []}))
+    assert 100 < len(topic.partitions) < 1_000
+    assert len(topic.consumers[0].partitions) <= len(topic.partitions)
+
+
+@pytest.mark.parametrize("odd", [None, 7, "x", b"x", [], {}, [None], [[]], [{}], [7]])
+def test_bodies_of_another_shape_are_no_reason_to_fail(odd: object) -> None:
+    traffic = TopicTraffic()
+    body: dict[str, Any] = dict.fromkeys(("topics", "topic_data", "responses", "groups", "group_id", "member_id"), odd)
+    nested = {"topics": [{"name": "a", "partitions": odd}, {"topic_id": odd, "partitions": [{"partition": odd}]}]}
+    for api, key in (("Produce", 0), ("Fetch", 1), ("OffsetCommit", 8), ("OffsetFetch", 9), ("ShareFetch", 78)):
+        traffic.exchange(exchange(api, key, 9, on=Connection(1, "a:1", "b:2"), request=body, response=body))
+        traffic.exchange(exchange(api, key, 9, on=Connection(1, "a:1", "b:2"), request=nested, response=nested))
+    assert {topic.name for topic in traffic.topics()} <= {"a", "x"}
