@@ -1,0 +1,361 @@
+"""What is fuzzed, each with its seeds and the invariants that any bytes at all must keep.
+
+A target's ``run`` takes bytes and raises when an invariant is broken: an exception that is none of the declared ones,
+two readers that disagree, output that could move a terminal's cursor. Where an input needs a choice (which message,
+which codec), its first two bytes make it; changes leave them alone.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable
+from functools import cache, lru_cache
+from pathlib import Path
+from random import Random
+from struct import pack, unpack_from
+from typing import Any, NamedTuple
+
+from kwiresniff import codec
+from kwiresniff.analysis.filter import compile_filter
+from kwiresniff.capture import open_captures
+from kwiresniff.codec.compression import compress, decompress
+from kwiresniff.codec.plain import plain
+from kwiresniff.codec.records import decode_record_set, walk_record_set
+from kwiresniff.errors import CaptureError, DecodeError, FilterError, SchemaError
+from kwiresniff.export import WRITERS, JsonEncoder, event_json
+from kwiresniff.model import Exchange, Problem, Segment
+from kwiresniff.render import SummaryWriter, TreeWriter
+from kwiresniff.session import Analyzer, annotate
+from kwiresniff.session.sasl_tokens import read_token
+from kwiresniff.session.single import decode_message
+from kwiresniff.session.x509 import certificate_names
+from tests.codec.record_vectors import vectors
+from tests.fuzz.mutations import Place, mutated, places_of, with_evil_fields
+from tests.oracle.vectors import Entry, entries
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+ENCODE = JsonEncoder().text
+#: What a batch may decompress to here, so that bombs end soon.
+LIMIT_BYTES = 1 << 20
+#: Everything that reaches a terminal is printable, a line end, or (on a terminal with colours) a colour.
+UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class Target(NamedTuple):
+    """``front`` bytes of an input make a choice; ``share`` is how often it is run, beside the others'."""
+
+    name: str
+    seeds: Callable[[], tuple[bytes, ...]]
+    run: Callable[[bytes], None]
+    front: int = 0
+    share: int = 1
+    change: Callable[[Random, bytes, tuple[bytes, ...], int], bytes] = mutated
+
+
+# -- messages -------------------------------------------------------------------------------------------------------
+
+
+@cache
+def messages() -> tuple[Entry, ...]:
+    """Requests, responses and stored messages, as Kafka's own classes wrote them."""
+    return tuple(entry for entry in entries() if entry.kind != "header")
+
+
+@cache
+def message_seeds() -> tuple[bytes, ...]:
+    """Each of Kafka's instances behind the number of its message, and Fetch responses with recorded batches."""
+    found = [pack(">H", number) + vector.raw for number, entry in enumerate(messages()) for vector in entry.vectors]
+    fetch = next(
+        number
+        for number, entry in enumerate(messages())
+        if (entry.kind, entry.api_key, entry.version) == ("response", 1, 11)
+    )
+    front = codec.encoder(1, 11, "response")({
+        "throttle_time_ms": 0, "error_code": 0, "session_id": 1,
+        "responses": [{"topic": "orders", "partitions": [{
+            "partition_index": 0, "error_code": 0, "high_watermark": 9, "last_stable_offset": 9, "log_start_offset": 0,
+            "aborted_transactions": None, "preferred_read_replica": -1, "records": [],
+        }]}],
+    })[:-4]  # fmt: skip
+    found += [pack(">H", fetch) + front + pack(">i", len(row["wire"])) + row["wire"] for row in vectors()]
+    return tuple(found)
+
+
+def message(data: bytes) -> None:
+    """The decoder, the dissector and the JSON writer agree on a message, or all see that it is none."""
+    (number,) = unpack_from(">H", data)
+    entry, body = messages()[number % len(messages())], data[2:]
+    definition = entry.message()
+    issues: list[Problem] = []
+    if entry.kind == "data":
+        decode = codec.data_decoder(entry.name, entry.version)
+    else:
+        decode = codec.decoder(entry.api_key, entry.version, definition.kind)
+    try:
+        value, end = decode(body, 0, issues)
+    except DecodeError as error:
+        assert error.code, "an error without a code"
+        value, end = None, -1
+    assert end <= len(body)
+    dissected = codec.walk(definition, body, 0)
+    if value is None:
+        assert dissected.problems, "the decoder fails where the dissector sees nothing"
+    else:
+        assert plain(dissected.root) == value, "the decoder and the dissector disagree"
+    if entry.kind != "data":
+        _text(entry, body, value if end == len(body) and not issues else None)
+
+
+def _text(entry: Entry, body: bytes, value: Any) -> None:
+    """The JSON text made straight from bytes is that of the decoded body; there is none where nothing was decoded."""
+    direction = entry.message().kind
+    steps = codec.text_steps(entry.api_key, entry.version, direction)
+    writer = codec.body_writer(ENCODE, "AAAAAAAAAAAAAAAAAAAAAQ".__eq__)
+    if writer is None or steps is None:
+        return
+    pieces = writer.text(steps, body, 0)
+    assert pieces is None or (value is not None and b"".join(pieces) == ENCODE(value)), "the JSON writer disagrees"
+
+
+def change_message(rng: Random, seed: bytes, seeds: tuple[bytes, ...], front: int) -> bytes:
+    """Half the time where the fields are, else anywhere."""
+    if rng.random() < 0.5:
+        return mutated(rng, seed, seeds, front)
+    return seed[:2] + with_evil_fields(rng, seed[2:], places(seed))
+
+
+@lru_cache(4096)
+def places(seed: bytes) -> tuple[Place, ...]:
+    """The places of a seed's fields."""
+    (number,) = unpack_from(">H", seed)
+    return places_of(messages()[number % len(messages())].message(), seed[2:])
+
+
+# -- record sets and compression ------------------------------------------------------------------------------------
+
+
+def record_seeds() -> tuple[bytes, ...]:
+    """Batches and message sets as Kafka's clients of all times write them."""
+    return tuple(row["wire"] for row in vectors())
+
+
+def records(data: bytes) -> None:
+    """A record set reads the same with and without positions, and what is wrong with it is a problem."""
+    issues: list[Problem] = []
+    batches = decode_record_set(data, 0, len(data), "full", issues)
+    decode_record_set(data, 0, len(data), "headers", [])
+    nodes, found = walk_record_set(data, 0, len(data))
+    assert {problem.code for problem in issues} == {problem.code for problem in found}
+    assert len(batches) == len(nodes)
+    ENCODE(batches)
+
+
+def compression_seeds() -> tuple[bytes, ...]:
+    """Text and zeros, in each codec that a batch can name."""
+    contents = (b"the quick brown fox " * 40, bytes(5_000), b"")
+    return tuple(pack(">H", number) + compress(number, content) for number in range(1, 5) for content in contents)
+
+
+def compression(data: bytes) -> None:
+    """Data decompress to no more than the limit, or there is a DecodeError."""
+    (number,) = unpack_from(">H", data)
+    try:
+        assert len(decompress(number % 6, data[2:], LIMIT_BYTES)) <= LIMIT_BYTES
+    except DecodeError as error:
+        assert error.code
+
+
+# -- captures, packets, connections ---------------------------------------------------------------------------------
+
+
+@cache
+def capture_seeds() -> tuple[bytes, ...]:
+    """The first bytes of recordings of each format and link type."""
+    names = ("first-look.pcap", "java-fetch.pcapng", "java-transactions.pcap", "librdkafka-group-consumer.pcapng")
+    return tuple((CAPTURES / name).read_bytes()[:6_000] for name in names)
+
+
+def capture(data: bytes) -> None:
+    """Any file gives segments, counts and problems, or one CaptureError of one line."""
+    try:
+        captures = open_captures(["-"], stdin=io.BytesIO(data))
+        segments = list(captures)
+    except CaptureError as error:
+        assert "\n" not in str(error)
+        return
+    for packet, timestamp_ns, flow, seq, ack, flags, buffer, start, end, missing in segments:
+        assert 0 < packet <= captures.packets and isinstance(timestamp_ns, int)
+        assert len(flow) in (12, 36) and 0 <= seq < 1 << 32 and 0 <= ack < 1 << 32 and 0 <= flags < 256
+        assert 0 <= start <= end <= len(buffer) and missing >= 0
+    assert all(count >= 0 for count in captures.other_packets.values())
+    # A fragment that is lost has been counted as a packet when it came.
+    others = sum(count for name, count in captures.other_packets.items() if name != "ip_fragment_lost")
+    assert len(segments) + others == captures.packets
+    for event in Analyzer("errors").analyze(segments):
+        ENCODE(event_json(event, []))
+
+
+@cache
+def conversations() -> tuple[tuple[Segment, ...], ...]:
+    """Connections of recordings, of at most forty segments."""
+    found: dict[tuple[str, frozenset[bytes]], list[Segment]] = {}
+    for path in sorted(CAPTURES.iterdir()):
+        if path.suffix in (".pcap", ".pcapng"):
+            for segment in open_captures([str(path)]):
+                packet, ns, flow, seq, ack, flags, buffer, start, end, missing = segment
+                half = len(flow) // 2 - 2
+                ends = frozenset((flow[:half] + flow[2 * half : 2 * half + 2], flow[half : 2 * half] + flow[-2:]))
+                held = (packet, ns, flow, seq, ack, flags, buffer[start:end], 0, end - start, missing)
+                found.setdefault((path.name, ends), []).append(held)
+    return tuple(tuple(segments) for segments in found.values() if len(segments) <= 40)
+
+
+def connection_seeds() -> tuple[bytes, ...]:
+    """The number of a conversation, and what becomes of its segments: nothing."""
+    return tuple(pack(">H", number) + bytes(2 * len(one)) for number, one in enumerate(conversations()))
+
+
+def connection(data: bytes) -> None:
+    """Segments that were lost, repeated, cut, moved and changed as the bytes say are read to their end.
+
+    Everything that comes of them can be written in every form, nothing of it harms a terminal, and the two ways to
+    write JSON agree.
+    """
+    (number,) = unpack_from(">H", data)
+    segments = _damaged(conversations()[number % len(conversations())], data[2:])
+    forms = io.BytesIO(), io.BytesIO()
+    screen = io.StringIO()
+    tree, summary = TreeWriter(screen, 80, False, 0), SummaryWriter(screen, 120, False)
+    for out, encode in zip(forms, (None, ENCODE), strict=True):
+        analyzer = Analyzer("records", encode=encode)
+        writer = WRITERS["jsonl"](out, [])
+        for event in analyzer.analyze(segments):
+            writer.write(event)
+            if encode is None and isinstance(event, Exchange):
+                topics = analyzer.topics
+                tree.write(event, annotate(event, "request", topics), annotate(event, "response", topics))
+                summary.write(event)
+    assert forms[0].getvalue() == forms[1].getvalue(), "the two ways to write JSON disagree"
+    harmful = UNSAFE.search(screen.getvalue())
+    assert harmful is None, f"{harmful[0]!r} reaches the terminal" if harmful else ""
+    for event in Analyzer("errors", topics=True).analyze(segments):
+        assert event is not None
+
+
+def _damaged(segments: tuple[Segment, ...], orders: bytes) -> list[Segment]:
+    """Two bytes an order: which segment, and what becomes of it."""
+    damaged = list(segments)
+    for at in range(0, len(orders) - 1, 2):
+        order, value = orders[at], orders[at + 1]
+        if not order or not damaged:
+            continue
+        where = value % len(damaged)
+        packet, ns, flow, seq, ack, flags, buffer, start, end, missing = damaged[where]
+        kind = order % 9
+        if kind == 0:
+            del damaged[where]
+        elif kind == 1:
+            damaged.insert(where, damaged[where])
+        elif kind == 2:
+            damaged.append(damaged.pop(where))
+        elif kind == 3:
+            stop = start + (end - start) * (order >> 4) // 16
+            damaged[where] = (packet, ns, flow, seq, ack, flags, buffer, start, stop, missing + end - stop)
+        elif kind == 4:
+            damaged[where] = (packet, ns, flow, seq + order & 0xFFFFFFFF, ack, flags, buffer, start, end, missing)
+        elif kind == 5:
+            damaged[where] = (packet, ns, flow, seq, ack, flags ^ (order >> 4), buffer, start, end, missing)
+        elif kind == 6:
+            ns -= order * 10**7
+            damaged[where] = (packet, max(ns, 0), flow, seq, ack, flags, buffer, start, end, missing)
+        elif end > start:
+            changed = bytearray(buffer[start:end])
+            place = (order * 7 + value) % len(changed)
+            changed[place : place + 1] = bytes([value ^ order]) if kind == 7 else b"\xff\xff\xff\xff"
+            damaged[where] = (packet, ns, flow, seq, ack, flags, bytes(changed), 0, len(changed), missing)
+    return damaged
+
+
+# -- what is inside and around --------------------------------------------------------------------------------------
+
+_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER", "GSSAPI", "")
+
+
+def token_seeds() -> tuple[bytes, ...]:
+    """A token of each mechanism, as RFC 4616, 5802, 7628 and 4121 have them."""
+    tokens = (
+        b"\0alice\0secret",
+        b"n,,n=user,r=fyko+d2lbbFgONRv9qkxdawL",
+        b"n,,\x01auth=Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIiwiZXhwIjoxfQ.\x01\x01",
+        bytes.fromhex("6082010006092a864886f71201020201006e8200f03081eda003020105a10302010e"),
+        b"",
+    )
+    return tuple(pack(">H", number) + token for number, token in enumerate(tokens))
+
+
+def token(data: bytes) -> None:
+    """What is told of a token is text, numbers and truth values; a certificate's names are text."""
+    (number,) = unpack_from(">H", data)
+    told = read_token(_MECHANISMS[number % len(_MECHANISMS)], data[2:])
+    json.dumps(told)
+    assert all(isinstance(name, str) for name in certificate_names(data[2:]))
+
+
+_WORDS = (
+    "api", "latency", "client_id", "topic", "error", "request.body.acks", "response.body.topics[0].name", "==", "!=",
+    "<", "~", "in", "not", "and", "or", "(", ")", ",", "5", "100ms", "Fetch", '"a b"', "[::1]:1", "(a+)+$", "\0", "٣",
+)  # fmt: skip
+
+
+def filter_seeds() -> tuple[bytes, ...]:
+    """Expressions of the documentation."""
+    texts = ("api == Fetch and latency > 100ms", 'client_id ~ "billing-.*"', "topic in (orders, payments)", "not ok")
+    return tuple(text.encode() for text in texts)
+
+
+def expression(data: bytes) -> None:
+    """An expression is understood or refused at a position inside it."""
+    text = " ".join(_WORDS[byte % 64] if byte % 64 < len(_WORDS) else chr(byte) for byte in data[:40])
+    for one in (text, data[:200].decode("utf-8", "replace")):
+        try:
+            compile_filter(one)
+        except FilterError as error:
+            assert 0 <= error.position <= len(one)
+
+
+@cache
+def frame_seeds() -> tuple[bytes, ...]:
+    """Whole requests, header included."""
+    client = pack(">h", 3) + b"c-1"
+    return tuple(
+        pack(">hhi", entry.api_key, entry.version, 7) + client + (b"\0" if entry.header_version == 2 else b"") + one.raw
+        for entry in messages()
+        if entry.kind == "request"
+        for one in entry.vectors[:1]
+    )
+
+
+def frame(data: bytes) -> None:
+    """A single message that somebody pastes is decoded, or refused with one of our errors."""
+    try:
+        exchange = decode_message(data, "request", None, None)
+    except (DecodeError, SchemaError):
+        return
+    ENCODE(event_json(exchange, []))
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("message", message_seeds, message, front=2, share=8, change=change_message),
+        Target("records", record_seeds, records, share=3),
+        Target("compression", compression_seeds, compression, front=2, share=3),
+        Target("capture", capture_seeds, capture),
+        Target("connection", connection_seeds, connection, front=2),
+        Target("token", token_seeds, token, front=2, share=3),
+        Target("filter", filter_seeds, expression),
+        Target("frame", frame_seeds, frame, share=3),
+    )
+}
