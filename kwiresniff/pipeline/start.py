@@ -7,12 +7,14 @@ import re
 import socket
 import sys
 from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.pipeline.failures import first_line
-from kwiresniff.pipeline.java import cached, find_java
+from kwiresniff.pipeline.java import cached, find_java, fingerprint
 
 #: In local mode the driver is the executor. Decoding happens in Python beside it, so the JVM only moves rows.
 DRIVER_MEMORY = "1g"
@@ -106,6 +108,16 @@ def _check_master(master: str) -> None:
         raise KwiresniffError(f"{master}: no Spark master answers there ({refused[0]})")
 
 
+def _jars() -> Path:
+    """The folder of Spark's jars: that of the installation which ``SPARK_HOME`` names, or of the Python package."""
+    home = os.environ.get("SPARK_HOME")
+    if home:
+        return Path(home) / "jars"
+    package = find_spec("pyspark")
+    assert package is not None and package.origin is not None
+    return Path(package.origin).parent / "jars"
+
+
 def _classic(builder: Any, master: str, ui: bool) -> Any:
     _check_master(master)
     java = find_java()
@@ -119,7 +131,7 @@ def _classic(builder: Any, master: str, ui: bool) -> Any:
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     level = "error" if ui else "off"
     logging = cached(f"log4j2-{level}.properties", _LOGGING.format(level=level))
-    archive = java.archive_options(f"spark-{version('pyspark')}")
+    archive = java.archive_options(f"spark-{version('pyspark')}-{fingerprint(_jars())}")
     options = f"{_JVM_OPTIONS} -Dlog4j2.configurationFile={logging} {archive}"
     return (
         builder.master(master)

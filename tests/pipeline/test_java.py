@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.pipeline.java import Java, find_java, java_version
+from kwiresniff.pipeline.java import Java, find_java, fingerprint, java_version
 from kwiresniff.pipeline.start import start_session
 
 
@@ -100,6 +100,25 @@ def test_the_wrapper_of_an_earlier_session_is_not_wrapped_again(bare: Path, monk
     java = find_java()
     monkeypatch.setenv("JAVA_HOME", java.home())
     assert find_java() == java
+
+
+def test_other_jars_have_an_archive_of_their_own(tmp_path: Path) -> None:
+    """Java compares path, size and time of each jar with what the archive was made of (JEP 350)."""
+    jars = tmp_path / "jars"
+    jars.mkdir()
+    (jars / "spark-core.jar").write_bytes(b"one")
+    os.utime(jars / "spark-core.jar", (1, 1))
+    (jars / "notes.txt").write_text("not a jar")
+    seen = [fingerprint(jars)]
+    (jars / "notes.txt").write_text("still not a jar")
+    assert fingerprint(jars) == seen[0]
+    os.utime(jars / "spark-core.jar", (2, 2))
+    seen.append(fingerprint(jars))
+    (jars / "spark-sql.jar").touch()
+    seen.append(fingerprint(jars))
+    jars.rename(tmp_path / "elsewhere")
+    seen.append(fingerprint(tmp_path / "elsewhere"))
+    assert len(set(seen)) == 4
 
 
 def test_a_java_without_an_archive_of_its_own_classes_gets_one(bare: Path) -> None:
