@@ -2,7 +2,8 @@
 # Moves to the next release of Kafka: tests/next_release.sh 4.5.0
 #
 # Fetches its jars, prints what is different in it, imports it, and writes anew what the tests hold the definitions to:
-# Kafka's own messages, its enumerations and its protocol guide. The tests at the end name what has to be written by hand.
+# Kafka's own messages, its enumerations and its protocol guide. The configs that are passwords are learned, too. The
+# tests at the end name what has to be written by hand.
 # Needs java, javac, mvn, Maven Central, and a Python with kwiresniff's test dependencies (PYTHON, or python3).
 set -eu
 release=$1
@@ -27,6 +28,7 @@ done
 before=$(cat tests/newest_release.txt)
 echo "$release" > tests/newest_release.txt
 tests/schema/data/enums/regenerate.sh
+tests/schema/data/password_configs/regenerate.sh "$release"
 fetch "$work" org.slf4j:slf4j-api:1.7.36
 java -cp "$work/kafka/kafka-clients-$release.jar:$work/slf4j-api-1.7.36.jar" \
     org.apache.kafka.common.protocol.Protocol > "$work/guide.html" 2> "$work/log"

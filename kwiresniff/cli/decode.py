@@ -61,7 +61,7 @@ class _Api(ParamType):
     help="How DATA or the file is written.",
 )
 @click.option("-o", "output", type=click.Choice(["tree", "json"]), default="tree", show_default=True)
-@click.option("--show-secrets", is_flag=True, help="Print SASL, SCRAM and delegation-token secrets too.")
+@click.option("--show-secrets", is_flag=True, help="Print SASL, SCRAM, token and config secrets too.")
 @click.option("-v", "verbose", count=True, callback=remember_traceback, help="Offsets and headers; -vv bytes too.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours.")
 def command(

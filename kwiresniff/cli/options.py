@@ -135,7 +135,7 @@ _OPTIONS = (
     _shared(
         "--redact-key", metavar="TEXT", envvar="KWIRESNIFF_REDACT_KEY", help="Key of those hashes; random without it."
     ),
-    _shared("--show-secrets", is_flag=True, help="Print SASL, SCRAM and delegation-token secrets too."),
+    _shared("--show-secrets", is_flag=True, help="Print SASL, SCRAM, token and config secrets too."),
     _shared("--strict", is_flag=True, help="Exit with 1 when there was any problem."),
     _shared("-q", "quiet", is_flag=True, help="No problems on stderr."),
     _shared("-v", "verbose", count=True, callback=remember_traceback, help="More detail; -vv more still. Tracebacks."),

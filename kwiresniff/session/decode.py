@@ -22,7 +22,7 @@ from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Node, Problem, RecordsMode, Walk
 from kwiresniff.session.apis import API_VERSIONS, MAX_FACTS, read_version
 from kwiresniff.session.embedded import OPENERS, QUICK_LOOKS, forwarded
-from kwiresniff.session.secrets import conceal, conceal_walk, has_secrets
+from kwiresniff.session.secrets import conceal, conceal_header, conceal_walk, has_secrets, is_sound, may_hide
 from kwiresniff.session.topics import Topics, teaches
 
 if TYPE_CHECKING:
@@ -134,23 +134,23 @@ class BodyDecoder:
             body, end = side.decode(frame, message.body_offset, issues)
         except DecodeError:
             body, end = None, -1
-        understood = True
+        understood = sound = True
         if issues or end != len(frame) or side.guess:
-            body, understood = self._look_closer(exchange, message, direction, side, body, end)
+            body, understood, sound = self._look_closer(exchange, message, direction, side, body, end)
             if body is None:
                 return False
         message.body = body
         assert body is not None
-        if side.teaches:
+        if side.teaches and (sound or not side.secret):
             self._topics.learn(api_key, direction, body)
         if side.look is not None and not side.look(body, self._topics.name):
             return understood
+        inside: list[Problem] = []
         if side.open is not None and understood:
-            inside: list[Problem] = []
             side.open(BodyHolder(body, inside), exchange, self._topics.name)
             exchange.problems += (problem._replace(details={"direction": direction}) for problem in inside)
         if side.secret and not self._show_secrets:
-            conceal(api_key, direction, body)
+            conceal(api_key, direction, body, sound=sound, inner_sound=_inner_is_sound(inside, direction))
         return understood
 
     def _collect_errors(self, exchange: Exchange, api_key: int, version: int, body: Body, place: str = "") -> None:
@@ -179,8 +179,11 @@ class BodyDecoder:
 
     def _look_closer(
         self, exchange: Exchange, message: Message, direction: Direction, side: _Side, body: Body | None, end: int
-    ) -> tuple[Body | None, bool]:
-        """A message with something wrong: say what, keep what can be kept."""
+    ) -> tuple[Body | None, bool, bool]:
+        """A message with something wrong: say what, keep what can be kept.
+
+        Returns that, whether it was understood to its last field, and whether what was read of it can be trusted.
+        """
         assert message.frame is not None
         details = {"direction": direction}
         known = f"{exchange.api} v{exchange.api_version} is unknown"
@@ -189,21 +192,27 @@ class BodyDecoder:
                 low, high = schema.version_range(exchange.api_key)
                 text = f"{known} (known: {low} to {high}) and its {direction} does not fit v{side.version}"
                 exchange.problems.append(Problem("unknown_version", text, 2, details=details))
-                return None, False
+                return None, False, False
             text = f"{known}; its {direction} fits v{side.version} exactly and is read as that"
             exchange.problems.append(Problem("guessed_version", text, 2, details=details))
+        missing = message.size_bytes - len(message.frame)
         walked = walk(
             schema.message(exchange.api_key, message.version, direction),
             message.frame,
             message.body_offset,
             records=self._records == "full",
             topic_name=self._topics.name,
-            missing=message.size_bytes - len(message.frame),
+            missing=missing,
         )
         exchange.problems += (problem._replace(details=details) for problem in walked.problems)
-        if body is not None:
-            return body, True
-        return plain(walked.root), False
+        sound = is_sound(walked.problems, missing)
+        return (plain(walked.root), False, sound) if body is None else (body, True, sound)
+
+
+def _inner_is_sound(problems: list[Problem], direction: Direction) -> bool:
+    """Whether the message inside an Envelope could be read, after what was found wrong inside."""
+    inner = f"{direction}_data"
+    return all(problem.code != "embedded_undecoded" or problem.path != inner for problem in problems)
 
 
 def _no_name(topic_id: str) -> str | None:
@@ -224,18 +233,22 @@ def annotate(
     if message.header_version >= 0:
         header = codec.walk_header(which, message.header_version, message.frame)
         header.root.name = "header"
+        if not show_secrets and may_hide(exchange.api_key, which):
+            conceal_header(header)
     body: Walk | None = None
     if message.version >= 0 and exchange.request is not None:
         definition = schema.message(exchange.api_key, message.version, which)
         topic_name = topics.name if topics is not None else None
         missing = message.size_bytes - len(message.frame)
         body = walk(definition, message.frame, message.body_offset, topic_name=topic_name, missing=missing)
+        sound = is_sound(body.problems, missing)
         opener = OPENERS.get((exchange.api_key, which))
         if opener is not None and not body.problems:
             opener(NodeHolder(body.root, body.problems), exchange, topic_name or _no_name)
         if not show_secrets:
             inner = forwarded(exchange)
-            conceal_walk(exchange.api_key, which, body, inner.api_key if inner is not None else None)
+            inner_api_key = inner.api_key if inner is not None else None
+            conceal_walk(exchange.api_key, which, body, inner_api_key, sound=sound)
         body.root.name = "body"
     if header is None:
         return body

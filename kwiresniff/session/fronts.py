@@ -14,11 +14,21 @@ if TYPE_CHECKING:
 
 _int16 = Struct(">h").unpack_from
 
+#: Requests that may hold a secret: those that ``secrets`` conceals anything in.
+SECRET_REQUESTS = frozenset((19, 33, 36, 39, 40, 44, 51, 58, 88))
+
 
 def missing_bytes(which: str, lost: int, size: int) -> Problem:
     """The problem of a frame with a hole in it."""
     what = f"{lost} of the {which}'s {size} bytes are missing from the capture"
     return Problem(LOST_GAP, what, path=which, details={"missing_bytes": lost})
+
+
+def is_swallowed(client_id: str | bytes | None) -> bool:
+    """Whether a client id has run on into what follows it: an empty tag section, or the front of a length, both 0."""
+    if isinstance(client_id, bytes):
+        return 0 in client_id
+    return client_id is not None and "\0" in client_id
 
 
 def skip_tagged_fields(data: bytes, offset: int) -> int:

@@ -13,7 +13,14 @@ from kwiresniff.model import Exchange, Message, Problem
 from kwiresniff.session.apis import FACTS, api_facts
 from kwiresniff.session.channel import Channel
 from kwiresniff.session.early import Early
-from kwiresniff.session.fronts import acks_of_produce, client_software, missing_bytes, skip_tagged_fields
+from kwiresniff.session.fronts import (
+    SECRET_REQUESTS,
+    acks_of_produce,
+    client_software,
+    is_swallowed,
+    missing_bytes,
+    skip_tagged_fields,
+)
 from kwiresniff.session.pairing import LARGE_BYTES, MAX_PENDING, MAX_PENDING_BYTES, Pending, oldest
 from kwiresniff.session.recognize import protocol_of
 from kwiresniff.session.roles import UNSETTLED, Roles
@@ -159,7 +166,12 @@ class Link(Owner):
             offset += length
             if offset <= len(data):
                 raw = data[10:offset]
-                client_id = self.client_ids.get(raw) or self.analyzer.client_id(raw)
+                client_id = self.client_ids.get(raw)
+                if client_id is None:
+                    if api_key in SECRET_REQUESTS and is_swallowed(raw):
+                        problem = Problem("bad_client_id", f"client id of {length} bytes runs into the body", 8)
+                    else:
+                        client_id = self.analyzer.client_id(raw)
             else:  # what stands there is something else, a password perhaps
                 problem = Problem("bad_client_id", f"client id of {length} bytes is longer than the frame", 8)
         elif facts.request_header_version == 0:

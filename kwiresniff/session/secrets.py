@@ -3,17 +3,23 @@
 Covers SASL tokens (KIP-152), SCRAM credentials (KIP-554), delegation-token HMACs (KIP-48), passwords in configs,
 the same messages inside an Envelope (KIP-590), and the SCRAM credentials and passwords of the metadata log (KIP-900).
 What has been decoded of such bytes is covered as well as the bytes.
+
+In a message that does not read as its definition says, a wrong length may have moved a secret into any other field. So
+of a message that may hold one, and is not sound, no text and no bytes are shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import Any
 
-from kwiresniff.codec.embedded import UNDECODED
-from kwiresniff.codec.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
-from kwiresniff.model import Body, Node, Walk
+from kwiresniff.codec.primitives import UNKNOWN_TAGS
+from kwiresniff.model import Body, Node, Problem, Walk
+from kwiresniff.session.fronts import is_swallowed
+from kwiresniff.session.secret_configs import is_secret_config
+from kwiresniff.session.secret_records import conceal_metadata_nodes, conceal_metadata_records
+from kwiresniff.session.withheld import all_nodes, hide, hide_text, withheld, without_text
 
 #: (api_key, direction) -> names of the fields that hold secrets, at any depth.
 _SECRET_FIELDS: dict[tuple[int, str], frozenset[str]] = {
@@ -25,52 +31,66 @@ _SECRET_FIELDS: dict[tuple[int, str], frozenset[str]] = {
     (41, "response"): frozenset({"hmac"}),  # DescribeDelegationToken
     (51, "request"): frozenset({"salt", "salted_password"}),  # AlterUserScramCredentials
 }
-_CONFIG_APIS = frozenset({(19, "request"), (33, "request"), (44, "request"), (32, "response")})
-_CONFIG_ARRAYS = frozenset({"configs", "config_entries", "synonyms"})
+#: Messages that carry configs: names, values, and what the broker says of them.
+_CONFIG_APIS = frozenset(
+    {
+        (19, "request"),  # CreateTopics
+        (19, "response"),
+        (32, "response"),  # DescribeConfigs
+        (33, "request"),  # AlterConfigs
+        (44, "request"),  # IncrementalAlterConfigs
+        (88, "request"),  # StreamsGroupHeartbeat, the configs of the topics it wants
+        (89, "response"),  # StreamsGroupDescribe
+    }
+)
+_CONFIG_NAMES = ("name", "config_name", "key")
+_CONFIG_VALUES = ("value", "config_value")
 _ENVELOPE = 58
 _FETCHES = frozenset({(1, "response"), (59, "response")})
-_SCRAM_RECORD, _CONFIG_RECORD = 11, 4
-#: Fields of UserScramCredentialRecord that a password could be guessed with.
-_SCRAM_FIELDS = frozenset({"salt", "stored_key", "server_key"})
 _api_key = Struct(">h").unpack_from
-
-
-def withheld(value: Any) -> Any:
-    """What stands in the place of a secret: its size, nothing else."""
-    return {"withheld": True, "size_bytes": len(value)} if value else value
-
-
-def is_secret_config(name: Any) -> bool:
-    """Whether a config of that name holds a credential (``ssl.keystore.password``, ``sasl.jaas.config``, ...)."""
-    if not isinstance(name, str):
-        return False
-    lowered = name.lower()
-    return lowered.endswith(("password", "secret", "jaas.config", "keystore.key", "credential"))
 
 
 def has_secrets(api_key: int, direction: str) -> bool:
     """Whether such a message may carry secrets at all."""
-    where = (api_key, direction)
-    return where in _SECRET_FIELDS or where in _CONFIG_APIS or where in _FETCHES or api_key == _ENVELOPE
+    return may_hide(api_key, direction) or (api_key, direction) in _FETCHES
 
 
-def conceal(api_key: int, direction: str, body: Body) -> None:
-    """Replace every secret in a decoded body, in place."""
+def may_hide(api_key: int, direction: str) -> bool:
+    """Whether a secret may hide in any field of such a message, when it is not sound."""
     where = (api_key, direction)
-    fields = _SECRET_FIELDS.get(where)
-    if fields:
-        _conceal_fields(body, fields)
+    return where in _SECRET_FIELDS or where in _CONFIG_APIS or api_key == _ENVELOPE
+
+
+def is_sound(problems: Iterable[Problem], missing: int) -> bool:
+    """Whether what was read of a message is what was written: all is well, or only the capture cut its end off."""
+    codes = [problem.code for problem in problems]
+    return not codes or (missing > 0 and codes == ["truncated"])
+
+
+def conceal(api_key: int, direction: str, body: Body, *, sound: bool = True, inner_sound: bool = True) -> None:
+    """Replace every secret in a decoded body, in place; ``inner_sound`` is about the message inside an Envelope."""
+    where = (api_key, direction)
+    if where in _FETCHES:
+        conceal_metadata_records(body)
+    elif not sound and may_hide(api_key, direction):
+        without_text(body)
+    elif api_key == _ENVELOPE:
+        _conceal_envelope(direction, body, inner_sound)
+    elif where in _SECRET_FIELDS:
+        _conceal_fields(body, _SECRET_FIELDS[where])
     elif where in _CONFIG_APIS:
         _conceal_configs(body)
-    elif api_key == _ENVELOPE:
-        name = f"{direction}_data"
-        inside = body.get(f"{name}_decoded")
-        if body.get(name) and _envelope_is_secret(body[name], direction, inside and inside["api_key"]):
-            body[name] = withheld(body[name])
-        if inside:
-            conceal(inside["api_key"], direction, inside["body"])
-    elif where in _FETCHES:
-        _conceal_metadata_records(body)
+
+
+def _conceal_envelope(direction: str, body: Body, inner_sound: bool) -> None:
+    name = f"{direction}_data"
+    inside = body.get(f"{name}_decoded")
+    if body.get(name) and _envelope_is_secret(body[name], direction, inside and inside["api_key"]):
+        body[name] = withheld(body[name])
+    if inside:
+        conceal(inside["api_key"], direction, inside["body"], sound=inner_sound)
+        if not inner_sound and inside.get("client_id") and may_hide(inside["api_key"], direction):
+            inside["client_id"] = withheld(inside["client_id"])
 
 
 def _envelope_is_secret(data: bytes, direction: str, api_key: int | None) -> bool:
@@ -83,130 +103,100 @@ def _envelope_is_secret(data: bytes, direction: str, api_key: int | None) -> boo
 
 
 def _conceal_fields(value: Any, names: frozenset[str]) -> None:
+    for member in _structures(value):
+        for name in names & member.keys():
+            member[name] = withheld(member[name])
+
+
+def _conceal_configs(body: Body) -> None:
+    for member in _structures(body):
+        if _is_config(member):
+            _conceal_values(member)
+            for synonym in member.get("synonyms") or ():
+                _conceal_values(synonym)
+
+
+def _is_config(member: Body) -> bool:
+    value = next((member[name] for name in _CONFIG_VALUES if name in member), None)
+    name = next((member[name] for name in _CONFIG_NAMES if name in member), None)
+    return is_secret_config(name, value, member.get("is_sensitive"), member.get("config_type"))
+
+
+def _conceal_values(member: Body) -> None:
+    for name in _CONFIG_VALUES:
+        if name in member:
+            member[name] = withheld(member[name])
+
+
+def _structures(value: Any) -> Iterator[Body]:
+    """Every structure of a body; what stands in its unknown tagged fields is withheld on the way."""
     if isinstance(value, dict):
-        for name, member in value.items():
-            if name in names:
-                value[name] = withheld(member)
-            else:
-                _conceal_fields(member, names)
+        if UNKNOWN_TAGS in value:
+            without_text(value[UNKNOWN_TAGS])
+        yield value
+        for member in value.values():
+            yield from _structures(member)
     elif isinstance(value, list):
         for member in value:
-            _conceal_fields(member, names)
+            yield from _structures(member)
 
 
-def _conceal_configs(value: Any) -> None:
-    if isinstance(value, dict):
-        for name, member in value.items():
-            if name in _CONFIG_ARRAYS:
-                for config in member or ():
-                    secret = is_secret_config(config.get("name"))
-                    for holder in ("value", "config_value"):
-                        if secret and holder in config:
-                            config[holder] = withheld(config[holder])
-            _conceal_configs(member)
-    elif isinstance(value, list):
-        for member in value:
-            _conceal_configs(member)
-
-
-def _metadata_record_type(value: bytes) -> int:
-    """The record type behind the frame version of a metadata record value (KIP-631), or -1."""
-    return value[1] if len(value) > 2 and value[0] < 0x80 and value[1] < 0x80 else -1
-
-
-def _is_secret_record(value: bytes, config: Any) -> bool:
-    """Whether a value of the metadata log holds a secret; ``config`` is the name in a ConfigRecord, if it is known."""
-    number = _metadata_record_type(value)
-    return number == _SCRAM_RECORD or (number == _CONFIG_RECORD and (config is None or is_secret_config(config)))
-
-
-def _conceal_metadata_records(body: Body) -> None:
-    for record in _metadata_records(body):
-        value = record.get("value")
-        data = record.get("decoded", {}).get("value", {}).get("data", {})
-        if isinstance(value, bytes) and _is_secret_record(value, data.get("name")):
-            record["value"] = withheld(value)
-            for name in _SCRAM_FIELDS | {"value"}:
-                if name in data:
-                    data[name] = withheld(data[name])
-
-
-def _metadata_records(body: Body) -> Iterator[Body]:
-    """The records of the metadata log in a response to Fetch or FetchSnapshot."""
-    for topic in body.get("responses") or body.get("topics") or ():
-        if METADATA_TOPIC in (topic.get("topic"), topic.get("name")) or topic.get("topic_id") == METADATA_TOPIC_ID:
-            for partition in topic.get("partitions") or ():
-                batches = partition.get("records") or partition.get("unaligned_records")
-                for batch in batches if isinstance(batches, list) else ():
-                    yield from batch.get("records") or ()
-
-
-def conceal_walk(api_key: int, direction: str, walk: Walk, inner_api_key: int | None = None) -> None:
+def conceal_walk(
+    api_key: int, direction: str, walk: Walk, inner_api_key: int | None = None, *, sound: bool = True
+) -> None:
     """The same for an annotated message: secret leaves lose their value and are not tied to bytes any more.
 
     ``inner_api_key`` is that of the message inside an Envelope, when it is known.
     """
     where = (api_key, direction)
-    fields = _SECRET_FIELDS.get(where)
-    if fields:
-        _conceal_nodes(walk.root, lambda node: node.name in fields)
-    elif where in _CONFIG_APIS:
-        for node in _nodes(walk.root):
-            named = any(
-                child.name in ("name", "config_name") and is_secret_config(child.value) for child in node.children
-            )
-            if named:
-                _conceal_nodes(node, lambda child: child.name in ("value", "config_value"))
+    if where in _FETCHES:
+        conceal_metadata_nodes(walk.root)
+    elif not sound and may_hide(api_key, direction):
+        hide_text(walk.root)
     elif api_key == _ENVELOPE:
-        name = f"{direction}_data"
-        for node in walk.root.children:
-            if node.name != name or not isinstance(node.value, bytes):
-                continue
-            if inner_api_key is not None:
-                for part in node.children:
-                    conceal_walk(inner_api_key, direction, Walk(part, 0))
-            if _envelope_is_secret(node.value, direction, inner_api_key):
-                _conceal_nodes(node, lambda part: part.name == UNDECODED)
-                _conceal_node(node)
-    elif where in _FETCHES:
-        from kwiresniff.codec.record_plain import CUT_SHORT  # imported here: it brings the compression codecs
-
-        for topic in _nodes(walk.root):
-            if any(child.value in (METADATA_TOPIC, METADATA_TOPIC_ID) for child in topic.children):
-                for node in _nodes(topic):
-                    if node.type == "RECORD":
-                        _conceal_record(node)
-                    elif node.meaning == CUT_SHORT:
-                        # Nobody can say what is in it.
-                        node.value, node.derived = {"withheld": True, "size_bytes": node.length}, True
+        _conceal_envelope_nodes(direction, walk, inner_api_key)
+    elif may_hide(api_key, direction):
+        fields = _SECRET_FIELDS.get(where, frozenset())
+        for node in all_nodes(walk.root):
+            if node.name == UNKNOWN_TAGS:
+                hide_text(node)
+            elif node.name in fields:
+                hide(node)
+            elif where in _CONFIG_APIS and node.children:
+                _conceal_config_node(node)
 
 
-def _conceal_record(record: Node) -> None:
-    for node in record.children:
-        if node.name == "value" and isinstance(node.value, bytes):
-            config = next((child.value for child in node.children if child.name == "name"), None)
-            if _is_secret_record(node.value, config):
-                _conceal_nodes(node, lambda child: child.name in _SCRAM_FIELDS or child.name == "value")
-                _conceal_node(node)
+def _conceal_config_node(node: Node) -> None:
+    """A structure whose fields say that it is a secret config: its value, and those of its synonyms."""
+    member = {child.name: child.value for child in node.children}
+    if _is_config(member):
+        for child in all_nodes(node):
+            if child.name in _CONFIG_VALUES:
+                hide(child)
 
 
-def _nodes(root: Node) -> Iterator[Node]:
-    todo = [root]
-    while todo:
-        node = todo.pop()
-        yield node
-        todo += node.children
+def _conceal_envelope_nodes(direction: str, walk: Walk, inner_api_key: int | None) -> None:
+    name = f"{direction}_data"
+    for node in walk.root.children:
+        if node.name != name or not isinstance(node.value, bytes):
+            continue
+        if inner_api_key is not None:
+            sound = not node.problem
+            for part in node.children:
+                conceal_walk(inner_api_key, direction, Walk(part, 0), sound=sound)
+        if _envelope_is_secret(node.value, direction, inner_api_key):
+            if node.problem:
+                hide_text(node)
+            hide(node)
 
 
-def _conceal_nodes(root: Node, is_secret: Callable[[Node], bool]) -> None:
-    for node in _nodes(root):
-        if not node.children and node.value and is_secret(node):
-            _conceal_node(node)
+def conceal_header(walk: Walk) -> None:
+    """A header before a body that may hold secrets: what a wrong length would have made it swallow.
 
-
-def _conceal_node(node: Node) -> None:
-    """A node with children keeps those."""
-    node.value = withheld(node.value)
-    node.derived = True
-    if not node.children:
-        node.meaning = "withheld"
+    A client id is followed by bytes of value 0 (an empty tag section, the front of a length) and has none itself.
+    """
+    for node in all_nodes(walk.root):
+        if node.name == UNKNOWN_TAGS:
+            hide_text(node)
+        elif node.name == "client_id" and is_swallowed(node.value):
+            hide(node)

@@ -218,12 +218,12 @@ def asked_with(api_key: int, version: int) -> bytes:
 
 def test_an_enveloped_answer_that_cannot_be_read_is_read_as_far_as_it_goes_and_shown_escaped() -> None:
     raw = b"\0\0\0\7\0" + b"\0\0\0\5" + b"\x1b[31m\xff"
-    body, problems, tree = answered_with(raw, asked_with(19, 7))
+    body, problems, tree = answered_with(raw, asked_with(37, 3))
     assert body["response_data"] == raw
     inner = body["response_data_decoded"]
-    assert (inner["api"], inner["body"]["throttle_time_ms"]) == ("CreateTopics", 5)
+    assert (inner["api"], inner["body"]["throttle_time_ms"]) == ("CreatePartitions", 5)
     (problem,) = problems
-    assert problem.startswith("response_data should hold CreateTopics response v7: ")
+    assert problem.startswith("response_data should hold CreatePartitions response v3: ")
     assert tree.count(problem) == 1
     assert "undecoded [31m\\xff" in tree
     assert "\x1b" not in tree

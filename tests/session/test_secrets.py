@@ -10,6 +10,7 @@ from kwiresniff.codec import encoder, walk
 from kwiresniff.codec.plain import plain
 from kwiresniff.schema import message
 from kwiresniff.session.secrets import conceal, conceal_walk
+from kwiresniff.session.withheld import all_nodes
 
 METADATA_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 SECRET = b"not-to-be-seen"
@@ -65,3 +66,27 @@ def test_credentials_in_the_metadata_log_are_withheld(
     conceal_walk(api_key, "response", walked)
     assert SECRET not in repr(body).encode()
     assert SECRET not in repr(plain(walked.root)).encode()
+
+
+@pytest.mark.parametrize(("api_key", "version", "carrier", "topic"), CARRIERS)
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(SCRAM[:-6], id="cut"),
+        pytest.param(b"\x01\x7e\x00" + SCRAM[3:], id="of a type nobody knows"),
+        pytest.param(b"\x02" + SCRAM[1:], id="in a frame nobody knows"),
+        pytest.param(SECRET, id="anything"),
+    ],
+)
+def test_what_cannot_be_read_in_the_metadata_log_is_withheld(
+    api_key: int, version: int, carrier: Any, topic: dict[str, str], value: bytes
+) -> None:
+    """A wrong type or length makes no secret harmless; the tree's bytes go as well."""
+    frame = encoder(api_key, version, "response")(carrier(topic, value))
+    walked = walk(message(api_key, version, "response"), frame, 0)
+    body = plain(walked.root)
+    conceal(api_key, "response", body)
+    conceal_walk(api_key, "response", walked)
+    assert SECRET not in repr(body).encode()
+    assert SECRET not in repr(plain(walked.root)).encode()
+    assert all(node.derived for node in all_nodes(walked.root) if node.name == "value")

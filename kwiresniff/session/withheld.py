@@ -1,0 +1,68 @@
+"""What stands in the place of a secret, in bodies and in trees: its size, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kwiresniff.model import Node
+
+#: A number of more bits than that may be several letters; one in a row of numbers, some of them.
+_NUMBER_BITS, _ROW_BITS = 31, 7
+
+
+def withheld(value: Any) -> Any:
+    """In the place of text or bytes; nothing and null stay what they are."""
+    return {"withheld": True, "size_bytes": len(value)} if value and isinstance(value, str | bytes) else value
+
+
+def without_text(value: Any) -> None:
+    """Withholds in a dict or a list, at any depth, what text may have become: text, bytes, long numbers."""
+    in_a_row = isinstance(value, list)
+    members = value.items() if isinstance(value, dict) else enumerate(value) if in_a_row else ()
+    for name, member in members:
+        if isinstance(member, dict | list):
+            without_text(member)
+        elif _is_long(member, in_a_row):
+            bits = member.bit_length() if isinstance(member, int) else 64
+            value[name] = {"withheld": True, "size_bytes": 2 if bits < 16 else 4 if bits < 32 else 8}
+        else:
+            value[name] = withheld(member)
+
+
+def _is_long(value: Any, in_a_row: bool) -> bool:
+    if isinstance(value, int):
+        return value.bit_length() > (_ROW_BITS if in_a_row else _NUMBER_BITS)
+    return isinstance(value, float)
+
+
+def all_nodes(root: Node) -> Iterator[Node]:
+    """A node and all below it; what is hung below one while it is looked at is met as well."""
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += node.children
+
+
+def hide(node: Node) -> None:
+    """Withholds what a node holds; one with children keeps those."""
+    if node.value and isinstance(node.value, str | bytes):
+        node.value = withheld(node.value)
+        node.derived = True
+        if not node.children:
+            node.meaning = "withheld"
+
+
+def hide_bytes(node: Node) -> None:
+    """Withholds the bytes that a node lies on, whatever it says of them."""
+    node.value, node.derived = {"withheld": True, "size_bytes": node.length}, True
+
+
+def hide_text(root: Node) -> None:
+    """Withholds below a node what text may have become."""
+    for node in all_nodes(root):
+        if _is_long(node.value, node.name.startswith("[")):
+            hide_bytes(node)
+        else:
+            hide(node)

@@ -1,0 +1,134 @@
+"""Secrets that a wrong length has moved into another field, in every message that may hold one.
+
+The messages are encoded soundly, with one text as the secret; then each byte before it that says a length or a count,
+or might, is changed. Whatever the message becomes, no six letters of the secret in a row may be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+from struct import pack
+from typing import Any
+
+import pytest
+
+from kwiresniff import schema
+from kwiresniff.codec import encoder
+from kwiresniff.export.objects import event_json
+from kwiresniff.model import Direction, Event, Exchange
+from kwiresniff.render.tree import TreeWriter
+from kwiresniff.schema.types import WireField
+from kwiresniff.session import Analyzer, annotate
+from kwiresniff.session.fronts import SECRET_REQUESTS
+from kwiresniff.session.secrets import may_hide
+from tests.session.wire import Wire, api_versions_v0, api_versions_v0_response, request, response
+
+SECRET = "abcdefghijklmnopqrstuvwxyz0123"
+PIECES = [SECRET[at : at + 6] for at in range(len(SECRET) - 5)]
+PIECES_IN_HEX = [piece.encode().hex(" ") for piece in PIECES]
+NAME = "ssl.keystore.password"
+SECRET_FIELDS = {"auth_bytes", "hmac", "salt", "salted_password"}
+#: Lengths and counts become these, and what they were with these added.
+VALUES, STEPS = (1, 20), (9,)
+
+CARRIERS: list[tuple[int, Direction]] = [
+    (19, "request"), (19, "response"), (32, "response"), (33, "request"), (36, "request"), (36, "response"),
+    (38, "response"), (39, "request"), (40, "request"), (41, "response"), (44, "request"), (51, "request"),
+    (88, "request"), (89, "response"),
+]  # fmt: skip
+
+
+def body(fields: tuple[WireField, ...]) -> dict[str, Any]:
+    return {field.name: value(field) for field in fields if field.tag is None}
+
+
+def value(field: WireField) -> Any:
+    if field.array:
+        return [body(field.fields)] if field.type == "STRUCT" else []
+    if field.type == "STRUCT":
+        return body(field.fields)
+    if field.name in SECRET_FIELDS:
+        return SECRET.encode()
+    if "STRING" in field.type:
+        return SECRET if field.name == "value" else NAME if field.name in ("name", "key") else "plain"
+    if field.type == "UUID":
+        return "AAAAAAAAAAAAAAAAAAAAAA"
+    return b"plain" if "BYTES" in field.type else False if field.type == "BOOLEAN" else 0
+
+
+def frame(api_key: int, version: int, direction: Direction) -> bytes:
+    said = encoder(api_key, version, direction)(body(schema.message(api_key, version, direction).fields))
+    if direction == "request":
+        return request(api_key, version, 7, said, tags=b"\0" * (schema.request_header_version(api_key, version) - 1))
+    return response(7, said, tags=b"\0" * schema.response_header_version(api_key, version))
+
+
+def told(api_key: int, version: int, direction: Direction, said: bytes) -> Iterator[str]:
+    """All that is told of a connection on which the frame is said."""
+    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    if direction == "request":
+        wire.up(said)
+    else:
+        wire.up(frame(api_key, version, "request")).down(said)
+    analyzer = Analyzer("records")
+    for event in analyzer.analyze(wire.segments):
+        yield from texts(event, analyzer)
+
+
+def texts(event: Event, analyzer: Analyzer) -> Iterator[str]:
+    yield repr(event_json(event))
+    if isinstance(event, Exchange):
+        out = StringIO()
+        request, response = (annotate(event, which, analyzer.topics) for which in ("request", "response"))
+        TreeWriter(out, None, False, 2).write(event, request, response)
+        yield out.getvalue()
+
+
+def damaged(said: bytes, direction: Direction) -> Iterator[bytes]:
+    """Every byte that is no letter, from the client id's length or behind the correlation id on."""
+    for at in range(12 if direction == "request" else 8, len(said)):
+        if not said[at : at + 1].isalnum():
+            for byte in {*VALUES, *(said[at] + step & 0xFF for step in STEPS)} - {said[at]}:
+                yield said[:at] + pack("B", byte) + said[at + 1 :]
+
+
+def versions(api_key: int) -> set[int]:
+    """The newest one, and the newest whose lengths are written the older way, if there is one."""
+    low, high = schema.version_range(api_key)
+    older = [one for one in range(low, high + 1) if not schema.message(api_key, one, "request").flexible]
+    return {high, *older[-1:]}
+
+
+@pytest.mark.parametrize(("api_key", "direction"), CARRIERS)
+def test_a_wrong_length_does_not_tell_a_secret(api_key: int, direction: Direction) -> None:
+    """Neither in the tree, bytes included, nor as JSON, nor by the client id, nor in what is said to be wrong."""
+    sounds = {version: frame(api_key, version, direction) for version in versions(api_key)}
+    assert SECRET.encode() in sounds[max(sounds)]
+    for version, sound in sounds.items():
+        for said in (sound, *damaged(sound, direction)):
+            for text in told(api_key, version, direction, said):
+                assert not any(piece in text for piece in (*PIECES, *PIECES_IN_HEX)), (version, said)
+
+
+def test_a_client_id_that_runs_into_a_token_is_not_taken() -> None:
+    """Its length says that the token of SaslAuthenticate belongs to it."""
+    said = frame(36, 2, "request")
+    at = 4 + 8
+    swallowing = said[:at] + pack(">h", len(said) - at - 2 - 3) + said[at + 2 :]
+    assert not any(piece in text for text in told(36, 2, "request", swallowing) for piece in PIECES)
+
+
+def test_what_only_the_capture_cut_off_is_told_as_far_as_it_is_there() -> None:
+    """A snap length moves nothing: names before the cut are those that were written."""
+    said = frame(44, 1, "request")
+    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    wire.up(said, missing=len(SECRET) // 2)
+    text = "".join(repr(event_json(event)) for event in Analyzer("records").analyze(wire.segments))
+    assert NAME in text
+    assert not any(piece in text for piece in PIECES)
+
+
+def test_every_request_that_may_hold_a_secret_is_known_by_its_front() -> None:
+    found = {api.key for api in schema.apis() if may_hide(api.key, "request")}
+    assert found == SECRET_REQUESTS

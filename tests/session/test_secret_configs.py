@@ -1,0 +1,126 @@
+"""Which configs hold a secret.
+
+Expected values: the types in Kafka's own ConfigDefs, DescribeConfigsResponse's is_sensitive, and the names that plugins
+of Kafka have given to their credentials.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwiresniff.schema.apis import read_data
+from kwiresniff.schema.password_configs import FILE
+from kwiresniff.session.secret_configs import is_secret_config, is_secret_name
+from kwiresniff.session.secrets import conceal
+
+#: ConfigDef.Type.
+TYPES = {"BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"}
+
+
+def test_the_data_file_has_each_config_once_with_a_type_of_kafkas() -> None:
+    lines = [line.split() for line in read_data(FILE).splitlines()]
+    assert [(name, kind) for name, kind in lines] == sorted({(name, kind) for name, kind in lines})
+    assert {kind for _, kind in lines} <= TYPES
+    passwords = {name for name, kind in lines if kind == "PASSWORD"}
+    assert passwords >= {
+        "delegation.token.master.key",
+        "delegation.token.secret.key",
+        "password.encoder.secret",
+        "sasl.jaas.config",
+        "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.client.credentials.client.secret",
+        "ssl.key.password",
+        "ssl.keystore.key",
+        "ssl.keystore.password",
+        "ssl.truststore.password",
+        "zookeeper.ssl.keystore.password",
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ssl.keystore.password",
+        "listener.name.internal.ssl.key.password",
+        "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config",
+        "ssl.keystore.certificate.chain",
+        "delegation.token.master.key",
+        "rsm.config.storage.aws.secret.access.key",
+        "confluent.license.token",
+        "azure.storage.accountKey",
+        "gcs.credentials.json",
+        "s3AccessKeyId",
+        "my_client_secret_2",
+        "PRIVATE-KEY",
+        "connection.passwd.file.content",
+        "key.private",
+        "storage.encryption.private_key_pem",
+        "producer.override.sasl.jaas.config",
+        "custom.secret.password.encoder.iterations",
+    ],
+)
+def test_these_names_are_those_of_secrets(name: str) -> None:
+    """Kafka's own behind any prefix, and the words of others wherever they stand and however they are joined."""
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "retention.ms",
+        "password.encoder.iterations",
+        "delegation.token.max.lifetime.ms",
+        "sasl.oauthbearer.token.endpoint.url",
+        "listener.name.internal.sasl.oauthbearer.token.endpoint.url",
+        "ssl.keystore.location",
+        "key.serializer",
+        "compression.type",
+        "keyboard.access.log",
+        "",
+        None,
+        b"\xff",
+    ],
+)
+def test_these_are_not(name: Any) -> None:
+    """What only sounds like a secret, and Kafka types as something else."""
+    assert not is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        'org.apache.kafka.common.security.plain.PlainLoginModule required username="u";',
+        "username=u password=hunter2",
+        "user: u, passwd: hunter2",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIE",
+    ],
+)
+def test_a_value_that_shows_a_secret_is_one_under_any_name(value: str) -> None:
+    assert is_secret_config("custom.options", value)
+
+
+def test_an_ordinary_value_under_an_ordinary_name_is_none() -> None:
+    assert not is_secret_config("cleanup.policy", "compact,delete", False, 2)
+
+
+def entry(**said: Any) -> dict[str, Any]:
+    return {"name": "my.custom", "value": "hunter2", "is_sensitive": False, "config_type": 2, "synonyms": [], **said}
+
+
+@pytest.mark.parametrize("said", [{"is_sensitive": True}, {"config_type": 9}], ids=["sensitive", "password"])
+def test_what_the_broker_calls_a_secret_is_one_with_its_synonyms(said: dict[str, Any]) -> None:
+    """DescribeConfigs: is_sensitive, or a config_type of 9 (PASSWORD)."""
+    synonyms = [{"name": "other", "value": "hunter2", "source": 5}]
+    body = {"results": [{"resource_name": "1", "configs": [entry(**said, synonyms=synonyms), entry(value="shown")]}]}
+    conceal(32, "response", body)
+    assert "hunter2" not in repr(body)
+    assert "shown" in repr(body)
+
+
+def test_what_creating_a_topic_answers_is_covered_as_well() -> None:
+    """CreateTopics tells the new topic's configs from version 5 on."""
+    body = {"topics": [{"name": "t", "configs": [entry(is_sensitive=True), entry(name="a.token")]}]}
+    conceal(19, "response", body)
+    assert "hunter2" not in repr(body)
