@@ -1,7 +1,8 @@
 """Where output goes: a file, compressed when its name says so, or standard output for ``-``.
 
-A file appears under its name only when it is complete: it is written beside it under a temporary name and moved
-into place by ``close``. What is not a regular file (a FIFO, ``/dev/stdout``) is written to directly.
+A file appears under its name only when it is complete: it is written beside it under a temporary name that nobody can
+foresee, for nobody else to read, and moved into place by ``close`` with the mode that a new file has, or the one before
+it had. What is not a regular file (a FIFO, ``/dev/stdout``) is written to directly.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import errno
 import gzip
 import io
 import os
+import secrets
 import stat
 import sys
 from contextlib import suppress
@@ -64,8 +66,11 @@ class Output:
         try:
             if _is_replaceable(path):
                 self.path = os.path.realpath(path)  # what a symbolic link names is replaced, not the link
-                folder, name = os.path.split(self.path)
-                target = self._temporary = os.path.join(folder, f".{name}.{os.getpid()}.part")
+                folder = os.path.dirname(self.path)
+                target = os.path.join(folder, f".kwiresniff-{secrets.token_hex(8)}.part")
+                stream = open(target, "xb", buffering=BUFFER_BYTES, opener=_private)
+                self._temporary = target
+                return stream
             return open(target, "wb", buffering=BUFFER_BYTES)
         except OSError as error:
             self._temporary = None
@@ -74,6 +79,8 @@ class Output:
     def close(self) -> None:
         """Writes what is buffered and gives the file its name."""
         try:
+            if self._temporary is not None:
+                os.fchmod(self._layers[0].fileno(), _mode_of(self.path))
             for layer in reversed(self._layers):
                 layer.close()
             if self._temporary is not None:
@@ -107,6 +114,21 @@ class Output:
             self.close()
         else:
             self.discard()
+
+
+def _private(path: str, flags: int) -> int:
+    """Opens a file that is not there yet; what somebody put there first, a link above all, is an error."""
+    return os.open(path, flags | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+
+
+def _mode_of(path: str) -> int:
+    """The mode of the file that is there, or of a new one."""
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except FileNotFoundError:
+        mask = os.umask(0o077)
+        os.umask(mask)
+        return 0o666 & ~mask
 
 
 class _Unclosable(io.RawIOBase):

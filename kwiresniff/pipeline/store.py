@@ -222,7 +222,7 @@ def replace_json(path: str, value: Any) -> None:
 def replace_bytes(path: str, data: bytes) -> None:
     """The same for bytes."""
     temporary = f"{path}.{uuid.uuid4().hex}"
-    with open(temporary, "wb") as file:
+    with open(temporary, "xb") as file:
         file.write(data)
     os.replace(temporary, path)
 

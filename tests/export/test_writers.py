@@ -7,6 +7,8 @@ import gzip
 import io
 import json
 import os
+import secrets
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -140,6 +142,44 @@ def test_an_interrupt_keeps_what_was_written(tmp_path: Path) -> None:
         out.stream.write(b"so far")
         raise KeyboardInterrupt
     assert path.read_bytes() == b"so far"
+
+
+def test_what_is_not_finished_is_for_nobody_else_and_gets_the_mode_of_a_new_file(tmp_path: Path) -> None:
+    """Two of the same name at once have names of their own meanwhile."""
+    path = tmp_path / "out.jsonl"
+    mask = os.umask(0o027)
+    try:
+        with Output(str(path)) as one, Output(str(path)):
+            one.stream.write(b"{}\n")
+            unfinished = list(tmp_path.iterdir())
+            assert len({each.name for each in unfinished}) == 2
+            assert {stat.S_IMODE(each.stat().st_mode) for each in unfinished} == {0o600}
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    finally:
+        os.umask(mask)
+
+
+def test_a_file_that_is_replaced_hands_on_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.touch(0o600)
+    with Output(str(path)) as out:
+        out.stream.write(b"{}\n")
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"{}\n", 0o600)
+
+
+def test_a_temporary_name_that_somebody_foresaw_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else may write in the folder, and puts links there."""
+    monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    with Output(str(tmp_path / "probe.jsonl")):
+        (name,) = (each.name for each in tmp_path.iterdir() if each != victim)
+    (tmp_path / name).symlink_to(victim)
+    with pytest.raises(ExportError, match="cannot write here"):
+        Output(str(tmp_path / "out.jsonl"))
+    assert victim.read_bytes() == b"precious"
 
 
 def test_a_symbolic_link_goes_on_pointing_where_it_did(tmp_path: Path) -> None:
