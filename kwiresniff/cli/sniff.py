@@ -21,10 +21,11 @@ from kwiresniff.capture.live import (
     LiveOptions,
     Rotation,
     network_interfaces,
-    open_live,
 )
 from kwiresniff.capture.live.bpf import expression
+from kwiresniff.capture.live.packet_files import PRIVATE
 from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_DELAY_MS, DEFAULT_SNAP_BYTES
+from kwiresniff.cli.handover import open_and_hand_over
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.messages import Messages
@@ -64,6 +65,19 @@ class FileSizeType(ParamType):
         if match is None:
             self.fail(f"{value!r} is not a number of million bytes, or one with k, m or g", param, ctx)
         return int(match[1]) * _FILE_SIZE_UNITS[match[2].lower()]
+
+
+class ModeType(ParamType):
+    """Who may read and write a file, in octal digits, as chmod takes them."""
+
+    name = "mode"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        if not re.fullmatch(r"0?[0-6]{3}", value, re.ASCII):
+            self.fail(f"{value!r} is not a file's mode in octal digits, like 640", param, ctx)
+        return int(value, 8)
 
 
 def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
@@ -117,6 +131,15 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
     "-G", "seconds", type=click.IntRange(1), metavar="SECONDS", help="New FILE, named by strftime, after that."
 )
 @click.option("-W", "files", type=click.IntRange(1), metavar="N", help="With -C, a ring of N files; with -G, N in all.")
+@click.option(
+    "--mode", type=ModeType(), default=f"{PRIVATE:o}", show_default=True, metavar="OCTAL", help="Mode of new files."
+)
+@click.option(
+    "-Z",
+    "user",
+    metavar="USER",
+    help="Become USER once the sockets are open  [default: who called sudo, else nobody].",
+)
 @click.option("-p", "--promiscuous", is_flag=True, help="Packets for other machines too.")
 @click.option(
     "-s",
@@ -165,6 +188,8 @@ def command(
     file_size: int | None,
     seconds: int | None,
     files: int | None,
+    mode: int,
+    user: str | None,
     promiscuous: bool,
     snap_length: int,
     buffer_size: int,
@@ -174,7 +199,7 @@ def command(
     """Decode Kafka traffic as it passes a network interface.
 
     A BPF expression, as tcpdump takes it, and --port choose packets in the kernel; -Y chooses exchanges. Ctrl-C ends
-    it, after what was seen has been printed.
+    it, after what was seen has been printed. Started as root, it gives that up before it reads the first packet.
     """
     _check_files(write, file_size, seconds, files)
     screen = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
@@ -193,12 +218,13 @@ def command(
     )
     watched = counted and (screen if watched is None else watched)
     names = by or (("api",), ("client",), ("topic",)) if watched else by or (("api",),)
+    rotation = Rotation(file_size, seconds, files)
     with ExitStack() as stack:
+        live = open_and_hand_over(live_options, options, user, write, rotation, mode)
+        stack.callback(live.close)
         decryption = None
         if options.keylog is not None:
             decryption = stack.enter_context(closing(_decryption(options.keylog, quiet=options.quiet)))
-        live = open_live(live_options, write, Rotation(file_size, seconds, files))
-        stack.callback(live.close)
         topics = watched or address is not None or any("topic" in one for one in names)
         source: SegmentSource = live if decryption is None else DecryptedLive(live, decryption)
         reading = Reading(source, options, "errors" if counted else DEPTHS[form], topics=topics, screen=not counted)
@@ -239,6 +265,7 @@ def _decryption(keylog: str, *, quiet: bool) -> Decryption:
     decryption = Decryption(keylog)
     if not decryption.key_log.is_there and not quiet:
         print(f"kwiresniff: {keylog} is not there yet; TLS is decrypted once clients write keys to it", file=sys.stderr)
+    decryption.begin()
     return decryption
 
 

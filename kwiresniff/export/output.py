@@ -68,9 +68,9 @@ class Output:
                 self.path = os.path.realpath(path)  # what a symbolic link names is replaced, not the link
                 folder = os.path.dirname(self.path)
                 target = os.path.join(folder, f".kwiresniff-{secrets.token_hex(8)}.part")
-                stream = open(target, "xb", buffering=BUFFER_BYTES, opener=_private)
+                private = open(target, "xb", buffering=BUFFER_BYTES, opener=_private)  # noqa: SIM115  closed by close()
                 self._temporary = target
-                return stream
+                return private
             return open(target, "wb", buffering=BUFFER_BYTES)
         except OSError as error:
             self._temporary = None

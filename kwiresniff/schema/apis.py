@@ -11,8 +11,19 @@ from kwiresniff.schema.index import INDEX_NAME, Api, DataIndex, fold_name, names
 DATA = os.path.join(os.path.dirname(__file__), "data")
 
 
+#: Files of the definitions that are kept, by name: none, unless they will be out of reach.
+_KEPT: dict[str, str] = {}
+
+
+def keep_data() -> None:
+    """Reads all files of the definitions now, and never again."""
+    _KEPT.update((name, read_data(name)) for name in os.listdir(DATA) if name.endswith(".txt"))
+
+
 def read_data(name: str) -> str:
     """A file of the definitions."""
+    if name in _KEPT:
+        return _KEPT[name]
     with open(os.path.join(DATA, name), "rb", buffering=0) as file:
         return file.read().decode()
 

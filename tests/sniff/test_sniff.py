@@ -277,7 +277,7 @@ def test_packets_of_64_kilobytes_are_whole(start: Start, tmp_path: Path, express
         while left:
             left -= len(broker.recv(1 << 20))
         sender.join()
-    sniffer.wait_for(lambda: kept.stat().st_size > 16 << 20)
+    sniffer.wait_for(lambda: kept.exists() and kept.stat().st_size > 16 << 20)
     sniffer.interrupt()
     lengths = packet_lengths(kept)
     assert all(captured == wire for captured, wire in lengths)

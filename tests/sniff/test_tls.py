@@ -33,7 +33,7 @@ def test_what_passes_in_tls_is_shown_as_it_passes(start: Start, tmp_path: Path, 
     said = conversations(capture)
     expected = Counter(map(content, objects(read(capture))))
     with listener() as server:
-        arguments = ["--port", str(server.getsockname()[1]), "-o", "jsonl", "--keylog", str(keylog)]
+        arguments = ["--port", str(server.getsockname()[1]), "-o", "jsonl", "--keylog", str(keylog), "-Z", "root"]
         sniffer = start("sniff", "-i", "lo", *arguments)
         capturing(sniffer)
         sniffer.wait_for(lambda: bool(sniffer.err))
@@ -62,7 +62,7 @@ def test_sessions_that_a_java_agent_logs_by_their_id_are_decrypted(start: Start,
     expected = Counter(map(content, objects(read(capture, "--keylog", str(recorded)))))
     keylog = tmp_path / "keys.log"
     with listener() as server:
-        arguments = ["--port", str(server.getsockname()[1]), "-o", "jsonl", "--keylog", str(keylog)]
+        arguments = ["--port", str(server.getsockname()[1]), "-o", "jsonl", "--keylog", str(keylog), "-Z", "root"]
         sniffer = start("sniff", "-i", "lo", *arguments)
         capturing(sniffer)
         for one in conversations(capture):
@@ -82,7 +82,7 @@ def test_an_interrupt_loses_nothing_that_was_captured(start: Start, tmp_path: Pa
     keylog = tmp_path / "keys.log"
     said = conversations(FIRST_LOOK)
     with listener() as server:
-        arguments = ["--port", str(server.getsockname()[1]), "-o", "jsonl", "--keylog", str(keylog)]
+        arguments = ["--port", str(server.getsockname()[1]), "-o", "jsonl", "--keylog", str(keylog), "-Z", "root"]
         sniffer = start("sniff", "-i", "lo", *arguments)
         capturing(sniffer)
         for one in said:

@@ -218,17 +218,22 @@ class DecryptedLive:
 
 
 class Decryption:
-    """A key log, tshark, and the thread that reads what it prints. To be begun before the capture: it takes a while."""
+    """A key log, tshark, and the thread that reads what it prints, once it is begun."""
 
     def __init__(self, keylog: str) -> None:
         """Raises CaptureError when ``keylog`` is something else than a key log, or there is no tshark."""
         self.key_log = GrowingKeyLog(keylog)
         if not tshark_is_there():
             raise CaptureError(f"--keylog {keylog}: no tshark found; {WITHOUT_TSHARK}")
-        outlet, inlet = os.pipe()
+        self._outlet, inlet = os.pipe()
         self._results: queue.SimpleQueue[_Result] = queue.SimpleQueue()
         self._out = os.fdopen(inlet, "wb", 1 << 16)
-        self._thread = threading.Thread(target=self._read, args=(outlet, keylog), name="tshark", daemon=True)
+        self._thread = threading.Thread(target=self._read, args=(self._outlet, keylog), name="tshark", daemon=True)
+        self._begun = False
+
+    def begin(self) -> None:
+        """Starts tshark, as who we are now. It takes a while, in which the packets wait in their ring."""
+        self._begun = True
         self._thread.start()
         self.write(PREFIX)
 
@@ -260,7 +265,11 @@ class Decryption:
     def close(self) -> None:
         """Ends tshark. Does nothing the second time."""
         self.end()
-        self._thread.join(_LEAVE_SECONDS)
+        if self._begun:
+            self._thread.join(_LEAVE_SECONDS)
+        else:
+            self._begun = True
+            os.close(self._outlet)
 
     def _read(self, outlet: int, keylog: str) -> None:
         from kwiresniff.capture.tshark import Tshark

@@ -34,7 +34,7 @@ class Live:
     final when the iteration ends.
     """
 
-    def __init__(self, source: PacketSource, options: LiveOptions, files: PacketFiles | None = None) -> None:
+    def __init__(self, source: PacketSource, options: LiveOptions) -> None:
         self.files = [", ".join(options.interfaces)]  # one stream of packets, however many they come from
         self.problems: list[Problem] = source.problems
         self.other_packets: dict[str, int] = {}
@@ -47,13 +47,24 @@ class Live:
         self._bytes = 0
         self._source = source
         self._options = options
-        self._packet_files = files
+        self._packet_files: PacketFiles | None = None
         self._stopped = False
         self._closed = False
         self._end_seconds: float | None = None
         self._drops_told = self._passed_over_told = 0
         self._counted_at = 0.0
         self._told_at = 0.0
+
+    @property
+    def writes(self) -> bool:
+        """Whether the packets are written into files, too."""
+        return self._packet_files is not None
+
+    def write_to(self, name: str, rotation: Rotation, mode: int, owner: tuple[int, int] | None = None) -> None:
+        """Writes the packets into files called ``name`` besides, of this mode and owner when they are new. To be called
+        before the iteration. Raises CaptureError when they cannot be written."""
+        link_type, snap_bytes = self._source.link_type, self._options.snap_bytes
+        self._packet_files = PacketFiles(name, link_type, snap_bytes, rotation, time.time_ns(), mode, owner)
 
     def __iter__(self) -> Iterator[Segment]:
         return filter(None, self.beats())
@@ -177,25 +188,16 @@ def _packets(count: int) -> str:
     return f"{count:,} packets were" if count != 1 else "a packet was"
 
 
-def open_live(options: LiveOptions, write: str | None = None, rotation: Rotation | None = None) -> Live:
-    """Starts to capture, and to write the packets into the files called ``write`` when there is a name.
+def open_live(options: LiveOptions, user: str | None = None) -> Live:
+    """Starts to capture; a program that does it for us does it as ``user``, when there is one.
 
-    Raises CaptureError when an interface is not there, the user may not capture, the filter is not understood or the
-    file cannot be written.
+    Raises CaptureError when an interface is not there, the user may not capture, or the filter is not understood.
     """
     check_names(options.interfaces)
-    source = _open_source(options)
-    try:
-        files = None
-        if write is not None:
-            files = PacketFiles(write, source.link_type, options.snap_bytes, rotation or Rotation(), time.time_ns())
-        return Live(source, options, files)
-    except BaseException:
-        source.close()
-        raise
+    return Live(_open_source(options, user), options)
 
 
-def _open_source(options: LiveOptions) -> PacketSource:
+def _open_source(options: LiveOptions, user: str | None) -> PacketSource:
     denied = ""
     if sys.platform == "linux":
         from kwiresniff.capture.live.ring import Ring
@@ -214,7 +216,7 @@ def _open_source(options: LiveOptions) -> PacketSource:
     if len(options.interfaces) == 1:
         for program in PROGRAMS:
             try:
-                return Pipe(program, options)
+                return Pipe(program, options, user)
             except PipeFailed as error:
                 reasons.append(f"{program}: {error}")
     # A mistake in the filter may be what they ended with, and whoever gets the permission would meet it next.

@@ -6,6 +6,7 @@ Source: tcpdump's manual page, and draft-ietf-opsawg-pcap for the format: nanose
 from __future__ import annotations
 
 import contextlib
+import os
 import struct
 import time
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ _MAGIC_NANOSECONDS = 0xA1B23C4D
 _file_header = struct.Struct("<IHHiIII")
 _record = struct.Struct("<IIII").pack
 _RECORD_BYTES = 16
+#: Packets hold what others say to each other, passwords too.
+PRIVATE = 0o600
 #: Pieces gathered before they are written, two for each packet.
 MAX_PARTS = 4096
 
@@ -35,17 +38,41 @@ class Rotation:
     seconds: int | None = None
     files: int | None = None
 
+    @property
+    def rotates(self) -> bool:
+        """Whether more than one file may be written."""
+        return bool(self.seconds or self.size_bytes)
+
+    def first_name(self, pattern: str) -> str:
+        """What the first file is called, were it to begin now."""
+        return time.strftime(pattern) if self.seconds else pattern
+
 
 class PacketFiles:
     """Writes packets. ``full`` says that no further file is allowed, and that nothing more will be written."""
 
-    def __init__(self, name: str, link_type: int, snap_bytes: int, rotation: Rotation, start_ns: int) -> None:
-        """``name`` is a strftime pattern when files rotate by time; ``start_ns`` is the time now."""
+    def __init__(
+        self,
+        name: str,
+        link_type: int,
+        snap_bytes: int,
+        rotation: Rotation,
+        start_ns: int,
+        mode: int = PRIVATE,
+        owner: tuple[int, int] | None = None,
+    ) -> None:
+        """``name`` is a strftime pattern when files rotate by time; ``start_ns`` is the time now.
+
+        ``mode`` and ``owner`` (user and group; None is who we are) are those of files that are not there yet, whatever
+        the umask says.
+        """
         self.full = False
+        self._owner = owner
+        self._mode = mode
         self._pattern = name
         self._header = _file_header.pack(_MAGIC_NANOSECONDS, 2, 4, 0, 0, snap_bytes, link_type)
         self._rotation = rotation
-        self._rotates = bool(rotation.seconds or rotation.size_bytes)
+        self._rotates = rotation.rotates
         self._parts: list[bytes] = []
         self._period_start_ns = start_ns
         self._periods = 0
@@ -126,7 +153,7 @@ class PacketFiles:
         if self._number or self._digits:
             name += str(self._number).zfill(self._digits)
         try:
-            file = open(name, "wb")  # noqa: SIM115  closed by close()
+            file = open(name, "wb", opener=self._create)  # noqa: SIM115  closed by close()
             try:
                 file.write(self._header)
                 file.flush()
@@ -137,6 +164,18 @@ class PacketFiles:
         except (OSError, ValueError) as error:
             raise CaptureError(f"{name}: {reason(error)}") from None
         return file, name
+
+    def _create(self, name: str, flags: int) -> int:
+        """Never for others to read, not even until its mode is set. What is there already keeps its own."""
+        try:
+            descriptor = os.open(name, flags | os.O_EXCL, PRIVATE)
+        except FileExistsError:
+            return os.open(name, flags)
+        if self._owner is not None:
+            os.fchown(descriptor, *self._owner)
+        if self._mode != PRIVATE:
+            os.fchmod(descriptor, self._mode)
+        return descriptor
 
     def _failed(self, error: OSError) -> CaptureError:
         return CaptureError(f"{self._name}: {reason(error)}; the packets up to there are in it")

@@ -37,7 +37,9 @@ _DROPPED = (
 )
 
 
-def _dumpcap(options: LiveOptions) -> list[str]:
+def _dumpcap(options: LiveOptions, user: str | None) -> list[str]:
+    if user is not None:
+        raise PipeFailed("it cannot be told to become another user")
     mebibytes = max(options.buffer_bytes >> 20, 1)
     arguments = [
         "-q",
@@ -56,17 +58,19 @@ def _dumpcap(options: LiveOptions) -> list[str]:
     return arguments if options.promiscuous else [*arguments, "-p"]
 
 
-def _tcpdump(options: LiveOptions) -> list[str]:
+def _tcpdump(options: LiveOptions, user: str | None) -> list[str]:
     kibibytes = options.buffer_bytes >> 10
     arguments = ["-U", "-w", "-", "-i", options.interfaces[0], "-B", str(kibibytes), "-s", str(options.snap_bytes)]
     arguments.append("--time-stamp-precision=nano")
+    if user is not None:
+        arguments += ["-Z", user]  # who we will be: only then may we end it
     if not options.promiscuous:
         arguments.append("-p")
     return [*arguments, options.expression] if options.expression else arguments
 
 
 #: In this order, because dumpcap is what systems give ordinary users to capture with.
-PROGRAMS: dict[str, Callable[[LiveOptions], list[str]]] = {"dumpcap": _dumpcap, "tcpdump": _tcpdump}
+PROGRAMS: dict[str, Callable[[LiveOptions, str | None], list[str]]] = {"dumpcap": _dumpcap, "tcpdump": _tcpdump}
 
 
 class PipeFailed(Exception):
@@ -76,8 +80,8 @@ class PipeFailed(Exception):
 class Pipe:
     """One program that captures for us."""
 
-    def __init__(self, program: str, options: LiveOptions) -> None:
-        """Raises PipeFailed when it is not there or may not capture either."""
+    def __init__(self, program: str, options: LiveOptions, user: str | None = None) -> None:
+        """Raises PipeFailed when it is not there, may not capture either, or cannot do so as ``user``."""
         self.problems: list[Problem] = []
         self.waiting = 0
         self._program = program
@@ -88,7 +92,7 @@ class Pipe:
             raise PipeFailed(f"{program} is not installed")
         # In a session of its own, so that a Ctrl-C meant for us does not end it with packets still in the pipe.
         self._process = subprocess.Popen(
-            [path, *PROGRAMS[program](options)],
+            [path, *PROGRAMS[program](options, user)],
             stdin=subprocess.DEVNULL,
             bufsize=0,  # nothing of it may be read ahead, or waiting for it would wait in vain
             stdout=subprocess.PIPE,

@@ -1,0 +1,139 @@
+"""Giving up root once the sockets of a live capture are open: somebody else reads what comes from the network.
+
+It is tcpdump's order: sockets first, then another user, then files, which belong to that user. ``-Z USER`` names them;
+otherwise it is who called sudo, or nobody, unless the files to read or write are out of their reach.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from kwiresniff.errors import CaptureError
+
+#: Who has no files anywhere.
+NOBODY = "nobody"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whom to become. ``chosen`` by name; otherwise staying root is better than failing."""
+
+    name: str
+    uid: int
+    gid: int
+    chosen: bool
+
+
+def successor(name: str | None) -> Identity | None:
+    """Who comes after root; None when nobody does: we are not root, or are to stay it (``-Z root``).
+
+    Raises CaptureError for a name that nobody has, and for one that is not ours when we are not root.
+    """
+    if name is not None:
+        try:
+            user = pwd.getpwnam(name)
+        except (KeyError, ValueError):
+            raise CaptureError(f"-Z {name}: no user has this name; see: getent passwd") from None
+        if os.geteuid() != 0 and user.pw_uid != os.geteuid():
+            raise CaptureError(f"-Z {name}: only root can become another user")
+        return Identity(name, user.pw_uid, user.pw_gid, True) if user.pw_uid != os.geteuid() else None
+    if os.geteuid() != 0:
+        return None
+    caller, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
+    if caller.isdecimal() and group.isdecimal() and 0 < int(caller) < 1 << 32 and int(group) < 1 << 32:
+        return Identity(_name(int(caller)), int(caller), int(group), False)
+    try:
+        user = pwd.getpwnam(NOBODY)
+    except KeyError:
+        return None
+    return Identity(NOBODY, user.pw_uid, user.pw_gid, False) if user.pw_uid else None
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def obstacle(identity: Identity, *, read: Sequence[str], write: Sequence[str] = (), rotates: bool = False) -> str:
+    """Which file is out of the reach of ``identity``, or an empty text.
+
+    ``read`` and ``write`` name files that will be opened; those that follow each other (``rotates``) need a folder that
+    can be written to. Raises CaptureError when somebody chosen by name cannot reach them.
+    """
+    with _acting_as(identity):
+        found = _out_of_reach(identity, read, write, rotates)
+    if found and identity.chosen:
+        raise CaptureError(f"-Z {identity.name}: {identity.name} {found}; choose another user or place")
+    return f"{identity.name} {found}" if found else ""
+
+
+def may_read(identity: Identity, paths: Iterable[str]) -> bool:
+    """Whether all of them can be read."""
+    with _acting_as(identity):
+        return all(_may(path, os.R_OK) for path in paths)
+
+
+def give_up_root(identity: Identity) -> None:
+    """Becomes ``identity`` for good, with no way back. Raises CaptureError."""
+    try:
+        os.setgroups(_groups(identity))
+        os.setresgid(identity.gid, identity.gid, identity.gid)
+        os.setresuid(identity.uid, identity.uid, identity.uid)
+    except OSError as error:
+        raise _refused(identity, error) from None
+
+
+@contextmanager
+def _acting_as(identity: Identity) -> Iterator[None]:
+    """What the operating system allows is what it allows ``identity``."""
+    groups = os.getgroups()
+    try:
+        os.setgroups(_groups(identity))
+        os.setegid(identity.gid)
+        os.seteuid(identity.uid)
+        yield
+    except OSError as error:
+        raise _refused(identity, error) from None
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
+
+
+def _groups(identity: Identity) -> list[int]:
+    return os.getgrouplist(identity.name, identity.gid) if not identity.name.isdecimal() else [identity.gid]
+
+
+def _refused(identity: Identity, error: OSError) -> CaptureError:
+    return CaptureError(f"cannot become {identity.name}: {error.strerror}; -Z root captures as root")
+
+
+def _out_of_reach(identity: Identity, read: Sequence[str], write: Sequence[str], rotates: bool) -> str:
+    for path in read:
+        there = os.path.exists(path)
+        # Whoever will write it will hardly write it for everybody.
+        foreseen = _may(_folder(path), os.X_OK) and (identity.chosen or identity.name != NOBODY)
+        if not (_may(path, os.R_OK) if there else foreseen):
+            return f"may not read {path}"
+    for path in write:
+        there = os.path.exists(path)
+        if (there and not _may(path, os.W_OK)) or ((rotates or not there) and not _may(_folder(path), _TO_CREATE)):
+            return f"may not write {path}"
+    return ""
+
+
+_TO_CREATE = os.W_OK | os.X_OK
+
+
+def _folder(path: str) -> str:
+    return os.path.dirname(os.path.abspath(path))
+
+
+def _may(path: str, what: int) -> bool:
+    return os.access(path, what, effective_ids=os.access in os.supports_effective_ids)

@@ -1,0 +1,73 @@
+"""Everything that a live capture may have to load later, loaded now: somebody who may not read it takes over.
+
+Python and what it has installed may lie where only root can look, such as ``/root``; what comes up in the traffic
+decides which modules and definitions are needed.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from contextlib import suppress
+from importlib import import_module
+
+import kwiresniff
+
+#: Rooms, and parts of them, that a live capture never enters; some bring large libraries.
+_ELSEWHERE = (
+    "kwiresniff.__main__",
+    "kwiresniff.cli",
+    "kwiresniff.export.parquet",
+    "kwiresniff.pipeline",
+    "kwiresniff.render.page",
+    "kwiresniff.schema.check",
+    "kwiresniff.schema.importer",
+)
+#: Modules of others that are imported where they are used.
+_OTHERS = (
+    "bz2",
+    "cramjam",
+    "difflib",
+    "encodings.idna",
+    "google.protobuf.message",
+    "google_crc32c",
+    "ipaddress",
+    "kwiresniff.cli.keyboard",
+    "kwiresniff.cli.last",
+    "kwiresniff.cli.live",
+    "kwiresniff.cli.metrics",
+    "kwiresniff.cli.panels",
+    "kwiresniff.cli.printing",
+    "kwiresniff.cli.tables",
+    "lz4.block",
+    "lz4.frame",
+    "opentelemetry.proto.metrics.v1.metrics_pb2",
+    "orjson",
+    "prometheus_client",
+    "prometheus_client.core",
+    "pyshark",
+    "rich.box",
+    "rich.cells",
+    "rich.console",
+    "rich.markup",
+    "rich.table",
+    "rich.text",
+    "socketserver",
+    "termios",
+    "textwrap",
+    "traceback",
+    "tty",
+    "wsgiref.simple_server",
+    "zlib",
+    "zstandard",
+)
+
+
+def preload() -> None:
+    """Takes half a second; what is not installed is left out."""
+    ours = (one.name for one in pkgutil.walk_packages(kwiresniff.__path__, "kwiresniff.", lambda name: None))
+    for name in (*(one for one in ours if not one.startswith(_ELSEWHERE)), *_OTHERS):
+        with suppress(ImportError):
+            import_module(name)
+    from kwiresniff.schema.apis import keep_data
+
+    keep_data()
