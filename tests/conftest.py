@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-#: Set where the README's test command runs inside a test, see test_readme.py.
-INSIDE = "KWIRESNIFF_INSIDE_README_TEST"
+from kwiresniff.cli.main import main
+from tests.support.command import Done
+from tests.support.environment import INSIDE
+
 #: Which of the tests run there: all are collected, so that everything is imported, and one of so many is run.
 SAMPLE = 8
 
@@ -27,6 +29,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if INSIDE in os.environ:
         config.hook.pytest_deselected(items=[item for index, item in enumerate(items) if index % SAMPLE])
         items[:] = items[::SAMPLE]
+
+
+@pytest.fixture
+def kwiresniff(capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """Runs ``kwiresniff`` with the arguments given."""
+
+    def run(*args: str) -> Done:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(list(args))
+        out, err = capfd.readouterr()
+        code = ended.value.code
+        assert isinstance(code, int)
+        return Done(code, out, err)
+
+    return run
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import INSIDE
 from tests.readme_commands import README, commands
+from tests.support.environment import INSIDE
 
 ROOT = README.parent
 

@@ -10,7 +10,7 @@ from kwiresniff.analysis import client_traffic, clients
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.answers.clients import Client
 from kwiresniff.model import Connection, Exchange
-from tests.exchanges import START_NS, connection, exchange
+from tests.support.exchanges import START_NS, connection, exchange
 
 
 def inventory(*given: Exchange, ended: tuple[Connection, ...] = ()) -> Inventory:

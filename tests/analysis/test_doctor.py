@@ -11,7 +11,7 @@ from kwiresniff.analysis.doctor.errors import MEANINGS
 from kwiresniff.answers.findings import Finding
 from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.schema import error as known_error
-from tests.exchanges import START_NS, connection, exchange
+from tests.support.exchanges import START_NS, connection, exchange
 
 SECOND = 1_000_000_000
 LEADER = [("topics[0].error_code", 6, "NOT_LEADER_OR_FOLLOWER", True)]

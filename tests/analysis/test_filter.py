@@ -9,7 +9,7 @@ import pytest
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.errors import FilterError
 from kwiresniff.model import Exchange
-from tests.exchanges import START_NS, connection, exchange
+from tests.support.exchanges import START_NS, connection, exchange
 
 FETCH = {"max_wait_ms": 500, "topics": [{"topic": "orders", "partitions": [{"partition": 3}]}]}
 PRODUCE = {

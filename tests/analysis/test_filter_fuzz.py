@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kwiresniff.analysis.filter import Filter, compile_filter
 from kwiresniff.analysis.filter.fields import OUTCOMES, fields
 from kwiresniff.errors import FilterError
-from tests.exchanges import exchange
+from tests.support.exchanges import exchange
 
 WORDS = [
     *fields(),

@@ -10,7 +10,7 @@ from kwiresniff.analysis import group_events
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.answers.groups import GroupEvent
 from kwiresniff.model import Exchange
-from tests.exchanges import START_NS, exchange
+from tests.support.exchanges import START_NS, exchange
 
 REBALANCE = [("error_code", 27, "REBALANCE_IN_PROGRESS", True)]
 FENCED = [("error_code", 82, "FENCED_INSTANCE_ID", False)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kwiresniff.analysis.series import MAX_SLICES, Series
 from kwiresniff.answers.report import SeriesPoint
 from kwiresniff.model import Exchange
-from tests.exchanges import START_NS, exchange
+from tests.support.exchanges import START_NS, exchange
 
 MILLISECOND = 1_000_000
 

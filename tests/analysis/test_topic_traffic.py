@@ -13,7 +13,7 @@ from kwiresniff.answers.topics import Topic
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.session import Analyzer
-from tests.exchanges import START_NS, connection, exchange
+from tests.support.exchanges import START_NS, connection, exchange
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 MS = 1_000_000

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from kwiresniff.model import Connection, Exchange, Segment
 from kwiresniff.session import Analyzer
-from tests.session.wire import Wire, api_versions_v0, api_versions_v0_response, heartbeat, heartbeat_response
+from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, heartbeat, heartbeat_response
 
 HOUR_S = 3600
 LIFE_S = 2.0

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture import build
-from tests.capture.oracle import by_tshark, by_us, read
+from tests.support import packet_builder
+from tests.support.tshark_view import by_tshark, by_us, read
 
 scapy = pytest.importorskip("scapy.all")
 
@@ -183,14 +183,14 @@ def test_null_link_type_in_either_byte_order(family, order, tmp_path):
     """The address family is in the byte order of the capturing machine, and IPv6 has four numbers."""
     packets = [(2 if p.version == 4 else family).to_bytes(4, order) + bytes(p) for p in both() + others()]
     path = tmp_path / "capture.pcap"
-    path.write_bytes(build.pcap(packets, link_type=0))
+    path.write_bytes(packet_builder.pcap(packets, link_type=0))
     check(path, 10)
 
 
 def test_null_link_type_as_linux_numbers_ipv6():
     """Linux's own AF_INET6 is 10, which tshark does not take for IPv6."""
     packets = [b"\x0a\0\0\0" + bytes(p) for p in requests(v6=True)]
-    segments, captures = read(build.pcap(packets, link_type=0))
+    segments, captures = read(packet_builder.pcap(packets, link_type=0))
     assert len(segments) == 5 and captures.other_packets == {}
 
 

@@ -15,12 +15,14 @@ import pytest
 from kwiresniff.capture import open_captures
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import file_index, packet_number
-from tests.capture import build
-from tests.capture.oracle import seen
+from tests.support import packet_builder
+from tests.support.tshark_view import seen
 
 
 def capture(text, seconds=1_700_000_000):
-    return build.pcap([build.ethernet(build.ipv4(build.tcp(text.encode())))], seconds=seconds)
+    return packet_builder.pcap(
+        [packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(text.encode())))], seconds=seconds
+    )
 
 
 def texts(captures):
@@ -45,7 +47,7 @@ def folder(tmp_path):
 
 def test_a_header_without_packets_is_a_capture(tmp_path):
     """tcpdump that saw nothing."""
-    (tmp_path / "a.pcap").write_bytes(build.pcap([]))
+    (tmp_path / "a.pcap").write_bytes(packet_builder.pcap([]))
     captures = open_captures([str(tmp_path / "a.pcap")])
     assert list(captures) == []
     assert captures.packets == 0 and captures.problems == []
@@ -64,7 +66,7 @@ def test_files_are_ordered_by_their_first_packet(tmp_path):
     """Whatever the order they are named in; the references say which file a packet is from."""
     for name, seconds in (("a", 300), ("b", 100), ("c", 200)):
         (tmp_path / name).write_bytes(capture(name, seconds))
-    (tmp_path / "none").write_bytes(build.pcap([]))
+    (tmp_path / "none").write_bytes(packet_builder.pcap([]))
     captures = open_captures([str(tmp_path / name) for name in ("none", "a", "b", "c")])
     segments = list(captures)
     assert [seen(segment).payload for segment in segments] == [b"b", b"c", b"a"]
@@ -74,8 +76,8 @@ def test_files_are_ordered_by_their_first_packet(tmp_path):
 
 def test_pcapng_files_are_ordered_by_time_too(tmp_path):
     """The first packet may come after other blocks."""
-    ng = build.Pcapng()
-    packet = build.ethernet(build.ipv4(build.tcp(b"ng")))
+    ng = packet_builder.Pcapng()
+    packet = packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(b"ng")))
     blocks = ng.section() + ng.block(5, bytes(100)) + ng.interface(options=ng.resolution(9))
     (tmp_path / "a").write_bytes(blocks + ng.enhanced(packet, ticks=50_000_000_000))
     (tmp_path / "b").write_bytes(capture("early", 49))

@@ -15,8 +15,8 @@ import zstandard
 from kwiresniff.capture import open_captures
 from kwiresniff.capture.compression import LONGEST_MAGIC, DamagedStream, compression_of, decompressed
 from kwiresniff.errors import CaptureError
-from tests.capture import build
-from tests.capture.oracle import read, seen
+from tests.support import packet_builder
+from tests.support.tshark_view import read, seen
 
 COMPRESS = {
     "gzip": gzip.compress,
@@ -25,8 +25,11 @@ COMPRESS = {
     "lz4": lz4.frame.compress,
     "zstd": zstandard.ZstdCompressor().compress,
 }
-PACKETS = [build.ethernet(build.ipv4(build.tcp(i.to_bytes(2) * 200, seq=i * 400))) for i in range(500)]
-PLAIN = build.pcap(PACKETS)
+PACKETS = [
+    packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(i.to_bytes(2) * 200, seq=i * 400)))
+    for i in range(500)
+]
+PLAIN = packet_builder.pcap(PACKETS)
 EXPECTED = [i.to_bytes(2) * 200 for i in range(500)]
 
 every_compression = pytest.mark.parametrize("name", COMPRESS)

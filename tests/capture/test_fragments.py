@@ -8,8 +8,8 @@ import pytest
 
 from kwiresniff.capture import fragments
 from kwiresniff.capture.fragments import Fragments
-from tests.capture import build
-from tests.capture.oracle import read, seen
+from tests.support import packet_builder
+from tests.support.tshark_view import read, seen
 
 WHOLE = bytes(range(40))
 PIECES = [(0, WHOLE[:16], False), (16, WHOLE[16:24], False), (24, WHOLE[24:32], False), (32, WHOLE[32:], True)]
@@ -95,26 +95,26 @@ def test_a_datagram_is_not_completed_after_a_long_time():
 
 
 def ipv4_fragment(data, offset, more, identification=1):
-    return build.ethernet(
-        build.ipv4(data, identification=identification, fragment=offset // 8 | (0x2000 if more else 0))
+    return packet_builder.ethernet(
+        packet_builder.ipv4(data, identification=identification, fragment=offset // 8 | (0x2000 if more else 0))
     )
 
 
 def test_lost_fragments_are_counted_at_the_end_of_the_file():
     """Every fragment is counted when it comes, and again when its datagram is given up."""
-    segment = build.tcp(bytes(100))
+    segment = packet_builder.tcp(bytes(100))
     packets = [ipv4_fragment(segment[:64], 0, True), ipv4_fragment(segment[:64], 0, True, identification=2)]
     packets.append(ipv4_fragment(segment[64:], 64, False))
-    segments, captures = read(build.pcap(packets))
+    segments, captures = read(packet_builder.pcap(packets))
     assert [(s[0], seen(s).payload) for s in segments] == [(3, bytes(100))]
     assert captures.other_packets == {"ip_fragment": 2, "ip_fragment_lost": 1}
 
 
 def test_a_fragment_cut_by_the_snap_length_is_no_fragment():
     """A datagram with a hole is never called whole."""
-    segment = build.tcp(bytes(100))
+    segment = packet_builder.tcp(bytes(100))
     first, second = ipv4_fragment(segment[:64], 0, True), ipv4_fragment(segment[64:], 64, False)
-    data = build.pcap([first[:-8], second], wire=len(first))
+    data = packet_builder.pcap([first[:-8], second], wire=len(first))
     segments, captures = read(data)
     assert segments == []
     assert captures.other_packets["ip_fragment_cut"] == 1
@@ -122,7 +122,7 @@ def test_a_fragment_cut_by_the_snap_length_is_no_fragment():
 
 def test_different_datagrams_do_not_mix():
     """Same identification, different protocol or addresses."""
-    segment = build.tcp(b"tcp" * 30)
-    other = build.ethernet(build.ipv4(b"u" * 64, protocol=17, fragment=0x2000))
+    segment = packet_builder.tcp(b"tcp" * 30)
+    other = packet_builder.ethernet(packet_builder.ipv4(b"u" * 64, protocol=17, fragment=0x2000))
     packets = [other, ipv4_fragment(segment[:64], 0, True), ipv4_fragment(segment[64:], 64, False)]
-    assert [seen(s).payload for s in read(build.pcap(packets))[0]] == [b"tcp" * 30]
+    assert [seen(s).payload for s in read(packet_builder.pcap(packets))[0]] == [b"tcp" * 30]

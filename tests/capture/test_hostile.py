@@ -9,19 +9,21 @@ import tracemalloc
 import pytest
 
 from kwiresniff.errors import CaptureError
-from tests.capture import build
-from tests.capture.oracle import read
+from tests.support import packet_builder
+from tests.support.tshark_view import read
 
-NG = build.Pcapng()
-INNER = build.ethernet(build.ipv6(b"\x06\0" + bytes(6) + build.tcp(b"payload", words=7), following=0))
+NG = packet_builder.Pcapng()
+INNER = packet_builder.ethernet(
+    packet_builder.ipv6(b"\x06\0" + bytes(6) + packet_builder.tcp(b"payload", words=7), following=0)
+)
 VXLAN = struct.pack(">HHHH", 9, 4789, 16 + len(INNER), 0) + b"\x08" + bytes(7) + INNER
 PACKETS = [
-    build.ethernet(build.ipv4(build.tcp(b"plain"))),
-    build.ethernet(build.ipv6(build.tcp(b"six"))),
-    build.ethernet(b"\0\5\x08\0" + build.ipv4(VXLAN, protocol=17), 0x8100),
-    build.ethernet(build.ipv4(bytes(64), fragment=0x2000)),
-    build.ethernet(build.ipv4(bytes(9), fragment=8)),
-    build.ethernet(build.ipv4(b"\x10\0\x65\x58" + bytes(4) + INNER, protocol=47)),
+    packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(b"plain"))),
+    packet_builder.ethernet(packet_builder.ipv6(packet_builder.tcp(b"six"))),
+    packet_builder.ethernet(b"\0\5\x08\0" + packet_builder.ipv4(VXLAN, protocol=17), 0x8100),
+    packet_builder.ethernet(packet_builder.ipv4(bytes(64), fragment=0x2000)),
+    packet_builder.ethernet(packet_builder.ipv4(bytes(9), fragment=8)),
+    packet_builder.ethernet(packet_builder.ipv4(b"\x10\0\x65\x58" + bytes(4) + INNER, protocol=47)),
 ]
 
 
@@ -64,8 +66,8 @@ def test_mutated_captures_never_raise(seed):
     random_ = random.Random(seed)
     ng = NG.section() + NG.interface(options=NG.resolution(9)) + NG.interface(101)
     ng += b"".join(NG.enhanced(packet, ticks=i) for i, packet in enumerate(PACKETS)) + NG.simple(PACKETS[0])
-    ng += NG.obsolete(build.ipv4(build.tcp(b"raw")), interface=1)
-    seeds = [ng, *(build.pcap(PACKETS, link_type=link) for link in (1, 0, 9, 101, 113, 276))]
+    ng += NG.obsolete(packet_builder.ipv4(packet_builder.tcp(b"raw")), interface=1)
+    seeds = [ng, *(packet_builder.pcap(PACKETS, link_type=link) for link in (1, 0, 9, 101, 113, 276))]
     for _ in range(250):
         sound(mutate(random_, random_.choice(seeds)))
 
@@ -83,16 +85,16 @@ def test_random_packets_never_raise(link_type):
             piece = random_.choice(spice)
             packet[at : at + len(piece)] = piece
         packets.append(bytes(packet))
-    sound(build.pcap(packets, link_type=link_type))
+    sound(packet_builder.pcap(packets, link_type=link_type))
 
 
 def test_a_flood_of_fragments_costs_bounded_memory():
     """Sixty thousand datagrams that never become whole."""
     packets = [
-        build.ethernet(build.ipv4(bytes(1400), identification=i % 65536, fragment=0x2000 | (i % 7)))
+        packet_builder.ethernet(packet_builder.ipv4(bytes(1400), identification=i % 65536, fragment=0x2000 | (i % 7)))
         for i in range(20_000)
     ]
-    data = build.pcap(packets)
+    data = packet_builder.pcap(packets)
     del packets
     tracemalloc.start()
     try:
@@ -108,9 +110,9 @@ def test_a_flood_of_fragments_costs_bounded_memory():
 def test_a_flood_of_tiny_fragments_of_one_datagram_is_quick():
     """Eight bytes each, in the worst order, as many as a datagram can have."""
     packets = [
-        build.ethernet(build.ipv4(bytes(8), fragment=(0x2000 if offset < 8000 else 0) | offset))
+        packet_builder.ethernet(packet_builder.ipv4(bytes(8), fragment=(0x2000 if offset < 8000 else 0) | offset))
         for offset in range(8000, -1, -1)
     ]
-    _, captures = read(build.pcap(packets))
+    _, captures = read(packet_builder.pcap(packets))
     assert captures.packets == 8001
     assert captures.other_packets == {"ip_fragment": 8000, "tcp_header_bad": 1}

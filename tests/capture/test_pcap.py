@@ -7,14 +7,14 @@ import struct
 import pytest
 
 from kwiresniff.capture import open_captures
-from tests.capture import build
-from tests.capture.oracle import by_tshark, by_us, read, seen
+from tests.support import packet_builder
+from tests.support.tshark_view import by_tshark, by_us, read, seen
 
 PACKETS = [
-    build.ethernet(build.ipv4(build.tcp(b"first", seq=1))),
-    build.ethernet(build.ipv4(build.tcp(b"second", seq=6, words=8))),
-    build.ethernet(b"not IP at all, but long enough to look at it", 0x88CC),
-    build.ethernet(build.ipv6(build.tcp(b"third", seq=12))),
+    packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(b"first", seq=1))),
+    packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(b"second", seq=6, words=8))),
+    packet_builder.ethernet(b"not IP at all, but long enough to look at it", 0x88CC),
+    packet_builder.ethernet(packet_builder.ipv6(packet_builder.tcp(b"third", seq=12))),
 ]
 
 
@@ -27,7 +27,7 @@ def payloads(segments):
 def test_both_resolutions_in_both_byte_orders(order, magic, unit_ns, tmp_path):
     """The magic number tells both; the times are exact integers."""
     path = tmp_path / "capture"
-    path.write_bytes(build.pcap(PACKETS, order=order, magic=magic))
+    path.write_bytes(packet_builder.pcap(PACKETS, order=order, magic=magic))
     ours = by_us(path)
     assert ours == by_tshark(path)
     assert [one.timestamp_ns - 1_700_000_000_000_000_000 for one in ours] == [0, unit_ns, 3 * unit_ns]
@@ -37,7 +37,7 @@ def test_both_resolutions_in_both_byte_orders(order, magic, unit_ns, tmp_path):
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_the_modified_format_has_longer_record_headers(order, tmp_path):
     """Kuznetzov's patched libpcap adds interface, protocol and packet type to each record."""
-    data = build.pcap_header(order=order, magic=0xA1B2CD34)
+    data = packet_builder.pcap_header(order=order, magic=0xA1B2CD34)
     for packet in PACKETS:
         sizes = len(packet), len(packet)
         data += struct.pack(order + "IIIIIHBx", 1_700_000_000, 7, *sizes, 3, 0x0800, 4) + packet
@@ -50,7 +50,7 @@ def test_the_modified_format_has_longer_record_headers(order, tmp_path):
 @pytest.mark.parametrize("magic", [0x1C0001AC, 0x1C0001AB])
 def test_ixia_writes_the_size_of_the_file_into_its_header(magic, tmp_path):
     """The variants of IXIA's hardware and software capture."""
-    data = build.pcap(PACKETS, magic=magic)
+    data = packet_builder.pcap(PACKETS, magic=magic)
     path = tmp_path / "capture"
     path.write_bytes(data[:24] + struct.pack("<I", len(data) - 24) + data[24:])
     assert by_us(path) == by_tshark(path)
@@ -60,31 +60,31 @@ def test_ixia_writes_the_size_of_the_file_into_its_header(magic, tmp_path):
 @pytest.mark.parametrize("snap_length", [0, 1, 64, 65535, 262144, 0x7FFFFFFF, 0xFFFFFFFF])
 def test_the_snap_length_of_the_header_is_not_believed(snap_length):
     """Writers put anything there, and packets longer than it."""
-    segments, captures = read(build.pcap(PACKETS, snap_length=snap_length))
+    segments, captures = read(packet_builder.pcap(PACKETS, snap_length=snap_length))
     assert payloads(segments) == [b"first", b"second", b"third"]
     assert captures.problems == []
 
 
 def test_the_link_type_may_carry_the_length_of_the_checksum():
     """The high bits of the field tell how many checksum bytes follow each frame."""
-    data = bytearray(build.pcap([packet + b"\xde\xad\xbe\xef" for packet in PACKETS]))
+    data = bytearray(packet_builder.pcap([packet + b"\xde\xad\xbe\xef" for packet in PACKETS]))
     data[23] = 0x44  # bytes 20 to 23, little-endian: FCS length present, 4 bytes
     assert payloads(read(bytes(data))[0]) == [b"first", b"second", b"third"]
 
 
 def test_what_the_snap_length_cut_is_counted_as_missing():
     """Payload, TCP options and whole TCP headers can be cut; only the last loses the segment."""
-    packet = build.ethernet(build.ipv4(build.tcp(b"0123456789", words=8)))
+    packet = packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(b"0123456789", words=8)))
     for captured, payload, missing in ((76, b"0123456789", 0), (70, b"0123", 6), (66, b"", 10), (60, b"", 10)):
-        segments, _ = read(build.pcap([packet[:captured]], wire=len(packet)))
+        segments, _ = read(packet_builder.pcap([packet[:captured]], wire=len(packet)))
         assert (payloads(segments), segments[0][9]) == ([payload], missing)
-    segments, captures = read(build.pcap([packet[:47]], wire=len(packet)))
+    segments, captures = read(packet_builder.pcap([packet[:47]], wire=len(packet)))
     assert segments == [] and captures.other_packets == {"tcp_header_cut": 1}
 
 
 def test_a_cut_at_every_byte_gives_all_before_it():
     """A file cut off in a record gives the packets before, one problem, and where."""
-    data = build.pcap(PACKETS)
+    data = packet_builder.pcap(PACKETS)
     ends = [24]
     for packet in PACKETS:
         ends.append(ends[-1] + 16 + len(packet))
@@ -105,7 +105,7 @@ def test_a_cut_at_every_byte_gives_all_before_it():
 @pytest.mark.parametrize("junk", [b"\0", b"\xff" * 15, b"\xff" * 64, bytes(64), b"GET / HTTP/1.1\r\n" * 9])
 def test_junk_behind_the_last_packet_loses_none_before_it(junk):
     """Zeros read as empty packets, everything else as one problem; the packets before are all there."""
-    segments, captures = read(build.pcap(PACKETS) + junk)
+    segments, captures = read(packet_builder.pcap(PACKETS) + junk)
     assert payloads(segments) == [b"first", b"second", b"third"]
     assert len(captures.problems) == (0 if len(junk) == 64 and not any(junk) else 1)
 
@@ -113,7 +113,7 @@ def test_junk_behind_the_last_packet_loses_none_before_it(junk):
 @pytest.mark.parametrize("captured", [1024 * 1024 + 1, 0x7FFFFFFF, 0xFFFFFFFF])
 def test_an_absurd_packet_length_ends_the_file_as_damaged(captured):
     """Nobody waits or allocates for a packet of 4 GB."""
-    data = build.pcap(PACKETS[:1]) + struct.pack("<IIII", 0, 0, captured, captured) + bytes(5000)
+    data = packet_builder.pcap(PACKETS[:1]) + struct.pack("<IIII", 0, 0, captured, captured) + bytes(5000)
     segments, captures = read(data)
     assert payloads(segments) == [b"first"]
     (problem,) = captures.problems
@@ -124,7 +124,7 @@ def test_an_absurd_packet_length_ends_the_file_as_damaged(captured):
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_a_capture_behind_a_capture_is_told_as_such(order):
     """``cat a.pcap b.pcap``: the second header would read as an empty packet of the year 2055."""
-    file = build.pcap(PACKETS, order=order)
+    file = packet_builder.pcap(PACKETS, order=order)
     segments, captures = read(file + file)
     assert payloads(segments) == [b"first", b"second", b"third"]
     (problem,) = captures.problems
@@ -149,7 +149,10 @@ def test_packets_that_straddle_reads_are_whole():
             return piece
 
     sizes = [i * 37 % 1400 for i in range(2000)]
-    packets = [build.ethernet(build.ipv4(build.tcp(bytes([i % 256]) * size))) for i, size in enumerate(sizes)]
-    captures = open_captures(["-"], stdin=Pipe(build.pcap(packets)))
+    packets = [
+        packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(bytes([i % 256]) * size)))
+        for i, size in enumerate(sizes)
+    ]
+    captures = open_captures(["-"], stdin=Pipe(packet_builder.pcap(packets)))
     assert payloads(captures) == [bytes([i % 256]) * size for i, size in enumerate(sizes)]
     assert captures.packets == 2000 and captures.problems == []

@@ -11,13 +11,13 @@ from kwiresniff.capture.formats import open_reader
 from kwiresniff.capture.network import Decoder
 from kwiresniff.capture.segments import segments_of
 from kwiresniff.capture.streams import Stream
-from tests.capture import build
-from tests.capture.build import Pcapng
-from tests.capture.oracle import by_tshark, by_us, read, seen
+from tests.support import packet_builder
+from tests.support.packet_builder import Pcapng
+from tests.support.tshark_view import by_tshark, by_us, read, seen
 
-FIRST = build.ethernet(build.ipv4(build.tcp(b"first")))
-SECOND = build.ethernet(build.ipv6(build.tcp(b"second one", words=8)))
-RAW = build.ipv4(build.tcp(b"no link layer"))
+FIRST = packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(b"first")))
+SECOND = packet_builder.ethernet(packet_builder.ipv6(packet_builder.tcp(b"second one", words=8)))
+RAW = packet_builder.ipv4(packet_builder.tcp(b"no link layer"))
 TICKS = 1_700_000_000_123_456
 NG = Pcapng()
 
@@ -134,7 +134,7 @@ def test_simple_and_obsolete_packet_blocks(tmp_path):
 
 def test_a_simple_packet_is_bounded_by_the_snap_length():
     """The block tells only the length on the wire; the padding after the snap length is no data."""
-    packet = build.ethernet(build.ipv4(build.tcp(b"0123456789")))
+    packet = packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(b"0123456789")))
     data = NG.section() + NG.interface(snap_length=57) + NG.simple(packet[:57], wire=len(packet))
     (segment,) = read(data)[0]
     assert (seen(segment).payload, segment[9]) == (b"012", 7)

@@ -16,10 +16,10 @@ from kwiresniff.capture import open_captures, with_decryption
 from kwiresniff.capture.tls_records import RecordStarts
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import DECRYPTED, Segment
-from tests.capture.build import Pcapng
-from tests.cli.pcap import LINKTYPE_RAW, pcap, save
-from tests.session.tls_talk import TlsTalk
-from tests.session.wire import Wire
+from tests.support.capture_files import LINKTYPE_RAW, pcap, save
+from tests.support.conversation import Wire
+from tests.support.packet_builder import Pcapng
+from tests.support.tls_conversation import TlsTalk
 
 pytestmark = pytest.mark.skipif(
     shutil.which("tshark") is None and not os.environ.get("CI"), reason="tshark is not installed"

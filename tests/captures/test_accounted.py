@@ -9,8 +9,8 @@ import pytest
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
 from tests.captures.coverage import CAPTURES, ROWS, seen_in
-from tests.damage.comparison import Reading, read
-from tests.damage.oracle import Oracle
+from tests.support.comparison import Reading, read
+from tests.support.reference import Oracle
 
 #: What is readable without keys. The recording over TLS is held to the broker's log in test_decode.
 PLAIN = [row for row in ROWS if "keylog" not in row]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.schema import message
-from tests.captures.log_text import differences
+from tests.support.log_text import differences
 
 JOIN_GROUP: dict[str, Any] = {
     "group_id": "archive",

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import json
 import lzma
-import struct
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -14,36 +13,15 @@ from typing import Any
 
 import pytest
 
+from tests.support.packet_count import count_packets
+
 CAPTURES = Path(__file__).parents[2] / "captures"
 ROWS: list[dict[str, Any]] = tomllib.loads((CAPTURES / "MANIFEST.toml").read_text(encoding="utf-8"))["capture"]
 TOTAL_BYTES_LIMIT = 6_000_000  # the captures are part of every clone
 
-#: The byte order a classic pcap's magic number is in; micro- and nanosecond forms.
-PCAP_ORDER = {b"\xd4\xc3\xb2\xa1": "<", b"\x4d\x3c\xb2\xa1": "<", b"\xa1\xb2\xc3\xd4": ">", b"\xa1\xb2\x3c\x4d": ">"}
-ENHANCED_PACKET_BLOCK = 6
-
 
 def each_row() -> pytest.MarkDecorator:
     return pytest.mark.parametrize("row", ROWS, ids=[row["file"] for row in ROWS])
-
-
-def count_packets(data: bytes) -> int:
-    """Packets of a pcap or little-endian pcapng file, counted by their lengths alone."""
-    order = PCAP_ORDER.get(data[:4])
-    count = 0
-    if order is not None:
-        at = 24
-        while at < len(data):
-            at += 16 + struct.unpack_from(order + "I", data, at + 8)[0]
-            count += 1
-    else:
-        at = 0
-        while at < len(data):
-            block_type, length = struct.unpack_from("<II", data, at)
-            count += block_type == ENHANCED_PACKET_BLOCK
-            at += length
-    assert at == len(data)
-    return count
 
 
 def expected_rows(row: dict[str, Any]) -> list[dict[str, Any]]:

@@ -12,9 +12,9 @@ from typing import Any
 import google_crc32c
 import pytest
 
-from tests.cli.conftest import Done
-from tests.cli.pcap import save
-from tests.session.wire import HEARTBEAT_BODY, Wire, heartbeat, heartbeat_response, request, response, string
+from tests.support.capture_files import save
+from tests.support.command import Done
+from tests.support.conversation import HEARTBEAT_BODY, Wire, heartbeat, heartbeat_response, request, response, string
 
 Run = Callable[..., Done]
 

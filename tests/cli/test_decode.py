@@ -17,7 +17,7 @@ import pytest
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange, Message
 from kwiresniff.session import Analyzer
-from tests.cli.conftest import Done
+from tests.support.command import Done
 
 Run = Callable[..., Done]
 

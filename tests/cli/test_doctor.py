@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Done
-from tests.cli.pcap import irc, save
+from tests.support.capture_files import irc, save
+from tests.support.command import Done
 
 Run = Callable[..., Done]
 

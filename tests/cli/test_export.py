@@ -11,9 +11,9 @@ from struct import pack
 import pyarrow.parquet
 import pytest
 
-from tests.cli.conftest import Done
-from tests.cli.pcap import heartbeats, save
-from tests.session.wire import Wire, heartbeat, heartbeat_response, request, response, string
+from tests.support.capture_files import heartbeats, save
+from tests.support.command import Done
+from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response, string
 
 Run = Callable[..., Done]
 

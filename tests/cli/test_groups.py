@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Done
-from tests.cli.pcap import irc, metadata_v0, save
+from tests.support.capture_files import irc, metadata_v0, save
+from tests.support.command import Done
 
 Run = Callable[..., Done]
 

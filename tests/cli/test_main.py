@@ -18,8 +18,8 @@ import pytest
 from kwiresniff import __version__
 from kwiresniff.cli.help import COMMANDS
 from kwiresniff.compiled import COMPILED
-from tests.cli.conftest import Done
-from tests.cli.pcap import heartbeats, pcap, save
+from tests.support.capture_files import heartbeats, pcap, save
+from tests.support.command import Done
 
 Run = Callable[..., Done]
 KWIRESNIFF = [sys.executable, "-m", "kwiresniff"]

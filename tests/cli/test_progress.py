@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.pcap import heartbeats, save
+from tests.support.capture_files import heartbeats, save
 
 #: The command with a bar for captures of any size.
 PROGRAM = "import kwiresniff.cli.progress as p; p.MIN_BYTES = 0; from kwiresniff.cli.main import main; main()"

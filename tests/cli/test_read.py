@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from kwiresniff.cli.options import Moment
-from tests.cli.conftest import Done
-from tests.cli.pcap import heartbeats, irc, metadata_v0, save
-from tests.session.tls_talk import TlsTalk
-from tests.session.wire import Wire, heartbeat, heartbeat_response, request, response, string
+from tests.support.capture_files import heartbeats, irc, metadata_v0, save
+from tests.support.command import Done
+from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response, string
+from tests.support.tls_conversation import TlsTalk
 
 Run = Callable[..., Done]
 

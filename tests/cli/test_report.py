@@ -11,9 +11,9 @@ import pytest
 
 from kwiresniff.analysis.report import Reporter
 from kwiresniff.render.page import page
-from tests.cli.conftest import Done
-from tests.cli.pcap import irc, save
-from tests.exchanges import START_NS, connection, exchange
+from tests.support.capture_files import irc, save
+from tests.support.command import Done
+from tests.support.exchanges import START_NS, connection, exchange
 
 Run = Callable[..., Done]
 

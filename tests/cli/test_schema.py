@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Done
+from tests.support.command import Done
 
 Run = Callable[..., Done]
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from kwiresniff.capture import open_captures
-from tests.cli.conftest import Done
-from tests.cli.pcap import heartbeats, irc, metadata_v0, pcap, save
-from tests.damage.damages import snapped, thinned
+from tests.support.capture_files import heartbeats, irc, metadata_v0, pcap, save
+from tests.support.command import Done
+from tests.support.damages import snapped, thinned
 
 Run = Callable[..., Done]
 

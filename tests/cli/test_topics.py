@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.cli.conftest import Done
+from tests.support.command import Done
 
 Run = Callable[..., Done]
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"

@@ -12,7 +12,7 @@ from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.record_walk import walk_record_set
 from kwiresniff.codec.records import decode_record_set, plain_batches
 from kwiresniff.model import Problem
-from tests.codec.record_vectors import vector
+from tests.support.record_vectors import vector
 
 NAMES = [
     "control snapshot_header",

@@ -14,7 +14,7 @@ from kwiresniff.codec.reader_source import LARGE_BYTES, MAX_ENTRIES
 from kwiresniff.codec.scanners import compile_scanner
 from kwiresniff.codec.walker import walk
 from kwiresniff.errors import DecodeError, SchemaError
-from tests.codec.definitions import (
+from tests.support.definitions import (
     EVERYTHING,
     EVERYTHING_BODY,
     EVERYTHING_BYTES,

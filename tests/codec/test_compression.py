@@ -15,7 +15,7 @@ from kwiresniff.codec.compression import GZIP, LZ4, SNAPPY, ZSTD, compress, deco
 from kwiresniff.codec.records import decode_record_set, encode_record_set
 from kwiresniff.errors import DecodeError, EncodeError
 from kwiresniff.model import Problem
-from tests.codec.record_vectors import vector
+from tests.support.record_vectors import vector
 
 CODECS = (GZIP, SNAPPY, LZ4, ZSTD)
 MEBIBYTE = 1 << 20

@@ -5,7 +5,7 @@ import pytest
 from kwiresniff.codec.compiler import compile_decoder
 from kwiresniff.codec.encoders import compile_encoder
 from kwiresniff.errors import EncodeError
-from tests.codec.definitions import (
+from tests.support.definitions import (
     EVERYTHING,
     EVERYTHING_BODY,
     EVERYTHING_BYTES,

@@ -1,5 +1,5 @@
 from kwiresniff.codec.error_finders import compile_error_finder
-from tests.codec.definitions import PRODUCE_RESPONSE_V8, PRODUCE_RESPONSE_V8_BODY, array, field, message
+from tests.support.definitions import PRODUCE_RESPONSE_V8, PRODUCE_RESPONSE_V8_BODY, array, field, message
 
 
 def code(name="error_code"):

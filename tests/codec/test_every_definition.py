@@ -8,7 +8,7 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.codec.plain import plain
 from kwiresniff.errors import DecodeError
-from tests.codec.bodies import random_body
+from tests.support.random_bodies import random_body
 
 WANTED = frozenset({"error_code", "topicName"})
 #: Random byte strings tried on each message.

@@ -15,7 +15,7 @@ from kwiresniff.codec.scanners import compile_scanner
 from kwiresniff.codec.walker import walk
 from kwiresniff.errors import DecodeError
 from kwiresniff.schema.types import MessageVersion
-from tests.codec import kio_oracle as kio
+from tests.support import kio_reference as kio
 
 #: Instances of each entity. There are 625 entities; a handful of each visits every branch over time.
 INSTANCES = 3

@@ -3,7 +3,7 @@ import pytest
 from kwiresniff import schema
 from kwiresniff.codec.meaning import meaning_of
 from kwiresniff.codec.walker import walk
-from tests.codec.definitions import field, message
+from tests.support.definitions import field, message
 
 
 def official(api, direction, version, *path):

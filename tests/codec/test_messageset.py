@@ -11,7 +11,7 @@ import pytest
 
 from kwiresniff.codec.records import decode_record_set, plain_batches, walk_record_set
 from kwiresniff.model import Problem
-from tests.codec.record_vectors import all_records, vector
+from tests.support.record_vectors import all_records, vector
 
 LOG_APPEND_TIME = 8
 GZIP = 1

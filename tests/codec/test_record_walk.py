@@ -9,7 +9,7 @@ import pytest
 from kwiresniff.codec import record_walk
 from kwiresniff.codec.records import walk_record_set
 from kwiresniff.model import Node
-from tests.codec.record_vectors import vector, vectors
+from tests.support.record_vectors import vector, vectors
 
 
 def walk(name: str) -> list[Node]:

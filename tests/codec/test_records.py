@@ -14,7 +14,7 @@ from kwiresniff.codec.records import decode_record_set, encode_record_set, plain
 from kwiresniff.errors import EncodeError
 from kwiresniff.model import Problem
 from kwiresniff.schema import message
-from tests.codec.record_vectors import all_records, vector, vectors
+from tests.support.record_vectors import all_records, vector, vectors
 
 BATCH = vector("3.9.1 magic2 none plain")["wire"]
 LEADING = b"\xff" * 7

@@ -11,7 +11,7 @@ from kwiresniff.codec.reader_source import MAX_ENTRIES
 from kwiresniff.codec.scanners import compile_front_scanner, compile_scanner
 from kwiresniff.codec.walker import walk
 from kwiresniff.errors import DecodeError
-from tests.codec.definitions import (
+from tests.support.definitions import (
     EVERYTHING,
     EVERYTHING_BYTES,
     PRODUCE_RESPONSE_V8,
@@ -20,7 +20,7 @@ from tests.codec.definitions import (
     field,
     message,
 )
-from tests.oracle.vectors import entries
+from tests.support.kafka_vectors import entries
 
 
 def scan(definition, raw, *wanted):

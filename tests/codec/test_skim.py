@@ -10,8 +10,8 @@ import pytest
 from kwiresniff.codec import encoder, error_skimmer, scanner
 from kwiresniff.codec.skim import MAX_CODES, skimmer
 from kwiresniff.errors import DecodeError
-from tests.codec.definitions import array, field, message
-from tests.oracle.vectors import entries
+from tests.support.definitions import array, field, message
+from tests.support.kafka_vectors import entries
 
 ERRORS = frozenset({"error_code"})
 

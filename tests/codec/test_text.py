@@ -29,8 +29,8 @@ from kwiresniff.jsontext import write_number, write_text
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer
-from tests.codec.bodies import random_body
-from tests.codec.record_vectors import vectors
+from tests.support.random_bodies import random_body
+from tests.support.record_vectors import vectors
 
 CAPTURES = sorted(
     path for path in (Path(__file__).parents[2] / "captures").iterdir() if path.suffix in (".pcap", ".pcapng")

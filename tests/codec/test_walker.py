@@ -8,7 +8,7 @@ from kwiresniff.codec.plain import plain
 from kwiresniff.codec.walker import walk
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Node
-from tests.codec.definitions import (
+from tests.support.definitions import (
     EVERYTHING,
     EVERYTHING_BODY,
     EVERYTHING_BYTES,

@@ -13,7 +13,7 @@ import pytest
 from kwiresniff.model import SYN, Event, Exchange, Problem, Segment
 from kwiresniff.session import Analyzer, topics, tracker
 from kwiresniff.session.analyzer import Depth
-from tests.session.wire import HEARTBEAT_BODY, Wire, heartbeat, heartbeat_response, request
+from tests.support.conversation import HEARTBEAT_BODY, Wire, heartbeat, heartbeat_response, request
 
 MEGABYTE = 1 << 20
 

@@ -15,9 +15,9 @@ import pytest
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange, Segment
 from kwiresniff.session import Analyzer
-from tests.damage.comparison import Truth
-from tests.damage.damages import dropped, started
-from tests.session.wire import Wire
+from tests.support.comparison import Truth
+from tests.support.conversation import Wire
+from tests.support.damages import dropped, started
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 LATIN_1 = "Kühlgerät größer"

@@ -22,8 +22,8 @@ from kwiresniff.capture import open_captures
 from kwiresniff.model import ACK, SYN, Problem, Segment
 from kwiresniff.session import analyze
 from kwiresniff.session.flows import endpoints
-from tests.damage.comparison import Truth
-from tests.damage.damages import PLACED, SNAP_LENGTHS, dropped, snapped, thinned
+from tests.support.comparison import Truth
+from tests.support.damages import PLACED, SNAP_LENGTHS, dropped, snapped, thinned
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 #: Recordings of old brokers up to this size are damaged, too: some 1,000 segments.

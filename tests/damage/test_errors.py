@@ -13,8 +13,8 @@ from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange, Segment
 from kwiresniff.session import Analyzer, analyze
 from kwiresniff.session.analyzer import Depth
-from tests.damage.damages import SNAP_LENGTHS, dropped, snapped, thinned
-from tests.session.wire import Wire, request, response
+from tests.support.conversation import Wire, request, response
+from tests.support.damages import SNAP_LENGTHS, dropped, snapped, thinned
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 RECORDINGS = (

@@ -23,9 +23,9 @@ from kwiresniff.capture import open_captures
 from kwiresniff.model import SYN, Exchange, Problem, Segment
 from kwiresniff.schema import message
 from kwiresniff.session import analyze
-from tests.captures.test_decode import differences, identity, logged_identity
-from tests.captures.test_manifest import count_packets
-from tests.damage.comparison import endpoints_text
+from tests.support.comparison import endpoints_text
+from tests.support.packet_count import count_packets
+from tests.support.request_log import differences, identity, logged_identity
 
 LOSSY = Path(__file__).parents[2] / "captures" / "lossy"
 ROWS: list[dict[str, Any]] = tomllib.loads((LOSSY / "MANIFEST.toml").read_text(encoding="utf-8"))["capture"]

@@ -11,8 +11,8 @@ import pytest
 
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.memory_budget import MemoryBudget, value_bytes
-from tests.damage.resident import resident
-from tests.exchanges import exchange
+from tests.support.exchanges import exchange
+from tests.support.resident import resident
 
 MEGABYTE = 1 << 20
 

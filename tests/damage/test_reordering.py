@@ -16,7 +16,7 @@ from kwiresniff.capture import open_captures
 from kwiresniff.export import exchange_json
 from kwiresniff.model import FIN, Connection, Exchange, Segment
 from kwiresniff.session import analyze
-from tests.damage.comparison import Truth
+from tests.support.comparison import Truth
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 #: Bare SASL tokens (before KIP-152) and TLS records carry no number that a response could be told by.

@@ -11,7 +11,7 @@ import pytest
 
 from kwiresniff.export import JsonEncoder
 from kwiresniff.export.flat import CsvWriter
-from tests.exchanges import exchange
+from tests.support.exchanges import exchange
 
 #: C0 and C1 controls by Unicode's own category, and the marks that Unicode lists as Bidi_Control.
 CONTROLS = [chr(code) for code in range(0xA0) if unicodedata.category(chr(code)) == "Cc"]

@@ -9,7 +9,7 @@ import pytest
 from kwiresniff.export import JsonArrayWriter, JsonEncoder, JsonLinesWriter, exchange_json
 from kwiresniff.export.lines import MAX_KEPT, ExchangeLines
 from kwiresniff.model import PACKET_BITS, Exchange, Problem
-from tests.exchanges import START_NS, connection, exchange
+from tests.support.exchanges import START_NS, connection, exchange
 
 FILES = ("a.pcap", 'größe "2".pcap', "\x9b.pcap")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kwiresniff.answers.stats import LatencySummary, StatRow
 from kwiresniff.export import connection_json, exchange_json, problem_json, stat_json
 from kwiresniff.model import PACKET_BITS, Message, Problem
-from tests.exchanges import START_NS, connection, exchange
+from tests.support.exchanges import START_NS, connection, exchange
 
 
 def test_an_exchange_has_the_promised_members_in_the_promised_order() -> None:

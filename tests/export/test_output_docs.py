@@ -8,7 +8,7 @@ from kwiresniff.answers.stats import LatencySummary, StatRow
 from kwiresniff.export import connection_json, exchange_json, stat_json
 from kwiresniff.export.flat import COLUMNS
 from kwiresniff.export.parquet import BODY_COLUMNS
-from tests.exchanges import connection, exchange
+from tests.support.exchanges import connection, exchange
 
 TEXT = (Path(__file__).parents[2] / "docs" / "output.md").read_text()
 

@@ -22,7 +22,7 @@ from kwiresniff.export import WRITERS, JsonArrayWriter, Output, format_of
 from kwiresniff.export.flat import COLUMNS
 from kwiresniff.export.parquet import ROW_GROUP_ROWS
 from kwiresniff.model import Event, Problem
-from tests.exchanges import connection, exchange
+from tests.support.exchanges import connection, exchange
 
 EVENTS: list[Event] = [
     exchange(request={"a": b"\xff"}, errors=[("e", 3, "UNKNOWN_TOPIC_OR_PARTITION", True)], outcome="error"),

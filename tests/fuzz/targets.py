@@ -31,9 +31,9 @@ from kwiresniff.session import Analyzer, annotate
 from kwiresniff.session.sasl_tokens import read_token
 from kwiresniff.session.single import decode_message
 from kwiresniff.session.x509 import certificate_names
-from tests.codec.record_vectors import vectors
 from tests.fuzz.mutations import Place, mutated, places_of, with_evil_fields
-from tests.oracle.vectors import Entry, entries
+from tests.support.kafka_vectors import Entry, entries
+from tests.support.record_vectors import vectors
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 ENCODE = JsonEncoder().text

@@ -13,7 +13,7 @@ from kwiresniff.codec.layout import FIXED, INTEGER_RANGES, single
 from kwiresniff.schema.apis import data_index
 from kwiresniff.schema.registry import EARLIER, definitions
 from kwiresniff.schema.types import WireField
-from tests.oracle.vectors import UNKNOWN_TAGS, Entry, entries
+from tests.support.kafka_vectors import UNKNOWN_TAGS, Entry, entries
 
 #: A string or bytes of this length and more has a compact length of two bytes.
 LONG = 127

@@ -14,7 +14,7 @@ from kwiresniff.codec.plain import plain
 from kwiresniff.codec.walker import walk
 from kwiresniff.schema.types import WireField
 from tests.oracle.coverage import known, missing, table
-from tests.oracle.vectors import Entry, entries
+from tests.support.kafka_vectors import Entry, entries
 
 
 @cache

@@ -5,33 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kwiresniff.errors import KwiresniffError
-
-#: Set where Spark has been installed on purpose: there its tests must run, not be passed over.
-REQUIRED = "KWIRESNIFF_REQUIRE_SPARK"
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
+from tests.support.environment import REQUIRE_SPARK
+from tests.support.package import HOME
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session with two workers, in folders that go away."""
-    if find_spec("pyspark") is None and not os.environ.get(REQUIRED):
+    if find_spec("pyspark") is None and not os.environ.get(REQUIRE_SPARK):
         pytest.skip("pyspark is not installed; pip install '.[spark]'")
     from kwiresniff.pipeline import session
 
     before = {name: os.environ.get(name) for name in ("PYTHONPATH", "JAVA_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP")}
     # Workers import the package that is tested, wherever the tests were started.
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), before["PYTHONPATH"]]))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HOME), before["PYTHONPATH"]]))
     warehouse = tmp_path_factory.mktemp("warehouse")
     try:
         found = session("local[2]", spark__sql__warehouse__dir=str(warehouse), spark__local__dir=str(warehouse))
     except KwiresniffError as error:
-        if os.environ.get(REQUIRED):
+        if os.environ.get(REQUIRE_SPARK):
             raise
         pytest.skip(str(error))
     yield found

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipeline.conftest import REPOSITORY, REQUIRED
-from tests.pipeline.exported import CAPTURES, exchanges, export
+from tests.support.environment import REQUIRE_SPARK
+from tests.support.exported import CAPTURES, exchanges, export
+from tests.support.package import HOME
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
@@ -31,7 +32,7 @@ def clean() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("clean")
-@pytest.mark.skipif(not find_spec("pyspark") and not os.environ.get(REQUIRED), reason="pyspark is not installed")
+@pytest.mark.skipif(not find_spec("pyspark") and not os.environ.get(REQUIRE_SPARK), reason="pyspark is not installed")
 def test_executors_of_a_cluster_tell_what_export_tells(tmp_path: Path) -> None:
     """A master, a worker and its executor, on this machine, for two captures, one of them cut off."""
     (tmp_path / "in").mkdir()
@@ -42,7 +43,7 @@ def test_executors_of_a_cluster_tell_what_export_tells(tmp_path: Path) -> None:
         [*command, "--master", "local-cluster[1,1,1024]", "--partitions", "2"],
         check=False,
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        env={**os.environ, "PYTHONPATH": str(HOME)},
         capture_output=True,
         text=True,
         timeout=300,

@@ -6,9 +6,7 @@ import gzip
 import json
 import lzma
 import random
-import struct
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ from kwiresniff.pipeline.reading import Settings, UnitReading, table_rows
 from kwiresniff.pipeline.run import as_told_before, told_once
 from kwiresniff.pipeline.sightings import Sighting, sightings
 from kwiresniff.session.flows import reverse
-from tests.pipeline.exported import CAPTURES, packets
+from tests.support.exported import CAPTURES, packets, shifted
 
 CAPTURE = CAPTURES / "java-group-classic.pcap"
 
@@ -35,22 +33,6 @@ def seen(path: Path) -> list[Sighting]:
 
 def left_out(by_source: dict[str, list[Sighting]]) -> dict[str, list[LeftOut]]:
     return shared(by_source)[0]
-
-
-def shifted(path: Path, target: Path, shift_us: int, *, skip: int = 0, only: Iterable[int] | None = None) -> Path:
-    """The capture by a clock that is ``shift_us`` ahead: from the packet ``skip`` on, or only some packets."""
-    content = path.read_bytes()
-    header, *rest = packets(lzma.decompress(content) if path.suffix == ".xz" else content)
-    rest = rest if only is None else [rest[at] for at in only]
-    unit = 1000 if header[:4] == b"\x4d\x3c\xb2\xa1" else 1
-    per_second = 1_000_000 * unit
-    parts = [header]
-    for packet in rest[skip:]:
-        seconds, fraction = struct.unpack_from("<II", packet)
-        moment = seconds * per_second + fraction + shift_us * unit
-        parts.append(struct.pack("<II", *divmod(moment, per_second)) + packet[8:])
-    target.write_bytes(b"".join(parts))
-    return target
 
 
 def test_each_connection_is_sighted_once() -> None:

@@ -11,7 +11,7 @@ from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
 from kwiresniff.pipeline.mentions import mentions
 from kwiresniff.session import Analyzer
-from tests.pipeline.exported import recorded
+from tests.support.exported import recorded
 
 
 @pytest.mark.parametrize("capture", recorded(), ids=lambda path: path.name)

@@ -19,8 +19,7 @@ from kwiresniff.pipeline import session
 from kwiresniff.pipeline.plan import plan
 from kwiresniff.pipeline.query import open_views
 from kwiresniff.pipeline.store import Store
-from tests.pipeline.exported import CAPTURES, Json, exchange_of, exchanges, export, recorded, rotate
-from tests.pipeline.test_ends import shifted
+from tests.support.exported import CAPTURES, Json, exchange_of, exchanges, export, recorded, rotate, shifted
 
 
 def frame(spark: Any, *paths: Path, **options: str) -> Any:

@@ -21,7 +21,7 @@ from kwiresniff.pipeline.run import make_job
 from kwiresniff.pipeline.store import Store
 from kwiresniff.pipeline.work import WRITABLE, run_unit, settings_text
 from kwiresniff.session import Analyzer
-from tests.pipeline.exported import CAPTURES, exchange_of, exchanges, export, rotate
+from tests.support.exported import CAPTURES, exchange_of, exchanges, export, rotate
 
 parquet = pytest.importorskip("pyarrow.parquet")
 

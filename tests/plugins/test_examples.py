@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from kwiresniff.plugins import load_plugins
-from tests.cli.conftest import Done, kwiresniff
-from tests.exchanges import exchange
-
-__all__ = ["kwiresniff"]  # a fixture, found by its name
+from tests.support.command import Done
+from tests.support.exchanges import exchange
 
 ROOT = Path(__file__).parents[2]
 JSON_VALUES = str(ROOT / "plugins" / "json_values.py")

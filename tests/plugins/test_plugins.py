@@ -12,7 +12,7 @@ import pytest
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
 from kwiresniff.plugins import MAX_FAILURES, MAX_JSON_VALUES, Hooks, Plugin, Plugins, load_plugins
-from tests.exchanges import exchange
+from tests.support.exchanges import exchange
 
 
 def loaded(register: Callable[[Hooks], Any]) -> Plugins:

@@ -9,13 +9,13 @@ import pytest
 from kwiresniff.model import Node, Problem, Walk
 from kwiresniff.render import TreeWriter
 from kwiresniff.render.lines import cells
-from tests.render import samples
+from tests.support import frame_builder
 
 Golden = Callable[[str, str], None]
 
 
 def rendered(
-    some: list[samples.Sample], width: int | None = 80, color: bool = False, verbosity: int = 0, **more: object
+    some: list[frame_builder.Sample], width: int | None = 80, color: bool = False, verbosity: int = 0, **more: object
 ) -> str:
     out = io.StringIO()
     writer = TreeWriter(out, width, color, verbosity, **more)  # type: ignore[arg-type]
@@ -27,23 +27,23 @@ def rendered(
 @pytest.mark.parametrize("width", [80, 160, None])
 @pytest.mark.parametrize("verbosity", [0, 1, 2])
 def test_the_trees_are_exactly_these(golden: Golden, width: int | None, verbosity: int) -> None:
-    text = rendered(samples.all_samples(), width, verbosity=verbosity)
+    text = rendered(frame_builder.all_samples(), width, verbosity=verbosity)
     golden(f"tree-{width or 'pipe'}-v{verbosity}.txt", text)
 
 
 def test_the_colours_are_exactly_these(golden: Golden) -> None:
-    golden("tree-80-color.txt", rendered(samples.all_samples(), 80, color=True).replace("\x1b", "␛"))
+    golden("tree-80-color.txt", rendered(frame_builder.all_samples(), 80, color=True).replace("\x1b", "␛"))
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("verbosity", [0, 1, 2])
 def test_no_line_is_wider_than_the_terminal(width: int, verbosity: int) -> None:
-    lines = rendered(samples.all_samples(), width, verbosity=verbosity).splitlines()
+    lines = rendered(frame_builder.all_samples(), width, verbosity=verbosity).splitlines()
     assert max(map(cells, lines)) <= width
 
 
 def test_in_a_pipe_nothing_is_folded_and_there_are_no_colours() -> None:
-    text = rendered([samples.produce()], None)
+    text = rendered([frame_builder.produce()], None)
     assert "\x1b" not in text
     assert re.search(r"orders-tx-1\n", text)
     assert re.search(r"customer-17 → \{.*\}  headers trace=00f067aa0ba902b7\n", text)
@@ -51,7 +51,7 @@ def test_in_a_pipe_nothing_is_folded_and_there_are_no_colours() -> None:
 
 @pytest.mark.parametrize("color", [False, True])
 def test_what_a_hostile_peer_sends_never_reaches_the_terminal(color: bool) -> None:
-    text = rendered([samples.hostile()], 80, color=color, verbosity=2)
+    text = rendered([frame_builder.hostile()], 80, color=color, verbosity=2)
     ours = re.sub(r"\x1b\[[0-9;]*m", "", text)
     assert ours.replace("\n", "").isprintable()
     assert ("\x1b" in text) == color
@@ -59,17 +59,17 @@ def test_what_a_hostile_peer_sends_never_reaches_the_terminal(color: bool) -> No
 
 
 def test_an_error_code_is_named_and_red() -> None:
-    text = rendered([samples.produce()], None, color=True)
+    text = rendered([frame_builder.produce()], None, color=True)
     assert "\x1b[1;31merror_code 6 NOT_LEADER_OR_FOLLOWER\x1b[0m" in text
 
 
 def test_a_problem_stands_where_it_is_and_only_there() -> None:
-    text = rendered([samples.hostile()], None)
+    text = rendered([frame_builder.hostile()], None)
     assert text.count("! 1 byte needed, 0 left\n") == 1
 
 
 def test_a_problem_without_a_node_is_listed_below_the_message() -> None:
-    made, request, response = samples.join_group()
+    made, request, response = frame_builder.join_group()
     assert request is not None
     walk = Walk(request.root, request.end, [Problem("trailing_bytes", "4 bytes follow the end", 129)])
     text = rendered([(made, walk, response)], None)
@@ -77,11 +77,11 @@ def test_a_problem_without_a_node_is_listed_below_the_message() -> None:
 
 
 def test_what_could_not_be_decoded_is_counted_but_never_shown() -> None:
-    def request(wire: samples.Wire) -> None:
+    def request(wire: frame_builder.Wire) -> None:
         wire.string("mechanism", "PLAIN")
         wire.frame += b"\0alice\0wonderland"
 
-    made, walk, _ = samples.exchange("SaslAuthenticate", 36, 0, request, None, outcome="undecoded")
+    made, walk, _ = frame_builder.exchange("SaslAuthenticate", 36, 0, request, None, outcome="undecoded")
     assert walk is not None
     walk.end -= 17
     text = rendered([(made, walk, None)], None, verbosity=2)
@@ -90,14 +90,14 @@ def test_what_could_not_be_decoded_is_counted_but_never_shown() -> None:
 
 
 def test_a_long_array_is_shortened_and_what_is_wrong_in_it_is_still_shown() -> None:
-    def response(wire: samples.Wire) -> None:
+    def response(wire: frame_builder.Wire) -> None:
         def partition(index: int) -> None:
             wire.int32("index", index)
             wire.int16("error_code", *((6, "NOT_LEADER_OR_FOLLOWER") if index == 77 else (0, "NONE")))
 
         wire.structs("partitions", list(range(100)), partition)
 
-    sample = samples.exchange("Produce", 0, 8, None, response)
+    sample = frame_builder.exchange("Produce", 0, 8, None, response)
     text = rendered([sample], None)
     assert "partitions[11]" in text
     assert "partitions[12]" not in text
@@ -107,25 +107,25 @@ def test_a_long_array_is_shortened_and_what_is_wrong_in_it_is_still_shown() -> N
 
 
 def test_a_long_value_is_cut_with_a_told_count_and_whole_with_v() -> None:
-    def request(wire: samples.Wire) -> None:
+    def request(wire: frame_builder.Wire) -> None:
         wire.bytes("metadata", b"x" * 1354)
 
-    sample = samples.exchange("JoinGroup", 11, 5, request, None)
+    sample = frame_builder.exchange("JoinGroup", 11, 5, request, None)
     assert "x" * 120 + "… 1,234 more bytes" in rendered([sample], None)
     assert "x" * 1354 + "\n" in rendered([sample], None, verbosity=1)
 
 
 def test_a_tagged_field_that_is_not_on_the_wire_is_shown_only_with_v() -> None:
-    def response(wire: samples.Wire) -> None:
+    def response(wire: frame_builder.Wire) -> None:
         wire.add("preferred_leader", "INT32", b"", -1, tag=0)
 
-    sample = samples.exchange("Fetch", 1, 12, None, response)
+    sample = frame_builder.exchange("Fetch", 1, 12, None, response)
     assert "preferred_leader" not in rendered([sample], None)
     assert "preferred_leader (tag 0)" in rendered([sample], None, verbosity=1)
 
 
 def test_the_versions_of_all_apis_stand_on_one_row() -> None:
-    def response(wire: samples.Wire) -> None:
+    def response(wire: frame_builder.Wire) -> None:
         def api(key: int) -> None:
             wire.int16("api_key", key, f"Api{key}")
             wire.int16("min_version", 0)
@@ -133,14 +133,14 @@ def test_the_versions_of_all_apis_stand_on_one_row() -> None:
 
         wire.structs("api_keys", list(range(1, 78)), api)
 
-    sample = samples.exchange("ApiVersions", 18, 0, None, response)
+    sample = frame_builder.exchange("ApiVersions", 18, 0, None, response)
     assert "api_keys 77  Api1 0-1  Api2 0-2  " in rendered([sample], None)
     assert "Api77 0-77\n" in rendered([sample], None)
     assert "api_keys[76]  api_key 77 (Api77)" in rendered([sample], None, verbosity=1)
 
 
 def test_endless_nesting_ends() -> None:
-    made, request, response = samples.unanswered()
+    made, request, response = frame_builder.unanswered()
     assert request is not None
     node = Node("leaf", "INT8", 0, 1, 1)
     for depth in range(900):
@@ -150,7 +150,7 @@ def test_endless_nesting_ends() -> None:
 
 
 def test_files_are_named_when_there_are_several() -> None:
-    made, request, response = samples.unanswered()
+    made, request, response = frame_builder.unanswered()
     assert made.request is not None
     made.request.first_packet = made.request.last_packet = (1 << 40) + 9
     assert "packet 9 of b\\x1b.pcap" in rendered([(made, request, response)], None, files=["a.pcap", "b\x1b.pcap"])
@@ -160,7 +160,7 @@ def test_an_ascii_stream_gets_ascii() -> None:
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="ascii")
     writer = TreeWriter(out, 80, False)
-    for sample in samples.all_samples():
+    for sample in frame_builder.all_samples():
         writer.write(*sample)
     out.flush()
     assert b"|- request" in raw.getvalue()
@@ -168,6 +168,6 @@ def test_an_ascii_stream_gets_ascii() -> None:
 
 
 def test_plugins_notes_stand_below_the_exchange() -> None:
-    made, request, response = samples.unanswered()
+    made, request, response = frame_builder.unanswered()
     made.notes = [{"plugin": "slow\x1b", "advice": "raise the timeout"}]
     assert '└─ slow\\x1b  advice "raise the timeout"\n' in rendered([(made, request, response)], None)

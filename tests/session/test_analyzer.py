@@ -11,7 +11,7 @@ from kwiresniff.model import ACK, FIN, RST, SYN, Connection, ConnectionAttempt, 
 from kwiresniff.session import Analyzer
 from kwiresniff.session.link import Link
 from kwiresniff.session.pairing import MAX_PENDING
-from tests.session.wire import (
+from tests.support.conversation import (
     HEARTBEAT_BODY,
     Wire,
     api_versions_v0,

@@ -7,7 +7,7 @@ from struct import pack
 import pytest
 
 from kwiresniff.model import Exchange
-from tests.session.wire import Wire, events, exchanges, heartbeat, heartbeat_response, request, response, string
+from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, request, response, string
 
 MS = 1_000_000
 

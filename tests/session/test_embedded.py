@@ -18,8 +18,16 @@ from kwiresniff.model import Body, Connection, Direction, Exchange, Node, Proble
 from kwiresniff.render import TreeWriter
 from kwiresniff.session import Topics, analyze, annotate
 from kwiresniff.session.embedded import OPENERS
-from tests.codec.embedded.vectors import VECTORS
-from tests.session.wire import Wire, api_versions_v0, api_versions_v0_response, events, exchanges, request, response
+from tests.support.conversation import (
+    Wire,
+    api_versions_v0,
+    api_versions_v0_response,
+    events,
+    exchanges,
+    request,
+    response,
+)
+from tests.support.embedded_vectors import VECTORS
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 CONNECTION = Connection(1, "client:1", "broker:9092")

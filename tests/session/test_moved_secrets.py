@@ -22,7 +22,7 @@ from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer, annotate
 from kwiresniff.session.fronts import SECRET_REQUESTS
 from kwiresniff.session.secrets import may_hide
-from tests.session.wire import Wire, api_versions_v0, api_versions_v0_response, request, response
+from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
 
 SECRET = "abcdefghijklmnopqrstuvwxyz0123"
 PIECES = [SECRET[at : at + 6] for at in range(len(SECRET) - 5)]

@@ -22,8 +22,16 @@ from kwiresniff.session import Analyzer, sieve
 from kwiresniff.session.sieve import Sieve, sieve_steps
 from kwiresniff.session.state import StateError, dump
 from kwiresniff.stream import half
-from tests.oracle.vectors import entries
-from tests.session.wire import Wire, api_versions_v0, api_versions_v0_response, events, exchanges, request, response
+from tests.support.conversation import (
+    Wire,
+    api_versions_v0,
+    api_versions_v0_response,
+    events,
+    exchanges,
+    request,
+    response,
+)
+from tests.support.kafka_vectors import entries
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
 ERRORS = frozenset({"error_code"})

@@ -10,8 +10,8 @@ import pytest
 
 from kwiresniff.model import DECRYPTED, Connection, Event
 from kwiresniff.session.tls_names import cipher_suite_name
-from tests.session.tls_talk import TlsTalk
-from tests.session.wire import Wire, events, exchanges, heartbeat, heartbeat_response, problems
+from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, problems
+from tests.support.tls_conversation import TlsTalk
 
 VERSIONS = {
     "TLSv1.2": ssl.TLSVersion.TLSv1_2,

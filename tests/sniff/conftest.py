@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
-from typing import IO
 
 import pytest
 
-#: A machine with much to do takes its time to start Python and to import scapy.
-PATIENCE_SECONDS = 60.0
+from tests.support.sniffing import Sniffer
 
 
 def _may_capture() -> bool:
@@ -32,52 +26,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("capturing"):
             item.add_marker(pytest.mark.skip(reason=reason))
-
-
-class Sniffer:
-    """A running ``kwiresniff``, whose lines are collected as they come."""
-
-    def __init__(self, *command: str, stdin: int | None = None) -> None:
-        self.out: list[str] = []
-        self.err: list[str] = []
-        self.process = subprocess.Popen(
-            [sys.executable, *command],
-            stdin=stdin if stdin is not None else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout is not None and self.process.stderr is not None
-        self._threads = [
-            threading.Thread(target=self._collect, args=(self.process.stdout, self.out)),
-            threading.Thread(target=self._collect, args=(self.process.stderr, self.err)),
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    @staticmethod
-    def _collect(stream: IO[str], lines: list[str]) -> None:
-        for line in stream:
-            lines.append(line.rstrip("\n"))
-
-    def wait_for(self, condition: Callable[[], bool]) -> None:
-        """Until ``condition`` holds; fails the test when it does not in time."""
-        until = time.monotonic() + PATIENCE_SECONDS
-        while not condition():
-            assert time.monotonic() < until and self.process.poll() is None, (self.out, self.err)
-            time.sleep(0.02)
-
-    def end(self, number: int | None = None) -> int:
-        """Sends a signal, waits and returns the exit code."""
-        if number is not None:
-            self.process.send_signal(number)
-        code = self.process.wait(PATIENCE_SECONDS)
-        for thread in self._threads:
-            thread.join()
-        return code
-
-    def interrupt(self) -> int:
-        return self.end(signal.SIGINT)
 
 
 @pytest.fixture

@@ -28,8 +28,8 @@ from kwiresniff.model import Connection, Exchange, Message, Problem, Segment
 from kwiresniff.render.lines import cells
 from kwiresniff.render.live import rows_per_panel
 from kwiresniff.render.screen import Screen
-from tests.sniff.replay import conversations, listener, say
-from tests.sniff.test_sniff import _is_listening
+from tests.support.replay import conversations, listener, say
+from tests.support.sniffing import is_listening
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
 FIRST_LOOK = str(CAPTURES / "first-look.pcap")
@@ -369,7 +369,7 @@ def test_the_view_comes_up_on_a_terminal_and_leaves_its_tables_behind() -> None:
         ) as process:
             os.close(slave)
             _read_until(master, b"q quit")
-            while not _is_listening(process.pid):
+            while not is_listening(process.pid):
                 time.sleep(0.02)
             for conversation in conversations(FIRST_LOOK):
                 say(server, conversation)

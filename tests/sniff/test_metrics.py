@@ -19,9 +19,8 @@ from kwiresniff.answers.metrics import Metric
 from kwiresniff.cli.metrics import AddressType
 from kwiresniff.errors import ExportError
 from kwiresniff.export.prometheus import MetricsServer, label_value
-from tests.sniff.conftest import Sniffer
-from tests.sniff.replay import listener
-from tests.sniff.test_sniff import capturing, replay
+from tests.support.replay import listener
+from tests.support.sniffing import Sniffer, capturing, replay
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
 Samples = dict[str, list[tuple[dict[str, str], float]]]

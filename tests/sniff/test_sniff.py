@@ -10,24 +10,20 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from time import sleep
-from typing import Any
 
 import pytest
 
-from tests.sniff.conftest import Sniffer
-from tests.sniff.replay import conversations, listener, say
+from tests.support.paths import CAPTURES
+from tests.support.replay import conversations, listener, say
+from tests.support.sniffing import FIRST_LOOK, Sniffer, capturing, content, is_listening, objects, read, replay
 
 pytestmark = pytest.mark.capturing
 
-CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
-FIRST_LOOK = str(CAPTURES / "first-look.pcap")
 Start = Callable[..., Sniffer]
 
 #: Takes the capability to capture away from the process, not from programs it starts: those are root's again.
@@ -42,64 +38,6 @@ assert libc.capset(header, data) == 0
 """
 #: And from those as well.
 NO_CAPABILITY_AT_ALL = f"import ctypes; assert ctypes.CDLL(None).prctl(24, 13, 0, 0, 0) == 0{NO_CAPABILITY}"
-
-
-def capturing(sniffer: Sniffer) -> None:
-    """Waits until packets are captured."""
-    sniffer.wait_for(lambda: _is_listening(sniffer.process.pid))
-
-
-def _is_listening(pid: int) -> bool:
-    """Whether a process (or one it started) has a packet socket that takes packets."""
-    sockets = Path("/proc/net/packet").read_text().splitlines()[1:]
-    inodes = {line.split()[8] for line in sockets if line.split()[5] == "1"}
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:  # it has ended, and whoever waits for it will be told
-        return False
-    return any(_holds(one, inodes) for one in (str(pid), *children))
-
-
-def _holds(pid: str, inodes: set[str]) -> bool:
-    """Whether a process, which may end while we look, has one of these sockets."""
-    try:
-        for link in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):
-                target = str(link.readlink())
-                if target.startswith("socket:[") and target[8:-1] in inodes and _is_mapped(pid):
-                    return True
-    except OSError:
-        return False
-    return False
-
-
-def _is_mapped(pid: str) -> bool:
-    """The ring is the last thing to be set up."""
-    return "socket:[" in Path(f"/proc/{pid}/maps").read_text()
-
-
-def objects(lines: list[str], kind: str = "exchange") -> list[dict[str, Any]]:
-    return [one for one in map(json.loads, lines) if one["kind"] == kind]
-
-
-def content(exchange: dict[str, Any]) -> str:
-    """What was said, without when and from which port."""
-    kept = {key: exchange[key] for key in ("api", "api_version", "correlation_id", "client_id", "outcome", "errors")}
-    for side in ("request", "response"):
-        message = exchange[side]
-        kept[side] = message and {key: message[key] for key in ("size_bytes", "header_version", "body")}
-    return json.dumps(kept, sort_keys=True)
-
-
-def read(*arguments: str) -> list[str]:
-    command = [sys.executable, "-m", "kwiresniff", "read", "-o", "jsonl", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
-
-
-def replay(server: socket.socket, path: str) -> None:
-    for conversation in conversations(path):
-        say(server, conversation)
 
 
 @pytest.mark.parametrize("name", ["first-look.pcap", "java-produce.pcap", "franz-go.pcap"])
@@ -364,7 +302,7 @@ def test_tcpdump_piped_into_read_is_shown_at_once(start: Start) -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as tcpdump:
             assert tcpdump.stdout is not None
             reader = start("read", "-o", "summary", "-", stdin=tcpdump.stdout.fileno())
-            reader.wait_for(lambda: _is_listening(tcpdump.pid))
+            reader.wait_for(lambda: is_listening(tcpdump.pid))
             say(server, conversations(FIRST_LOOK)[0])
             reader.wait_for(lambda: bool(reader.out))
             assert tcpdump.poll() is None
@@ -391,7 +329,7 @@ def test_it_says_when_it_listens(start: Start) -> None:
         sniffer = start("sniff", "-i", "lo", "--port", str(port), "-o", "jsonl")
         sniffer.wait_for(lambda: bool(sniffer.err))
         assert sniffer.err == [f"kwiresniff: listening on lo, tcp port {port}"]
-        assert _is_listening(sniffer.process.pid)
+        assert is_listening(sniffer.process.pid)
         say(server, conversations(FIRST_LOOK)[0])
         sniffer.wait_for(lambda: bool(sniffer.out))
         sniffer.interrupt()

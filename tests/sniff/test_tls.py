@@ -13,9 +13,9 @@ import pytest
 
 from kwiresniff.capture.keylog import GrowingKeyLog
 from kwiresniff.errors import CaptureError
-from tests.sniff.conftest import Sniffer
-from tests.sniff.replay import conversations, listener, say, say_in_tls
-from tests.sniff.test_sniff import CAPTURES, FIRST_LOOK, capturing, content, objects, read
+from tests.support.paths import CAPTURES
+from tests.support.replay import conversations, listener, say, say_in_tls
+from tests.support.sniffing import FIRST_LOOK, Sniffer, capturing, content, objects, read
 
 Start = Callable[..., Sniffer]
 needs_tshark = pytest.mark.skipif(

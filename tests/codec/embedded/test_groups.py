@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.codec.embedded import open_assignment, open_subscription
-from tests.codec.embedded.vectors import VECTORS, body_holder, decoded, node_holder, texts
+from tests.support.embedded_vectors import VECTORS, body_holder, decoded, node_holder, texts
 
 OWNED = [{"topic": "orders", "partitions": [0, 2]}]
 

@@ -9,7 +9,7 @@ import pytest
 
 from kwiresniff.codec.embedded import open_batches
 from kwiresniff.codec.embedded.logs import _records
-from tests.codec.embedded.vectors import VECTORS, body_holder, decoded, node_holder, texts
+from tests.support.embedded_vectors import VECTORS, body_holder, decoded, node_holder, texts
 
 OFFICIAL = Path(__file__).parents[2] / "schema" / "data" / "enums.txt"
 METADATA_LOGS = {"__cluster_metadata", "__remote_log_metadata"}

@@ -18,7 +18,7 @@ from kwiresniff.codec.compression import GZIP, ZSTD, compress, decompress
 from kwiresniff.codec.embedded import open_metrics, telemetry
 from kwiresniff.model import Exchange, Node
 from kwiresniff.session import analyze
-from tests.codec.embedded.vectors import VECTORS, body_holder, node_holder, texts
+from tests.support.embedded_vectors import VECTORS, body_holder, node_holder, texts
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 UNDECODED = [("embedded_undecoded", "metrics")]

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.oracle.vectors import VECTORS
+from tests.support.kafka_vectors import VECTORS
 
 HERE = Path(__file__).parent
 

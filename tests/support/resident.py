@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.paths import ROOT
 
 #: ``peak`` is the most that was resident so far, in bytes. ``ru_maxrss`` tells it where there is no ``/proc``: on Linux
 #: it begins with what the parent had.
 _PREAMBLE = """
 import resource, sys
 from pathlib import Path
-from tests.exchanges import *
+sys.path.append(ROOT)
+from tests.support.exchanges import *
 
 def peak():
     try:
@@ -28,7 +28,7 @@ def peak():
 
 def resident(imports: str, program: str) -> tuple[int, str]:
     """The bytes by which ``program`` raised the most memory that was resident, and what it printed."""
-    whole = f"{_PREAMBLE}{imports}\nbefore = peak()\n{program}\nprint(peak() - before)"
-    done = subprocess.run([sys.executable, "-c", whole], capture_output=True, text=True, check=True, cwd=ROOT)
+    whole = f"ROOT = {str(ROOT)!r}{_PREAMBLE}{imports}\nbefore = peak()\n{program}\nprint(peak() - before)"
+    done = subprocess.run([sys.executable, "-c", whole], capture_output=True, text=True, check=True)
     *printed, grown = done.stdout.splitlines()
     return int(grown), "\n".join(printed)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import lzma
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from struct import unpack_from
@@ -12,8 +14,8 @@ import pytest
 
 from kwiresniff.cli.main import main
 from kwiresniff.export import rfc3339
+from tests.support.paths import CAPTURES
 
-CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
 Json = dict[str, Any]
 
 
@@ -81,3 +83,19 @@ def rotate(capture: Path, folder: Path, first_packets: int) -> list[Path]:
     targets[0].write_bytes(b"".join([header, *rest[:first_packets]]))
     targets[1].write_bytes(b"".join([header, *rest[first_packets:]]))
     return targets
+
+
+def shifted(path: Path, target: Path, shift_us: int, *, skip: int = 0, only: Iterable[int] | None = None) -> Path:
+    """The capture by a clock that is ``shift_us`` ahead: from the packet ``skip`` on, or only some packets."""
+    content = path.read_bytes()
+    header, *rest = packets(lzma.decompress(content) if path.suffix == ".xz" else content)
+    rest = rest if only is None else [rest[at] for at in only]
+    unit = 1000 if header[:4] == b"\x4d\x3c\xb2\xa1" else 1
+    per_second = 1_000_000 * unit
+    parts = [header]
+    for packet in rest[skip:]:
+        seconds, fraction = struct.unpack_from("<II", packet)
+        moment = seconds * per_second + fraction + shift_us * unit
+        parts.append(struct.pack("<II", *divmod(moment, per_second)) + packet[8:])
+    target.write_bytes(b"".join(parts))
+    return target

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 from kwiresniff.codec.embedded import BodyHolder, NodeHolder
 from kwiresniff.model import Body, Node, Problem
+from tests.support.paths import TESTS
 
-FILE = Path(__file__).parent.parent / "data" / "embedded_vectors.txt"
+FILE = TESTS / "codec" / "data" / "embedded_vectors.txt"
 
 
 class Vector(NamedTuple):

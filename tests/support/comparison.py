@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kwiresniff.model import Connection, Event, Exchange, Message, Problem, Segment
 from kwiresniff.session import Analyzer
 from kwiresniff.session.analyzer import Depth
-from tests.damage.oracle import Carried, Coverage, Oracle
+from tests.support.reference import Carried, Coverage, Oracle
 
 #: A frame: number of its stream, its index there.
 FrameId = tuple[int, int]

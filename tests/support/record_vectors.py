@@ -6,10 +6,11 @@ import gzip
 import json
 from base64 import b64decode
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-PATH = Path(__file__).parent / "data" / "record_vectors.jsonl.gz"
+from tests.support.paths import TESTS
+
+PATH = TESTS / "codec" / "data" / "record_vectors.jsonl.gz"
 
 
 @cache

@@ -7,14 +7,14 @@ import ssl
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from kwiresniff.capture import open_captures
 from kwiresniff.model import ACK, SYN
+from tests.support.paths import TESTS
 
 #: Less than a socket buffers, so that one thread can be both sides.
 CHUNK_BYTES = 32 * 1024
-CERTIFICATE = Path(__file__).parent.parent / "session" / "data" / "broker.pem"
+CERTIFICATE = TESTS / "session" / "data" / "broker.pem"
 
 
 @dataclass

@@ -15,7 +15,6 @@ import json
 import lzma
 from collections.abc import Callable, Iterable
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from kwiresniff import schema
@@ -23,8 +22,9 @@ from kwiresniff.schema.apis import data_index
 from kwiresniff.schema.definition import Field
 from kwiresniff.schema.registry import definitions
 from kwiresniff.schema.types import MessageVersion, WireField
+from tests.support.paths import TESTS
 
-VECTORS = Path(__file__).parent / "data" / "vectors.jsonl.xz"
+VECTORS = TESTS / "oracle" / "data" / "vectors.jsonl.xz"
 
 UNKNOWN_TAGS = "_tagged_fields"
 

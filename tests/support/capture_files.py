@@ -7,7 +7,7 @@ from pathlib import Path
 from struct import pack
 
 from kwiresniff.model import Segment
-from tests.session.wire import Wire, heartbeat, heartbeat_response, request, response, string
+from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response, string
 
 LINKTYPE_RAW = 101
 SNAPLEN = 262_144

@@ -7,7 +7,9 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-DATA = Path(__file__).parent / "data"
+from tests.support.paths import TESTS
+
+DATA = TESTS / "session" / "data"
 #: Who speaks: 0 client, 1 broker; and the bytes until the other one has to.
 Flight = tuple[int, bytes]
 

@@ -1,0 +1,8 @@
+"""The environment variables that steer the tests."""
+
+from __future__ import annotations
+
+#: Set where the README's test command runs inside a test, see test_readme.py.
+INSIDE = "KWIRESNIFF_INSIDE_README_TEST"
+#: Set where Spark has been installed on purpose: there its tests must run, not be passed over.
+REQUIRE_SPARK = "KWIRESNIFF_REQUIRE_SPARK"

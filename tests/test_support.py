@@ -1,0 +1,39 @@
+"""What tests share lies in ``tests/support``: no test module knows another."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.support.paths import TESTS
+
+MODULES = sorted(path.relative_to(TESTS) for path in TESTS.rglob("*.py"))
+
+
+def imported(source: str) -> list[str]:
+    """Every module that a source imports, and what it takes out of packages: that may be a module as well."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_no_module_imports_tests(path: object) -> None:
+    """Neither a test module nor a conftest is imported: fixtures are found by their names, helpers in their place."""
+    for name in imported((TESTS / str(path)).read_text(encoding="utf-8")):
+        room, *rest = name.split(".")
+        if room == "tests":
+            assert not any(part.startswith("test_") or part == "conftest" for part in rest), name
+
+
+@pytest.mark.parametrize(
+    "line", ["from tests.cli.test_read import read", "import tests.cli.test_read", "from tests.cli import test_read"]
+)
+def test_an_import_is_seen_in_each_of_its_forms(line: str) -> None:
+    """Each of the three statements would bring in the test module ``tests.cli.test_read``."""
+    assert "tests.cli.test_read" in imported(line)
