@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.packet_count import count_packets
+from tests.support.raw_packets import count_packets
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 ROWS: list[dict[str, Any]] = tomllib.loads((CAPTURES / "MANIFEST.toml").read_text(encoding="utf-8"))["capture"]

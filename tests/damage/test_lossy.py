@@ -24,7 +24,7 @@ from kwiresniff.model import SYN, Exchange, Problem, Segment
 from kwiresniff.schema import message
 from kwiresniff.session import analyze
 from tests.support.comparison import endpoints_text
-from tests.support.packet_count import count_packets
+from tests.support.raw_packets import count_packets
 from tests.support.request_log import differences, identity, logged_identity
 
 LOSSY = Path(__file__).parents[2] / "captures" / "lossy"

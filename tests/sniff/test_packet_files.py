@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import struct
 import subprocess
 import time
 from pathlib import Path
@@ -12,23 +11,11 @@ import pytest
 
 from kwiresniff.capture.live.packet_files import PacketFiles, Rotation
 from kwiresniff.errors import CaptureError
+from tests.support.raw_packets import Packet, packets
 
 CAPTURE = Path(__file__).resolve().parent.parent.parent / "captures" / "java-admin-topics.pcap"
 SECOND_NS = 1_000_000_000
 NOON_NS = 1_767_268_800 * SECOND_NS
-
-Packet = tuple[int, int, int, bytes]
-
-
-def packets(path: Path) -> list[Packet]:
-    """Seconds, nanoseconds, length on the wire and bytes of each packet of a little-endian pcap file."""
-    data, at, found = path.read_bytes(), 24, []
-    unit = {b"\xd4\xc3\xb2\xa1": 1000, b"\x4d\x3c\xb2\xa1": 1}[data[:4]]
-    while at < len(data):
-        seconds, fraction, captured, wire = struct.unpack_from("<IIII", data, at)
-        at += 16 + captured
-        found.append((seconds, fraction * unit, wire, data[at - captured : at]))
-    return found
 
 
 def write(name: Path, rotation: Rotation, source: list[Packet], start_ns: int = NOON_NS) -> PacketFiles:

@@ -13,10 +13,10 @@ import pytest
 
 from kwiresniff.capture.live.privileges import successor
 from kwiresniff.errors import CaptureError
-from tests.sniff.test_packet_files import packets
-from tests.sniff.test_sniff import CAPTURES, FIRST_LOOK, capturing, content, objects, read, replay
+from tests.support.paths import CAPTURES
+from tests.support.raw_packets import packets
 from tests.support.replay import listener
-from tests.support.sniffing import Sniffer
+from tests.support.sniffing import FIRST_LOOK, Sniffer, capturing, content, objects, read, replay
 
 Start = Callable[..., Sniffer]
 

@@ -1,8 +1,11 @@
-"""How many packets a capture file has, without our readers."""
+"""The packets of a capture file, without our readers."""
 
 from __future__ import annotations
 
 import struct
+from pathlib import Path
+
+Packet = tuple[int, int, int, bytes]
 
 #: The byte order a classic pcap's magic number is in; micro- and nanosecond forms.
 PCAP_ORDER = {b"\xd4\xc3\xb2\xa1": "<", b"\x4d\x3c\xb2\xa1": "<", b"\xa1\xb2\xc3\xd4": ">", b"\xa1\xb2\x3c\x4d": ">"}
@@ -26,3 +29,14 @@ def count_packets(data: bytes) -> int:
             at += length
     assert at == len(data)
     return count
+
+
+def packets(path: Path) -> list[Packet]:
+    """Seconds, nanoseconds, length on the wire and bytes of each packet of a little-endian pcap file."""
+    data, at, found = path.read_bytes(), 24, []
+    unit = {b"\xd4\xc3\xb2\xa1": 1000, b"\x4d\x3c\xb2\xa1": 1}[data[:4]]
+    while at < len(data):
+        seconds, fraction, captured, wire = struct.unpack_from("<IIII", data, at)
+        at += 16 + captured
+        found.append((seconds, fraction * unit, wire, data[at - captured : at]))
+    return found
