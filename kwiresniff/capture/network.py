@@ -118,15 +118,18 @@ class Decoder:
             return None
 
     def close(self) -> None:
-        """Count the fragments whose datagrams never became whole."""
+        """Count the fragments whose datagrams never became whole, each packet once."""
         fragments = self._fragments
         if fragments is None:
             return
         fragments.close()
         if fragments.given_up:
             # They were counted as fragments when they came; now it is known that they are lost.
-            self.other["ip_fragment_lost"] = self.other.get("ip_fragment_lost", 0) + fragments.given_up
-            fragments.given_up = 0
+            lost, fragments.given_up = fragments.given_up, 0
+            self.other["ip_fragment_lost"] = self.other.get("ip_fragment_lost", 0) + lost
+            self.other["ip_fragment"] -= lost
+            if not self.other["ip_fragment"]:
+                del self.other["ip_fragment"]
 
     def _add(self, key: Hashable, packet: int, offset: int, data: bytes, last: bool) -> bytes | None:
         """Take a fragment; the payload of its datagram when that is whole."""

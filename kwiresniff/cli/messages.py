@@ -73,7 +73,7 @@ class Messages:
         found = [f"{_many(count, 'TCP connection')} with {name}" for name, count in counts.items()]
         others = self._reading.other_packets
         bare = self._reading.packets - sum(others.values())
-        if not found and bare:
+        if not found and bare > 0:
             found.append(f"{_many(bare, 'packet')} of TCP without data")
         found += [f"{_many(count, 'packet')} {what}" for what, count in others.items()]
         files = self._reading.files
