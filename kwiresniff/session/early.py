@@ -29,11 +29,12 @@ Frame: TypeAlias = tuple[Half, int, int, int, int, int, bytes, int, int]
 class Early:
     """The responses held back on one link; while there are any, the client's frames come by here."""
 
-    __slots__ = ("_held_bytes", "_link", "_releasing", "_resume", "_resume_usual", "held")
+    __slots__ = ("_held_bytes", "_ids", "_link", "_releasing", "_resume", "_resume_usual", "held")
 
     def __init__(self, link: Link) -> None:
         self._link = link
         self.held: list[Frame] = []
+        self._ids: dict[int, int] = {}  # their correlation ids, and how many have each
         self._held_bytes = 0
         self._releasing = False
         self._resume = link.client.frame  # the client's frame callback without us
@@ -56,6 +57,8 @@ class Early:
             if size > MAX_EARLY_BYTES or _correlation_id(response[6])[0] in link.pending.by_id:
                 return False
         self.held.append(response)
+        correlation_id = _correlation_id(response[6])[0]
+        self._ids[correlation_id] = self._ids.get(correlation_id, 0) + 1
         self._held_bytes += size
         self._watch()
         return True
@@ -75,16 +78,25 @@ class Early:
         """A frame from the client; it may be the one that was overtaken."""
         half.hear(self._resume, self._resume_usual)
         half.frame(half, packet, ns, last_packet, last_ns, size, data, lost)
-        waiting = set(self._link.pending.by_id)
+        if self.held:
+            _, first_packet, first_ns, *_ = self.held[0]
+            asked = len(data) >= 8 and _correlation_id(data, 4)[0] in self._ids
+            if asked or _is_late(first_packet, first_ns, last_packet, last_ns):
+                self._release(self._ready(last_packet, last_ns))
+        self._watch()
+
+    def _ready(self, last_packet: int, last_ns: int) -> int:
+        """How many of the responses have their request, or have had their time, and those before them."""
+        by_id = self._link.pending.by_id
+        taken: set[int] = set()  # the next response with such an id answers a request that is still to come
         ready = 0
         for count, (_, _, _, packet, ns, _, data, _, _) in enumerate(self.held, 1):
-            late = last_packet - packet > GRACE_PACKETS or last_ns - ns > GRACE_NS
+            late = _is_late(packet, ns, last_packet, last_ns)
             correlation_id = _correlation_id(data)[0]
-            if late or correlation_id in waiting:
+            if late or (correlation_id in by_id and correlation_id not in taken):
                 ready = count
-                waiting.discard(correlation_id)  # the next one with it answers a request that is still to come
-        self._release(ready)
-        self._watch()
+                taken.add(correlation_id)
+        return ready
 
     def release(self) -> None:
         """Let in all that are held: what has no request yet has lost it.
@@ -98,6 +110,10 @@ class Early:
         client = self._link.client
         held, self.held = self.held[:count], self.held[count:]
         for response in held:
+            correlation_id = _correlation_id(response[6])[0]
+            self._ids[correlation_id] -= 1
+            if not self._ids[correlation_id]:
+                del self._ids[correlation_id]
             self._held_bytes -= len(response[6])
             self._let_in(response)
         if not self.held and client.frame == self.request:
@@ -110,3 +126,8 @@ class Early:
         self._link.response(*response[:8])
         self._releasing = False
         half.ack = current
+
+
+def _is_late(packet: int, ns: int, last_packet: int, last_ns: int) -> bool:
+    """Whether a response that came with ``packet`` has waited long enough."""
+    return last_packet - packet > GRACE_PACKETS or last_ns - ns > GRACE_NS

@@ -32,10 +32,11 @@ class Pending:
     of its own, is stored and taken by the connection itself without a call.
     """
 
-    __slots__ = ("by_id", "reused")
+    __slots__ = ("_gone", "by_id", "reused")
 
     def __init__(self) -> None:
         self.by_id: dict[int, Exchange | deque[Exchange]] = {}
+        self._gone = 0  # taken from the front since the table was made
         self.reused = 0  # requests beyond the first of each id
 
     def add_reused(self, exchange: Exchange) -> None:
@@ -55,6 +56,11 @@ class Pending:
     def take_oldest(self) -> Exchange:
         """Remove and return the oldest request, as far as ids were not reused."""
         correlation_id = next(iter(self.by_id))
+        self._gone += 1
+        if self._gone > 64 + len(self.by_id) // 8:
+            # The first of a dict is found by passing over the places of all that were before it.
+            self._gone = 0
+            self.by_id = dict(self.by_id.items())
         return self.first_of(correlation_id, self.by_id.pop(correlation_id))
 
     def first_of(self, correlation_id: int, found: Exchange | deque[Exchange]) -> Exchange:

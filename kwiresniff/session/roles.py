@@ -20,7 +20,10 @@ from kwiresniff.session.tls_records import find_records
 from kwiresniff.stream.footing import (
     MIN_REQUEST_BYTES,
     MIN_UNFINISHED_BYTES,
+    READ_STEPS,
+    READ_STEPS_PER_BYTE,
     REQUEST_FRONT_BYTES,
+    START_STEPS,
     STRONG,
     WEAK,
     find_request,
@@ -174,13 +177,16 @@ class Roles:
         """
         api_key, api_version, _, _ = _request_header(frame)
         run = peer.run.data
-        for offset in peer.run.starts():
+        starts = peer.run.starts()
+        peer.peer.run.steps -= START_STEPS * len(starts)
+        for offset in starts:
             if run[offset + 4 : offset + 8] != frame[4:8]:
                 continue
             end = offset + 4 + _length(run, offset)[0]
             if not offset + 8 <= end <= offset + 4 + MAX_FRAME_BYTES:
                 continue
             if end <= len(run):
+                peer.peer.run.steps -= READ_STEPS + READ_STEPS_PER_BYTE * (end - offset)
                 if self._reads_as_response(api_key, api_version, bytes(run[offset + 4 : end])) is not False:
                     return True
             elif len(run) - offset >= MIN_UNFINISHED_BYTES:

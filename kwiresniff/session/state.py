@@ -87,7 +87,9 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "last_ns", "packets",
         "protocol", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls", "was_reset",
     )),
-    Early: (lambda: Early(_nobodys_link()), ("_held_bytes", "_link", "_releasing", "_resume", "_resume_usual", "held")),
+    Early: (lambda: Early(_nobodys_link()), (
+        "_held_bytes", "_ids", "_link", "_releasing", "_resume", "_resume_usual", "held",
+    )),
     Exchange: (lambda: Exchange(UNSETTLED, 0, 0, 0, None, None, None), (
         "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "held", "muted_ns",
         "notes", "outcome", "problems", "queued", "request", "response", "topics", "waiting",
@@ -113,9 +115,9 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "last_packet", "size_bytes", "text", "version",
     )),
     Openings: (Openings, ("_held",)),
-    Pending: (Pending, ("by_id", "reused")),
+    Pending: (Pending, ("_gone", "by_id", "reused")),
     Roles: (lambda: Roles(_nobodys_link()), ("_doubtful", "_link")),
-    Run: (Run, ("_fresh", "_searched", "ahead", "data", "marks")),
+    Run: (Run, ("_fresh", "_searched", "ahead", "data", "marks", "steps")),
     Sasl: (_plainly(Sasl), ("_connection", "started_ns")),
     Strangers: (Strangers, ("_flows", "_servers")),
     Tracker: (lambda: Tracker(_nobody()), (

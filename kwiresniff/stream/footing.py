@@ -36,6 +36,13 @@ MAX_QUEUED_REQUESTS = 100
 #: mistaken for would have ended, and the real client, if it is the other side, would have spoken.
 MIN_UNFINISHED_BYTES = 16 << 10
 
+#: Steps that it takes to look at the start of a segment, to grade a place that looks like a request, and to read a
+#: frame there (see ``Run``).
+START_STEPS: Final = 64
+GRADE_STEPS: Final = 256
+READ_STEPS: Final = 4096
+READ_STEPS_PER_BYTE: Final = 8
+
 NO, WEAK, STRONG = 0, 1, 2
 
 Versions = Mapping[int, tuple[int, int]]
@@ -103,13 +110,17 @@ def find_request(run: Run, versions: Versions, confirm: Confirm, *, known_client
     the run is not the ``known_client``'s, about strong ones too: a response with a small correlation id can read
     like the header of a Produce request, its first topic like the client id.
     """
+    if run.steps <= 0:
+        return -1
     data = run.data
     length = len(data)
+    run.steps -= 2 * length
     starts = set(run.starts())
     request = re.compile(_REQUEST)
     match = request.search(data)
-    while match:
+    while match and run.steps > 0:
         offset = match.start()
+        run.steps -= GRADE_STEPS
         match = request.search(data, offset + 1)
         grade = grade_request(data, offset, versions)
         if not grade:
@@ -124,6 +135,7 @@ def find_request(run: Run, versions: Versions, confirm: Confirm, *, known_client
             continue
         if known_client and grade == STRONG:
             return offset
+        run.steps -= READ_STEPS + READ_STEPS_PER_BYTE * (end - offset)
         verdict = confirm(bytes(data[offset + 4 : end]), grade)
         if verdict or (verdict is None and grade == STRONG):
             return offset
@@ -147,6 +159,7 @@ def find_response(
     data = run.data
     candidates = _Candidates(run, outstanding, first_correlation_id, confirm)
     starts = sorted(candidates.starts)
+    run.steps -= START_STEPS * len(starts)
     best = -1
     for offset in starts:
         if candidates.agrees(offset, False):
@@ -154,10 +167,14 @@ def find_response(
             break
     places = 0
     for correlation_id in list(outstanding)[-MAX_SOUGHT_CORRELATION_IDS:]:
+        if run.steps <= 0:
+            break
+        run.steps -= len(data)
         needle = (correlation_id & 0xFFFFFFFF).to_bytes(4, "big")
         place = data.find(needle, 4)
         while place >= 0 and (best < 0 or place - 4 < best) and places < MAX_PLACES:
             places += 1
+            run.steps -= GRADE_STEPS
             if candidates.agrees(place - 4, True):
                 best = place - 4
                 break
@@ -168,7 +185,7 @@ def find_response(
 class _Candidates:
     """Places of a run where a response may begin; see ``find_response``."""
 
-    __slots__ = ("_ahead", "_confirm", "_data", "_ends", "_first", "_outstanding", "starts")
+    __slots__ = ("_ahead", "_confirm", "_data", "_ends", "_first", "_outstanding", "_run", "starts")
 
     def __init__(
         self,
@@ -180,6 +197,7 @@ class _Candidates:
         offsets = run.starts()
         self.starts = set(offsets)  # of the segments
         self._ends = dict(zip(offsets, [*offsets[1:], len(run.data)], strict=True))
+        self._run = run
         self._data = run.data
         self._ahead = run.ahead
         self._outstanding = outstanding
@@ -205,6 +223,9 @@ class _Candidates:
             return not anywhere and (end == length + self._ahead or length - offset >= MIN_UNFINISHED_BYTES)
         if not (end == length or end in starts or self._is_answered_next(end, correlation_id)):
             return False
+        if self._run.steps <= 0:
+            return False
+        self._run.steps -= READ_STEPS + READ_STEPS_PER_BYTE * size
         return self._confirm(bytes(data[offset + 4 : end])) is not False
 
     def _is_answered_next(self, end: int, correlation_id: int) -> bool:

@@ -498,6 +498,8 @@ class Half:
         if start >= end:
             return
         run = self.run
+        if not self._busy:
+            run.earn(end - start)
         over = run.excess(end - start)
         if over:
             cut = run.trim(over)
@@ -517,7 +519,7 @@ class Half:
         self.run.looked_at()
         self._busy = True
         try:
-            while self.searching and len(self.run) and not self.closed:
+            while self.searching and len(self.run) and not self.closed and self.run.can_pay():
                 found = self.locate(self)
                 if found < 0 or not self.searching:
                     return

@@ -20,20 +20,32 @@ SEARCH_GROWTH = 16
 #: After this much without a footing only segment starts are looked at, which costs next to nothing.
 SEARCH_BUDGET_BYTES = 1 << 20
 
+#: Searches are paid for in steps, of a nanosecond or two each: to look at a byte once is a step or two, to read a frame
+#: that may be a message some thousands. A direction begins with so many, enough for a few dozen small segments, and
+#: earns so many with each new byte and each segment (its headers are bytes, too); how often a footing is lost makes no
+#: difference. Hostile bytes therefore cost a few times what others do, and wait when that is used up.
+FIRST_STEPS = 256 << 10
+STEPS_PER_BYTE = 100
+STEPS_PER_SEGMENT = 64 * STEPS_PER_BYTE
+#: What a search costs before it has looked at anything, telling of it included.
+SEARCH_STEPS = 4096
+
 
 class Run:
     """Grows by segments, and gives way at its front when it is too long.
 
     ``data`` are the bytes. ``ahead`` counts those of the last segment that were on the wire behind them but are not in
     the capture. ``marks`` has for each segment its offset in ``data``, its packet and time, and what it acknowledged.
+    ``steps`` are those that searches may still take; a search that has none left finds nothing.
     """
 
-    __slots__ = ("_fresh", "_searched", "ahead", "data", "marks")
+    __slots__ = ("_fresh", "_searched", "ahead", "data", "marks", "steps")
 
     def __init__(self) -> None:
         self.data = bytearray()
         self.marks: list[tuple[int, int, int, int]] = []
         self.ahead: i64 = 0
+        self.steps: i64 = FIRST_STEPS
         self._searched: i64 = 0  # bytes taken since the footing was lost
         self._fresh: i64 = 0  # and since the last search
 
@@ -82,9 +94,20 @@ class Run:
         size = len(self.data)
         return self._fresh * SEARCH_GROWTH >= size or size <= MIN_SEARCH_BYTES or self.ahead > 0
 
+    def earn(self, length: i64) -> None:
+        """A segment has come with ``length`` bytes that were never here before."""
+        self.steps += STEPS_PER_SEGMENT + length * STEPS_PER_BYTE
+
     def looked_at(self) -> None:
         """A search looks at all that is there."""
         self._fresh = 0
+
+    def can_pay(self) -> bool:
+        """Whether there are steps left for a search; takes what every search takes."""
+        if self.steps <= 0:
+            return False
+        self.steps -= SEARCH_STEPS + 4 * len(self.data)  # they are copied, too, when something is found
+        return True
 
     def starts(self) -> list[int]:
         """Where segments begin."""
