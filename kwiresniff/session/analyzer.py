@@ -38,8 +38,17 @@ from kwiresniff.session.scan import Scanner
 from kwiresniff.session.topics import MAX_TOPIC_NAMES, Topics
 from kwiresniff.session.tracker import Tracker, link_of
 from kwiresniff.stream.budget import Budget, Holder
-from kwiresniff.stream.footing import MAX_CLIENT_ID_BYTES
-from kwiresniff.stream.half import LOST_GAP, MAX_KEPT_BYTES, REQUESTS, RESPONSES, SEQ_MASK, Half, Sifter, frame_length
+from kwiresniff.stream.half import (
+    LOST_GAP,
+    MAX_KEPT_BYTES,
+    REQUESTS,
+    RESPONSES,
+    SEQ_MASK,
+    SMALL_PIECE_BYTES,
+    Half,
+    Sifter,
+    frame_length,
+)
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -48,8 +57,9 @@ if TYPE_CHECKING:
 
 Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
 
-#: Different client ids remembered by name.
-MAX_NAMES = 10_000
+#: Different client ids remembered by name, and the longest of them. Escaped, a byte is four characters.
+MAX_CLIENT_IDS = 10_000
+MAX_REMEMBERED_ID_BYTES = 255
 #: What is kept of a request when its body is not wanted: the header and the front of small bodies, enough for the
 #: client's name and SASL mechanism and ``acks``.
 FRONT_BYTES = 1024
@@ -103,7 +113,7 @@ class Analyzer(SegmentSink):
         scanned = topics or depth != "headers"
         self._scanner = Scanner(self.topics, errors=depth != "headers", topics=topics) if scanned else None
         self.sifts = scanned and not decoded  # large responses are kept without their record sets
-        self.budget = Budget(self.given_up)
+        self.budget = Budget(self.holders, self.given_up)
         self.connections = 0  # met so far; each is numbered
         self.bare_token_bytes = 0
         self._sink: ExchangeSink | None = None
@@ -160,6 +170,7 @@ class Analyzer(SegmentSink):
         half = tracker.halves.get(flow)
         if half is None or flags & UNUSUAL or half.closed:
             tracker.take(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
+            self.budget.relieve()
             return len(self._out) > 0
         half.packets += 1
         half.last_ns = ns
@@ -175,8 +186,11 @@ class Analyzer(SegmentSink):
             need = half.need
             if length < need:
                 if half.room > 0:
-                    half.parts.append(buffer[start:end])
-                    half.room -= length
+                    if length >= SMALL_PIECE_BYTES:
+                        half.parts.append(buffer[start:end])
+                        half.room -= length
+                    else:
+                        half.keep_piece(buffer[start:end])
                 elif half.sifter is not None:
                     if half.passing >= length:
                         half.passing -= length
@@ -184,8 +198,7 @@ class Analyzer(SegmentSink):
                         half.sift(buffer, start, end)
                 elif half.wanted:
                     half.grant()
-                    half.parts.append(buffer[start:end])
-                    half.room -= length
+                    half.keep_piece(buffer[start:end])
                     half.need = need - length
                     self.budget.relieve()
                     return len(self._out) > 0
@@ -206,11 +219,15 @@ class Analyzer(SegmentSink):
                     half.frame(half, packet, ns, packet, ns, size, buffer[start:end], 0)
             else:
                 half.deliver(packet, ns, buffer, start, end)
-                self.budget.relieve()
+            budget = self.budget
+            if budget.held > budget.limit:
+                budget.relieve()
         elif half.is_jump(seq):
             tracker.take(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
+            self.budget.relieve()
         else:
             half.segment(packet, ns, seq, buffer, start, end, missing)
+            self.budget.relieve()
         return len(self._out) > 0
 
     def count(self, sink: ExchangeSink) -> None:
@@ -283,6 +300,10 @@ class Analyzer(SegmentSink):
         """Connections were ended to make room."""
         self._out.append(losses.too_many_connections(limit, given_up, ns))
 
+    def holders(self) -> Iterator[Holder]:
+        """All who may hold bytes back."""
+        return self.tracker.holders()
+
     def given_up(self, holder: Holder, size: int) -> None:
         """Somebody gave way because all connections together held too much."""
         half = holder if isinstance(holder, Half) else None
@@ -293,7 +314,7 @@ class Analyzer(SegmentSink):
     def client_id(self, raw: bytes) -> str:
         """A client id as text, the same object every time; undecodable bytes are shown escaped."""
         text = raw.decode("utf-8", "backslashreplace")
-        if len(self.client_ids) < MAX_NAMES and len(raw) <= MAX_CLIENT_ID_BYTES:
+        if len(self.client_ids) < MAX_CLIENT_IDS and len(raw) <= MAX_REMEMBERED_ID_BYTES:
             self.client_ids[raw] = text
         return text
 

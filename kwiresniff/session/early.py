@@ -10,13 +10,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, TypeAlias
 
+from kwiresniff.stream.budget import EXCHANGE_BYTES
 from kwiresniff.stream.half import Half
 from kwiresniff.stream.waiting import GRACE_NS, GRACE_PACKETS
 
 if TYPE_CHECKING:
     from kwiresniff.session.link import Link
 
-#: Responses and bytes of them held back on one connection: what fits into the grace of a hole at usual rates.
+#: Responses and memory of them held back on one connection: what fits into the grace of a hole at usual rates.
 MAX_EARLY = 256
 MAX_EARLY_BYTES = 256 << 10
 
@@ -27,15 +28,18 @@ Frame: TypeAlias = tuple[Half, int, int, int, int, int, bytes, int, int]
 
 
 class Early:
-    """The responses held back on one link; while there are any, the client's frames come by here."""
+    """The responses held back on one link; while there are any, the client's frames come by here.
 
-    __slots__ = ("_held_bytes", "_ids", "_link", "_releasing", "_resume", "_resume_usual", "held")
+    ``held_bytes`` is their memory.
+    """
+
+    __slots__ = ("_ids", "_link", "_releasing", "_resume", "_resume_usual", "held", "held_bytes")
 
     def __init__(self, link: Link) -> None:
         self._link = link
         self.held: list[Frame] = []
         self._ids: dict[int, int] = {}  # their correlation ids, and how many have each
-        self._held_bytes = 0
+        self.held_bytes = 0
         self._releasing = False
         self._resume = link.client.frame  # the client's frame callback without us
         self._resume_usual = link.client.usual
@@ -49,7 +53,7 @@ class Early:
         link = self._link
         if self._releasing or link.closed:
             return False
-        size = len(response[6])
+        size = len(response[6]) + EXCHANGE_BYTES
         if self._is_too_much(size):
             link.client.flush()
             while self.held and self._is_too_much(size):
@@ -59,12 +63,13 @@ class Early:
         self.held.append(response)
         correlation_id = _correlation_id(response[6])[0]
         self._ids[correlation_id] = self._ids.get(correlation_id, 0) + 1
-        self._held_bytes += size
+        self.held_bytes += size
+        link.analyzer.budget.held += size
         self._watch()
         return True
 
     def _is_too_much(self, size: int) -> bool:
-        return len(self.held) >= MAX_EARLY or self._held_bytes + size > MAX_EARLY_BYTES
+        return len(self.held) >= MAX_EARLY or self.held_bytes + size > MAX_EARLY_BYTES
 
     def _watch(self) -> None:
         client = self._link.client
@@ -114,7 +119,7 @@ class Early:
             self._ids[correlation_id] -= 1
             if not self._ids[correlation_id]:
                 del self._ids[correlation_id]
-            self._held_bytes -= len(response[6])
+            self.held_bytes -= len(response[6]) + EXCHANGE_BYTES
             self._let_in(response)
         if not self.held and client.frame == self.request:
             client.hear(self._resume, self._resume_usual)

@@ -21,7 +21,7 @@ from kwiresniff.session.fronts import (
     missing_bytes,
     skip_tagged_fields,
 )
-from kwiresniff.session.pairing import LARGE_BYTES, MAX_PENDING, MAX_PENDING_BYTES, Pending, oldest
+from kwiresniff.session.pairing import MAX_PENDING, MAX_PENDING_BYTES, Pending, oldest, request_bytes
 from kwiresniff.session.recognize import protocol_of
 from kwiresniff.session.roles import UNSETTLED, Roles
 from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
@@ -49,6 +49,8 @@ PRODUCE: Final = 0
 API_VERSIONS: Final = 18
 #: A correlation id and an empty tag section.
 MIN_RESPONSE_FRONT_BYTES: Final = 5
+#: What is told of the name of a client's software, and of its version. Real ones have some tens.
+MAX_SOFTWARE_CHARACTERS = 255
 #: APIs that every depth looks into, for the software and the principal of a connection.
 _PEEKED: Final = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
 
@@ -203,31 +205,24 @@ class Link(Owner):
         elif api_key in _PEEKED:
             self._peek_request(exchange)
         self._await(exchange)
-        if size > LARGE_BYTES:
-            self._make_room()
-
-    def _make_room(self) -> None:
-        """Give up the oldest requests when large ones that nobody answers pile up."""
-        pending = self.pending
-        held = pending.held_bytes()
-        self.analyzer.budget.tell(self, held)
-        self._give_up_oldest(held - MAX_PENDING_BYTES)
 
     def held_bytes(self) -> int:
-        """Bytes of requests that wait for their responses."""
-        return self.pending.held_bytes()
+        """Memory of requests that wait for their responses, of responses that wait for their requests, and of TLS."""
+        held = int(self.pending.bytes) + self.early.held_bytes
+        return held if self.tls is None else held + self.tls.held_bytes()
 
     def shed(self) -> None:
-        """Give up the older half of them."""
-        self._give_up_oldest((self.pending.held_bytes() + 1) // 2)
+        """Give up the older half of the requests, and all the rest."""
+        self.early.release()
+        if self.tls is not None:
+            self.tls.shed()
+        self._give_up_oldest(self.pending.bytes // 2)
 
-    def _give_up_oldest(self, excess: int) -> None:
+    def _give_up_oldest(self, most: i64) -> None:
+        """Give up the oldest requests until no more than ``most`` bytes are held, or only one is."""
         pending = self.pending
-        while excess > 0 and len(pending.by_id) + pending.reused > 1:
-            given_up = pending.take_oldest()
-            if given_up.request is not None:
-                excess -= len(given_up.request.frame or b"")
-            self._give_up(given_up)
+        while pending.bytes > most and len(pending.by_id) + pending.reused > 1:
+            self._give_up(pending.take_oldest())
 
     def _give_up(self, exchange: Exchange) -> None:
         exchange.outcome = "unanswered"
@@ -242,6 +237,11 @@ class Link(Owner):
             pending.add_reused(exchange)
         else:
             by_id[correlation_id] = exchange
+        size = request_bytes(exchange)
+        pending.bytes += size
+        self.analyzer.budget.held += size
+        if pending.bytes > MAX_PENDING_BYTES:
+            self._give_up_oldest(MAX_PENDING_BYTES)
         if len(by_id) + pending.reused > MAX_PENDING:
             self._give_up(pending.take_oldest())
         if self.first_correlation_id is None:
@@ -314,6 +314,7 @@ class Link(Owner):
             self.analyzer.complete(exchange)
             return
         exchange = found if found.__class__ is Exchange else self.pending.first_of(correlation_id, found)
+        self.pending.bytes -= request_bytes(exchange)
         exchange.response = message
         api_key = exchange.api_key
         facts = FACTS.get((api_key << 16) + exchange.api_version) or api_facts(api_key, exchange.api_version)
@@ -409,7 +410,8 @@ class Link(Owner):
             software = body.get("client_software_name") or "", body.get("client_software_version") or ""
         name, version = software
         if name:
-            self.connection.client_software = {"name": name, "version": version}
+            short = MAX_SOFTWARE_CHARACTERS
+            self.connection.client_software = {"name": name[:short], "version": version[:short]}
 
     def _peek_sasl_response(self, exchange: Exchange, ns: int) -> None:
         body = self.analyzer.peek(exchange, "response")
@@ -445,8 +447,6 @@ class Link(Owner):
             half.search()  # the other side may have shown since the last search what there is to find
         self.early.release()
         self.closed = True
-        for holder in (*halves, self):
-            self.analyzer.budget.forget(holder)
         if self.connection is UNSETTLED:
             for half in halves:
                 if self.tls is None and half.run.data and protocol_of(bytes(half.run.data[:64])) == "tls":
@@ -456,7 +456,11 @@ class Link(Owner):
                 half.closed = True
             if self.tls is None:
                 self.analyzer.tracker.unrecognized(self)
+                for half in halves:
+                    half.end()
             else:
+                for half in halves:
+                    half.end()
                 self.tls.close()
                 for half in (self.client, self.broker):
                     self.analyzer.tell_unseen(self, half)
@@ -467,8 +471,7 @@ class Link(Owner):
         for half in (self.client, self.broker):
             if half.run.data or half.skipped:
                 self.analyzer.lost(self, half, 0, half.last_ns, 0, len(half.run), LOST_UNRECOGNIZED)
-                half.run.clear()
-            half.closed = True
+            half.end()
         for exchange in self.pending.drain():
             self._give_up(exchange)
         self.analyzer.connection_ended(self)

@@ -69,7 +69,7 @@ def too_many_connections(limit: int, given_up: int, ns: int) -> Problem:
 
 def too_many_topic_names(limit: int, forgotten: int) -> Problem:
     """Names of topics that were forgotten."""
-    what = f"more than {limit} topic names: the {forgotten} learned first were forgotten"
+    what = f"more than {limit} topic names, or too long ones: the {forgotten} learned first were forgotten"
     return Problem("too_many_topic_names", what, details={"names": forgotten})
 
 

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kwiresniff.model import Exchange
+from kwiresniff.stream.budget import EXCHANGE_BYTES
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 #: Requests outstanding on one connection. Clients send 5 (Java) to some 1,000 (librdkafka) before they wait.
 MAX_PENDING: Final = 10_000
-#: Bytes of large requests held on one connection while they wait: five of Java's largest usual ones (``batch.size``
-#: and ``max.request.size`` at 10 MB) and some room. Smaller ones are bounded by their number.
-MAX_PENDING_BYTES = 64 << 20
-LARGE_BYTES: Final = 65536
+#: Memory of requests held on one connection while they wait: five of Java's largest usual ones (``batch.size`` and
+#: ``max.request.size`` at 10 MB) and some room.
+MAX_PENDING_BYTES: Final = 64 << 20
 
 
 def oldest(found: Exchange | deque[Exchange]) -> Exchange:
@@ -25,18 +28,28 @@ def oldest(found: Exchange | deque[Exchange]) -> Exchange:
     return found[0] if isinstance(found, deque) else found
 
 
+def request_bytes(exchange: Exchange) -> i64:
+    """The memory that a request takes while it waits. Escaped, a byte of a client id is four."""
+    size: i64 = EXCHANGE_BYTES
+    request, client_id = exchange.request, exchange.client_id
+    if request is not None and request.frame is not None:
+        size += len(request.frame)
+    return size if client_id is None else size + 4 * len(client_id)
+
+
 class Pending:
     """Outstanding requests of one connection.
 
-    ``by_id`` maps a correlation id to its request, or to several in order while it is reused. The usual case, an id
-    of its own, is stored and taken by the connection itself without a call.
+    ``by_id`` maps a correlation id to its request, or to several in order while it is reused; ``bytes`` is the memory
+    of all of them. The usual case, an id of its own, is stored, taken and counted by the connection without a call.
     """
 
-    __slots__ = ("_gone", "by_id", "reused")
+    __slots__ = ("_gone", "by_id", "bytes", "reused")
 
     def __init__(self) -> None:
         self.by_id: dict[int, Exchange | deque[Exchange]] = {}
         self._gone = 0  # taken from the front since the table was made
+        self.bytes: i64 = 0
         self.reused = 0  # requests beyond the first of each id
 
     def add_reused(self, exchange: Exchange) -> None:
@@ -48,11 +61,6 @@ class Pending:
             self.by_id[exchange.correlation_id] = deque((older, exchange))
         self.reused += 1
 
-    def held_bytes(self) -> int:
-        """Bytes of frames held."""
-        waiting = (one for found in self.by_id.values() for one in (found if isinstance(found, deque) else (found,)))
-        return sum(len(one.request.frame) for one in waiting if one.request and one.request.frame)
-
     def take_oldest(self) -> Exchange:
         """Remove and return the oldest request, as far as ids were not reused."""
         correlation_id = next(iter(self.by_id))
@@ -61,10 +69,12 @@ class Pending:
             # The first of a dict is found by passing over the places of all that were before it.
             self._gone = 0
             self.by_id = dict(self.by_id.items())
-        return self.first_of(correlation_id, self.by_id.pop(correlation_id))
+        exchange = self.first_of(correlation_id, self.by_id.pop(correlation_id))
+        self.bytes -= request_bytes(exchange)
+        return exchange
 
     def first_of(self, correlation_id: int, found: Exchange | deque[Exchange]) -> Exchange:
-        """The oldest of what was found (and removed) under an id; the others stay outstanding."""
+        """The oldest of what was found (and removed) under an id; the others stay outstanding. It is still counted."""
         if not isinstance(found, deque):
             return found
         first = found.popleft()
@@ -87,7 +97,9 @@ class Pending:
         while next(iter(self.by_id)) != correlation_id:
             yield self.take_oldest()
         for _ in range(fitting[-1]):
-            yield self.first_of(correlation_id, self.by_id.pop(correlation_id))
+            exchange = self.first_of(correlation_id, self.by_id.pop(correlation_id))
+            self.bytes -= request_bytes(exchange)
+            yield exchange
 
     def drain(self) -> Iterator[Exchange]:
         """Every outstanding request; the table is empty afterwards."""

@@ -15,6 +15,11 @@ SASL_AUTHENTICATE = 36
 
 #: Authentications told of one connection: the first ones and the last. A session of an hour is renewed every hour.
 MAX_AUTHENTICATIONS = 32
+#: Characters of names in them, all together; when there are more, the last authentication takes the place of the one
+#: before. Most principals have some tens.
+MAX_AUTHENTICATION_CHARACTERS = 8192
+#: What is told of a mechanism's name, which has 20 characters at the most (RFC 4422).
+MAX_MECHANISM_CHARACTERS = 64
 #: What is kept of a frame while tokens are exchanged. Kafka refuses longer ones (``sasl.server.max.receive.size``).
 MAX_TOKEN_FRAME_BYTES = 512 << 10
 
@@ -45,7 +50,7 @@ class Sasl:
         """A SaslHandshake request, or a GSS-API token where one was not expected; ``ns`` is 0 when it was not seen."""
         begun = {
             "timestamp_ns": ns or None,
-            "mechanism": mechanism,
+            "mechanism": mechanism[:MAX_MECHANISM_CHARACTERS] if mechanism is not None else None,
             "principal": None,
             "outcome": "unknown",
             "duration_ns": None,
@@ -61,8 +66,10 @@ class Sasl:
             sasl |= {"authentication_count": 0, "authentications": []}
             self._connection.sasl = sasl
         sasl["authentication_count"] += 1
-        if len(sasl["authentications"]) == MAX_AUTHENTICATIONS:
-            sasl["authentications"].pop()
+        told = sasl["authentications"]
+        names = sum(len(fact) for one in told for fact in one.values() if isinstance(fact, str))
+        if len(told) == MAX_AUTHENTICATIONS or names > MAX_AUTHENTICATION_CHARACTERS:
+            told.pop()
         sasl["authentications"].append(begun)
         self.started_ns = ns
         self._summarize()

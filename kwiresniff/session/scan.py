@@ -10,7 +10,7 @@ from kwiresniff.codec.skim import Skimmer, Step
 from kwiresniff.compiled import COMPILED
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange, Message
-from kwiresniff.session.apis import API_VERSIONS, MAX_FACTS, read_version
+from kwiresniff.session.apis import API_VERSIONS, MAX_FACTS, known_versions, read_version
 from kwiresniff.session.sieve import Sieve, sieve_steps
 from kwiresniff.session.topics import TEACHING_RESPONSES, Topics
 
@@ -26,6 +26,7 @@ class Scanner:
     """Fills ``errors``, ``topics`` and the outcome of exchanges whose bodies nobody wants."""
 
     def __init__(self, names: Topics, *, errors: bool, topics: bool) -> None:
+        self._versions = known_versions()
         self._names = names
         self._topics = topics
         self._request_wanted = _TOPICS if topics else frozenset()
@@ -86,11 +87,15 @@ class Scanner:
             found += [("error_code", code) for code in codes]
         return True
 
-    @staticmethod
-    def _skimmer(api_key: int, version: int) -> Skimmer | None:
+    def _is_known(self, api_key: int, version: int) -> bool:
+        """Whether there is a definition. Asking for one that is not there costs a hundred times as much."""
+        known = self._versions.get(api_key)
+        return known is not None and known[0] <= version <= known[1]
+
+    def _skimmer(self, api_key: int, version: int) -> Skimmer | None:
         # An Envelope holds another answer. ApiVersions may be answered in another version, with an error code in the
         # same place.
-        if api_key == ENVELOPE:
+        if api_key == ENVELOPE or not self._is_known(api_key, version):
             return None
         try:
             return codec.error_skimmer(api_key, version)
@@ -146,6 +151,8 @@ class Scanner:
         if len(self._request_scans) + len(self._response_scans) >= MAX_FACTS:
             self._request_scans.clear()
             self._response_scans.clear()
+        if not self._is_known(api_key, version):
+            return None
         try:
             return codec.scanner(api_key, version, direction, self._wanted(direction))
         except SchemaError:

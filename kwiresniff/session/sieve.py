@@ -26,7 +26,7 @@ from kwiresniff.codec.skim import (
 )
 from kwiresniff.compiled import i16, i32
 from kwiresniff.schema.types import MessageVersion
-from kwiresniff.stream.half import Sifter
+from kwiresniff.stream.half import JOINED_BYTES, SMALL_PIECE_BYTES, Sifter
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -67,7 +67,11 @@ class Sieve(Sifter):
 
     def _keep(self, data: bytes, at: i64, end: i64) -> None:
         if at < end:
-            self.parts.append(data[at:end])
+            parts = self.parts
+            if end - at < SMALL_PIECE_BYTES and parts and len(parts[-1]) < JOINED_BYTES:
+                parts[-1] += data[at:end]
+            else:
+                parts.append(data[at:end])
             self._kept += end - at
 
     def finish(self) -> None:

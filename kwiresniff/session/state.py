@@ -81,14 +81,14 @@ def _no_place(half: Half) -> int:
 OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     BareTokens: (_plainly(BareTokens), ("_link", "awaiting", "expected")),
     Channel: (Channel, ("free_ns", "lost_ns", "muted_until_ns", "served_ns")),
-    Budget: (lambda: Budget(_nobody().given_up), ("_figures", "given_up", "held", "limit")),
+    Budget: (lambda: Budget(_nobody().holders, _nobody().given_up), ("given_up", "held", "holders", "limit")),
     Connection: (lambda: Connection(0, "", ""), (
         "broker", "bytes", "client", "client_id", "client_software", "closed_by", "closed_ns", "closed_packet",
         "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "last_ns", "packets",
         "protocol", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls", "was_reset",
     )),
     Early: (lambda: Early(_nobodys_link()), (
-        "_held_bytes", "_ids", "_link", "_releasing", "_resume", "_resume_usual", "held",
+        "_ids", "_link", "_releasing", "_resume", "_resume_usual", "held", "held_bytes",
     )),
     Exchange: (lambda: Exchange(UNSETTLED, 0, 0, 0, None, None, None), (
         "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "held", "muted_ns",
@@ -115,7 +115,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "last_packet", "size_bytes", "text", "version",
     )),
     Openings: (Openings, ("_held",)),
-    Pending: (Pending, ("_gone", "by_id", "reused")),
+    Pending: (Pending, ("_gone", "by_id", "bytes", "reused")),
     Roles: (lambda: Roles(_nobodys_link()), ("_doubtful", "_link")),
     Run: (Run, ("_fresh", "_searched", "ahead", "data", "marks", "steps")),
     Sasl: (_plainly(Sasl), ("_connection", "started_ns")),
@@ -123,7 +123,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     Tracker: (lambda: Tracker(_nobody()), (
         "_analyzer", "_edges", "_ended", "_lingering", "_nobody", "_openings", "halves", "now_ns", "strangers",
     )),
-    Tls: (_plainly(Tls), ("_carried", "_fronts", "_link", "connection")),
+    Tls: (_plainly(Tls), ("_fronts", "_link", "carried", "connection")),
     Waiting: (Waiting, ("_acked", "_acked_ns", "_acked_packet", "bytes", "segments")),
 }  # fmt: skip
 #: What of an analyzer is state; the rest is what was wanted of it.
@@ -133,7 +133,7 @@ ANALYZER_FIELDS = (
 _PROBLEM_FIELDS = ("code", "message", "offset", "path", "packet", "timestamp_ns", "details")
 _FIELDS = {
     Analyzer: ANALYZER_FIELDS,
-    Topics: ("_names", "forgotten"),
+    Topics: ("_bytes", "_names", "forgotten"),
     **{cls: fields for cls, (_, fields) in OBJECTS.items()},
 }
 _LAYOUT = {cls.__name__: list(names) for cls, names in _FIELDS.items()}
@@ -141,7 +141,7 @@ _CONTAINERS: dict[str, _Maker] = {"list": list, "deque": deque, "dict": dict, "b
 _MAKERS = {**{cls.__name__: maker for cls, (maker, _) in OBJECTS.items()}, **_CONTAINERS}
 #: What a half may call.
 _CALLBACKS = frozenset({
-    "_locate", "_lost", "_response_after_loss", "given_up", "locate", "lost", "request", "response",
+    "_locate", "_lost", "_response_after_loss", "given_up", "holders", "locate", "lost", "request", "response",
 })  # fmt: skip
 _PLAIN = frozenset({int, str, bool, float, type(None)})
 _length = Struct("<Q")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from kwiresniff.model import Problem
@@ -52,8 +53,11 @@ class Strangers:
     def remember(self, flow: bytes, counts: list[int]) -> None:
         """What else comes on this flow only adds to the counts."""
         self._flows[flow] = counts
-        while len(self._flows) > MAX_FLOWS:
-            del self._flows[next(iter(self._flows))]
+        if (
+            len(self._flows) > MAX_FLOWS
+        ):  # some at once: the first of a dict is found behind the places of all before it
+            for oldest in list(islice(self._flows, 1 + MAX_FLOWS // 16)):
+                del self._flows[oldest]
 
     def problems(self) -> Iterator[Problem]:
         """What there was, one problem for each server; the counts begin anew."""

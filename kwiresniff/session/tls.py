@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 class Tls:
     """Takes the two halves of a link over.
 
-    ``connection`` is the link's; its ``tls`` is filled in by ``close``.
+    ``connection`` is the link's; its ``tls`` is filled in by ``close``. ``carried`` is the connection inside, once
+    there is anything decrypted.
     """
 
-    __slots__ = ("_carried", "_fronts", "_link", "connection")
+    __slots__ = ("_fronts", "_link", "carried", "connection")
 
     def __init__(self, link: Link, half: Half, offset: int) -> None:
         """The run of ``half`` shows records from ``offset`` on."""
@@ -31,7 +32,7 @@ class Tls:
         link.client, link.broker = client, client.peer
         self.connection: Connection = link.analyzer.new_connection(link)
         self.connection.protocol = "tls"
-        self._carried: Link | None = None
+        self.carried: Link | None = None
         self._fronts = (Front(), Front())
         for index, one in enumerate((link.client, link.broker)):
             one.index = index
@@ -58,6 +59,7 @@ class Tls:
         """Reads what has come; once nothing in the clear is left, the half only counts."""
         front = self._fronts[half.index]
         front.feed(half.run.data)
+        half.budget.held += len(half.run)
         half.run.clear()
         if front.done:
             half.count_only()
@@ -71,12 +73,21 @@ class Tls:
         if half.searching:
             half.count_only()
 
+    def held_bytes(self) -> int:
+        """Memory of hellos that are not complete."""
+        return sum(front.held_bytes() for front in self._fronts)
+
+    def shed(self) -> None:
+        """Give them up."""
+        for front in self._fronts:
+            front.give_up()
+
     def decrypt(self, half: Half, packet: int, ns: int, seq: int, buffer: bytes, start: int, end: int) -> None:
         """Take ``buffer[start:end]``, what ``half`` carries from the byte ``seq`` of its plaintext on."""
         link = self._link
-        carried = self._carried
+        carried = self.carried
         if carried is None:
-            carried = self._carried = link.carry()
+            carried = self.carried = link.carry()
         if not carried.closed:
             one = carried.client if half is link.client else carried.broker
             one.last_ns = ns
@@ -85,8 +96,9 @@ class Tls:
 
     def close(self) -> None:
         """Put together what was learned."""
-        if self._carried is not None:
-            self._carried.close()
+        if self.carried is not None:
+            self.carried.close()
+        self.shed()
         client, server = self._fronts
         certified: bool | None = None
         if client.sent_certificate:
@@ -103,7 +115,7 @@ class Tls:
             "client_certificate_names": client.certificate if certified else None,
             "server_certificate_names": server.certificate,
             "alert": _alert(client, server),
-            "decrypted": self._carried is not None,
+            "decrypted": self.carried is not None,
         }
 
 

@@ -23,6 +23,8 @@ from kwiresniff.session.x509 import certificate_names
 MAX_FRONT_BYTES = 64 * 1024
 #: Application protocols told of one offer; real ones have two or three.
 MAX_PROTOCOLS = 16
+#: The longest name of a server or protocol told: RFC 1035's limit for a host name, RFC 7301's for a protocol.
+MAX_NAME_BYTES = 255
 
 CLIENT_HELLO, SERVER_HELLO, CERTIFICATE, CERTIFICATE_REQUEST, SERVER_HELLO_DONE = 1, 2, 11, 13, 14
 _SERVER_NAME, _PROTOCOLS, _SUPPORTED_VERSIONS = 0, 16, 43
@@ -117,7 +119,16 @@ class Front:
         if self._room <= 0:
             self.done = True
         if self.done:
-            self._buffer = self._messages = bytearray()
+            self.give_up()
+
+    def held_bytes(self) -> int:
+        """Bytes of records and messages that are not complete."""
+        return len(self._buffer) + len(self._messages)
+
+    def give_up(self) -> None:
+        """Learn no more."""
+        self.done = True
+        self._buffer = self._messages = bytearray()
 
     def _record(self, kind: int, data: bytes) -> None:
         if kind == ALERT:
@@ -206,4 +217,4 @@ def _protocols(data: _Cursor) -> list[str]:
 
 
 def _text(raw: bytes) -> str:
-    return raw.decode("ascii", "backslashreplace")
+    return raw[:MAX_NAME_BYTES].decode("ascii", "backslashreplace")

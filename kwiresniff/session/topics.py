@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from sys import getsizeof
+
 from kwiresniff.codec.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from kwiresniff.model import Body
 
 #: Names remembered per run; a cluster has at most some 10,000s of topics, an attacker has any number.
 MAX_TOPIC_NAMES = 100_000
+#: Memory of names and ids. Kafka's names have up to 249 characters, usual ones some tens; 300 bytes each fit.
+MAX_TOPIC_NAME_BYTES = 32 << 20
+#: What an entry takes beside its texts.
+_ENTRY_BYTES = 100
 
 #: Where a message carries both: (api_key, direction) -> (array field, field of the name).
 _TEACHERS: dict[tuple[int, str], tuple[str, str]] = {
@@ -33,6 +40,7 @@ class Topics:
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
+        self._bytes = 0
         self.forgotten = 0  # names given up because there were too many
 
     def name(self, topic_id: str) -> str | None:
@@ -48,7 +56,23 @@ class Topics:
         for topic in body.get(array) or ():
             topic_id, name = topic.get("topic_id"), topic.get(name_field)
             if topic_id and topic_id != ZERO_ID and isinstance(name, str):
+                self._forget(topic_id)
                 self._names[topic_id] = name
-        while len(self._names) > MAX_TOPIC_NAMES:
-            del self._names[next(iter(self._names))]
+                self._bytes += _entry_bytes(topic_id, name)
+                if len(self._names) > MAX_TOPIC_NAMES or self._bytes > MAX_TOPIC_NAME_BYTES:
+                    self._make_room()
+
+    def _make_room(self) -> None:
+        """Forget the oldest names, some at once: the first of a dict is found behind the places of all before it."""
+        for topic_id in list(islice(self._names, max(len(self._names) // 16, 1))):
+            self._forget(topic_id)
             self.forgotten += 1
+
+    def _forget(self, topic_id: str) -> None:
+        name = self._names.pop(topic_id, None)
+        if name is not None:
+            self._bytes -= _entry_bytes(topic_id, name)
+
+
+def _entry_bytes(topic_id: str, name: str) -> int:
+    return getsizeof(topic_id) + getsizeof(name) + _ENTRY_BYTES

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kwiresniff.model import ACK, DECRYPTED, FIN, RST, SYN, Segment
@@ -15,6 +15,7 @@ from kwiresniff.session.flows import connection_of, reverse
 from kwiresniff.session.link import Link
 from kwiresniff.session.openings import Openings, first_seq, follow
 from kwiresniff.session.strangers import Strangers
+from kwiresniff.stream.budget import Holder
 from kwiresniff.stream.half import SEQ_MASK, Half
 
 if TYPE_CHECKING:
@@ -161,8 +162,7 @@ class Tracker:
         if link.carrier is not None:
             return
         for half in (link.client, link.broker):
-            half.closed = True
-            half.run.clear()
+            half.end()
             self.strangers.remember(half.flow, counts)
         self._forget(link)
 
@@ -299,6 +299,16 @@ class Tracker:
             for table in (self.halves, self._edges):
                 if table.get(half.flow) is half:
                     del table[half.flow]
+
+    def holders(self) -> Iterator[Holder]:
+        """All who may hold bytes back: connections, their directions, and what is inside TLS."""
+        for link in self._links():
+            carried = link.tls.carried if link.tls is not None else None
+            for one in (link, carried):
+                if one is not None:
+                    yield one.client
+                    yield one.broker
+                    yield one
 
     def _links(self) -> list[Link]:
         halves = [*self.halves.values(), *self._edges.values()]

@@ -1,70 +1,86 @@
 """How many bytes all connections together hold back, and who gives way when that is too much.
 
 Each direction and each connection has limits of its own; thousands of connections at their limits would still be more
-than any machine has. Whoever holds more than ``FREE_BYTES`` says so when it grows, not when it shrinks, so that nothing
-is paid where frames complete: the figures are upper bounds, put right before anybody has to give way.
+than any machine has. Whoever takes bytes in adds them to ``held``, and nobody subtracts any, so that nothing is paid
+where frames complete: ``held`` is an upper bound. When it exceeds the limit, everybody is asked what they really hold,
+which happens once in many megabytes of traffic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Final, Protocol
 
-#: What one direction or connection holds without being counted.
-FREE_BYTES = 64 << 10
-#: Frames being assembled, segments out of order and large requests that wait for an answer, of all connections: two of
-#: the largest frames that are kept at once.
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: A frame that comes in pieces takes its memory in steps of at least this.
+STEP_BYTES = 64 << 10
+#: Frames being assembled, bytes under search, segments out of order, requests that wait for an answer and answers that
+#: wait for their request, of all connections: two of the largest frames that are kept at once.
 MAX_HELD_BYTES = 256 << 20
-#: Room is made down to this share of the limit, so that it is not made again at once.
-RELIEF = 0.875
+#: This part of the limit is made free when room is made, so that it is not made again at once.
+RELIEF_PART: Final = 8
+
+#: What is kept of a segment, and of a request or response, takes so much memory beside its bytes.
+SEGMENT_BYTES = 256
+EXCHANGE_BYTES = 1024
+#: Bytes held for nothing in particular by somebody who holds anything: not worth being given up.
+SMALL_BYTES = 2048
 
 
 class Holder(Protocol):
     """Somebody who holds bytes back."""
 
     def held_bytes(self) -> int:
-        """How many bytes are held, at most."""
+        """How much memory is held."""
 
     def shed(self) -> None:
-        """Give them up, as far as that is possible."""
+        """Give it up, as far as that is possible, or a good part of it."""
 
 
 class Budget:
-    """The account of one analyzer. ``given_up(holder, bytes)`` is told who gave way."""
+    """The account of one analyzer.
 
-    __slots__ = ("_figures", "given_up", "held", "limit")
+    ``holders()`` are all who may hold anything, ``given_up(holder, bytes)`` is told who gave way.
+    """
 
-    def __init__(self, given_up: Callable[[Holder, int], None], limit: int = MAX_HELD_BYTES) -> None:
-        self._figures: dict[Holder, int] = {}
+    __slots__ = ("given_up", "held", "holders", "limit")
+
+    def __init__(
+        self,
+        holders: Callable[[], Iterable[Holder]],
+        given_up: Callable[[Holder, int], None],
+        limit: int = MAX_HELD_BYTES,
+    ) -> None:
+        self.holders = holders
         self.given_up = given_up
-        self.held = 0
-        self.limit = limit
-
-    def tell(self, holder: Holder, size: int) -> None:
-        """``holder`` holds ``size`` bytes now."""
-        figures = self._figures
-        self.held += size - figures.get(holder, 0)
-        figures[holder] = size
-
-    def forget(self, holder: Holder) -> None:
-        """``holder`` has come to its end."""
-        self.held -= self._figures.pop(holder, 0)
+        self.held: i64 = 0
+        self.limit: i64 = limit
 
     def relieve(self) -> None:
         """Make room if there is too little: the biggest gives way first.
 
         To be called between two segments only, since whoever gives way may deliver what waited.
         """
-        if self.held <= self.limit:
-            return
-        self._figures = {one: size for one in self._figures if (size := one.held_bytes()) > FREE_BYTES}
-        self.held = sum(self._figures.values())
-        while self.held > self.limit * RELIEF and self._figures:
-            biggest = max(self._figures, key=self._figures.__getitem__)
-            size = biggest.held_bytes()
-            self.forget(biggest)
-            biggest.shed()
-            left = biggest.held_bytes()
-            if left < size:  # else it holds what cannot be given up, and is left out of the account
-                self.tell(biggest, left)
-                self.given_up(biggest, size - left)
+        if self.held > self.limit:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        holders = list(self.holders())
+        biggest = [(-size, number) for number, holder in enumerate(holders) if (size := holder.held_bytes())]
+        held = -sum(size for size, _ in biggest)
+        heapify(biggest)
+        enough = self.limit - self.limit // RELIEF_PART
+        while held > enough and biggest and -biggest[0][0] > SMALL_BYTES:
+            negative, number = heappop(biggest)
+            holder = holders[number]
+            holder.shed()
+            left = holder.held_bytes()
+            given_up = -negative - left
+            if given_up > 0:  # else it holds what cannot be given up
+                held -= given_up
+                heappush(biggest, (-left, number))
+                self.given_up(holder, given_up)
+        self.held = held

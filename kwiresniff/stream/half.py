@@ -26,8 +26,8 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kwiresniff.compiled import COMPILED, i32
-from kwiresniff.stream.budget import FREE_BYTES, Budget
-from kwiresniff.stream.run import Run
+from kwiresniff.stream.budget import SEGMENT_BYTES, STEP_BYTES, Budget
+from kwiresniff.stream.run import MARK_BYTES, Run
 from kwiresniff.stream.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -53,6 +53,13 @@ MIN_SIFTED_BYTES = 4096
 
 #: The rest of a frame that never ends: more than any connection carries.
 ENDLESS = 1 << 62
+
+#: Pieces of a frame shorter than the first are joined with the one before, up to the second: an object of its own takes
+#: some 60 bytes.
+SMALL_PIECE_BYTES: Final = 256
+JOINED_BYTES: Final = 2048
+#: What is left of a frame that gives way: enough for its header.
+SHED_FRONT_BYTES = 1024
 
 LOST_GAP = "gap"
 LOST_BAD_LENGTH = "bad_length"
@@ -266,9 +273,7 @@ class Half:
         waiting.hold((self._position + ahead, packet, ns, data, missing, self.ack))
         while waiting.is_too_much():
             self.give_up_hole()
-        if waiting.bytes > FREE_BYTES:
-            self.budget.tell(self, self.held_bytes())
-            self.budget.relieve()
+        self.budget.held += len(data) + SEGMENT_BYTES
 
     def _drain(self) -> None:
         waiting = self.waiting
@@ -333,8 +338,7 @@ class Half:
                 if self.room <= 0:
                     self.grant()
                 kept = min(available, need)
-                self.parts.append(buffer[start : start + kept])
-                self.room -= kept
+                self.keep_piece(buffer[start : start + kept])
             if available < need:
                 self.need = need - available
                 return
@@ -380,7 +384,8 @@ class Half:
                     return
                 continue
             self.size = size
-            self.granted = FREE_BYTES
+            self.granted = STEP_BYTES
+            self.budget.held += min(size, keep, STEP_BYTES) + SEGMENT_BYTES
             self.room = self.wanted = 0
             self._lost_in_frame = 0
             if self.sifts and size >= MIN_SIFTED_BYTES:
@@ -396,9 +401,9 @@ class Half:
             self.need = stop - end
             self.parts = [buffer[start : start + kept]]
             self.room = min(size, keep) - kept
-            if self.room > FREE_BYTES:
-                self.wanted = self.room - FREE_BYTES
-                self.room = FREE_BYTES
+            if self.room > STEP_BYTES:
+                self.wanted = self.room - STEP_BYTES
+                self.room = STEP_BYTES
             return
         self.at_edge = True
 
@@ -417,23 +422,51 @@ class Half:
 
     def grant(self) -> None:
         """Let more of the current frame be kept, in growing steps."""
-        step = min(self.wanted, max(FREE_BYTES, self.granted // 4))
+        step = min(self.wanted, max(STEP_BYTES, self.granted // 4))
         self.room += step
         self.wanted -= step
         self.granted += step
-        self.budget.tell(self, self.held_bytes())
+        self.budget.held += step
+
+    def keep_piece(self, data: bytes) -> None:
+        """Keep the next piece of the current frame."""
+        parts = self.parts
+        length: i64 = len(data)
+        self.room -= length
+        if length < SMALL_PIECE_BYTES and parts and len(parts[-1]) < JOINED_BYTES:
+            parts[-1] += data
+        else:
+            parts.append(data)
 
     def held_bytes(self) -> int:
-        """Bytes out of order and of the frame that is being assembled, at most."""
-        return self.waiting.bytes + (self.granted if self.need else 0)
+        """Memory of segments out of order, of the frame that is being assembled and of what is searched."""
+        waiting, run = self.waiting, self.run
+        held = waiting.bytes + SEGMENT_BYTES * len(waiting) + len(run) + MARK_BYTES * len(run.marks)
+        if self.need:
+            held += sum(map(len, self.parts)) + SEGMENT_BYTES
+        return held
 
     def shed(self) -> None:
-        """Give up every hole, and all but the front of the frame that is being assembled."""
+        """Give up every hole, all but the front of the frame that is being assembled, and what is searched."""
         self.flush()
-        if self.need and self.granted > FREE_BYTES:
-            self.parts = [b"".join(self.parts)[:FREE_BYTES]]
+        if self.need:
+            self.parts = [b"".join(self.parts)[:SHED_FRONT_BYTES]]
             self.room = self.wanted = 0
-            self.granted = FREE_BYTES
+            if self.sifter is not None:
+                self.sifter = None
+        if self.searching and len(self.run):
+            packet, ns = self.run.place(0)
+            size = len(self.run)
+            self.run.clear()
+            self.lost(self, packet, ns, 0, size, self._search_code)
+
+    def end(self) -> None:
+        """Nothing more comes, and nothing is kept."""
+        self.closed = True
+        self.parts = _NONE
+        self.sifter = None
+        self._head = b""
+        self.run.clear()
 
     def _finish(self, packet: i64, ns: int) -> None:
         if self.sifter is not None:
@@ -505,6 +538,7 @@ class Half:
             cut = run.trim(over)
             first_packet, first_ns = run.place(0) if run.marks else (0, self.last_ns)
             self.lost(self, first_packet, first_ns, 0, cut, self._search_code)
+        self.budget.held += end - start + MARK_BYTES
         if run.take(packet, ns, self.ack, buffer[start:end]):
             self.search()
 

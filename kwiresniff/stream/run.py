@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 #: its end or its successor, so a few windows of small frames suffice.
 MAX_RUN_BYTES = 64 << 10
 
+#: And so many segments. What is known of one takes so much memory beside its bytes.
+MAX_RUN_SEGMENTS = 4096
+MARK_BYTES = 192
+
 #: A run longer than the first is searched again when it has grown by this fraction, so that the work stays in
 #: proportion to the bytes however small the segments are. What is missed meanwhile is found by the next search.
 MIN_SEARCH_BYTES = 1024
@@ -69,6 +73,8 @@ class Run:
         # Out of budget: every segment is a run of its own, so only what starts in it can be found.
         held = len(self.data)
         over = held if self._searched + length > SEARCH_BUDGET_BYTES else held + length - MAX_RUN_BYTES
+        if len(self.marks) >= MAX_RUN_SEGMENTS:
+            over = max(over, self.marks[MAX_RUN_SEGMENTS // SEARCH_GROWTH][0])
         return max(over, MAX_RUN_BYTES // SEARCH_GROWTH) if held and over > 0 else 0
 
     def trim(self, over: i64) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 from kwiresniff.model import Segment
 from kwiresniff.session import Analyzer
-from tests.session.wire import Wire, heartbeat, heartbeat_response, request, response
+from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
 
 #: Link, network and transport headers and the capture's own, which every segment has.
 HEADER_BYTES = 70

@@ -24,7 +24,12 @@ class Listener:
         self.losses: list[tuple[int, int, str]] = []
         self.footing = footing
         self.half = Half(
-            b"flow", self._frame, self._lost, lambda _: self.footing, keep, Budget(lambda holder, size: None)
+            b"flow",
+            self._frame,
+            self._lost,
+            lambda _: self.footing,
+            keep,
+            Budget(lambda: (), lambda holder, size: None),
         )
 
     def _frame(self, half: Half, p0: int, t0: int, p1: int, t1: int, size: int, data: bytes, lost: int) -> None:
