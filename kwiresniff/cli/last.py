@@ -6,7 +6,7 @@ import io
 from collections import deque
 from collections.abc import Callable
 
-from kwiresniff.cli.printing import tree_writer
+from kwiresniff.cli.printing import tree_of
 from kwiresniff.cli.reading import Reading
 from kwiresniff.model import Exchange, Message
 from kwiresniff.render import SummaryWriter
@@ -93,8 +93,8 @@ class ExchangeLines:
     def tree(self, exchange: Exchange, width: int) -> list[str]:
         """The annotated tree."""
         out = io.StringIO()
-        tree_writer(self._reading, out, width, self._color)(self._decoded(exchange))
-        return out.getvalue().splitlines()[:MAX_LINES]
+        tree = tree_of(self._reading, out, width, self._color)(self._decoded(exchange))
+        return tree.decode().splitlines()[:MAX_LINES]
 
 
 def _same(message: Message | None) -> Message | None:

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.reading import Reading
-from kwiresniff.model import Event, Exchange, Problem
+from kwiresniff.model import Direction, Event, Exchange, Message, Problem, Walk
 from kwiresniff.session import Depth
 
 if TYPE_CHECKING:
     from kwiresniff.capture.live import Live
+    from kwiresniff.cli.options import ReadOptions
+    from kwiresniff.cli.screen import Screen
+    from kwiresniff.codec.text.words import Words
 
 #: What each form of output needs decoded.
 DEPTHS: dict[str, Depth] = {"tree": "records", "summary": "bodies", "jsonl": "records", "json": "records"}
@@ -29,16 +32,36 @@ def encode_for(form: str) -> Callable[[Any], bytes] | None:
     return JsonEncoder().text
 
 
-def print_events(reading: Reading, form: str, live: Live | None = None) -> bool:
+def screen_for(form: str, options: ReadOptions) -> Screen | None:
+    """Where forms for people go."""
+    if form not in ("tree", "summary"):
+        return None
+    from kwiresniff.cli.screen import Screen
+
+    return Screen(options.color)
+
+
+def words_for(form: str, options: ReadOptions, screen: Screen | None) -> Words | None:
+    """What bodies may be written with at once, for trees that show no more than those."""
+    if screen is None or form != "tree" or options.verbose:
+        return None
+    from kwiresniff.render.tree import words_of
+
+    return words_of(screen.out, screen.width, screen.color)
+
+
+def print_events(reading: Reading, form: str, screen: Screen | None, live: Live | None = None) -> bool:
     """Prints everything ``reading`` gives, problems on stderr where the form has no place for them; False when the
     user interrupted it. With ``live`` an interrupt ends the capture without losing what is unfinished, and what is
     wrong with it is told even when nothing passes."""
     messages = Messages(reading, elsewhere=form in ("jsonl", "json"))
     with ExitStack() as stack:
-        write, flush, close = _writer(form, reading, stack)
+        write, flush, close = _writer(form, reading, stack, screen)
 
         def use(event: Event) -> None:
             if isinstance(event, Problem):
+                if screen is not None:
+                    screen.flush()
                 messages.problem(event)
             write(event)
             if flush is not None:
@@ -60,25 +83,25 @@ def print_events(reading: Reading, form: str, live: Live | None = None) -> bool:
 _Writer = tuple[Callable[[Event], None], Callable[[], None] | None, Callable[[], None]]
 
 
-def _writer(form: str, reading: Reading, stack: ExitStack) -> _Writer:
+def _writer(form: str, reading: Reading, stack: ExitStack, screen: Screen | None) -> _Writer:
     """What writes an event, what makes it appear at once (None when nobody watches), and what ends the output."""
-    watched = reading.live or sys.stdout.isatty()
-    if form in ("jsonl", "json"):
+    if screen is None:
+        watched = reading.live or sys.stdout.isatty()
         from kwiresniff.export import WRITERS, Output
 
         out = stack.enter_context(Output("-")).stream
         writer = WRITERS[form](out, reading.files)
         return writer.write, (out.flush if watched else None), writer.close
-    return _text_writer(form, reading), (sys.stdout.flush if watched else None), sys.stdout.flush
+    stack.callback(screen.flush)
+    write = tree_writer(reading, screen) if form == "tree" else _summary_writer(reading, screen)
+    return write, (screen.flush if screen.watched or reading.live else None), screen.flush
 
 
-def _text_writer(form: str, reading: Reading) -> Callable[[Event], None]:
-    from kwiresniff.render import SummaryWriter, use_color, width_of
+def _summary_writer(reading: Reading, screen: Screen) -> Callable[[Event], None]:
+    from kwiresniff.render import SummaryWriter
 
-    out, color, width = sys.stdout, use_color(sys.stdout, reading.options.color), width_of(sys.stdout)
-    if form != "summary":
-        return tree_writer(reading, out, width, color)
-    summary = SummaryWriter(out, width, color, files=reading.files, topic_name=reading.topic_name)
+    topic_name = reading.topic_name
+    summary = SummaryWriter(screen.out, screen.width, screen.color, files=reading.files, topic_name=topic_name)
 
     def line(event: Event) -> None:
         if isinstance(event, Exchange):
@@ -87,8 +110,19 @@ def _text_writer(form: str, reading: Reading) -> Callable[[Event], None]:
     return line
 
 
-def tree_writer(reading: Reading, out: TextIO, width: int | None, color: bool) -> Callable[[Event], None]:
+def tree_writer(reading: Reading, screen: Screen) -> Callable[[Event], None]:
     """What writes an exchange as an annotated tree, with what plugins and redaction make of it."""
+    draw = tree_of(reading, screen.out, screen.width, screen.color)
+
+    def write(event: Event) -> None:
+        if isinstance(event, Exchange):
+            screen.write(draw(event))
+
+    return write
+
+
+def tree_of(reading: Reading, out: TextIO, width: int | None, color: bool) -> Callable[[Exchange], bytes]:
+    """What draws such a tree for a place like ``out``, in UTF-8."""
     from kwiresniff.cli.decoded import decode_walk
     from kwiresniff.render import TreeWriter
     from kwiresniff.session import annotate
@@ -97,15 +131,18 @@ def tree_writer(reading: Reading, out: TextIO, width: int | None, color: bool) -
     plugins, redactor = reading.plugins, reading.redactor
     tree = TreeWriter(out, width, color, options.verbose, files=reading.files)
 
-    def draw(event: Event) -> None:
-        if isinstance(event, Exchange):
-            request = annotate(event, "request", topics, show_secrets=options.show_secrets)
-            response = annotate(event, "response", topics, show_secrets=options.show_secrets)
-            for walk in (request, response):
-                if walk is not None and redactor is not None:
-                    redactor.walk(walk)
-                elif walk is not None and plugins.decoders:
-                    decode_walk(walk, plugins, topics.name)
-            tree.write(event, request, response)
+    def read(exchange: Exchange, which: Direction, message: Message | None) -> Walk | list[bytes] | None:
+        if message is not None and message.text is not None:
+            return message.text
+        walk = annotate(exchange, which, topics, show_secrets=options.show_secrets)
+        if walk is not None and redactor is not None:
+            redactor.walk(walk)
+        elif walk is not None and plugins.decoders:
+            decode_walk(walk, plugins, topics.name)
+        return walk
+
+    def draw(exchange: Exchange) -> bytes:
+        request, response = exchange.request, exchange.response
+        return tree.text(exchange, read(exchange, "request", request), read(exchange, "response", response))
 
     return draw

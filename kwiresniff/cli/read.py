@@ -6,7 +6,8 @@ import click
 
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
-from kwiresniff.cli.printing import DEPTHS, encode_for, print_events
+from kwiresniff.cli.pager import paged, pager
+from kwiresniff.cli.printing import DEPTHS, encode_for, print_events, screen_for, words_for
 from kwiresniff.cli.reading import Reading
 
 
@@ -19,13 +20,17 @@ from kwiresniff.cli.reading import Reading
     show_default=True,
     help="Annotated trees, one line per exchange, or JSON.",
 )
+@click.option("--no-pager", is_flag=True, help="On a terminal, write straight to it.")
 @capture_options
-def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
+def command(captures: tuple[str, ...], options: ReadOptions, form: str, no_pager: bool) -> int:
     """Decode captures: one annotated tree per exchange, or `-o summary`, `-o jsonl`, `-o json`.
 
-    CAPTURE is a file, a folder or a glob of pcap or pcapng files, compressed or not, or "-" for standard input.
+    CAPTURE is a file, a folder or a glob of pcap or pcapng files, compressed or not, or "-" for standard input. On a
+    terminal trees and lines go through a pager: KWIRESNIFF_PAGER, PAGER or less.
     """
-    reading = Reading(captures, options, DEPTHS[form], encode=encode_for(form))
-    if not print_events(reading, form):
-        return INTERRUPTED
-    return reading.exit_code()
+    screen = screen_for(form, options)
+    words = words_for(form, options, screen)
+    reading = Reading(captures, options, DEPTHS[form], encode=encode_for(form), words=words)
+    with paged(None if no_pager or screen is None else pager()):
+        finished = print_events(reading, form, screen)
+    return reading.exit_code() if finished else INTERRUPTED

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kwiresniff.analysis.filter import Filter
     from kwiresniff.analysis.redact import Redactor
     from kwiresniff.analysis.stats import ExchangeCounts
+    from kwiresniff.codec.text.words import Words
 
 #: From cheap to dear; a deeper reading has everything a shallower one has.
 DEPTHS: tuple[Depth, ...] = ("headers", "errors", "bodies", "records")
@@ -78,6 +79,7 @@ class Reading:
         screen: bool = True,
         encode: Callable[[Any], bytes] | None = None,
         attempts: bool = False,
+        words: Words | None = None,
     ) -> None:
         self.options = options
         self._filter = _filter(options, self.topic_name)
@@ -106,6 +108,7 @@ class Reading:
             ports=options.port,
             encode=None if looks_into_bodies else encode,
             attempts=attempts and self._filter is None,
+            words=None if looks_into_bodies else words,
         )
         self._screen = screen
         self.live = self._captures.total_bytes is None

@@ -31,10 +31,11 @@ from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.metrics import AddressType, served_metrics
 from kwiresniff.cli.options import ParamType, ReadOptions, TrafficCommand, live_options
-from kwiresniff.cli.printing import DEPTHS, print_events
+from kwiresniff.cli.printing import DEPTHS, print_events, screen_for, words_for
 from kwiresniff.cli.reading import Reading
 from kwiresniff.cli.tables import ByType, print_tables
 from kwiresniff.model import Event, Exchange, Problem
+from kwiresniff.session import Depth
 
 #: What is shown once a second, or at the end, may come a little later: each batch of packets costs a waking up.
 CALM_DELAY_MS = 250
@@ -227,7 +228,10 @@ def command(
             decryption = stack.enter_context(closing(_decryption(options.keylog, quiet=options.quiet)))
         topics = watched or address is not None or any("topic" in one for one in names)
         source: SegmentSource = live if decryption is None else DecryptedLive(live, decryption)
-        reading = Reading(source, options, "errors" if counted else DEPTHS[form], topics=topics, screen=not counted)
+        output = None if counted else screen_for(form, options)
+        depth: Depth = "errors" if counted else DEPTHS[form]
+        how = words_for(form, options, output)
+        reading = Reading(source, options, depth, topics=topics, screen=not counted, words=how)
         if address is not None:
             stack.enter_context(served_metrics(live, reading, address, metrics_series))
         if not (watched or options.quiet):
@@ -235,7 +239,7 @@ def command(
         if counted:
             finished = _count(live, reading, names, watched=watched)
         else:
-            finished = print_events(reading, form, live)
+            finished = print_events(reading, form, output, live)
     if not options.quiet:
         _sum_up(live, reading)
     if not finished:

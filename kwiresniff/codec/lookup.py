@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kwiresniff.codec.scanners import FrontScanner, Scanner
     from kwiresniff.codec.text.bodies import BodyWriter
     from kwiresniff.codec.text.plan import Step
+    from kwiresniff.codec.text.rows import RowWriter
+    from kwiresniff.codec.text.words import Words
 
 #: Compiled functions kept of each sort. All of Kafka's messages at all versions are about 700 in each direction, and
 #: nobody meets them all; a function takes some 20 kB.
@@ -116,6 +118,17 @@ def body_writer(encode: Callable[[Any], bytes], is_internal: Callable[[str], boo
     except ImportError:  # compiled, but without the library that it was compiled for
         return None
     return bodies.BodyWriter(encode, is_internal) if is_compiled(bodies) else None
+
+
+def row_writer(
+    words: Words, is_internal: Callable[[str], bool], topic_name: Callable[[str], str | None]
+) -> RowWriter | None:
+    """What makes the rows of trees straight from bytes, compiled or not; None without the library that it needs."""
+    try:
+        from kwiresniff.codec.text.rows import RowWriter
+    except ImportError:
+        return None
+    return RowWriter(words, is_internal, topic_name)
 
 
 def is_compiled(module: ModuleType) -> bool:

@@ -55,6 +55,11 @@ def meaning_of(field: WireField, value: Any, topic_name: TopicNames | None = Non
     return find(value) if find else ""
 
 
+def has_meaning(field: WireField) -> bool:
+    """Whether values of a field may have a meaning."""
+    return field.type == "UUID" or _meaning_by(field.name, field.type, field.enum) is not None
+
+
 @lru_cache(_KINDS_OF_FIELD)
 def _meaning_by(name: str, wire_type: str, enum: str) -> Meaning | None:
     """How to tell the meaning of a field's values, or None when they never have one."""

@@ -37,13 +37,18 @@ def record_set_rows(node: Node, style: Style) -> list[Row]:
     rows = [_batch_row(batches[index], f"{'message' if messages else 'batch'}[{index}]", style) for index in shown]
     if hidden := len(batches) - len(shown):
         size = sum([batch.length for batch in batches]) - sum([batches[index].length for index in shown])
-        what = units.count(hidden, "more message") if messages else units.count(hidden, "more batch", "more batches")
-        rest = f"{style.glyphs.ellipsis} {what}, {units.size(size)}"
-        rows.append(Row([[("dim", f"{rest}, all without problems" if calm else rest)]]))
+        rows.append(Row([hidden_batches(hidden, size, style, calm=calm, messages=messages)]))
     if len(batches) == 1 and not style.verbosity and not node.problem:
         return rows
     head: Chunk = [("name", f"{escape(node.name)} "), ("value", units.size(node.length)), *meaning_spans(node)]
     return [Row([head], rows, node)]
+
+
+def hidden_batches(hidden: int, size: int, style: Style, *, calm: bool, messages: bool = False) -> Chunk:
+    """What stands for batches without a row, ``size`` bytes of them; ``calm`` says that nothing is wrong with them."""
+    what = units.count(hidden, "more message") if messages else units.count(hidden, "more batch", "more batches")
+    rest = f"{style.glyphs.ellipsis} {what}, {units.size(size)}"
+    return [("dim", f"{rest}, all without problems" if calm else rest)]
 
 
 def _batch_row(batch: Node, name: str, style: Style) -> Row:
@@ -78,8 +83,14 @@ def _facts(batch: Node, parts: dict[str, Node], records: Node, style: Style) -> 
 
     attributes = value("attributes")
     chunks: list[Chunk] = [
-        [("value", units.count(value("records_count") or len(records.children), "record"))],
-        _compression(batch, records, attributes, value("uncompressed_size_bytes"), style),
+        *records_facts(
+            value("records_count") or len(records.children),
+            attributes & _CODEC_MASK,
+            batch.length,
+            records.length,
+            value("uncompressed_size_bytes"),
+            style,
+        ),
         [("name", "base_offset "), ("ident", str(value("base_offset")))],
     ]
     time = value("base_timestamp") if "base_timestamp" in parts else value("timestamp")
@@ -101,20 +112,22 @@ def _facts(batch: Node, parts: dict[str, Node], records: Node, style: Style) -> 
     return chunks
 
 
-def _compression(batch: Node, records: Node, attributes: int, uncompressed_bytes: Any, style: Style) -> Chunk:
-    """``zstd 3.40 KB -> 12.1 KB (3.6x)``: the records as they were sent, and what came out of them.
+def records_facts(
+    count: int, codec: int, size: int, compressed_bytes: int, uncompressed_bytes: Any, style: Style
+) -> list[Chunk]:
+    """``3 records  zstd 3.40 KB -> 12.1 KB (3.6x)``: the records as they were sent, and what came out of them.
 
-    Without compression it is the size of the batch, header and all.
+    Without compression it is the ``size`` of the batch, header and all.
     """
-    number = attributes & _CODEC_MASK
-    if number == 0:
-        return [("dim", "uncompressed "), ("value", units.size(batch.length))]
-    codec = _CODECS[number] if number < len(_CODECS) else f"codec {number}"
-    chunk: Chunk = [("value", f"{codec} {units.size(records.length)}")]
-    if isinstance(uncompressed_bytes, int) and records.length:
-        ratio = f"({uncompressed_bytes / records.length:.1f}{style.glyphs.times})"
+    records: Chunk = [("value", units.count(count, "record"))]
+    if codec == 0:
+        return [records, [("dim", "uncompressed "), ("value", units.size(size))]]
+    name = _CODECS[codec] if codec < len(_CODECS) else f"codec {codec}"
+    chunk: Chunk = [("value", f"{name} {units.size(compressed_bytes)}")]
+    if isinstance(uncompressed_bytes, int) and compressed_bytes:
+        ratio = f"({uncompressed_bytes / compressed_bytes:.1f}{style.glyphs.times})"
         chunk.append(("meaning", f" {style.glyphs.arrow} {units.size(uncompressed_bytes)} {ratio}"))
-    return chunk
+    return [records, chunk]
 
 
 def _record_rows(records: Node, style: Style) -> list[Row]:
@@ -129,8 +142,13 @@ def _record_rows(records: Node, style: Style) -> list[Row]:
         else:
             rows.append(record_row(children[index], part, style, offset_width=width))
     if hidden := len(children) - len(shown):
-        rest = f"{style.glyphs.ellipsis} {units.count(hidden, 'more record')}"
-        rows.append(Row([[("dim", rest if calm else f"{rest}, some with problems")]]))
+        rows.append(Row([hidden_records(hidden, style, calm=calm)]))
     if records.problem and all(child.problem != records.problem for child in children):
         rows.append(Row([problem_spans(records)[1:]], node=records))
     return rows
+
+
+def hidden_records(hidden: int, style: Style, *, calm: bool) -> Chunk:
+    """What stands for records without a row; ``calm`` says that nothing is wrong with them."""
+    rest = f"{style.glyphs.ellipsis} {units.count(hidden, 'more record')}"
+    return [("dim", rest if calm else f"{rest}, some with problems")]

@@ -21,19 +21,31 @@ _ENDS: Final = frozenset(["min_version", "max_version", "min_version_level", "ma
 def is_range_array(array: Node) -> bool:
     """Whether every element is a name and two ends of a range, and nothing is wrong with any."""
     for element in array.children:
-        fields = [child for child in element.children if child.type != "TAGGED_FIELDS"]
-        if len(fields) != 3 or fields[0].name not in _NAMES or not {field.name for field in fields[1:]} <= _ENDS:
+        if not is_range([child.name for child in element.children if child.type != "TAGGED_FIELDS"]):
             return False
     return not is_wrong(array)
 
 
+def is_range(names: list[str]) -> bool:
+    """Whether a structure with these fields is a name and two ends of a range."""
+    return len(names) == 3 and names[0] in _NAMES and set(names[1:]) <= _ENDS
+
+
 def range_row(array: Node, name: str, style: Style) -> Row:
     """``api_keys  Produce 0-13  Fetch 4-18  ...``, all of them."""
-    chunks: list[Chunk] = [[("key", name), ("name", f" {len(array.children)}"), *problem_spans(array)]]
+    chunks: list[Chunk] = [range_head(name, len(array.children)) + problem_spans(array)]
     for element in array.children:
         called, *ends = element.children[:3]
         low, high = sorted(ends, key=lambda end: not end.name.startswith("min"))
-        what = escape(called.meaning or str(called.value))
-        versions = f"{low.value}" if low.value == high.value else f"{low.value}-{high.value}"
-        chunks.append([("value", f"{what} "), ("name", versions)])
+        chunks.append(version_range(called.meaning or str(called.value), low.value, high.value))
     return Row(chunks, node=array)
+
+
+def range_head(name: str, count: int) -> Chunk:
+    """What leads the row."""
+    return [("key", name), ("name", f" {count}")]
+
+
+def version_range(name: str, low: int, high: int) -> Chunk:
+    """``Fetch 4-18``."""
+    return [("value", f"{escape(name)} "), ("name", f"{low}" if low == high else f"{low}-{high}")]

@@ -9,7 +9,7 @@ from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.lines import Chunk, pad_left
 from kwiresniff.render.row import Row, plain_rows
-from kwiresniff.render.values import Style, leaf, meaning_spans, problem_spans, scalar
+from kwiresniff.render.values import Style, hidden_parts, leaf, meaning_spans, problem_spans, scalar
 
 #: Headers of one record on its row at verbosity 0.
 HEADERS_SHOWN: Final = 8
@@ -110,7 +110,7 @@ def _headers(headers: Node, style: Style) -> Chunk:
         if value is not None:
             chunk += [scalar(value.value, style), *meaning_spans(value)]
     if len(shown) < len(headers.children):
-        chunk.append(("dim", f", {style.glyphs.ellipsis} {len(headers.children) - len(shown):,} more"))
+        chunk.append(hidden_parts(len(headers.children) - len(shown), style))
     return chunk
 
 

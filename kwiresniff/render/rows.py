@@ -85,12 +85,17 @@ def _array_rows(array: Node, style: Style, depth: int) -> list[Row]:
     shown, calm = selection(array.children, ELEMENTS_SHOWN, style)
     rows = [_struct_row(array.children[index], f"{name}[{index}]", style, depth) for index in shown]
     if hidden := len(array.children) - len(shown):
-        rest = f"{style.glyphs.ellipsis} {hidden:,} more of {len(array.children):,}"
-        rows.append(Row([[("name", f"{name} "), ("dim", f"{rest}, all without errors" if calm else rest)]]))
+        rows.append(Row([hidden_elements(name, hidden, len(array.children), style, calm=calm)]))
     if not style.verbosity:
         return rows
     count = units.count(len(array.children), "element")
     return [Row([[("name", f"{name} "), ("dim", count), *problem_spans(array)]], rows, array)]
+
+
+def hidden_elements(name: str, hidden: int, count: int, style: Style, *, calm: bool) -> Chunk:
+    """What stands for the elements of an array that have no row; ``calm`` says that nothing is wrong with them."""
+    rest = f"{style.glyphs.ellipsis} {hidden:,} more of {count:,}"
+    return [("name", f"{name} "), ("dim", f"{rest}, all without errors" if calm else rest)]
 
 
 def _struct_row(element: Node, name: str, style: Style, depth: int) -> Row:

@@ -12,6 +12,7 @@ from typing import TextIO
 from kwiresniff.model import Direction, Exchange, Message, Node, Problem, Walk, file_index, packet_number
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
+from kwiresniff.render.guides import GuidedRows
 from kwiresniff.render.gutter import Gutter
 from kwiresniff.render.headline import headline
 from kwiresniff.render.lines import Chunk, wrap
@@ -21,6 +22,7 @@ from kwiresniff.render.row import Row
 from kwiresniff.render.rows import struct_rows
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.values import VALUE_LIMIT, Style, is_wrong, scalar
+from kwiresniff.render.words import Words, chunks_of
 
 #: Problems of one message listed below it at verbosity 0; the first ones explain the rest.
 PROBLEMS_SHOWN = 8
@@ -45,16 +47,67 @@ class TreeWriter:
         self._paint = Paint(color, glyphs_for(out))
         self._verbosity = verbosity
         self._files = files
-        limit = None if verbosity else VALUE_LIMIT if width is None else max(width - 32, 48)
-        self._style = Style(self._paint.glyphs, verbosity, limit)
+        self._style = Style(self._paint.glyphs, verbosity, _value_limit(width, verbosity))
         self._first = True
+        self._words = Words(self._paint, self._style, marked=width is not None)
+        self._guided = GuidedRows(self._paint, None if width is None else self._fold)
 
-    def write(self, exchange: Exchange, request: Walk | None = None, response: Walk | None = None) -> None:
-        """One exchange; a walk is None when there is no such message or nobody read its body."""
-        lines: list[str] = [] if self._first else [""]
-        self._first = False
+    def write(
+        self,
+        exchange: Exchange,
+        request: Walk | list[bytes] | None = None,
+        response: Walk | list[bytes] | None = None,
+    ) -> None:
+        """One exchange; a walk is None when there is no such message or nobody read its body.
+
+        Instead of a walk a message may have its rows (``codec.text.rows``).
+        """
+        self._out.write(printable(self.text(exchange, request, response).decode(), self._out))
+
+    def text(
+        self, exchange: Exchange, request: Walk | list[bytes] | None, response: Walk | list[bytes] | None
+    ) -> bytes:
+        """The same as UTF-8."""
+        first, self._first = self._first, False
+        asked = request if isinstance(request, Walk) else None
+        answered = response if isinstance(response, Walk) else None
+        rest = [*self._exchange_problems(exchange, asked, answered), *self._notes(exchange)]
+        if self._verbosity:
+            text = self._bytes_beside(exchange, asked, answered, rest).encode()
+        else:
+            self._add_message(exchange, "request", request)
+            self._add_message(exchange, "response", response)
+            for row in rest:
+                self._add(0, row)
+            text = self._guided.lines(self._words.row(headline(exchange, self._paint, self._style)))
+        return text if first else b"\n" + text
+
+    def _add_message(self, exchange: Exchange, which: Direction, read: Walk | list[bytes] | None) -> None:
+        if isinstance(read, list):
+            self._add(0, self._message(exchange, which, None))
+            self._guided.add_all(1, read)
+        else:
+            self._add(0, self._message(exchange, which, read))
+
+    def _add(self, depth: int, row: Row) -> None:
+        self._guided.add(depth, self._words.row(row.chunks))
+        for child in row.children:
+            self._add(depth + 1, child)
+
+    def _fold(self, row: bytes, lead: str, hang: str) -> bytes:
+        """A marked row as lines of the terminal's width."""
+        assert self._width is not None
+        paint, room = self._paint, self._width - max(len(lead), len(hang))
+        lines: list[str] = []
+        for text in wrap(chunks_of(row), room):
+            lines.append(f"{paint.text('dim', lead)}{paint.spans(text)}\n")
+            lead = hang
+        return "".join(lines).encode()
+
+    def _bytes_beside(self, exchange: Exchange, request: Walk | None, response: Walk | None, rest: list[Row]) -> str:
+        """The lines with what ``-v`` has in the margin."""
+        lines: list[str] = []
         no_gutter = Gutter(0, None, 0)
-        rest = [*self._exchange_problems(exchange, request, response), *self._notes(exchange)]
         self._draw(Row(headline(exchange, self._paint, self._style)), "", "    ", no_gutter, lines)
         parts = [self._message(exchange, "request", request), self._message(exchange, "response", response)]
         for index, row in enumerate([*parts, *rest]):
@@ -62,7 +115,7 @@ class TreeWriter:
             gutter = Gutter(self._verbosity, message.frame if message else None, self._bytes_per_row())
             self._branch(row, "", index == 1 + len(rest), gutter, lines)
         lines.append("")
-        self._out.write(printable("\n".join(lines), self._out))
+        return "\n".join(lines)
 
     def write_message(self, exchange: Exchange, which: Direction, walk: Walk) -> None:
         """One side of an exchange alone, without the capture that it may have come from."""
@@ -184,6 +237,18 @@ class TreeWriter:
             lines.append(paint.text("dim", margin + lead) + paint.spans(text))
             lead = hang
         lines += [paint.text("dim", (margin + hang).rstrip()) for margin in margins]
+
+
+def words_of(out: TextIO, width: int | None, color: bool) -> Words:
+    """The wording of the trees that a ``TreeWriter`` with these writes, for whoever writes their rows."""
+    paint = Paint(color, glyphs_for(out))
+    return Words(paint, Style(paint.glyphs, 0, _value_limit(width, 0)), marked=width is not None)
+
+
+def _value_limit(width: int | None, verbosity: int) -> int | None:
+    if verbosity:
+        return None
+    return VALUE_LIMIT if width is None else max(width - 32, 48)
 
 
 def _parts(walk: Walk) -> tuple[Node | None, Node]:

@@ -39,14 +39,19 @@ def is_error(node: Node) -> bool:
 
 def text_value(text: str, style: Style, *, quote: bool = True) -> str:
     """A string: escaped, cut with the number of characters left out, in quotes where it could be misread."""
-    more = ""
+    rest = ""
     limit = style.value_limit
     if limit is not None and len(text) > limit + SLACK:
-        more = f"{style.glyphs.ellipsis} {units.count(len(text) - limit, 'more character')}"
+        rest = more(len(text) - limit, "character", style)
         text = text[:limit]
     if _needs_quotes(text, quote):
-        return f'"{escape(text)}"{more}'
-    return escape(text) + more
+        return f'"{escape(text)}"{rest}'
+    return escape(text) + rest
+
+
+def more(count: int, unit: str, style: Style) -> str:
+    """What stands for the part of a text that is cut."""
+    return f"{style.glyphs.ellipsis} {units.count(count, f'more {unit}')}"
 
 
 def _needs_quotes(text: str, quote: bool) -> bool:
@@ -76,7 +81,7 @@ def bytes_value(data: bytes, style: Style, *, quote: bool = True) -> str:
     else:
         text = escape(text)
     if len(shown) < len(data):
-        text += f"{style.glyphs.ellipsis} {units.count(len(data) - len(shown), 'more byte')}"
+        text += more(len(data) - len(shown), "byte", style)
     return text
 
 
@@ -186,5 +191,10 @@ def scalars(node: Node, style: Style, *, name_width: int = 0) -> Chunk:
         chunk.append(scalar(child.value, style))
         chunk += meaning_spans(child)
     if len(shown) < len(children):
-        chunk.append(("dim", f", {style.glyphs.ellipsis} {len(children) - len(shown):,} more"))
+        chunk.append(hidden_parts(len(children) - len(shown), style))
     return chunk + meaning_spans(node)
+
+
+def hidden_parts(count: int, style: Style) -> Span:
+    """What stands for values behind those that are shown."""
+    return "dim", f", {style.glyphs.ellipsis} {count:,} more"

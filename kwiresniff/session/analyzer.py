@@ -53,6 +53,7 @@ from kwiresniff.stream.half import (
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
+    from kwiresniff.codec.text.words import Words
     from kwiresniff.session.decode import BodyDecoder
 
 Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
@@ -77,10 +78,10 @@ class Analyzer(SegmentSink):
     topics collected at depths that do not decode bodies. ``want`` is asked about each complete exchange before its
     bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes there is
     Kafka on weaker evidence, and what comes from there is no client. ``encode`` gives the JSON text of a value; with it
-    bodies may come as text (``Message.text``), as far as nothing in them needs telling elsewhere. With ``attempts``
-    connections that never came to be are told too. ``connections`` counts those recognised so far,
-    ``bare_token_bytes`` what SASL tokens without a header took, lengths included: the only bytes of Kafka connections
-    that belong to no event.
+    bodies may come as text (``Message.text``), as far as nothing in them needs telling elsewhere. With
+    ``words`` they may come as the rows of a tree. With ``attempts`` connections that never came to be are told too.
+    ``connections`` counts those recognised so far, ``bare_token_bytes`` what SASL tokens without a header took, lengths
+    included: the only bytes of Kafka connections that belong to no event.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Analyzer(SegmentSink):
         ports: Iterable[int] = (),
         encode: Callable[[Any], bytes] | None = None,
         attempts: bool = False,
+        words: Words | None = None,
     ) -> None:
         self.depth: Depth = depth
         self.topics = Topics()
@@ -109,7 +111,7 @@ class Analyzer(SegmentSink):
         if decoded:
             from kwiresniff.session.decode import BodyDecoder  # brings all that can be inside bodies
 
-            self._decoder = BodyDecoder(records, self.topics, show_secrets=show_secrets, encode=encode)
+            self._decoder = BodyDecoder(records, self.topics, show_secrets=show_secrets, encode=encode, words=words)
         scanned = topics or depth != "headers"
         self._scanner = Scanner(self.topics, errors=depth != "headers", topics=topics) if scanned else None
         self.sifts = scanned and not decoded  # large responses are kept without their record sets

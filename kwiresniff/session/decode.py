@@ -27,6 +27,10 @@ from kwiresniff.session.topics import Topics, teaches
 
 if TYPE_CHECKING:
     from kwiresniff.codec.text.plan import Step
+    from kwiresniff.codec.text.words import Words
+
+#: ``steps(api_key, version, direction)``: how a writer of text writes a message, None when it cannot.
+Plans = Callable[[int, int, Direction], "list[Step] | None"]
 
 
 class _Side:
@@ -35,7 +39,7 @@ class _Side:
     __slots__ = ("decode", "guess", "look", "open", "secret", "steps", "teaches", "trouble", "version")
 
     def __init__(
-        self, exchange: Exchange, direction: Direction, version: int, records: RecordsMode, as_text: bool
+        self, exchange: Exchange, direction: Direction, version: int, records: RecordsMode, plans: Plans | None
     ) -> None:
         self.version = version
         self.decode: Decoder | None = None
@@ -53,8 +57,8 @@ class _Side:
             return
         api_key = exchange.api_key
         # Whatever looks into a body needs more than its text. Where a quick look decides that, the writer decides.
-        if as_text and not (self.guess or self.teaches or ((self.open or self.secret) and not self.look)):
-            self.steps = codec.text_steps(api_key, version, direction)
+        if plans is not None and not (self.guess or ((self.open or self.secret) and not self.look)):
+            self.steps = plans(api_key, version, direction)
             if self.steps is not None:  # few bodies will need the decoder then, so it is made for the first of them
                 self.decode = made_when_called(lambda: codec.decoder(api_key, version, direction, records))
                 return
@@ -74,10 +78,19 @@ class BodyDecoder:
         *,
         show_secrets: bool = False,
         encode: Callable[[Any], bytes] | None = None,
+        words: Words | None = None,
     ) -> None:
         self._writer = (
             codec.body_writer(encode, self._is_internal) if encode is not None and records == "full" else None
         )
+        self._rows = (
+            codec.row_writer(words, self._is_internal, topics.name) if words is not None and records == "full" else None
+        )
+        self._plans: Plans | None = None
+        if self._writer is not None:
+            self._plans = _json_plan
+        elif self._rows is not None:
+            self._plans = self._rows.steps
         self._records: RecordsMode = records
         self._topics = topics
         self._show_secrets = show_secrets
@@ -128,6 +141,10 @@ class BodyDecoder:
             message.text = self._writer.text(side.steps, frame, message.body_offset)
             if message.text is not None:
                 return True
+        if self._rows is not None and not side.teaches:
+            message.text = self._rows_of(exchange, message, direction, side)
+            if message.text is not None:
+                return True
         issues: list[Problem] = []
         body: Body | None
         try:
@@ -143,6 +160,10 @@ class BodyDecoder:
         assert body is not None
         if side.teaches and (sound or not side.secret):
             self._topics.learn(api_key, direction, body)
+            if self._rows is not None:
+                self._rows.forget_names()
+                if not issues:
+                    message.text = self._rows_of(exchange, message, direction, side)
         if side.look is not None and not side.look(body, self._topics.name):
             return understood
         inside: list[Problem] = []
@@ -152,6 +173,14 @@ class BodyDecoder:
         if side.secret and not self._show_secrets:
             conceal(api_key, direction, body, sound=sound, inner_sound=_inner_is_sound(inside, direction))
         return understood
+
+    def _rows_of(self, exchange: Exchange, message: Message, direction: Direction, side: _Side) -> list[bytes] | None:
+        """The body as rows of a tree, when there is nothing else to tell of the message."""
+        if side.steps is None or self._rows is None or message.frame is None:
+            return None
+        if not _is_usual(exchange, message, direction):
+            return None
+        return self._rows.text(side.steps, message.frame, message.body_offset)
 
     def _collect_errors(self, exchange: Exchange, api_key: int, version: int, body: Body, place: str = "") -> None:
         find = self._finders.get((api_key << 16) + version)
@@ -171,7 +200,7 @@ class BodyDecoder:
         if side is None or side.version != version:
             if len(sides) >= MAX_FACTS:
                 sides.clear()
-            side = sides[key] = _Side(exchange, direction, version, self._records, self._writer is not None)
+            side = sides[key] = _Side(exchange, direction, version, self._records, self._plans)
         return side
 
     def _is_internal(self, topic_id: str) -> bool:
@@ -213,6 +242,26 @@ def _inner_is_sound(problems: list[Problem], direction: Direction) -> bool:
     """Whether the message inside an Envelope could be read, after what was found wrong inside."""
     inner = f"{direction}_data"
     return all(problem.code != "embedded_undecoded" or problem.path != inner for problem in problems)
+
+
+def _json_plan(api_key: int, version: int, direction: Direction) -> list[Step] | None:
+    """Whatever looks into a body needs more than its JSON text."""
+    return None if teaches(api_key, direction) else codec.text_steps(api_key, version, direction)
+
+
+def _is_usual(exchange: Exchange, message: Message, direction: Direction) -> bool:
+    """Whether there is nothing in the header or behind the body that a tree would have to tell."""
+    frame = message.frame
+    if frame is None or len(frame) != message.size_bytes:
+        return False
+    if direction == "request":
+        client_id = exchange.client_id
+        if client_id is not None and (not client_id.isascii() or "\\" in client_id):
+            return False
+        flexible = message.header_version > 1
+    else:
+        flexible = message.header_version > 0
+    return not flexible or frame[message.body_offset - 1] == 0
 
 
 def _no_name(topic_id: str) -> str | None:

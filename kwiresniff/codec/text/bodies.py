@@ -33,6 +33,7 @@ from kwiresniff.codec.text.plan import (
     UUID,
     Step,
 )
+from kwiresniff.codec.text.reader import BodyReader
 from kwiresniff.errors import DecodeError
 from kwiresniff.jsontext import int16, int32, write_number, write_text
 
@@ -46,7 +47,7 @@ KEPT_BYTES: Final = 1 << 20
 
 
 @final
-class BodyWriter:
+class BodyWriter(BodyReader):
     """Writes one body after another.
 
     ``encode`` gives the JSON text of a value, for what is not plain ASCII. ``is_internal`` is asked whether a topic
@@ -54,16 +55,15 @@ class BodyWriter:
     """
 
     def __init__(self, encode: Callable[[Any], bytes], is_internal: Callable[[str], bool]) -> None:
+        super().__init__()
         self.encode = encode
         self.is_internal = is_internal
         self.out = BytesWriter()
         self.record_sets = RecordSetWriter(self.out, encode)
-        self.frame = b""
         self.left: i64 = 0
         self.budget: Budget | None = None
         self.pieces: list[bytes] = []
         self._longest = 0  # the most that has been in ``out``
-        self._pos: i64 = 0  # behind the varint that was read last
 
     def text(self, steps: list[Step], frame: bytes, offset: i64) -> list[bytes] | None:
         """The JSON text of the body from ``offset`` to the end of the frame; None for one with anything unusual."""
@@ -175,24 +175,13 @@ class BodyWriter:
         """A string, bytes or a record set, behind its length."""
         out = self.out
         frame = self.frame
-        length: i64 = 0
-        if step.compact:
-            length = self._uvarint(pos) - 1
-            pos = self._pos
-        elif step.short:
-            length = int16(frame, pos)
-            pos += 2
-        else:
-            length = int32(frame, pos)
-            pos += 4
+        length: i64 = self.length_of(step, pos)
+        pos = self.pos
         if length < 0:
-            if length < -1 or not step.nullable:
-                return -1
-            out.write(b"null")
-            return pos
+            if length == -1:
+                out.write(b"null")
+            return pos if length == -1 else -1
         stop: i64 = pos + length
-        if stop > len(frame):
-            return -1
         if kind == RECORDS:
             if self.budget is None:
                 self.budget = Budget()
@@ -206,45 +195,14 @@ class BodyWriter:
             out.write(self.encode(raw if kind == BYTES else raw.decode()))
         return stop
 
-    def _uvarint(self, pos: i64) -> i64:
-        """An UNSIGNED_VARINT, with the position behind it in ``_pos``; -1 for one of more than 31 bits."""
-        frame = self.frame
-        number: i64 = frame[pos]
-        pos += 1
-        if number > 127:
-            number &= 127
-            shift: i64 = 7
-            while True:
-                byte: i64 = frame[pos]
-                pos += 1
-                number |= (byte & 127) << shift
-                if byte < 128:
-                    break
-                shift += 7
-                if shift > 28:
-                    return -1
-            if number > 0x7FFFFFFF:
-                return -1
-        self._pos = pos
-        return number
-
     def _array(self, step: Step, pos: i64) -> i64:
         out = self.out
-        frame = self.frame
-        count: i64 = 0
-        if step.compact_array:
-            count = self._uvarint(pos) - 1
-            pos = self._pos
-        else:
-            count = int32(frame, pos)
-            pos += 4
+        count: i64 = self.count_of(step, pos)
+        pos = self.pos
         if count < 0:
-            if count < -1 or not step.null_array:
-                return -1
-            out.write(b"null")
-            return pos
-        if count * step.least > len(frame) - pos:
-            return -1
+            if count == -1:
+                out.write(b"null")
+            return pos if count == -1 else -1
         self.left -= count
         if self.left < 0:
             return -1

@@ -1,4 +1,4 @@
-"""How a message becomes text: its definition as steps, each with the JSON text that leads it."""
+"""How a message becomes text: its definition as steps, which all writers follow."""
 
 from __future__ import annotations
 
@@ -56,12 +56,15 @@ class Step:
 
     ``compact_array`` and ``compact`` say that the count and the length are an UNSIGNED_VARINT of one more. ``short``
     says that the length is an INT16. ``steps`` are those of the structure, or of one element of an array of them.
-    ``least`` is the fewest bytes of an element.
+    ``least`` is the fewest bytes of an element. ``lead`` is the JSON text before the value; ``field`` is what the
+    definition says, None for what is no field. The rest is filled in by the writer of trees, for itself
+    (``kwiresniff.codec.text.labels``).
     """
 
-    def __init__(self, lead: bytes, kind: i64) -> None:
+    def __init__(self, lead: bytes, kind: i64, field: WireField | None = None) -> None:
         self.lead = lead
         self.kind: i64 = kind
+        self.field = field
         self.array = False
         self.null_array = False
         self.compact_array = False
@@ -70,6 +73,15 @@ class Step:
         self.nullable = False
         self.least: i64 = 1
         self.steps: list[Step] = []
+        self.label = b""
+        self.padded: dict[int, bytes] = {}
+        self.labels: list[bytes] = []
+        self.identifies = False
+        self.is_error = False
+        self.is_range = False
+        self.meant = False
+        self.said: dict[int, bytes] = {}
+        self.uuids: dict[bytes, bytes] = {}
 
 
 def plan(message: MessageVersion) -> list[Step]:
@@ -94,7 +106,7 @@ def _structure(fields: tuple[WireField, ...], flexible: bool) -> list[Step]:
 
 
 def _step(lead: str, field: WireField, flexible: bool) -> Step:
-    step = Step(lead.encode(), _kind(field))
+    step = Step(lead.encode(), _kind(field), field)
     step.array = field.array
     step.null_array = field.array and field.nullable
     step.compact_array = flexible

@@ -19,14 +19,47 @@ _LENGTH_GROUPS: Final = 5
 _DELTA_GROUPS: Final = 9
 
 
+class RecordReader:
+    """Reads the varints that records are made of. ``pos`` is behind what was read last, or -1."""
+
+    def __init__(self) -> None:
+        self.pos: i64 = 0
+
+    def varint(self, data: bytes, pos: i64, end: i64, groups: i64) -> i64:
+        """The zigzag number at ``pos``; ``pos`` is behind it, or -1 when it does not end in time."""
+        if pos < end:
+            byte: i64 = data[pos]
+            if byte < 128:
+                self.pos = pos + 1
+                return (byte >> 1) ^ -(byte & 1)
+            number: i64 = byte & 127
+            shift: i64 = 7
+            last: i64 = pos + groups
+            if last > end:
+                last = end
+            pos += 1
+            while pos < last:
+                byte = data[pos]
+                pos += 1
+                number |= (byte & 127) << shift
+                if byte < 128:
+                    if shift == 28 and groups == _LENGTH_GROUPS and byte > 15:
+                        break  # beyond 32 bits
+                    self.pos = pos
+                    return (number >> 1) ^ -(number & 1)
+                shift += 7
+        self.pos = -1
+        return 0
+
+
 @final
-class RecordWriter:
+class RecordWriter(RecordReader):
     """Writes records to ``out``. ``encode`` gives the JSON text of anything that is not plain ASCII."""
 
     def __init__(self, out: BytesWriter, encode: Callable[[Any], bytes]) -> None:
+        super().__init__()
         self.out = out
         self.encode = encode
-        self._pos: i64 = 0  # behind what was read last
 
     def write(
         self,
@@ -53,19 +86,19 @@ class RecordWriter:
         left: i64 = count
         while left:
             left -= 1
-            length: i64 = self._varint(data, pos, end, _LENGTH_GROUPS)
-            pos = self._pos
+            length: i64 = self.varint(data, pos, end, _LENGTH_GROUPS)
+            pos = self.pos
             stop: i64 = pos + length
             if pos < 0 or length < 0 or stop > end:
                 return False
-            delta: i64 = self._varint(data, pos + 1, stop, _DELTA_GROUPS)
-            pos = self._pos
+            delta: i64 = self.varint(data, pos + 1, stop, _DELTA_GROUPS)
+            pos = self.pos
             if pos < 0:
                 return False
             if not log_append_time:
                 timestamp = base_timestamp + delta
-            delta = self._varint(data, pos, stop, _LENGTH_GROUPS)
-            pos = self._pos
+            delta = self.varint(data, pos, stop, _LENGTH_GROUPS)
+            pos = self.pos
             if pos < 0:
                 return False
             out.write(separator)
@@ -93,36 +126,10 @@ class RecordWriter:
         out.append(93)
         return pos == end
 
-    def _varint(self, data: bytes, pos: i64, end: i64, groups: i64) -> i64:
-        """The zigzag number at ``pos``; ``_pos`` is behind it, or -1 when it does not end in time."""
-        if pos < end:
-            byte: i64 = data[pos]
-            if byte < 128:
-                self._pos = pos + 1
-                return (byte >> 1) ^ -(byte & 1)
-            number: i64 = byte & 127
-            shift: i64 = 7
-            last: i64 = pos + groups
-            if last > end:
-                last = end
-            pos += 1
-            while pos < last:
-                byte = data[pos]
-                pos += 1
-                number |= (byte & 127) << shift
-                if byte < 128:
-                    if shift == 28 and groups == _LENGTH_GROUPS and byte > 15:
-                        break  # beyond 32 bits
-                    self._pos = pos
-                    return (number >> 1) ^ -(number & 1)
-                shift += 7
-        self._pos = -1
-        return 0
-
     def _value(self, data: bytes, pos: i64, stop: i64) -> i64:
         """Write bytes led by their length, null for a negative one; returns the position behind them, or -1."""
-        length: i64 = self._varint(data, pos, stop, _LENGTH_GROUPS)
-        pos = self._pos
+        length: i64 = self.varint(data, pos, stop, _LENGTH_GROUPS)
+        pos = self.pos
         if pos < 0:
             return -1
         out = self.out
@@ -141,8 +148,8 @@ class RecordWriter:
     def _headers(self, data: bytes, pos: i64, stop: i64) -> i64:
         """Write the headers and the end of their record; returns the position behind them, or -1."""
         out = self.out
-        count: i64 = self._varint(data, pos, stop, _LENGTH_GROUPS)
-        pos = self._pos
+        count: i64 = self.varint(data, pos, stop, _LENGTH_GROUPS)
+        pos = self.pos
         if pos < 0 or count < 0 or count > (stop - pos) // 2:
             return -1
         separator = b',"headers":[{"key":'

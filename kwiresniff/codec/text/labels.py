@@ -1,0 +1,32 @@
+"""What the writer of trees puts into a plan for itself: names as they are shown, and which values have a meaning."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kwiresniff.codec.layout import regular, tagged
+from kwiresniff.codec.meaning import has_meaning
+from kwiresniff.codec.text.plan import BOOLEAN, ERROR_CODE, STRUCTURE, TOPIC_ID, UUID, Step
+from kwiresniff.codec.text.words import Words
+
+#: Elements of an array of structures that have rows of their own; the same number as in ``kwiresniff.render``.
+ELEMENTS_SHOWN: Final = 12
+
+
+def label(steps: list[Step], words: Words, level: int = 0) -> None:
+    """Fill in what is shown; nothing at the top ``level`` identifies its message."""
+    for step in steps:
+        field = step.field
+        if field is None:
+            continue
+        structures = step.kind == STRUCTURE
+        step.label = words.label(field.name, 0)
+        step.identifies = level > 0 and not step.array and words.identifies(field.name)
+        step.is_error = step.kind == ERROR_CODE or (field.name.endswith("error_code") and not structures)
+        step.meant = step.kind == BOOLEAN or (step.kind not in (UUID, TOPIC_ID) and has_meaning(field))
+        if structures:
+            names = [child.name for child in (*regular(field.fields), *tagged(field.fields))]
+            step.is_range = step.array and words.is_range(names)
+            shown = range(ELEMENTS_SHOWN)
+            step.labels = [words.key(f"{field.name}[{i}]") for i in shown] if step.array else [words.key(field.name)]
+            label(step.steps, words, level + 1)

@@ -1,0 +1,71 @@
+"""What writers that follow a plan over the bytes of a body have in common: lengths, counts and varints.
+
+Reading past the end raises IndexError.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwiresniff.codec.text.plan import Step
+from kwiresniff.jsontext import int16, int32
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+
+class BodyReader:
+    """Reads one body after another, each the rest of a ``frame``. ``pos`` is behind what was read last."""
+
+    def __init__(self) -> None:
+        self.frame = b""
+        self.pos: i64 = 0
+
+    def uvarint(self, pos: i64) -> i64:
+        """An UNSIGNED_VARINT, with the position behind it in ``pos``; -1 for one of more than 31 bits."""
+        frame = self.frame
+        number: i64 = frame[pos]
+        pos += 1
+        if number > 127:
+            number &= 127
+            shift: i64 = 7
+            while True:
+                byte: i64 = frame[pos]
+                pos += 1
+                number |= (byte & 127) << shift
+                if byte < 128:
+                    break
+                shift += 7
+                if shift > 28:
+                    return -1
+            if number > 0x7FFFFFFF:
+                return -1
+        self.pos = pos
+        return number
+
+    def length_of(self, step: Step, pos: i64) -> i64:
+        """The length of a string, bytes or a record set; -1 for null, -2 for one that goes beyond the frame."""
+        length: i64 = 0
+        if step.compact:
+            length = self.uvarint(pos) - 1
+        elif step.short:
+            length = int16(self.frame, pos)
+            self.pos = pos + 2
+        else:
+            length = int32(self.frame, pos)
+            self.pos = pos + 4
+        if length < 0:
+            return -1 if length == -1 and step.nullable else -2
+        return length if length <= len(self.frame) - self.pos else -2
+
+    def count_of(self, step: Step, pos: i64) -> i64:
+        """The count of an array; -1 for null, -2 for more elements than are left room for."""
+        count: i64 = 0
+        if step.compact_array:
+            count = self.uvarint(pos) - 1
+        else:
+            count = int32(self.frame, pos)
+            self.pos = pos + 4
+        if count < 0:
+            return -1 if count == -1 and step.null_array else -2
+        return count if count * step.least <= len(self.frame) - self.pos else -2

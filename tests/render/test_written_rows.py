@@ -1,0 +1,214 @@
+"""Trees of bodies that were written straight from their bytes are those of the annotated message."""
+
+from __future__ import annotations
+
+import io
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwiresniff import codec, schema
+from kwiresniff.capture import open_captures
+from kwiresniff.codec.layout import default_value
+from kwiresniff.codec.records import encode_record_set
+from kwiresniff.codec.walker import walk
+from kwiresniff.model import Connection, Exchange, Message, Walk
+from kwiresniff.render import TreeWriter
+from kwiresniff.render.tree import words_of
+from kwiresniff.schema.types import WireField
+from kwiresniff.session import Analyzer, annotate
+from tests.support.random_bodies import random_body
+from tests.support.record_vectors import vectors
+
+CAPTURES = sorted(
+    path for path in (Path(__file__).parents[2] / "captures").iterdir() if path.suffix in (".pcap", ".pcapng")
+)
+FETCH, REASSIGN = 1, 45
+INTERNAL_ID, NAMED_ID = "AAAAAAAAAAAAAAAAAAAAAQ", "ABEiM0RVZneImaq7zN3u_w"
+#: Columns of the terminal, None for a pipe, and whether there are colours.
+PLACES = [(None, False), (None, True), (80, True), (160, False)]
+
+
+def topic_name(topic_id: str) -> str | None:
+    return "orders" if topic_id == NAMED_ID else None
+
+
+class Both:
+    """Writes a body with and without the walker for one place."""
+
+    def __init__(self, width: int | None, color: bool) -> None:
+        self._tree = TreeWriter(io.StringIO(), width, color)
+        words = words_of(io.StringIO(), width, color)
+        writer = codec.row_writer(words, INTERNAL_ID.__eq__, topic_name)
+        assert writer is not None
+        self._writer = writer
+
+    def rows(self, api_key: int, version: int, direction: Any, frame: bytes) -> list[bytes] | None:
+        steps = self._writer.steps(api_key, version, direction)
+        return None if steps is None else self._writer.text(steps, frame, 0)
+
+    def written(self, api_key: int, version: int, direction: Any, frame: bytes) -> str | None:
+        rows = self.rows(api_key, version, direction, frame)
+        return None if rows is None else self._drawn(frame, rows)
+
+    def walked(self, api_key: int, version: int, direction: Any, frame: bytes) -> str:
+        return self._drawn(frame, walk(schema.message(api_key, version, direction), frame, 0, topic_name=topic_name))
+
+    def _drawn(self, frame: bytes, read: Walk | list[bytes]) -> str:
+        message = Message(1, 0, 1, 0, len(frame), frame)
+        exchange = Exchange(Connection(1, "10.0.0.1:1", "10.0.0.2:9092"), 1, 0, 1, None, message, None)
+        return self._tree.text(exchange, read, None).decode().removeprefix("\n")
+
+
+@pytest.fixture(params=PLACES, ids=lambda place: f"{place[0] or 'pipe'} {'colour' if place[1] else 'plain'}")
+def both(request: pytest.FixtureRequest) -> Both:
+    return Both(*request.param)
+
+
+def usual(value: Any, fields: tuple[WireField, ...]) -> Any:
+    """A random body without what the rows are not made for: error codes, tagged fields, record sets of noise."""
+    value.pop("_tagged_fields", None)
+    for field in fields:
+        if field.name.endswith("error_code"):
+            value[field.name] = 0
+        elif field.tag is not None:
+            value[field.name] = default_value(field)
+        elif field.type == "STRUCT" and value[field.name] is not None:
+            for part in value[field.name] if field.array else [value[field.name]]:
+                usual(part, field.fields)
+    return value
+
+
+@pytest.mark.parametrize("api", schema.apis(), ids=lambda api: api.name)
+@pytest.mark.parametrize("direction", ["request", "response"])
+def test_every_message_at_every_version_is_drawn_as_the_walker_reads_it(api: Any, direction: Any) -> None:
+    """In a pipe and in terminals, with everything that a random body has but errors and tagged fields."""
+    boths = [Both(*place) for place in PLACES]
+    first, last = getattr(api, f"{direction}_versions")
+    rng = random.Random(f"{api.name} {direction}")
+    for version in range(first, last + 1):
+        definition = schema.message(api.key, version, direction)
+        encode = codec.encoder(api.key, version, direction)
+        which = (api.key, version, direction)
+        for both in boths:
+            frame = encode(usual(random_body(definition, rng), definition.fields))
+            if "FLOAT64" in repr(definition):
+                assert both.written(*which, frame) is None
+                continue
+            assert both.written(*which, frame) == both.walked(*which, frame)
+            frame = encode(random_body(definition, rng))
+            assert both.written(*which, frame) in (None, both.walked(*which, frame))
+            assert both.rows(*which, frame + b"\0") is None
+            for cut in range(0, len(frame), max(1, len(frame) // 8)):
+                assert both.rows(*which, frame[:cut]) is None
+
+
+def fetch_response(records: bytes, **changes: Any) -> bytes:
+    partition = {"partition_index": 0, "error_code": 0, "high_watermark": 9, "last_stable_offset": 9,
+                 "log_start_offset": 0, "aborted_transactions": None, "preferred_read_replica": -1,
+                 "records": []} | changes  # fmt: skip
+    topic = {"topic": changes.pop("topic", "orders"), "partitions": [partition]}
+    body = {"throttle_time_ms": 0, "error_code": 0, "session_id": 1, "responses": [topic]}
+    frame: bytes = codec.encoder(FETCH, 11, "response")(body)
+    assert frame.endswith(bytes(4))
+    return frame[:-4] + len(records).to_bytes(4, "big") + records
+
+
+@pytest.mark.parametrize("row", vectors(), ids=lambda row: row["name"])
+def test_records_of_kafkas_clients_are_drawn_as_the_walker_reads_them(row: dict[str, Any], both: Both) -> None:
+    """One set, several in a row, and one that is cut short."""
+    for wire in (row["wire"], row["wire"] * 3, row["wire"] * 11, row["wire"] + row["wire"][:-1]):
+        frame = fetch_response(wire)
+        drawn = both.written(FETCH, 11, "response", frame)
+        assert drawn in (None, both.walked(FETCH, 11, "response", frame))
+        assert drawn is not None or row["control"] or row["wire"][16] != 2
+
+
+TEXTS = (
+    b"", b"null", b"plain", b"two words", b'{"a": "b c"}', b"\x1b[31m\n", "größe 日本".encode(), b"\xff\xfe\x00\x01",
+    b"x" * 200, b"word " * 60, "é".encode() * 200, b"a" * 119 + "é".encode() * 30, b"PNG" + bytes(300), None,
+)  # fmt: skip
+
+
+def random_batch(rng: random.Random) -> dict[str, Any]:
+    """A batch with records of all sorts of keys, values, times and headers."""
+    base = rng.choice((0, 5, 98, 999_995, 1 << 40))
+    records = [
+        {"offset": base + index, "timestamp": rng.choice((-1, 0, 1_700_000_000_000, 1_700_000_086_399)),
+         "key": rng.choice(TEXTS), "value": rng.choice(TEXTS),
+         "headers": [{"key": rng.choice(("a", "grün", "two words", "")), "value": rng.choice(TEXTS)}
+                     for _ in range(rng.choice((0, 0, 1, 8, 10)))]}
+        for index in range(rng.choice((0, 1, 2, 10, 14)))
+    ]  # fmt: skip
+    producer = rng.choice(({}, {"producer_id": 7, "producer_epoch": 0, "base_sequence": 3}))
+    attributes = rng.choice((0, 0, 1, 2, 3, 4)) | rng.choice((0, 0x08)) | rng.choice((0, 0x10))
+    return {"base_offset": base, "attributes": attributes, "records": records, **producer}
+
+
+def test_damaged_record_sets_are_drawn_as_the_walker_reads_them_or_not_at_all(both: Both) -> None:
+    """Sound ones always, apart from what only the walker tells."""
+    rng = random.Random("damaged record sets")
+    drawn = 0
+    for _ in range(250):
+        wire = encode_record_set([random_batch(rng) for _ in range(rng.choice((1, 1, 2, 9)))])
+        sound = rng.random() < 0.7
+        if not sound:
+            broken = bytearray(wire)
+            broken[rng.randrange(len(broken))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF))
+            wire = bytes(broken)[: rng.choice((len(wire), rng.randrange(len(wire))))]
+        frame = fetch_response(wire)
+        text = both.written(FETCH, 11, "response", frame)
+        assert text in (None, both.walked(FETCH, 11, "response", frame))
+        assert text is not None or not sound
+        drawn += text is not None
+    assert drawn > 170
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pytest.param(fetch_response(b"", error_code=3), id="an error code"),
+        pytest.param(fetch_response(b"").replace(b"orders", b"__cons"), id="an internal topic"),
+        pytest.param(fetch_response(b"").replace(b"orders", b"orde\xffs"), id="a name that is not UTF-8"),
+        pytest.param(fetch_response(vectors()[0]["wire"][:-1] + b"\x7f"), id="a wrong CRC"),
+    ],
+)
+def test_what_the_walker_has_to_look_into_has_no_rows(frame: bytes) -> None:
+    """An error, something to open, something that is wrong."""
+    assert Both(None, False).rows(FETCH, 11, "response", frame) is None
+
+
+def test_many_elements_are_drawn_as_the_first_ones_and_how_many_there_are(both: Both) -> None:
+    """Of structures and of values."""
+    for count in (12, 13, 40):
+        partitions = [{"partition_index": index, "replicas": list(range(count))} for index in range(count)]
+        topics = [{"name": f"topic-{index}", "partitions": partitions} for index in range(count)]
+        frame = codec.encoder(REASSIGN, 0, "request")({"timeout_ms": 60_000, "topics": topics})
+        assert both.written(REASSIGN, 0, "request", frame) == both.walked(REASSIGN, 0, "request", frame)
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
+def test_captures_are_drawn_the_same_with_and_without_written_rows(capture: Path) -> None:
+    """Every exchange of every recording, in a pipe and in a terminal."""
+    for width, color in ((None, False), (80, True)):
+        words = words_of(io.StringIO(), width, color)
+        trees = [TreeWriter(io.StringIO(), width, color) for _ in range(2)]
+        direct, careful = Analyzer(words=words), Analyzer()
+        events = direct.analyze(iter(open_captures([str(capture)])))
+        for event, other in zip(events, careful.analyze(iter(open_captures([str(capture)]))), strict=True):
+            if isinstance(event, Exchange):
+                asked, answered = (annotate(other, which, careful.topics) for which in ("request", "response"))
+                assert trees[0].text(event, rows(event, "request", direct), rows(event, "response", direct)) == (
+                    trees[1].text(other, asked, answered)
+                )
+            elif isinstance(event, Connection):
+                assert event.exchanges == other.exchanges
+
+
+def rows(exchange: Exchange, which: Any, analyzer: Analyzer) -> Walk | list[bytes] | None:
+    message: Message | None = getattr(exchange, which)
+    if message is not None and message.text is not None:
+        return message.text
+    return annotate(exchange, which, analyzer.topics)
