@@ -1,4 +1,4 @@
-"""Plugins: functions of others that read record keys and values, or comment on exchanges.
+"""Plugins: functions of others that read record keys and values, comment on exchanges, or are rules of ``doctor``.
 
 A plugin is a Python file (``--plugin PATH``) or an installed entry point of the group ``kwiresniff.plugins``, with a
 function ``register(hooks)`` that calls ``hooks.value_decoder(...)`` and ``hooks.annotator(...)``; ``plugins/`` has
@@ -38,6 +38,8 @@ ValueDecoder = Callable[[str | None, str, bytes, Sequence[Body]], Any]
 #: ``annotate(exchange)``: returns None or an iterable of notes; a str or dict becomes one of the exchange's
 #: ``notes``, a ``Problem`` one of its ``problems``.
 Annotator = Callable[[Exchange], "Iterable[str | Body | Problem] | None"]
+#: ``make(context)``: returns an object like ``kwiresniff.analysis.doctor.Rule``, best a class derived from it.
+RuleMaker = Callable[[Any], Any]
 
 
 class TooMuch(PluginError):
@@ -71,7 +73,7 @@ class Plugin:
 
 
 class Hooks:
-    """What ``register`` is given. Both methods return the function, so they serve as decorators too."""
+    """What ``register`` is given. Its methods return the function, so they serve as decorators too."""
 
     def __init__(self, plugin: Plugin) -> None:
         self._plugin = plugin
@@ -84,6 +86,11 @@ class Hooks:
     def annotator(self, function: Annotator, name: str = "") -> Annotator:
         """Adds a function that is shown every exchange before it is printed."""
         self._add("annotator", function, name)
+        return function
+
+    def doctor_rule(self, function: RuleMaker, name: str = "") -> RuleMaker:
+        """Adds a rule to ``doctor``: a class, of which one object is made for each examination."""
+        self._add("doctor rule", function, name)
         return function
 
     def _add(self, kind: str, function: Callable[..., Any], name: str) -> None:
@@ -99,6 +106,7 @@ class Plugins:
         self.loaded = list(loaded)
         self.decoders = [hook for plugin in loaded for hook in plugin.hooks if hook.kind == "value decoder"]
         self.annotators = [hook for plugin in loaded for hook in plugin.hooks if hook.kind == "annotator"]
+        self.rules = [hook for plugin in loaded for hook in plugin.hooks if hook.kind == "doctor rule"]
         self._problems = list(problems)
 
     def take_problems(self) -> list[Problem]:
@@ -146,7 +154,7 @@ class Plugins:
                     self._overflowed(hook, error)
                     return None
                 except (Exception, SystemExit) as error:
-                    self._failed(hook, error)
+                    self.failed(hook, error)
         return None
 
     def _annotate(self, hook: Hook, exchange: Exchange) -> None:
@@ -163,7 +171,7 @@ class Plugins:
             self._overflowed(hook, error)
             return
         except (Exception, SystemExit) as error:
-            self._failed(hook, error)
+            self.failed(hook, error)
             return
         exchange.problems.extend(problems)
         if notes:
@@ -175,7 +183,7 @@ class Plugins:
             what = f"{_where(hook)} gave an answer {error}; it is left out, and others like it"
             self._problems.append(Problem("plugin_answer_too_large", what))
 
-    def _failed(self, hook: Hook, error: BaseException) -> None:
+    def failed(self, hook: Hook, error: BaseException) -> None:
         hook.failures += 1
         where = _where(hook)
         if hook.failures == 1:

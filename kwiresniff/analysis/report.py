@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from kwiresniff.analysis.clients import Inventory
-from kwiresniff.analysis.doctor import Doctor
+from kwiresniff.analysis.doctor import Doctor, RuleMaker
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.series import Series
 from kwiresniff.analysis.stats import StatsTable
@@ -28,8 +28,8 @@ Item = TypeVar("Item")
 class Reporter:
     """Takes in events with decoded bodies; memory is bounded by the parts."""
 
-    def __init__(self, topic_name: TopicNames | None = None) -> None:
-        self._doctor = Doctor(topic_name)
+    def __init__(self, topic_name: TopicNames | None = None, rules: Iterable[RuleMaker] = ()) -> None:
+        self._doctor = Doctor(topic_name, rules)
         self._tables = [StatsTable((name,), topic_name) for name in DIMENSIONS]
         self._inventory = Inventory(topic_name)
         self._timeline = GroupTimeline(topic_name)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+#: What a finding explains: the codes of its symptoms, and of whom or what they must be, as in ``Finding.scope``.
+Explains = Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +16,10 @@ class Finding:
 
     ``severity`` is ``error``, ``warning`` or ``info``; ``subject`` is whom it concerns (a client, group, topic, broker
     or connection). ``evidence`` are ``(packet reference, timestamp_ns)`` of the first occurrences; ``numbers`` is
-    JSON-ready.
+    JSON-ready. It was seen from ``first_ns`` to ``last_ns``. ``details`` are sentences for a person, ``symptoms`` what
+    else was found and is explained by this. ``scope`` holds whom and what it is about, each as ``kind:name`` with the
+    kinds ``client``, ``broker``, ``topic``, ``group`` and whatever a rule needs; ``rank`` orders those of one severity,
+    the lowest first: 0 is an incident, 1 an error, 2 a symptom where no cause is seen, 3 waste.
     """
 
     code: str
@@ -23,3 +30,19 @@ class Finding:
     count: int
     evidence: tuple[tuple[int, int], ...]
     numbers: dict[str, Any]
+    first_ns: int = 0
+    last_ns: int = 0
+    details: tuple[str, ...] = ()
+    symptoms: tuple[Finding, ...] = ()
+    scope: frozenset[str] = frozenset()
+    explains: Explains = field(default_factory=dict)
+    rank: int = 1
+
+    def named(self, kind: str) -> list[str]:
+        """The names of one kind in the scope, in order."""
+        return sorted(one[len(kind) + 1 :] for one in self.scope if one.startswith(f"{kind}:"))
+
+
+def scope_of(kind: str, names: Iterable[str]) -> frozenset[str]:
+    """Names of one kind, as a scope holds them."""
+    return frozenset(f"{kind}:{name}" for name in names)

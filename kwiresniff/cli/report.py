@@ -10,6 +10,7 @@ from kwiresniff.analysis.report import Reporter
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 from kwiresniff.cli.passes import read_through
+from kwiresniff.cli.plugin_rules import rules_of
 from kwiresniff.cli.reading import Reading
 
 
@@ -26,8 +27,8 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
     from kwiresniff.render.page import check, page
 
     check()
-    reading = Reading(captures, options, "bodies", screen=False)
-    reporter = Reporter(reading.topic_name)
+    reading = Reading(captures, options, "bodies", screen=False, attempts=True)
+    reporter = Reporter(reading.topic_name, rules_of(reading.plugins))
     finished, messages = read_through(reading, reporter.add)
     with Output(output) as out:
         out.stream.write(page(reporter.report(title, reading.files)).encode("utf-8"))

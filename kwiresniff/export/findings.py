@@ -9,9 +9,12 @@ from kwiresniff.export.objects import SCHEMA_VERSION, Json, file_name
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import packet_number
 
+#: What of a finding's scope is told.
+KINDS = ("client", "broker", "topic", "group")
+
 
 def finding_json(finding: Finding, files: Sequence[str] = ()) -> Json:
-    """One finding with the packets that show it."""
+    """One finding with the packets that show it, and what else it explains."""
     evidence: list[Json] = []
     for packet, ns in finding.evidence:
         place: Json = {"file": file_name(packet, files)} if len(files) > 1 else {}
@@ -23,8 +26,15 @@ def finding_json(finding: Finding, files: Sequence[str] = ()) -> Json:
         "code": finding.code,
         "subject": finding.subject,
         "title": finding.title,
+        "details": list(finding.details),
         "count": finding.count,
+        "first_time": rfc3339(finding.first_ns) if finding.first_ns else None,
+        "first_timestamp_ns": finding.first_ns or None,
+        "last_time": rfc3339(finding.last_ns) if finding.last_ns else None,
+        "last_timestamp_ns": finding.last_ns or None,
+        **{f"{kind}s": finding.named(kind) for kind in KINDS},
         "numbers": finding.numbers,
         "evidence": evidence,
         "remedy": finding.remedy,
+        "symptoms": [finding_json(one, files) for one in finding.symptoms],
     }

@@ -1,4 +1,4 @@
-"""What the doctor found, the worst first: what it is, whom it concerns, where to look, what to do."""
+"""What the doctor found, the worst first: what it is, whom it concerns, where to look, what to do, what it explains."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from kwiresniff.render.paint import Paint, Span
 from kwiresniff.render.terminal import glyphs_for, printable
 
 _SEVERITIES: Final = {"error": "bad", "warning": "warn", "info": "dim"}
+#: Names of a list that are printed; JSON has all.
+_MAX_LISTED: Final = 12
 _MARK: Final = 7
 _LABEL: Final = 9
 
@@ -25,8 +27,12 @@ _SAID: Final[dict[str, tuple[str, Callable[[int], str]]]] = {
     "worst_ns": ("worst", units.duration),
     "longest_ms": ("longest", lambda value: units.duration(value * 1_000_000)),
     "total_ms": ("in all", lambda value: units.duration(value * 1_000_000)),
+    "lost_ns": ("lost", units.duration),
+    "longest_ns": ("longest", units.duration),
+    "largest_request_bytes": ("largest request", units.size),
 }
-_LISTS: Final = ("clients", "concerns", "reasons")
+#: Lists worth a line, and what stands before it.
+_LISTS: Final = {"clients": "clients", "concerns": "concerns", "reasons": "reasons", "users": "users"}
 
 
 class FindingWriter:
@@ -50,18 +56,42 @@ class FindingWriter:
                 [("dim", f"{finding.count:,} {self._paint.glyphs.times}")],
             ]
             self._line(lead, _MARK + 1, head)
-            if numbers := self._numbers(finding.numbers):
-                self._fact("measured", numbers)
-            for name in _LISTS:
-                if finding.numbers.get(name):
-                    self._fact(name, [[("value", escape(str(one)))] for one in finding.numbers[name]])
-            if finding.evidence:
-                self._fact("evidence", [self._evidence(*one) for one in finding.evidence])
-            self._fact("remedy", [[("meaning", finding.remedy)]])
+            self._facts(finding)
+            for symptom in finding.symptoms:
+                self._symptom(symptom)
+
+    def _facts(self, finding: Finding) -> None:
+        for detail in finding.details:
+            self._fact("", [[("value", escape(detail))]])
+        if numbers := self._numbers(finding.numbers):
+            self._fact("measured", numbers)
+        for name, label in _LISTS.items():
+            named = finding.numbers.get(name)
+            if isinstance(named, list) and named and not (name == "reasons" and finding.details):
+                self._fact(label, [[("value", escape(str(one)))] for one in named[:_MAX_LISTED]])
+        if finding.last_ns > finding.first_ns > 0:
+            seen = [("value", units.clock(finding.first_ns, 3))], [("dim", f"to {units.clock(finding.last_ns, 3)}")]
+            self._fact("seen", list(seen))
+        if finding.evidence:
+            self._fact("evidence", [self._evidence(*one) for one in finding.evidence])
+        self._fact("remedy", [[("meaning", escape(finding.remedy))]])
+
+    def _symptom(self, symptom: Finding) -> None:
+        """What follows from a finding: a line, and where it is seen."""
+        chunks: list[Chunk] = [
+            [("ident", escape(symptom.subject))],
+            [("value", escape(symptom.title))],
+            [("dim", f"{symptom.count:,} {self._paint.glyphs.times}")],
+        ]
+        if symptom.evidence:
+            chunks.append(self._evidence(*symptom.evidence[0]))
+        self._fact("symptom", chunks)
 
     def _numbers(self, numbers: dict[str, Any]) -> list[Chunk]:
         return [
-            [("name", f"{name} "), ("ident", say(numbers[key]))] for key, (name, say) in _SAID.items() if key in numbers
+            [("name", f"{name} "), ("ident", say(numbers[key]))]
+            for key, (name, say) in _SAID.items()
+            if isinstance(numbers.get(key), int)
         ]
 
     def _evidence(self, packet: int, ns: int) -> Chunk:

@@ -28,6 +28,8 @@ MAX_CONNECTIONS = 50_000
 LINGER_NS = 1_000_000_000
 #: Connections followed for that long at once; beyond it the first to be closed are ended.
 MAX_LINGERING = 4_096
+#: A SYN is sent again after a second (RFC 6298, section 2.1); what comes sooner is the same packet, captured twice.
+SYN_TIMEOUT_NS = 100_000_000
 #: Data that a SYN may carry (RFC 7413) and its answer acknowledges: one segment.
 MAX_SYN_BYTES = 65_535
 #: Ended connections are remembered so long, so that their late retransmissions do not look like new ones, and so many.
@@ -206,7 +208,7 @@ class Tracker:
         answers = bool(flags & ACK)
         if half is not None and half.syn_seq == seq:
             half.retransmits += 1
-            if not answers:
+            if not answers and ns - half.last_ns >= SYN_TIMEOUT_NS:
                 link_of(half).syn_retransmits += 1
             return half
         if half is not None and (

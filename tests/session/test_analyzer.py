@@ -328,15 +328,18 @@ def test_a_syn_refused_or_not_answered_is_an_attempt(refused: bool) -> None:
     wire = Wire()
     wire.send(0, flags=SYN)
     for _ in range(2):
+        wire.packet += 999
         wire.seq[0] -= 1
         wire.send(0, flags=SYN)
+    wire.seq[0] -= 1
+    wire.send(0, flags=SYN)  # the same packet captured twice
     if refused:
         wire.send(1, flags=RST | ACK)
     other = Wire(client_port=40_001).open().up(heartbeat(1)).close()
     assert not [event for event in events(wire, other) if isinstance(event, ConnectionAttempt)]
     found = events(wire, other, attempts=True)
     (attempt,) = (event for event in found if isinstance(event, ConnectionAttempt))
-    last_ns = (4 if refused else 3) * 1_000_000
+    last_ns = (2003 if refused else 2002) * 1_000_000
     assert attempt == ("10.0.0.1:40000", "10.0.0.2:9092", 1, 1_000_000, last_ns, 3, refused)
     assert [event.client for event in found if isinstance(event, Connection)] == ["10.0.0.1:40001"]
 
@@ -345,6 +348,7 @@ def test_a_syn_that_is_answered_late_is_counted_with_its_connection() -> None:
     """The connection came to be, though not at the first SYN."""
     wire = Wire()
     wire.send(0, flags=SYN)
+    wire.packet += 999
     wire.seq[0] -= 1
     wire.open().up(heartbeat(1)).down(heartbeat_response(1))
     found = events(wire, attempts=True)

@@ -1,5 +1,6 @@
 """What is wrong with this Kafka, as far as the wire can tell: findings, the worst first, with evidence and a remedy."""
 
-from kwiresniff.analysis.doctor.examine import SEVERITIES, Doctor
+from kwiresniff.analysis.doctor.examine import Doctor, RuleMaker
+from kwiresniff.analysis.doctor.rule import SEVERITIES, Context, Rule
 
-__all__ = ["SEVERITIES", "Doctor"]
+__all__ = ["SEVERITIES", "Context", "Doctor", "Rule", "RuleMaker"]

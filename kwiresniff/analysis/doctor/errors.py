@@ -1,310 +1,126 @@
-"""Error codes in responses: what each means for the people who run the cluster.
-
-Kafka uses some codes as steps of a normal conversation; those are no findings.
-"""
+"""Error codes in answers that no rule of its own judges: what each means for the people who run the cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Any
 
-from kwiresniff.analysis.doctor.tally import Tally, client_of, place_of
-from kwiresniff.analysis.names import groups_of, topics_of
+from kwiresniff.analysis.doctor.error_meanings import MEANINGS, Meaning
+from kwiresniff.analysis.doctor.error_places import error_places
+from kwiresniff.analysis.doctor.evidence import Case, client_of, place_of
+from kwiresniff.analysis.doctor.rule import ERROR, Context, Rule, found
+from kwiresniff.analysis.names import groups_of, transactional_ids_of
+from kwiresniff.analysis.negotiation import ADMIN_APIS, COORDINATOR_CODES, is_step
 from kwiresniff.answers.findings import Finding
-from kwiresniff.model import Exchange, TopicNames
+from kwiresniff.model import Exchange
 
 #: How often a retriable error may come before it is more than what happens when a leader moves.
 FEW = 3
+#: For so long a coordinator may not be there: after a start, or when the topic behind it is made, it takes seconds.
+COORDINATOR_NS = 10_000_000_000
 
-API_VERSIONS = 18
-#: Whom the search for its leader concerns; a client is told with its address and cannot be called so.
-QUORUM = "metadata quorum"
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """What an error code amounts to."""
-
-    severity: str
-    title: str
-    remedy: str
+_ADMIN_REMEDY = "An answer to somebody's command, which was told of it; look there."
 
 
-_NORMAL: Final = frozenset({"MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS", "CONCURRENT_TRANSACTIONS", "NOT_CONTROLLER"})
+class ErrorRule(Rule):
+    """Error codes that clients are answered with, one finding for each code and client."""
 
-_LEADER = Meaning(
-    "warning",
-    "asks brokers that do not lead the partition",
-    "One or two after a leader moved are normal. Many: look for leaders that flap (broker restarts, ISR shrinking, "
-    "controller log), or a client whose metadata refreshes fail.",
-)
-#: The same of the partition in which KRaft keeps its metadata. Its replicas ask every controller until they have found
-#: the leader, so an election gives hundreds of these in a second.
-_QUORUM = Meaning(
-    "info",
-    "controllers and brokers look for the leader of the metadata quorum",
-    "Normal while controllers start or elect. Lasting: look at their logs, and at kafka-metadata-quorum describe "
-    "--status.",
-)
-_METADATA_TOPIC = "__cluster_metadata"
-#: An election takes a second or two. One that goes on for longer, without a pause of so much, does not succeed.
-_ELECTION_NS = 10_000_000_000
-_PAUSE_NS = 2_000_000_000
-_COORDINATOR = Meaning(
-    "warning",
-    "cannot reach its group or transaction coordinator",
-    "Normal for seconds after a broker restarts. Lasting: check that __consumer_offsets and __transaction_state are "
-    "online and that their partitions have leaders.",
-)
-_REPLICAS = Meaning(
-    "error",
-    "writes are refused because too few replicas are in sync",
-    "Find the replicas that fell out of the ISR (disk, network, a broker that is down) before lowering "
-    "min.insync.replicas.",
-)
-_DENIED = Meaning(
-    "error",
-    "is not allowed to do what it asks for",
-    "Compare the principal (see: kwiresniff clients) with the ACLs, the pattern type of the ACL included.",
-)
-_FENCED = Meaning(
-    "error",
-    "was fenced: another producer uses its transactional id",
-    "Two live instances share a transactional.id, or a paused one came back. Give each instance its own id.",
-)
-_TOO_LARGE = Meaning(
-    "error",
-    "sends batches larger than the broker takes",
-    "Bring max.request.size and batch.size of the producer below max.message.bytes of the topic, or raise that and "
-    "the replicas' fetch sizes with it.",
-)
-_GENERATION = Meaning(
-    "warning",
-    "acts on a membership that its group has given up",
-    "The member was away longer than max.poll.interval.ms or session.timeout.ms: look at the time between its polls, "
-    "and at the timeline of the group (kwiresniff groups).",
-)
+    apis = frozenset()
+    codes = tuple(name.lower() for name in MEANINGS)
 
-MEANINGS: Final[dict[str, Meaning]] = {
-    "NOT_LEADER_OR_FOLLOWER": _LEADER,
-    "FENCED_LEADER_EPOCH": _LEADER,
-    "UNKNOWN_LEADER_EPOCH": _LEADER,
-    "LEADER_NOT_AVAILABLE": Meaning(
-        "warning",
-        "asks for partitions that have no leader",
-        "Normal for a moment after a topic is created. Lasting: all replicas of the partition are offline.",
-    ),
-    "COORDINATOR_NOT_AVAILABLE": _COORDINATOR,
-    "COORDINATOR_LOAD_IN_PROGRESS": _COORDINATOR,
-    "NOT_COORDINATOR": _COORDINATOR,
-    "NOT_ENOUGH_REPLICAS": _REPLICAS,
-    "NOT_ENOUGH_REPLICAS_AFTER_APPEND": _REPLICAS,
-    "TOPIC_AUTHORIZATION_FAILED": _DENIED,
-    "GROUP_AUTHORIZATION_FAILED": _DENIED,
-    "CLUSTER_AUTHORIZATION_FAILED": _DENIED,
-    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": _DENIED,
-    "DELEGATION_TOKEN_AUTHORIZATION_FAILED": _DENIED,
-    "SASL_AUTHENTICATION_FAILED": Meaning(
-        "error",
-        "cannot authenticate",
-        "Check user, password or token, and that the broker knows the user under this mechanism.",
-    ),
-    "UNSUPPORTED_SASL_MECHANISM": Meaning(
-        "error",
-        "asks for a SASL mechanism that the listener does not have",
-        "Compare sasl.mechanism of the client with sasl.enabled.mechanisms of the listener; the broker's answer lists "
-        "them.",
-    ),
-    "ILLEGAL_SASL_STATE": Meaning(
-        "error", "speaks SASL at the wrong time", "Compare security.protocol of the client with the listener's."
-    ),
-    "UNSUPPORTED_VERSION": Meaning(
-        "error",
-        "asks in a version that the broker does not know",
-        "See which versions both sides have: kwiresniff audit --target RELEASE.",
-    ),
-    "PRODUCER_FENCED": _FENCED,
-    "INVALID_PRODUCER_EPOCH": _FENCED,
-    "OUT_OF_ORDER_SEQUENCE_NUMBER": Meaning(
-        "error",
-        "an idempotent producer and the broker disagree about what was written",
-        "Look for batches lost before this one: timeouts, retries with more than five requests in flight, a truncated "
-        "log after an unclean leader election.",
-    ),
-    "UNKNOWN_PRODUCER_ID": Meaning(
-        "warning",
-        "the broker has forgotten the producer's state",
-        "Retention removed all its records, or transactional.id.expiration.ms passed. Newer clients recover by "
-        "themselves.",
-    ),
-    "MESSAGE_TOO_LARGE": _TOO_LARGE,
-    "RECORD_LIST_TOO_LARGE": _TOO_LARGE,
-    "CORRUPT_MESSAGE": Meaning(
-        "error",
-        "the broker found a batch that is damaged or not allowed",
-        "A checksum that fails means memory or network hardware; a record without a key in a compacted topic gives the "
-        "same code.",
-    ),
-    "KAFKA_STORAGE_ERROR": Meaning(
-        "error", "the broker cannot use a log directory", "Look at the broker's disks and its log for the directory."
-    ),
-    "REQUEST_TIMED_OUT": Meaning(
-        "error",
-        "the broker gave up waiting",
-        "For Produce with acks=all: replicas are slow or gone. For admin requests: the controller is busy or away.",
-    ),
-    "OFFSET_OUT_OF_RANGE": Meaning(
-        "warning",
-        "asks for offsets that are not in the log",
-        "The consumer was slower than retention, or the log was truncated: records were skipped or will be read again, "
-        "as auto.offset.reset says.",
-    ),
-    "UNKNOWN_TOPIC_OR_PARTITION": Meaning(
-        "warning",
-        "asks for topics or partitions that do not exist",
-        "Created late or deleted early, a name misspelt, or no right to see it: compare with the topics named here.",
-    ),
-    "UNKNOWN_TOPIC_ID": Meaning(
-        "warning",
-        "asks for a topic by an id that is gone",
-        "The topic was deleted and made again; clients refresh their metadata and go on.",
-    ),
-    "UNKNOWN_MEMBER_ID": _GENERATION,
-    "ILLEGAL_GENERATION": _GENERATION,
-    "STALE_MEMBER_EPOCH": _GENERATION,
-    "FENCED_MEMBER_EPOCH": _GENERATION,
-    "FENCED_INSTANCE_ID": Meaning(
-        "error",
-        "a static member was replaced by another with its group.instance.id",
-        "Two live instances share a group.instance.id: give each its own.",
-    ),
-    "UNRELEASED_INSTANCE_ID": Meaning(
-        "error",
-        "a static member joins while another holds its group.instance.id",
-        "Two live instances share a group.instance.id: give each its own.",
-    ),
-    "GROUP_MAX_SIZE_REACHED": Meaning(
-        "error", "the group has as many members as it may", "Raise group.max.size or run fewer members."
-    ),
-    "INCONSISTENT_GROUP_PROTOCOL": Meaning(
-        "error",
-        "the members of a group have no assignor or protocol in common",
-        "Compare partition.assignment.strategy of its members (see the JoinGroup requests); roll changes in two steps.",
-    ),
-    "INVALID_TXN_STATE": Meaning(
-        "error",
-        "a transaction is not in the state its producer thinks",
-        "Usually a transaction that timed out (transaction.timeout.ms) and was aborted by its coordinator.",
-    ),
-    "TOPIC_ALREADY_EXISTS": Meaning(
-        "info", "creates a topic that exists", "Harmless when a deployment does it on purpose."
-    ),
-    "FETCH_SESSION_ID_NOT_FOUND": Meaning(
-        "info",
-        "fetch sessions are evicted",
-        "Many: raise max.incremental.fetch.session.cache.slots on the brokers.",
-    ),
-    "INVALID_FETCH_SESSION_EPOCH": Meaning(
-        "info", "a fetch session got out of step", "The client begins a new session; many point at lost connections."
-    ),
-    "STALE_CONTROLLER_EPOCH": Meaning(
-        "info",
-        "a broker was told something by a former controller",
-        "Normal when the controller moves. Many: two brokers believe that they are the controller.",
-    ),
-    "STALE_BROKER_EPOCH": Meaning(
-        "info",
-        "speaks for a registration that has ended",
-        "Normal when a broker restarts. Many: two brokers share a node.id, or one loses its session again and again.",
-    ),
-    "NEW_LEADER_ELECTED": Meaning(
-        "info", "a leader was elected while the ISR was changed", "Normal when brokers come and go."
-    ),
-    "INELIGIBLE_REPLICA": Meaning(
-        "info",
-        "wants a replica in the ISR whose broker is fenced or shutting down",
-        "Leaders try again. Lasting: see why the broker is fenced (its heartbeats to the controller).",
-    ),
-    "GROUP_ID_NOT_FOUND": Meaning(
-        "warning",
-        "asks for a group that does not exist",
-        "It has no members and no offsets any more (offsets.retention.minutes), or its name is misspelt.",
-    ),
-    "THROTTLING_QUOTA_EXCEEDED": Meaning(
-        "warning", "is over its quota for changes", "Spread topic creations and deletions, or raise the quota."
-    ),
-    "POLICY_VIOLATION": Meaning(
-        "warning", "asks for what a policy of the cluster forbids", "The error message of the answer names the policy."
-    ),
-}
-
-
-class Errors:
-    """Findings from error codes, one for each code and client."""
-
-    def __init__(self, topic_name: TopicNames | None) -> None:
-        self._topic_name = topic_name
-        self._cases = Tally()
+    def __init__(self, context: Context, judged: frozenset[str] = frozenset()) -> None:
+        super().__init__(context)
+        self._judged = judged
+        self._cases = context.tally()
         self._retriable: dict[str, bool] = {}
-        self._search_began_ns = self._searched_ns = 0
-        self._longest_search_ns = 0
+        self._of_admins: dict[tuple[str, str], bool] = {}
 
-    def exchange(self, exchange: Exchange) -> None:
-        """Count every error code of an answer once."""
+    def failure(self, exchange: Exchange) -> None:
+        """Count every error code of an answer once, with the topics and partitions that it stands beneath."""
         if not exchange.errors:
             return
         packet, ns = place_of(exchange)
-        bodies = [message.body for message in (exchange.request, exchange.response) if message and message.body]
-        topics = dict.fromkeys(topic for body in bodies for topic in topics_of(body, self._topic_name)[:5])
-        groups = dict.fromkeys(group for body in bodies for group in groups_of(body)[:5])
-        for name, retriable in dict.fromkeys((name, retriable) for _, _, name, retriable in exchange.errors):
-            if name in _NORMAL or (exchange.api_key == API_VERSIONS and name == "UNSUPPORTED_VERSION"):
+        cases: dict[str, Case] = {}
+        for place in error_places(exchange, self.context):
+            if place.name in self._judged or is_step(exchange.api_key, place.name):
                 continue
-            self._retriable[name] = retriable
-            quorum = MEANINGS.get(name) is _LEADER and list(topics) == [_METADATA_TOPIC]
-            case = self._cases.case(QUORUM if quorum else client_of(exchange), name)
-            case.add(packet, ns)
-            if quorum:
-                case.name(client_of(exchange))
-                self._search(ns)
-                continue
-            case.name(exchange.api)
-            for topic in topics:
-                case.name(f"topic {topic}")
-            for group in groups:
-                case.name(f"group {group}")
+            case = cases.get(place.name)
+            if case is None:
+                case = cases[place.name] = self._count(exchange, place.name, packet, ns)
+                self._retriable[place.name] = place.retriable
+            if place.topic:
+                case.note("topics", [place.topic])
+                case.note("concerns", [place.what])
+            if place.message:
+                case.note("messages", [place.message])
 
-    def _search(self, ns: int) -> None:
-        """Somebody looks for the leader of the metadata quorum."""
-        if ns - self._searched_ns > _PAUSE_NS:
-            self._search_began_ns = ns
-        self._searched_ns = ns
-        self._longest_search_ns = max(self._longest_search_ns, ns - self._search_began_ns)
+    def _count(self, exchange: Exchange, name: str, packet: int, ns: int) -> Case:
+        client = client_of(exchange)
+        case = self._cases.case(client, name)
+        request = exchange.request
+        case.add(packet, ns, request.size_bytes if request is not None else 0)
+        case.note("apis", [exchange.api])
+        case.note("clients", [client])
+        case.note("brokers", [exchange.connection.broker])
+        body = request.body if request is not None else None
+        case.note("groups", groups_of(body)[:MAX_NOTED])
+        case.note("transactions", transactional_ids_of(body)[:MAX_NOTED])
+        principal = (exchange.connection.sasl or {}).get("principal")
+        if principal:
+            case.note("principals", [str(principal)])
+        self._of_admins[client, name] = exchange.api_key in ADMIN_APIS and case.count <= FEW
+        return case
 
     def findings(self) -> Iterator[Finding]:
         """What was counted."""
-        for subject, name, case in self._cases:
-            retriable = self._retriable[name]
+        for client, name, case in self._cases:
+            retriable = self._retriable.get(name, False)
+            admin = self._of_admins.get((client, name), False)
             meaning = MEANINGS.get(name) or Meaning(
                 "info" if retriable else "warning",
-                "gets an error",
+                "is answered with it",
                 "Clients retry this by themselves." if retriable else "Clients do not retry this: look at the answers.",
             )
-            if subject == QUORUM:
-                meaning = _QUORUM
             severity = meaning.severity
-            if subject == QUORUM and self._longest_search_ns > _ELECTION_NS:
-                severity = "warning"
-            elif retriable and severity == "warning" and case.count <= FEW:
+            if severity == "warning" and (admin or _is_passing(name, case, retriable)):
                 severity = "info"
-            yield Finding(
-                code=name.lower(),
-                severity=severity,
-                subject=subject,
-                title=f"{name}: {meaning.title}",
-                remedy=meaning.remedy,
-                count=case.count,
-                evidence=tuple(case.evidence),
-                numbers={"error": name, "concerns": list(case.names)},
+            remedy = _ADMIN_REMEDY if admin and name not in MEANINGS else meaning.remedy
+            yield found(
+                name.lower(),
+                severity,
+                client,
+                f"{name}: {meaning.title}",
+                remedy,
+                case,
+                _numbers(name, case),
+                details=[f"the broker says: {message}" for message in case.noted("messages")[:3]],
+                rank=ERROR,
             )
+
+
+#: Groups and transactional ids named of one exchange.
+MAX_NOTED = 5
+
+
+def _is_passing(name: str, case: Case, retriable: bool) -> bool:
+    if name in COORDINATOR_CODES:
+        return case.last_ns - case.first_ns <= COORDINATOR_NS
+    return retriable and case.count <= FEW
+
+
+def _numbers(name: str, case: Case) -> dict[str, Any]:
+    """What stands with a code: APIs, partitions, groups, users; the largest request's size where that counts."""
+    concerns = [
+        *case.noted("apis"),
+        *case.noted("concerns"),
+        *(f"group {group}" for group in case.noted("groups")),
+        *(f"transactional id {one}" for one in case.noted("transactions")),
+    ]
+    numbers: dict[str, Any] = {"error": name, "concerns": concerns}
+    if case.noted("principals"):
+        numbers["users"] = case.noted("principals")
+    if case.noted("messages"):
+        numbers["error_messages"] = case.noted("messages")
+    if name in ("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"):
+        numbers["largest_request_bytes"] = case.most
+    return numbers

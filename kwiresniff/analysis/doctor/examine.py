@@ -1,36 +1,125 @@
-"""The examination: every rule sees every event, then says what it found."""
+"""The examination: every rule sees what it wants to see, then says what it found; causes come before their symptoms."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
 
-from kwiresniff.analysis.doctor.errors import Errors
-from kwiresniff.analysis.doctor.traffic import Groups, Latency, Network, Waste
+from kwiresniff.analysis.doctor.authentication import AuthenticationRule
+from kwiresniff.analysis.doctor.causes import arranged
+from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
+from kwiresniff.analysis.doctor.endings import Endings
+from kwiresniff.analysis.doctor.errors import ErrorRule
+from kwiresniff.analysis.doctor.groups import GroupRule
+from kwiresniff.analysis.doctor.latency import LatencyRule
+from kwiresniff.analysis.doctor.leaders import LeaderRule
+from kwiresniff.analysis.doctor.listeners import ListenerRule
+from kwiresniff.analysis.doctor.network import DamageRule, NetworkRule
+from kwiresniff.analysis.doctor.offsets import OffsetRule
+from kwiresniff.analysis.doctor.partitions import HotPartitionRule
+from kwiresniff.analysis.doctor.quorum import QuorumRule
+from kwiresniff.analysis.doctor.quotas import QuotaRule
+from kwiresniff.analysis.doctor.replicas import ReplicaRule
+from kwiresniff.analysis.doctor.rule import Context, Rule
+from kwiresniff.analysis.doctor.stalls import StallRule
+from kwiresniff.analysis.doctor.tls import TlsRule
+from kwiresniff.analysis.doctor.topics import TopicRule
+from kwiresniff.analysis.doctor.transactions import FencingRule
+from kwiresniff.analysis.doctor.unanswered import ClosedByBrokerRule, SaslWantedRule, UnansweredRule, VersionRule
 from kwiresniff.answers.findings import Finding
-from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
+from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Problem, TopicNames
 
-#: The worst first.
-SEVERITIES: Final = ("error", "warning", "info")
+#: All rules but the one for error codes that no other judges.
+RULES: Final[tuple[type[Rule], ...]] = (
+    ListenerRule, TlsRule, SaslWantedRule, AuthenticationRule, VersionRule, StallRule, LeaderRule, ReplicaRule,
+    QuotaRule, TopicRule, FencingRule, OffsetRule, GroupRule, HotPartitionRule, QuorumRule, LatencyRule, UnansweredRule,
+    ClosedByBrokerRule, NetworkRule, DamageRule, EfficiencyRule,
+)  # fmt: skip
+
+METADATA, API_VERSIONS = 3, 18
+
+#: How a rule of a plugin is made and asked; see ``kwiresniff.plugins``.
+RuleMaker: TypeAlias = Callable[[Context], Rule]
 
 
 class Doctor:
-    """Takes in events with decoded bodies. Memory is bounded by the rules, see ``tally``."""
+    """Takes in events with decoded bodies. Memory is bounded by the rules, see ``evidence``."""
 
-    def __init__(self, topic_name: TopicNames | None = None) -> None:
-        self._network = Network()
-        self._rules = (Errors(topic_name), Latency(), Waste(topic_name), Groups(), self._network)
+    def __init__(self, topic_name: TopicNames | None = None, more: Iterable[RuleMaker] = ()) -> None:
+        self.context = context = Context(topic_name)
+        self._endings = Endings()
+        makers: list[RuleMaker] = [*RULES, *more]
+        rules = [make(context) for make in makers]
+        judged = frozenset().union(*(rule.judges for rule in rules))
+        rules.append(ErrorRule(context, judged))
+        self._rules = rules
+        self._on_failure = [rule.failure for rule in rules if _has(rule, "failure")]
+        self._on_connection = [rule.connection for rule in rules if _has(rule, "connection")]
+        self._on_ending = [rule.ending for rule in rules if _has(rule, "ending")]
+        self._on_attempt = [rule.attempt for rule in rules if _has(rule, "attempt")]
+        self._on_problem = [rule.problem for rule in rules if _has(rule, "problem")]
+        self._on_api: dict[int, Sequence[Callable[[Exchange], None]]] = {}
 
     def add(self, event: Event) -> None:
-        """An exchange, an ended connection or a problem."""
+        """An exchange, an ended connection, an attempt at one, or a problem."""
         if isinstance(event, Exchange):
-            for rule in self._rules:
-                rule.exchange(event)
+            self._exchange(event)
         elif isinstance(event, Connection):
-            self._network.connection(event)
+            ending = self._endings.end(event, self.context.cluster, self.context.end_ns)
+            for take_connection in self._on_connection:
+                take_connection(event)
+            if ending is not None:
+                for take_ending in self._on_ending:
+                    take_ending(ending)
+        elif isinstance(event, ConnectionAttempt):
+            for take_attempt in self._on_attempt:
+                take_attempt(event)
         elif isinstance(event, Problem):
-            self._network.problem(event)
+            self._endings.mark_gap(event)
+            for take_problem in self._on_problem:
+                take_problem(event)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        context, api_key = self.context, exchange.api_key
+        response = exchange.response
+        message = response if response is not None else exchange.request
+        if message is not None:
+            if message.last_ns > context.end_ns:
+                context.end_ns = message.last_ns
+            if not context.begin_ns:
+                context.begin_ns = message.first_ns
+        if response is not None:
+            context.cluster.answered(exchange, response.first_ns)
+        if api_key in (METADATA, API_VERSIONS) or (exchange.errors and api_key in (0, 1)):
+            context.cluster.learn(exchange)
+        takers = self._on_api.get(api_key)
+        if takers is None:
+            takers = self._takers(api_key)
+        for take in takers:
+            take(exchange)
+        if exchange.errors:
+            for take in self._on_failure:
+                take(exchange)
+        elif exchange.outcome == "unanswered":
+            self._endings.add(exchange)
+            for take in self._on_failure:
+                take(exchange)
+
+    def _takers(self, api_key: int) -> Sequence[Callable[[Exchange], None]]:
+        takers = [rule.exchange for rule in self._rules if rule.apis is None or api_key in rule.apis]
+        if len(self._on_api) < MAX_APIS:
+            self._on_api[api_key] = takers
+        return takers
 
     def findings(self) -> list[Finding]:
-        """The worst first, then the most frequent."""
-        found = [finding for rule in self._rules for finding in rule.findings()]
-        return sorted(found, key=lambda one: (SEVERITIES.index(one.severity), -one.count, one.code, one.subject))
+        """The worst first, incidents before what follows from them, then the most frequent."""
+        return arranged([finding for rule in self._rules for finding in rule.findings()])
+
+
+#: APIs whose rules are remembered; an attacker can invent 65,536.
+MAX_APIS = 1_000
+
+
+def _has(rule: Rule, name: str) -> bool:
+    """Whether a rule does something of its own there."""
+    return getattr(type(rule), name, None) is not getattr(Rule, name)

@@ -77,4 +77,4 @@ def _place(packet: int, files: Sequence[str]) -> str:
 def _said(finding: Finding) -> str:
     """The texts among a finding's numbers: whom and what it concerns."""
     lists = [value for value in finding.numbers.values() if isinstance(value, list)]
-    return ", ".join(escape(str(one)) for found in lists for one in found)
+    return ", ".join(escape(one) for found in lists for one in found if isinstance(one, str))

@@ -1,0 +1,137 @@
+"""What is known of the cluster: its nodes and their addresses, what versions they offer, when they last answered.
+
+From Metadata and ApiVersions answers, and from what newer Produce and Fetch answers say beside an error (KIP-951).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.model import Body, Exchange
+
+#: Nodes remembered, and addresses. A large cluster has some hundred, each with some listeners.
+MAX_NODES = 10_000
+#: Addresses whose offered versions are remembered; each is a table of some eighty entries.
+MAX_OFFERS = 500
+
+METADATA, API_VERSIONS = 3, 18
+#: What a listener that wants SASL answers before it: SaslHandshake, ApiVersions, SaslAuthenticate.
+BEFORE_AUTHENTICATION = frozenset({-1, 17, 18, 36})
+
+
+class Cluster:
+    """Nodes of all clusters in the capture. A node is named by its cluster's id (empty where none is told) and its own.
+
+    ``last_answer_ns`` is, by broker address, when the last answer came from there. ``unauthenticated`` are the
+    addresses that have answered more than ApiVersions to somebody who had not authenticated by SASL.
+    """
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+        self._addresses: dict[tuple[str, int], str] = {}
+        self._nodes: dict[str, tuple[str, int]] = {}
+        self._cluster_of: dict[str, str] = {}
+        self._offers: dict[str, dict[int, tuple[int, int]]] = {}
+        self.last_answer_ns: dict[str, int] = {}
+        self.unauthenticated: set[str] = set()
+
+    def answered(self, exchange: Exchange, ns: int) -> None:
+        """An answer came from an address."""
+        broker = exchange.connection.broker
+        if broker in self.last_answer_ns or len(self.last_answer_ns) < MAX_NODES:
+            self.last_answer_ns[broker] = ns
+            if (
+                broker not in self.unauthenticated
+                and exchange.api_key not in BEFORE_AUTHENTICATION
+                and exchange.connection.sasl is None
+            ):
+                self.unauthenticated.add(broker)
+
+    def learn(self, exchange: Exchange) -> None:
+        """Take in a Metadata or ApiVersions answer, or another that names the endpoints of nodes."""
+        body = exchange.response.body if exchange.response is not None else None
+        if not body:
+            return
+        broker = exchange.connection.broker
+        if exchange.api_key == API_VERSIONS:
+            self._learn_offer(broker, body)
+            return
+        if exchange.api_key == METADATA:
+            cluster = str(body.get("cluster_id") or "")
+            self._remember(self._cluster_of, broker, cluster)
+        else:
+            cluster = self.of(broker)
+        for node in body.get("brokers" if exchange.api_key == METADATA else "node_endpoints") or ():
+            self._learn_node(cluster, node)
+
+    def _learn_node(self, cluster: str, node: Body) -> None:
+        node_id, address = node.get("node_id"), address_text(node)
+        if not isinstance(node_id, int) or not address:
+            return
+        self._remember(self._addresses, (cluster, node_id), address)
+        self._remember(self._nodes, address, (cluster, node_id))
+        self._remember(self._cluster_of, address, cluster)
+
+    def _remember(self, table: dict[Any, Any], key: Any, value: Any) -> None:
+        if table.get(key) == value:
+            return
+        texts = [part for one in (key, value) for part in (one if isinstance(one, tuple) else (one,))]
+        size = ENTRY_BYTES + text_bytes(*(text for text in texts if isinstance(text, str)))
+        if key in table or (len(table) < MAX_NODES and self._budget.admit(size)):
+            table[key] = value
+
+    def _learn_offer(self, broker: str, body: Body) -> None:
+        offer = {
+            one["api_key"]: (one["min_version"], one["max_version"])
+            for one in body.get("api_keys") or ()
+            if {"api_key", "min_version", "max_version"} <= one.keys()
+        }
+        if offer and (broker in self._offers or len(self._offers) < MAX_OFFERS):
+            self._offers[broker] = offer
+
+    def of(self, broker: str) -> str:
+        """The id of the cluster that an address belongs to, empty where that is not known."""
+        return self._cluster_of.get(broker, "")
+
+    def address(self, cluster: str, node_id: int) -> str:
+        """The address at which a node was last advertised, or an empty text."""
+        return self._addresses.get((cluster, node_id), "")
+
+    def node_at(self, broker: str) -> int | None:
+        """The node that an address was last told to be of."""
+        found = self._nodes.get(broker)
+        return found[1] if found is not None else None
+
+    def is_advertised(self, address: str) -> bool:
+        """Whether some Metadata answer named the address."""
+        return address in self._nodes
+
+    def node_text(self, cluster: str, node_id: int) -> str:
+        """A node by its id and its address, as far as that is known."""
+        address = self.address(cluster, node_id)
+        return f"node {node_id} ({address})" if address else f"node {node_id}"
+
+    def broker_text(self, broker: str) -> str:
+        """An address with its node, as far as that is known."""
+        node_id = self.node_at(broker)
+        return broker if node_id is None else f"{broker} (node {node_id})"
+
+    def offer(self, broker: str) -> dict[int, tuple[int, int]]:
+        """The versions that a broker offers by API, or another of its cluster, where it was not asked itself."""
+        found = self._offers.get(broker)
+        if found is not None:
+            return found
+        cluster = self._cluster_of.get(broker)
+        for address, offer in self._offers.items():
+            if cluster is not None and self._cluster_of.get(address) == cluster:
+                return offer
+        return {}
+
+
+def address_text(node: Body) -> str:
+    """``host:port`` of a node in an answer, IPv6 in brackets; empty where it has none."""
+    host, port = node.get("host"), node.get("port")
+    if not isinstance(host, str) or not host or not isinstance(port, int) or port < 0:
+        return ""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

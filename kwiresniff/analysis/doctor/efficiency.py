@@ -1,0 +1,190 @@
+"""Clients that make brokers work for nothing: tiny batches, commits of every record, polls that bring nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kwiresniff.analysis.doctor.evidence import client_of
+from kwiresniff.analysis.doctor.rule import WASTE, Context, Rule, found
+from kwiresniff.answers.findings import Finding
+from kwiresniff.model import Body, Exchange
+
+PRODUCE, FETCH, METADATA, OFFSET_COMMIT = 0, 1, 3, 8
+
+#: Requests that must be seen before a rate says anything.
+ENOUGH = 20
+#: A client may ask for metadata, or a member commit, so often in a second before it is waste.
+METADATA_PER_SECOND = 5.0
+COMMITS_PER_SECOND = 10.0
+#: Produce requests that must be seen, and records in each, below which batching is off.
+ENOUGH_PRODUCES = 500
+FEW_RECORDS = 2.0
+#: Fetches that must be seen, and the part of them that brings nothing, above which polling is too eager.
+ENOUGH_FETCHES = 500
+EMPTY_FETCHES = 0.9
+EMPTY_PER_SECOND = 20.0
+#: Requests with messages of the old format above which their conversion is worth a warning.
+ENOUGH_OLD = 100
+
+
+class EfficiencyRule(Rule):
+    """Clients that make brokers work for nothing."""
+
+    codes = ("metadata_storm", "commit_storm", "small_batches", "empty_fetches", "acks_0", "old_message_format")
+    apis = frozenset({PRODUCE, FETCH, METADATA, OFFSET_COMMIT})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._metadata = context.tally()
+        self._commits = context.tally()
+        self._produces = context.tally()
+        self._fetches = context.tally()
+        self._empty = context.tally()
+        self._unsafe = context.tally()
+        self._old = context.tally()
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Count it by its API."""
+        request, response = exchange.request, exchange.response
+        if request is None:
+            return
+        subject = client_of(exchange)
+        where = (request.first_packet, request.first_ns)
+        api_key = exchange.api_key
+        if api_key == METADATA:
+            self._metadata.case(subject).add(*where)
+        elif api_key == OFFSET_COMMIT:
+            case = self._commits.case(subject)
+            case.add(*where)
+            if request.body is not None and case.count <= FEW:
+                case.note("groups", [str(request.body.get("group_id"))])
+        elif api_key == PRODUCE and request.body is not None:
+            self._produce(subject, request.body, where)
+        elif api_key == FETCH and response is not None and response.body is not None:
+            self._fetches.case(subject).add(*where)
+            if not _brings_records(response.body):
+                self._empty.case(subject).add(*where)
+
+    def _produce(self, subject: str, body: Body, where: tuple[int, int]) -> None:
+        records = batches = sealed = 0
+        for topic in body.get("topic_data") or ():
+            for partition in topic.get("partition_data") or ():
+                for batch in partition.get("records") or ():
+                    if batch.__class__ is not dict:
+                        continue
+                    batches += 1
+                    records += batch.get("records_count", 1)
+                    if batch.get("magic", 2) < 2:
+                        # A compressed message of the old format holds others, not counted without opening it.
+                        sealed += batch.get("compression") != "none"
+                        case = self._old.case(subject)
+                        case.add(*where)
+                        case.note("topics", [self.context.topic_of(topic)])
+        if batches and not sealed:
+            self._produces.case(subject).add(*where, records)
+        if body.get("acks") == 0:
+            self._unsafe.case(subject).add(*where)
+
+    def findings(self) -> Iterator[Finding]:
+        """By client."""
+        yield from self._too_often()
+        yield from self._too_little()
+        for client, _, case in self._unsafe:
+            yield found(
+                "acks_0",
+                "info",
+                client,
+                "produces without acknowledgement (acks=0)",
+                "Records can be lost without anybody knowing. Use acks=all where they matter.",
+                case,
+                clients=[client],
+                rank=WASTE,
+            )
+        for client, _, case in self._old:
+            yield found(
+                "old_message_format",
+                "warning" if case.count >= ENOUGH_OLD else "info",
+                client,
+                "writes the message format of before Kafka 0.11",
+                "Brokers convert them, at the cost of CPU and memory, and releases from 4.0 on refuse them: move the "
+                "client to one that writes batches of format 2 (Kafka 0.11).",
+                case,
+                {"concerns": [f"topic {topic}" for topic in case.noted("topics")]},
+                clients=[client],
+                rank=WASTE,
+            )
+
+    def _too_often(self) -> Iterator[Finding]:
+        for client, _, case in self._metadata:
+            rate = case.count / case.seconds
+            if case.count >= ENOUGH and rate > METADATA_PER_SECOND:
+                yield found(
+                    "metadata_storm",
+                    "warning",
+                    client,
+                    f"asks for metadata {rate:.0f} times a second, {case.count:,} times in all",
+                    "A client that asks again and again misses a topic or a leader, or is made anew for every message: "
+                    "look at what its answers say.",
+                    case,
+                    {"per_second": round(rate, 1)},
+                    clients=[client],
+                    rank=WASTE,
+                )
+        for client, _, case in self._commits:
+            rate = case.count / case.seconds
+            if case.count >= ENOUGH and rate > COMMITS_PER_SECOND:
+                yield found(
+                    "commit_storm",
+                    "warning",
+                    client,
+                    f"commits offsets {rate:.0f} times a second, {case.count:,} times in all",
+                    "Commit after a batch or at an interval instead of after every record.",
+                    case,
+                    {"per_second": round(rate, 1), "groups": case.noted("groups")},
+                    clients=[client],
+                    rank=WASTE,
+                )
+
+    def _too_little(self) -> Iterator[Finding]:
+        for client, _, case in self._produces:
+            if case.count >= ENOUGH_PRODUCES and case.total / case.count < FEW_RECORDS:
+                mean = case.total / case.count
+                yield found(
+                    "small_batches",
+                    "warning",
+                    client,
+                    f"sends {mean:.1f} records in a request: {case.total:,} records in {case.count:,} requests",
+                    "Raise linger.ms (5 to 20 ms) and batch.size: requests, not bytes, are what brokers run out of.",
+                    case,
+                    {"records": case.total, "requests": case.count},
+                    clients=[client],
+                    rank=WASTE,
+                )
+        for client, _, case in self._empty:
+            known = self._fetches.known(client)
+            whole = known.count if known is not None else case.count
+            often = whole / case.seconds > EMPTY_PER_SECOND
+            if whole >= ENOUGH_FETCHES and case.count / whole > EMPTY_FETCHES and often:
+                yield found(
+                    "empty_fetches",
+                    "info",
+                    client,
+                    f"{case.count:,} of {whole:,} fetches bring nothing",
+                    "Raise fetch.max.wait.ms or fetch.min.bytes; a wait of 0 makes the consumer poll in a circle.",
+                    case,
+                    {"fetches": whole},
+                    clients=[client],
+                    rank=WASTE,
+                )
+
+
+#: Of the first commits of a client the group is noted.
+FEW = 3
+
+
+def _brings_records(body: Body) -> bool:
+    for topic in body.get("responses") or ():
+        for partition in topic.get("partitions") or topic.get("partition_responses") or ():
+            if partition.get("records"):
+                return True
+    return False

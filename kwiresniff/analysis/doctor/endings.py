@@ -1,0 +1,189 @@
+"""How connections end that have requests without an answer: who closed, after which request, and why, as far as the
+wire tells.
+
+A broker closes without a word on a request of a version that it does not take, on one that is larger than
+``socket.request.max.bytes``, and on anything but SASL where a listener wants that first (KIP-152). A TLS listener
+answers plaintext with an alert of seven bytes (RFC 8446, section 6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from kwiresniff.analysis.doctor.cluster import BEFORE_AUTHENTICATION, Cluster
+from kwiresniff.errors import SchemaError
+from kwiresniff.model import Connection, Exchange, Problem
+from kwiresniff.schema import find_release, releases, versions_in
+
+PRODUCE, FETCH, JOIN_GROUP, SHARE_FETCH, SASL_AUTHENTICATE = 0, 1, 11, 78, 36
+#: Connections that have not ended and have unanswered requests; those of one end with it, so there are few.
+MAX_OPEN = 2_000
+#: Unanswered requests of a connection that are kept apart; the others are counted.
+MAX_REQUESTS = 20
+#: A TLS alert: a record header of five bytes, level and description.
+ALERT_BYTES = 7
+#: A broker that closes because of a request does so at once; later it has another reason.
+AT_ONCE_NS = 5_000_000_000
+#: A long poll may overrun its time by so much.
+GRACE_NS = 1_000_000_000
+
+
+class Reason(Enum):
+    """Why a connection ended with requests unanswered."""
+
+    TLS_WANTED = "tls"
+    VERSION_REFUSED = "version"
+    SASL_WANTED = "sasl"
+    NOT_AUTHENTICATED = "authentication"
+    CLOSED_BY_BROKER = "broker"
+    CLOSED_BY_CLIENT = "client"
+    CAPTURE_ENDED = "capture"
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A request without an answer. ``patience_ns`` is how long the broker may leave it waiting on purpose."""
+
+    api_key: int
+    api: str
+    version: int
+    packet: int
+    first_ns: int
+    last_ns: int
+    size_bytes: int
+    patience_ns: int
+
+
+@dataclass(slots=True)
+class Ending:
+    """A connection and the requests that it left unanswered, the first ``MAX_REQUESTS`` of ``count``."""
+
+    connection: Connection
+    requests: list[Unanswered] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    reason: Reason = Reason.CAPTURE_ENDED
+    waited_ns: int = 0
+
+    @property
+    def first(self) -> Unanswered:
+        """The oldest of them."""
+        return self.requests[0]
+
+
+class Endings:
+    """Collects unanswered requests by connection until it ends."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, Ending] = {}
+        self._gaps: set[int] = set()
+
+    def mark_gap(self, problem: Problem) -> None:
+        """Bytes from a broker are missing, perhaps answers: nothing can be said of that connection."""
+        details = problem.details or {}
+        if details.get("direction") == "response" and details.get("missing_bytes") and len(self._gaps) < MAX_OPEN:
+            self._gaps.add(details.get("connection", 0))
+
+    def add(self, exchange: Exchange) -> None:
+        """A request that was not answered."""
+        request, connection = exchange.request, exchange.connection
+        if request is None:
+            return
+        ending = self._open.get(connection.id)
+        if ending is None:
+            if len(self._open) >= MAX_OPEN:
+                self._open.pop(next(iter(self._open)))
+            ending = self._open[connection.id] = Ending(connection)
+        ending.counts[exchange.api] = ending.counts.get(exchange.api, 0) + 1
+        if len(ending.requests) < MAX_REQUESTS:
+            ending.requests.append(
+                Unanswered(
+                    exchange.api_key,
+                    exchange.api,
+                    exchange.api_version,
+                    request.first_packet,
+                    request.first_ns,
+                    request.last_ns,
+                    request.size_bytes,
+                    patience_of(exchange),
+                )
+            )
+
+    def end(self, connection: Connection, cluster: Cluster, end_ns: int) -> Ending | None:
+        """The connection has ended; what there is to say of its unanswered requests, or None."""
+        ending = self._open.pop(connection.id, None)
+        gap = connection.id in self._gaps
+        self._gaps.discard(connection.id)
+        if ending is None or not ending.requests or gap:
+            return None
+        ending.connection = connection
+        over_ns = connection.closed_ns or end_ns
+        ending.waited_ns = max(over_ns - ending.first.last_ns, 0)
+        ending.reason = _reason(ending, cluster)
+        return ending
+
+
+def patience_of(exchange: Exchange) -> int:
+    """How long a broker may leave a request waiting on purpose: a long poll, a rebalance."""
+    body = exchange.request.body if exchange.request is not None else None
+    if body is None:
+        return 0
+    if exchange.api_key in (FETCH, SHARE_FETCH):
+        waits = body.get("max_wait_ms", 0)
+    elif exchange.api_key == JOIN_GROUP:
+        waits = max(body.get("rebalance_timeout_ms", 0), body.get("session_timeout_ms", 0))
+    else:
+        return 0
+    return int(waits) * 1_000_000 + GRACE_NS if isinstance(waits, int) else 0
+
+
+def _reason(ending: Ending, cluster: Cluster) -> Reason:
+    connection, first = ending.connection, ending.first
+    if connection.closed_by == "":
+        return Reason.CAPTURE_ENDED
+    answered = set(connection.exchanges) - {"unanswered", "no_response_expected"}
+    if connection.bytes[1] == ALERT_BYTES and not answered:
+        return Reason.TLS_WANTED
+    if (connection.sasl or {}).get("outcome") == "failed" or first.api_key == SASL_AUTHENTICATE:
+        return Reason.NOT_AUTHENTICATED
+    if connection.closed_by == "client":
+        return Reason.CLOSED_BY_CLIENT
+    if ending.waited_ns <= AT_ONCE_NS:
+        if refused_by(cluster.offer(connection.broker), first.api_key, first.version):
+            return Reason.VERSION_REFUSED
+        fresh = connection.handshake_seen and connection.sasl is None
+        few = sum(connection.exchanges.get(one, 0) for one in answered) <= 1
+        authenticated = connection.broker in cluster.unauthenticated
+        if fresh and few and not authenticated and first.api_key not in BEFORE_AUTHENTICATION:
+            return Reason.SASL_WANTED
+    return Reason.CLOSED_BY_BROKER
+
+
+#: Versions of Produce that brokers of 4.x name, because old clients stumble otherwise, and do not take (KAFKA-18659).
+_NAMED_NOT_TAKEN: Final = (PRODUCE, 3)
+
+
+def refused_by(offer: dict[int, tuple[int, int]], api_key: int, version: int) -> bool:
+    """Whether a broker that offers these versions does not take this one."""
+    if not offer:
+        return False
+    if api_key not in offer:
+        return True
+    low, high = offer[api_key]
+    least = _NAMED_NOT_TAKEN[1] if api_key == _NAMED_NOT_TAKEN[0] and offer.get(FETCH, (0, 0))[0] >= 4 else low
+    return not max(low, least) <= version <= high
+
+
+def release_of(offer: dict[int, tuple[int, int]]) -> str:
+    """The newest release of Kafka that offers these versions, or an empty text when none fits."""
+    best, most = "", 0
+    for release in releases():
+        try:
+            versions = versions_in(find_release(release))
+        except SchemaError:
+            continue
+        same = sum(offer.get(key) == span for key, span in versions.items())
+        if same >= most and same * 2 > len(offer):
+            best, most = release, same
+    return best

@@ -1,0 +1,210 @@
+"""Kafka's error codes: what each amounts to, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What an error code amounts to."""
+
+    severity: str
+    title: str
+    remedy: str
+
+
+_LEADER = Meaning(
+    "warning",
+    "asks brokers that do not lead the partition",
+    "One or two after a leader moved are normal. Many: look for leaders that flap (broker restarts, ISR shrinking, "
+    "controller log), or a client whose metadata refreshes fail.",
+)
+_COORDINATOR = Meaning(
+    "warning",
+    "cannot reach its group or transaction coordinator",
+    "Normal for seconds after a broker restarts. Lasting: check that __consumer_offsets and __transaction_state are "
+    "online and that their partitions have leaders.",
+)
+_REPLICAS = Meaning(
+    "error",
+    "writes are refused because too few replicas are in sync",
+    "Find the replicas that fell out of the ISR (disk, network, a broker that is down) before lowering "
+    "min.insync.replicas.",
+)
+_DENIED = Meaning(
+    "error",
+    "is not allowed to do what it asks for",
+    "Compare the principal (see: kwiresniff clients) with the ACLs, the pattern type of the ACL included.",
+)
+_FENCED = Meaning(
+    "error",
+    "was fenced: another producer uses its transactional id",
+    "Two live instances share a transactional.id, or a paused one came back. Give each instance its own id.",
+)
+_TOO_LARGE = Meaning(
+    "error",
+    "sends batches larger than the broker takes",
+    "Bring max.request.size and batch.size of the producer below max.message.bytes of the topic, or raise that and "
+    "the replicas' fetch sizes with it.",
+)
+_GENERATION = Meaning(
+    "warning",
+    "acts on a membership that its group has given up",
+    "The member was away longer than max.poll.interval.ms or session.timeout.ms: look at the time between its polls, "
+    "and at the timeline of the group (kwiresniff groups).",
+)
+
+MEANINGS: Final[dict[str, Meaning]] = {
+    "NOT_LEADER_OR_FOLLOWER": _LEADER,
+    "FENCED_LEADER_EPOCH": _LEADER,
+    "UNKNOWN_LEADER_EPOCH": _LEADER,
+    "LEADER_NOT_AVAILABLE": Meaning(
+        "warning",
+        "asks for partitions that have no leader",
+        "Normal for a moment after a topic is created. Lasting: all replicas of the partition are offline.",
+    ),
+    "COORDINATOR_NOT_AVAILABLE": _COORDINATOR,
+    "COORDINATOR_LOAD_IN_PROGRESS": _COORDINATOR,
+    "NOT_COORDINATOR": _COORDINATOR,
+    "NOT_ENOUGH_REPLICAS": _REPLICAS,
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND": _REPLICAS,
+    "TOPIC_AUTHORIZATION_FAILED": _DENIED,
+    "GROUP_AUTHORIZATION_FAILED": _DENIED,
+    "CLUSTER_AUTHORIZATION_FAILED": _DENIED,
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": _DENIED,
+    "DELEGATION_TOKEN_AUTHORIZATION_FAILED": _DENIED,
+    "SASL_AUTHENTICATION_FAILED": Meaning(
+        "error",
+        "cannot authenticate",
+        "Check user, password or token, and that the broker knows the user under this mechanism.",
+    ),
+    "UNSUPPORTED_SASL_MECHANISM": Meaning(
+        "error",
+        "asks for a SASL mechanism that the listener does not have",
+        "Compare sasl.mechanism of the client with sasl.enabled.mechanisms of the listener; the broker's answer lists "
+        "them.",
+    ),
+    "ILLEGAL_SASL_STATE": Meaning(
+        "error", "speaks SASL at the wrong time", "Compare security.protocol of the client with the listener's."
+    ),
+    "UNSUPPORTED_VERSION": Meaning(
+        "error",
+        "asks in a version that the broker does not know",
+        "See which versions both sides have: kwiresniff audit --target RELEASE.",
+    ),
+    "PRODUCER_FENCED": _FENCED,
+    "INVALID_PRODUCER_EPOCH": _FENCED,
+    "OUT_OF_ORDER_SEQUENCE_NUMBER": Meaning(
+        "error",
+        "an idempotent producer and the broker disagree about what was written",
+        "Look for batches lost before this one: timeouts, retries with more than five requests in flight, a truncated "
+        "log after an unclean leader election.",
+    ),
+    "UNKNOWN_PRODUCER_ID": Meaning(
+        "warning",
+        "the broker has forgotten the producer's state",
+        "Retention removed all its records, or transactional.id.expiration.ms passed. Newer clients recover by "
+        "themselves.",
+    ),
+    "MESSAGE_TOO_LARGE": _TOO_LARGE,
+    "RECORD_LIST_TOO_LARGE": _TOO_LARGE,
+    "CORRUPT_MESSAGE": Meaning(
+        "error",
+        "the broker found a batch that is damaged or not allowed",
+        "A checksum that fails means memory or network hardware; a record without a key in a compacted topic gives the "
+        "same code.",
+    ),
+    "KAFKA_STORAGE_ERROR": Meaning(
+        "error", "the broker cannot use a log directory", "Look at the broker's disks and its log for the directory."
+    ),
+    "REQUEST_TIMED_OUT": Meaning(
+        "error",
+        "the broker gave up waiting",
+        "For Produce with acks=all: replicas are slow or gone. For admin requests: the controller is busy or away.",
+    ),
+    "OFFSET_OUT_OF_RANGE": Meaning(
+        "warning",
+        "asks for offsets that are not in the log",
+        "The consumer was slower than retention, or the log was truncated: records were skipped or will be read again, "
+        "as auto.offset.reset says.",
+    ),
+    "UNKNOWN_TOPIC_OR_PARTITION": Meaning(
+        "warning",
+        "asks for topics or partitions that do not exist",
+        "Created late or deleted early, a name misspelt, or no right to see it: compare with the topics named here.",
+    ),
+    "UNKNOWN_TOPIC_ID": Meaning(
+        "warning",
+        "asks for a topic by an id that is gone",
+        "The topic was deleted and made again; clients refresh their metadata and go on.",
+    ),
+    "UNKNOWN_MEMBER_ID": _GENERATION,
+    "ILLEGAL_GENERATION": _GENERATION,
+    "STALE_MEMBER_EPOCH": _GENERATION,
+    "FENCED_MEMBER_EPOCH": _GENERATION,
+    "FENCED_INSTANCE_ID": Meaning(
+        "error",
+        "a static member was replaced by another with its group.instance.id",
+        "Two live instances share a group.instance.id: give each its own.",
+    ),
+    "UNRELEASED_INSTANCE_ID": Meaning(
+        "error",
+        "a static member joins while another holds its group.instance.id",
+        "Two live instances share a group.instance.id: give each its own.",
+    ),
+    "GROUP_MAX_SIZE_REACHED": Meaning(
+        "error", "the group has as many members as it may", "Raise group.max.size or run fewer members."
+    ),
+    "INCONSISTENT_GROUP_PROTOCOL": Meaning(
+        "error",
+        "the members of a group have no assignor or protocol in common",
+        "Compare partition.assignment.strategy of its members (see the JoinGroup requests); roll changes in two steps.",
+    ),
+    "INVALID_TXN_STATE": Meaning(
+        "error",
+        "a transaction is not in the state its producer thinks",
+        "Usually a transaction that timed out (transaction.timeout.ms) and was aborted by its coordinator.",
+    ),
+    "TOPIC_ALREADY_EXISTS": Meaning(
+        "info", "creates a topic that exists", "Harmless when a deployment does it on purpose."
+    ),
+    "FETCH_SESSION_ID_NOT_FOUND": Meaning(
+        "info",
+        "fetch sessions are evicted",
+        "Many: raise max.incremental.fetch.session.cache.slots on the brokers.",
+    ),
+    "INVALID_FETCH_SESSION_EPOCH": Meaning(
+        "info", "a fetch session got out of step", "The client begins a new session; many point at lost connections."
+    ),
+    "STALE_CONTROLLER_EPOCH": Meaning(
+        "info",
+        "a broker was told something by a former controller",
+        "Normal when the controller moves. Many: two brokers believe that they are the controller.",
+    ),
+    "STALE_BROKER_EPOCH": Meaning(
+        "info",
+        "speaks for a registration that has ended",
+        "Normal when a broker restarts. Many: two brokers share a node.id, or one loses its session again and again.",
+    ),
+    "NEW_LEADER_ELECTED": Meaning(
+        "info", "a leader was elected while the ISR was changed", "Normal when brokers come and go."
+    ),
+    "INELIGIBLE_REPLICA": Meaning(
+        "info",
+        "wants a replica in the ISR whose broker is fenced or shutting down",
+        "Leaders try again. Lasting: see why the broker is fenced (its heartbeats to the controller).",
+    ),
+    "GROUP_ID_NOT_FOUND": Meaning(
+        "warning",
+        "asks for a group that does not exist",
+        "It has no members and no offsets any more (offsets.retention.minutes), or its name is misspelt.",
+    ),
+    "THROTTLING_QUOTA_EXCEEDED": Meaning(
+        "warning", "is over its quota for changes", "Spread topic creations and deletions, or raise the quota."
+    ),
+    "POLICY_VIOLATION": Meaning(
+        "warning", "asks for what a policy of the cluster forbids", "The error message of the answer names the policy."
+    ),
+}

@@ -1,0 +1,201 @@
+"""Counting things by whom they concern, with a few packets to look at, within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kwiresniff.analysis.clients import host_of
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.model import Exchange
+
+#: Subjects counted apart by one rule; those that come later are counted together.
+MAX_SUBJECTS = 2_000
+#: Occurrences kept as evidence of each.
+MAX_EVIDENCE = 5
+#: Names of a kind kept with each: as many as anybody reads.
+MAX_NAMES = 12
+#: Characters kept of a name: as long as Kafka lets a topic's be.
+MAX_NAME_CHARS = 249
+#: Characters kept of a broker's or client's own message.
+MAX_MESSAGE_CHARS = 300
+#: Bytes that all rules together remember; beyond it subjects are counted together and names left out.
+MAX_EVIDENCE_BYTES = 64 << 20
+#: A case with its evidence, without its names.
+_CASE_BYTES = 1_200
+#: Occurrences so far apart are episodes of their own, and so many of a subject are told apart.
+PAUSE_NS = 10_000_000_000
+MAX_EPISODES = 20
+OTHERS = "(others)"
+
+#: What stands with a case: of what kind a name is, how often it came.
+_Notes = dict[str, dict[str, int]]
+
+
+def new_budget() -> MemoryBudget:
+    """What all that the rules of an examination remember may take."""
+    return MemoryBudget(MAX_EVIDENCE_BYTES)
+
+
+class Case:
+    """One subject: how often, where first, and numbers of the rule's own."""
+
+    __slots__ = ("_budget", "_notes", "count", "evidence", "first_ns", "last_ns", "most", "total")
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+        self._notes: _Notes = {}
+        self.count = 0
+        self.total = 0
+        self.most = 0
+        self.first_ns = -1
+        self.last_ns = -1
+        self.evidence: list[tuple[int, int]] = []
+
+    def add(self, packet: int, ns: int, amount: int = 0, *, until_ns: int = 0) -> None:
+        """One occurrence, that lasts ``until_ns``; ``amount`` is what the rule adds up."""
+        self.count += 1
+        self.total += amount
+        self.most = max(self.most, amount)
+        self.first_ns = ns if self.first_ns < 0 else min(self.first_ns, ns)
+        self.last_ns = max(self.last_ns, ns, until_ns)
+        if len(self.evidence) < MAX_EVIDENCE and packet:
+            self.evidence.append((packet, ns))
+
+    def note(self, kind: str, names: Iterable[str], most: int = MAX_NAMES) -> None:
+        """Something to be named with the case: APIs, topics, partitions. Beyond ``most`` of a kind they are counted."""
+        known = self._notes.setdefault(kind, {})
+        for name in names:
+            short = clipped(name)
+            if short in known:
+                known[short] += 1
+            elif len(known) < most and self._budget.admit(ENTRY_BYTES + text_bytes(short)):
+                known[short] = 1
+            else:
+                known[""] = known.get("", 0) + 1
+
+    def noted(self, kind: str) -> list[str]:
+        """The names of a kind, in the order in which they came."""
+        return [name for name in self._notes.get(kind, ()) if name]
+
+    def counts(self, kind: str) -> dict[str, int]:
+        """The same with how often each came."""
+        return {name: count for name, count in self._notes.get(kind, {}).items() if name}
+
+    def merge(self, other: Case) -> None:
+        """Takes in another case of the same subject."""
+        if not other.count:
+            return
+        self.count += other.count
+        self.total += other.total
+        self.most = max(self.most, other.most)
+        self.first_ns = other.first_ns if self.first_ns < 0 else min(self.first_ns, other.first_ns)
+        self.last_ns = max(self.last_ns, other.last_ns)
+        self.evidence = sorted({*self.evidence, *other.evidence}, key=lambda one: one[1])[:MAX_EVIDENCE]
+        for kind in other._notes:
+            self.note(kind, other.noted(kind))
+
+    @property
+    def seconds(self) -> float:
+        """From the first to the last occurrence, never zero."""
+        return max((self.last_ns - self.first_ns) / 1e9, 1e-3)
+
+
+class Tally:
+    """Cases by subject and by what it is that is counted of it, which comes from a short list (an API, a code)."""
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+        self._cases: dict[tuple[str, str], Case] = {}
+
+    def case(self, subject: str, what: str = "") -> Case:
+        """The case of that subject, a new one if need be."""
+        found = self._cases.get((subject, what))
+        if found is None:
+            subject = clipped(subject)
+            found = self._cases.get((subject, what))
+        if found is None:
+            if len(self._cases) >= MAX_SUBJECTS or not self._budget.admit(_CASE_BYTES + text_bytes(subject, what)):
+                subject = OTHERS
+                found = self._cases.get((subject, what))
+            if found is None:
+                found = self._cases[subject, what] = Case(self._budget)
+        return found
+
+    def known(self, subject: str, what: str = "") -> Case | None:
+        """The case of that subject, if there is one."""
+        return self._cases.get((clipped(subject), what))
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+    def __iter__(self) -> Iterator[tuple[str, str, Case]]:
+        return ((subject, what, case) for (subject, what), case in self._cases.items())
+
+
+class Episodes:
+    """Cases like those of a tally, but apart where so long a pause lies between."""
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+        self._tally = Tally(budget)
+        self._later: dict[tuple[str, str], list[Case]] = {}
+
+    def case(self, subject: str, what: str, ns: int) -> Case:
+        """The case of that subject around a time."""
+        first = self._tally.case(subject, what)
+        key = clipped(subject), what
+        cases = [first, *self._later.get(key, ())]
+        case: Case
+        for case in cases:
+            if case.first_ns < 0 or case.first_ns - PAUSE_NS <= ns <= case.last_ns + PAUSE_NS:
+                return case
+        if len(cases) >= MAX_EPISODES or not self._budget.admit(_CASE_BYTES):
+            return case
+        case = Case(self._budget)
+        self._later.setdefault(key, []).append(case)
+        return case
+
+    def __iter__(self) -> Iterator[tuple[str, str, Case]]:
+        for subject, what, case in self._tally:
+            yield subject, what, case
+            for later in self._later.get((subject, what), ()):
+                yield subject, what, later
+
+
+def clipped(name: str, most: int = MAX_NAME_CHARS) -> str:
+    """A name from the wire, not longer than one that Kafka would take."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def client_of(exchange: Exchange) -> str:
+    """Whom an exchange concerns: the client's id and address."""
+    return client_text(exchange.client_id, exchange.connection.client)
+
+
+def client_text(client_id: str | None, endpoint: str) -> str:
+    """A client by its id and the address of its endpoint."""
+    return f"{clipped(client_id) if client_id else '(no client id)'} {host_of(endpoint)}"
+
+
+def is_replica(exchange: Exchange) -> bool:
+    """Whether the request is a follower's: it gives its node id where consumers give -1."""
+    body = exchange.request.body if exchange.request is not None else None
+    if body is None:
+        return False
+    state = body.get("replica_state")
+    replica_id = body.get("replica_id", state.get("replica_id", -1) if isinstance(state, dict) else -1)
+    return isinstance(replica_id, int) and replica_id >= 0
+
+
+def place_of(exchange: Exchange) -> tuple[int, int]:
+    """Where it is in the capture: the packet in which the answer begins, else the one of the request, and its time."""
+    message = exchange.response or exchange.request
+    assert message is not None
+    return message.first_packet, message.first_ns
+
+
+def asked_at(exchange: Exchange) -> tuple[int, int]:
+    """The packet in which the request begins, else the one of the answer, and its time."""
+    message = exchange.request or exchange.response
+    assert message is not None
+    return message.first_packet, message.first_ns

@@ -1,0 +1,342 @@
+"""Groups that rebalance again and again, in all four protocols, with what each member did.
+
+Classic groups have generations (KIP-62, KIP-345, KIP-800 for the reasons that members give), consumer, share and
+streams groups member epochs (KIP-848, KIP-932, KIP-1071). Where nobody gives a reason, the order of events does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped, place_of
+from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.wording import duration, listed, times
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.answers.findings import Finding, scope_of
+from kwiresniff.model import Body, Exchange
+
+OFFSET_COMMIT, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 8, 11, 12, 13, 14
+_HEARTBEATS = {68: "consumer", 76: "share", 88: "streams"}
+#: Generations or epochs of one group in ten minutes before it rebalances too much, and how long one join may take.
+REBALANCES = 3
+FEW_DEPARTURES = 2
+LONG_REBALANCE_NS = 10_000_000_000
+#: Members of a group that are told apart, all groups together, and those named in a finding.
+MAX_MEMBERS = 10_000
+MAX_TOLD = 10
+#: Codes by which a member learns that the group goes on without it.
+REMOVED = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"})
+
+
+@dataclass(slots=True)
+class _Member:
+    """A client in a group: members that are restarted get new ids, so they are known by the client's."""
+
+    joined: int = 0
+    left: int = 0
+    removed: int = 0
+    returned: int = 0
+    silent_ns: int = 0
+    overslept_ns: int = 0
+    interval_ms: int = 0
+    left_ns: int = 0
+    last_ns: int = 0
+    leaving_id: str = ""
+    connection: int = 0
+    reasons: dict[str, None] = field(default_factory=dict)
+    errors: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Group:
+    protocol: str
+    case: Case
+    newest: int = -1
+    members: dict[str, _Member] = field(default_factory=dict)
+    epochs: dict[str, int] = field(default_factory=dict)
+
+
+class GroupRule(Rule):
+    """Rebalance storms and long rebalances."""
+
+    codes = ("rebalances", "long_rebalance", "member_removed")
+    apis = frozenset({OFFSET_COMMIT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP, HEARTBEAT, *_HEARTBEATS})
+    judges = REMOVED
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._groups: dict[str, _Group] = {}
+        self._long = context.tally()
+        self._removed = context.tally()
+        self._members = 0
+
+    # -- what happens -------------------------------------------------------------------------------------------
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Joins, leaves, heartbeats and commits."""
+        request = exchange.request.body if exchange.request is not None else None
+        answer = exchange.response.body if exchange.response is not None else None
+        if not request or (answer is None and exchange.api_key != LEAVE_GROUP):
+            return
+        api_key = exchange.api_key
+        if exchange.errors:
+            self._failed(exchange, request)
+        elif api_key == JOIN_GROUP:
+            self._join(exchange, request, answer or {})
+        elif api_key == LEAVE_GROUP:
+            for one in request.get("members") or [request]:
+                self._leave(exchange, request, str(one.get("member_id") or ""), one.get("reason"))
+        elif api_key in _HEARTBEATS:
+            self._heartbeat(exchange, request, answer or {})
+        elif api_key in (OFFSET_COMMIT, SYNC_GROUP):
+            self._active(exchange, request)
+
+    def _join(self, exchange: Exchange, request: Body, answer: Body) -> None:
+        group, member = self._of(exchange, request, "classic")
+        if group is None:
+            return
+        self._generation(group, answer.get("generation_id", -1), exchange)
+        latency_ns = exchange.latency_ns or 0
+        if latency_ns >= LONG_REBALANCE_NS:
+            case = self._long.case(_group_id(request))
+            case.add(*_asked(exchange), latency_ns)
+            case.note("clients", [client_of(exchange)])
+        if member is None:
+            return
+        # A member that is in the group joins again with its id at every rebalance; with a new id it is new.
+        member_id = str(answer.get("member_id") or "")
+        if group.epochs.get(member_id) is None:
+            member.joined += 1
+            self._came_back(exchange, member, _asked(exchange)[1])
+            if len(group.epochs) < MAX_SUBJECTS:
+                group.epochs[clipped(member_id)] = 0
+        member.interval_ms = request.get("rebalance_timeout_ms", 0) or member.interval_ms
+        if request.get("reason") and len(member.reasons) < 3:
+            # Some end in a member id, each another one.
+            member.reasons[str(request["reason"]).partition(":")[0][:200]] = None
+        member.last_ns = place_of(exchange)[1]
+
+    def _leave(self, exchange: Exchange, request: Body, member_id: str, reason: object) -> None:
+        group, member = self._of(exchange, request, "classic")
+        if group is None or member is None:
+            return
+        ns = _asked(exchange)[1]
+        member.left += 1
+        member.leaving_id, member.left_ns, member.connection = member_id, ns, exchange.connection.id
+        if reason and len(member.reasons) < 3:
+            member.reasons[str(reason).partition(":")[0][:200]] = None
+        interval_ns = member.interval_ms * 1_000_000
+        if interval_ns and member.last_ns and interval_ns <= ns - member.last_ns <= 2 * interval_ns + 5_000_000_000:
+            member.silent_ns = ns - member.last_ns
+        group.epochs.pop(clipped(member_id), None)
+
+    def _came_back(self, exchange: Exchange, member: _Member, ns: int) -> None:
+        """A member that left and uses the group again on the same connection did not mean to leave."""
+        if member.left_ns and exchange.connection.id == member.connection:
+            member.returned += 1
+            member.overslept_ns = max(member.overslept_ns, member.silent_ns)
+        member.left_ns = member.silent_ns = 0
+
+    def _active(self, exchange: Exchange, request: Body) -> None:
+        _, member = self._of(exchange, request, "classic", make=False)
+        if member is not None:
+            member.last_ns = place_of(exchange)[1]
+
+    def _heartbeat(self, exchange: Exchange, request: Body, answer: Body) -> None:
+        group, member = self._of(exchange, request, _HEARTBEATS[exchange.api_key])
+        if group is None or member is None:
+            return
+        asked, epoch = request.get("member_epoch"), answer.get("member_epoch")
+        member.interval_ms = max(request.get("rebalance_timeout_ms", 0), 0) or member.interval_ms
+        if isinstance(asked, int) and asked < 0:
+            member.left += 1
+            member.left_ns, member.connection = _asked(exchange)[1], exchange.connection.id
+            return
+        if asked == 0:
+            member.joined += 1
+            self._came_back(exchange, member, _asked(exchange)[1])
+        if isinstance(epoch, int):
+            self._generation(group, max(epoch, group.newest), exchange)
+        member.last_ns = place_of(exchange)[1]
+
+    def _failed(self, exchange: Exchange, request: Body) -> None:
+        names = [name for _, _, name, _ in exchange.errors if name in REMOVED]
+        if not names:
+            return
+        protocol = _HEARTBEATS.get(exchange.api_key, "classic")
+        _, member = self._of(exchange, request, protocol)
+        client, group_id = client_of(exchange), _group_id(request)
+        case = self._removed.case(client, group_id)
+        case.add(*place_of(exchange))
+        case.note("errors", dict.fromkeys(names))
+        case.note("apis", [exchange.api])
+        case.note("brokers", [exchange.connection.broker])
+        if member is not None:
+            if member.left_ns and member.connection == exchange.connection.id:
+                self._came_back(exchange, member, place_of(exchange)[1])
+            elif not member.left_ns:
+                member.removed += 1
+            member.errors.update(dict.fromkeys(names))
+
+    def failure(self, exchange: Exchange) -> None:
+        """Of other APIs that speak of members: TxnOffsetCommit, OffsetFetch."""
+        if exchange.api_key in self.apis or not any(name in REMOVED for _, _, name, _ in exchange.errors):
+            return
+        request = exchange.request.body if exchange.request is not None else None
+        if request and request.get("group_id"):
+            self._failed(exchange, request)
+
+    def _of(
+        self, exchange: Exchange, request: Body, protocol: str, *, make: bool = True
+    ) -> tuple[_Group | None, _Member | None]:
+        group_id = _group_id(request)
+        group = self._groups.get(group_id)
+        if group is None:
+            size = 12 * ENTRY_BYTES + text_bytes(group_id)
+            if not make or len(self._groups) >= MAX_SUBJECTS or not self.context.budget.admit(size):
+                return None, None
+            group = self._groups[group_id] = _Group(protocol, self.context.case())
+        client = client_of(exchange)
+        member = group.members.get(client)
+        room = make and self._members < MAX_MEMBERS
+        if member is None and room and self.context.budget.admit(8 * ENTRY_BYTES + text_bytes(client)):
+            member = group.members[client] = _Member()
+            self._members += 1
+        return group, member
+
+    def _generation(self, group: _Group, generation: int, exchange: Exchange) -> None:
+        if generation != group.newest:
+            group.newest = generation
+            group.case.add(*_asked(exchange))
+
+    # -- what is said -------------------------------------------------------------------------------------------
+
+    def findings(self) -> Iterator[Finding]:
+        """By group."""
+        storms: set[str] = set()
+        for group_id, group in self._groups.items():
+            if self._is_storm(group):
+                storms.add(group_id)
+                yield self._storm(group_id, group)
+        for group_id, _, case in self._long:
+            yield found(
+                "long_rebalance",
+                "warning",
+                f"group {group_id}",
+                f"a rebalance took {duration(case.most)}",
+                "The group waits for its slowest member to come back: look at who joined last (kwiresniff groups), and "
+                "at max.poll.interval.ms, which is how long it may take.",
+                case,
+                {"longest_ns": case.most},
+                groups=[group_id],
+            )
+        for client, group_id, case in self._removed:
+            if group_id not in storms:
+                yield self._removal(client, group_id, case)
+
+    @staticmethod
+    def _is_storm(group: _Group) -> bool:
+        case = group.case
+        if case.count <= REBALANCES or case.count / case.seconds * 600 <= REBALANCES:
+            return False
+        gone = sum(member.left + member.removed for member in group.members.values())
+        again = sum(max(member.joined - 1, 0) for member in group.members.values())
+        if group.protocol == "classic":  # that starts and grows, goes through some generations, too
+            return gone + again >= FEW_DEPARTURES or case.count >= 2 * REBALANCES
+        # Each member that comes or goes takes the group on by an epoch or two: only those that go and come are churn.
+        return gone >= REBALANCES and (again > 0 or gone > len(group.members) // 2)
+
+    def _storm(self, group_id: str, group: _Group) -> Finding:
+        case = group.case
+        members = sorted(group.members.items(), key=lambda one: -(one[1].left + one[1].removed + one[1].joined))
+        details = [text for client, member in members[:MAX_TOLD] if (text := _history(client, member))]
+        joined = sum(member.joined for member in group.members.values())
+        left = sum(member.left for member in group.members.values())
+        removed = sum(member.removed for member in group.members.values())
+        overslept = [(client, member) for client, member in members if member.overslept_ns]
+        causes = [f"{joined} joins, {left} leaves" + (f", {removed} removals" if removed else "")]
+        causes += [
+            f"{client} was longer between polls ({duration(member.overslept_ns)}) than max.poll.interval.ms "
+            f"({duration(member.interval_ms * 1_000_000)})"
+            for client, member in overslept[:3]
+        ]
+        reasons = list(dict.fromkeys(reason for _, member in members for reason in member.reasons))
+        word = "generations" if group.protocol == "classic" else "epochs"
+        kind = "" if group.protocol == "classic" else f"{group.protocol} "
+        return found(
+            "rebalances",
+            "warning",
+            f"group {group_id}",
+            f"the {kind}group rebalances again and again: {case.count} {word} in "
+            f"{duration(case.last_ns - case.first_ns)}; {'; '.join(causes)}",
+            "Look at who comes and goes, and why (kwiresniff groups): members that are restarted, polls longer than "
+            "max.poll.interval.ms. Static membership (group.instance.id) or the consumer protocol help.",
+            case,
+            {
+                "protocol": group.protocol,
+                "generations": case.count,
+                "joins": joined,
+                "leaves": left,
+                "removals": removed,
+                "reasons": reasons or details[:MAX_TOLD],
+                "members": [client for client, _ in members[:100]],
+            },
+            details=details + [f"a member says: {clipped(reason)}" for reason in reasons[:5]],
+            clients=[client for client, _ in members[:100]],
+            groups=[group_id],
+            explains={
+                "long_rebalance": scope_of("group", [group_id]),
+                "member_removed": scope_of("group", [group_id]),
+                "unanswered": scope_of("group", [group_id]),
+            },
+            rank=INCIDENT,
+        )
+
+    def _removal(self, client: str, group_id: str, case: Case) -> Finding:
+        errors = case.noted("errors")
+        group = self._groups.get(group_id)
+        member = group.members.get(client) if group is not None else None
+        history = _history(client, member) if member is not None else ""
+        return found(
+            "member_removed",
+            "info" if case.count <= REBALANCES else "warning",
+            client,
+            f"{listed(errors)}: acts on a membership that its group has given up, {times(case.count)}",
+            "The member was away longer than max.poll.interval.ms or session.timeout.ms: look at the time between its "
+            "polls, and at the timeline of the group (kwiresniff groups).",
+            case,
+            {"error": errors[0] if errors else "", "concerns": [*case.noted("apis"), f"group {group_id}"]},
+            details=[history] if history else [],
+            clients=[client],
+            groups=[group_id],
+        )
+
+
+def _history(client: str, member: _Member) -> str:
+    """What a member did, in a sentence."""
+    parts = []
+    if member.joined:
+        parts.append(f"joined {times(member.joined)}")
+    if member.left:
+        how = f"left {times(member.left)}"
+        if member.overslept_ns:
+            how += f", {duration(member.overslept_ns)} after it last was heard of (max.poll.interval.ms is "
+            how += f"{duration(member.interval_ms * 1_000_000)})"
+        parts.append(how)
+    if member.returned:
+        parts.append(f"came back {times(member.returned)} on the same connection")
+    if member.removed:
+        parts.append(f"was removed {times(member.removed)}")
+    if member.errors:
+        parts.append(f"was answered {listed(list(member.errors))}")
+    return f"{client} {', '.join(parts)}" if parts else ""
+
+
+def _group_id(request: Body) -> str:
+    return clipped(str(request.get("group_id") or ""))
+
+
+def _asked(exchange: Exchange) -> tuple[int, int]:
+    assert exchange.request is not None
+    return exchange.request.first_packet, exchange.request.first_ns

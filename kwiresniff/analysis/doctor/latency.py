@@ -1,0 +1,85 @@
+"""Requests that took long although nobody meant them to, judged by the time that the broker itself needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Episodes, client_of, place_of
+from kwiresniff.analysis.doctor.rule import SYMPTOM, Context, Rule, found
+from kwiresniff.analysis.latency import Histogram
+from kwiresniff.answers.findings import Finding
+from kwiresniff.model import Exchange
+
+#: JoinGroup, SyncGroup: what they wait for is their group.
+HOLDING: Final = frozenset({11, 14})
+#: An answer that the broker did not hold back on purpose is slow from here on.
+SLOW_NS: Final = 1_000_000_000
+#: Once or twice, and not for so long, is what happens when brokers start or make an internal topic.
+FEW = 3
+VERY_SLOW_NS = 5_000_000_000
+#: Requests of an API that must be seen before a percentile says anything.
+ENOUGH = 20
+
+_REMEDY = (
+    "Compare with other brokers (kwiresniff stats --by broker): one that is slow has a disk, CPU or request-queue "
+    "problem; all that are slow share a network or a controller."
+)
+_PRODUCE_REMEDY = (
+    "With acks=all it waits for the slowest replica in sync: look at disks and network of the brokers, and at their "
+    "RemoteTimeMs and LocalTimeMs metrics."
+)
+
+
+class LatencyRule(Rule):
+    """Slow answers, by broker and API; time behind other requests of the connection is not the broker's."""
+
+    codes = ("slow",)
+    apis = None
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._slow = Episodes(context.budget)
+        self._all: dict[tuple[str, str], Histogram] = {}
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Count what the broker took."""
+        took_ns = exchange.broker_ns
+        if took_ns is None or exchange.api_key in HOLDING:
+            return
+        key = (exchange.connection.broker, exchange.api)
+        known = self._all.get(key)
+        if known is None:
+            if len(self._all) >= MAX_SUBJECTS:
+                return
+            known = self._all[key] = Histogram()
+        known.add(took_ns)
+        if took_ns >= SLOW_NS:
+            packet, ns = place_of(exchange)
+            assert exchange.request is not None
+            case = self._slow.case(*key, ns)
+            case.add(packet, ns, took_ns)
+            case.first_ns = min(case.first_ns, exchange.request.first_ns)
+            case.note("clients", [client_of(exchange)])
+
+    def findings(self) -> Iterator[Finding]:
+        """By broker and API, the episodes apart."""
+        for broker, api, case in self._slow:
+            known = self._all.get((broker, api))
+            clients = case.noted("clients")
+            numbers: dict[str, Any] = {"api": api, "worst_ns": case.most, "clients": clients}
+            much = False
+            if known is not None and (summary := known.summary()) is not None:
+                numbers |= {"of": known.count, "p50_ns": summary.p50_ns, "p99_ns": summary.p99_ns}
+                much = known.count >= ENOUGH and summary.p99_ns >= SLOW_NS
+            yield found(
+                "slow",
+                "error" if much else "warning" if case.count >= FEW or case.most >= VERY_SLOW_NS else "info",
+                broker,
+                f"{api} takes the broker more than a second",
+                _PRODUCE_REMEDY if api == "Produce" else _REMEDY,
+                case,
+                numbers,
+                brokers=[broker],
+                rank=SYMPTOM,
+            )

@@ -1,0 +1,359 @@
+"""Leaders of partitions: which moved, from which node to which, how long clients needed to follow, and who did not.
+
+Sources: Metadata answers, and the current leader that newer brokers name beside NOT_LEADER_OR_FOLLOWER (KIP-951).
+Leader epochs (KIP-320) tell an old answer from a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kwiresniff.analysis.doctor.error_places import error_places
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica, place_of
+from kwiresniff.analysis.doctor.quorum import LEADER_CODES, METADATA_TOPIC
+from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
+from kwiresniff.analysis.doctor.wording import duration, listed, span
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.answers.findings import Finding, scope_of
+from kwiresniff.model import Body, Connection, Exchange
+
+PRODUCE, FETCH, METADATA = 0, 1, 3
+#: Partitions whose leader is remembered, changes of leaders, and clients that wait for a partition's new leader.
+MAX_PARTITIONS = 50_000
+MAX_CHANGES = 5_000
+MAX_WAITING = 5_000
+#: Changes that come so close to each other and away from the same node have one cause: a node's restart takes so long
+#: to move all it leads.
+TOGETHER_NS = 15_000_000_000
+#: Clients refresh their metadata within a fraction of this; who needs longer has lost time that people notice.
+NOTICED_NS = 1_000_000_000
+#: A client that goes on asking the old leader for so long, and so often, does not learn of the new one.
+STALE_NS = 5_000_000_000
+STALE_ERRORS = 10
+#: A node whose connections all end so shortly before or after its partitions moved went away.
+LEFT_NS = 10_000_000_000
+
+_Partition = tuple[str, str, int]
+
+
+@dataclass(slots=True)
+class _Leader:
+    node: int
+    epoch: int
+
+
+@dataclass(slots=True)
+class _Change:
+    partition: _Partition
+    before: int
+    after: int
+    ns: int
+    packet: int
+
+
+@dataclass(slots=True)
+class _Wait:
+    """A client that was sent away from a partition's old leader."""
+
+    case: Case
+    broker: str
+    recovered_ns: int = -1
+    longest_ns: int = 0
+    stale_errors: int = 0
+
+
+@dataclass(slots=True)
+class _Incident:
+    changes: list[_Change] = field(default_factory=list)
+    waits: list[tuple[str, _Wait]] = field(default_factory=list)
+
+
+class LeaderRule(Rule):
+    """Leader changes, and clients with stale metadata."""
+
+    codes = ("leader_change", "stale_metadata", "not_leader_or_follower")
+    apis = frozenset({PRODUCE, FETCH, METADATA})
+    judges = LEADER_CODES
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._leaders: dict[_Partition, _Leader] = {}
+        self._changes: list[_Change] = []
+        self._waits: dict[tuple[str, _Partition], _Wait] = {}
+        self._waiting = 0
+        self._left: dict[str, int] = {}
+        self._followers = context.case()
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Metadata tells of leaders; a Produce or Fetch that goes well ends a wait."""
+        body = exchange.response.body if exchange.response is not None else None
+        if body is None:
+            return
+        if exchange.api_key == METADATA:
+            self._learn(exchange, body)
+        elif self._waiting and not exchange.errors:
+            self._recover(exchange)
+
+    def failure(self, exchange: Exchange) -> None:
+        """A client asks a broker that does not lead."""
+        if not any(name in LEADER_CODES for _, _, name, _ in exchange.errors):
+            return
+        cluster = self.context.cluster.of(exchange.connection.broker)
+        client = client_of(exchange)
+        packet, ns = place_of(exchange)
+        follower = is_replica(exchange)
+        for place in error_places(exchange, self.context):
+            if place.name not in LEADER_CODES or not place.topic or place.topic == METADATA_TOPIC:
+                continue
+            partition = cluster, place.topic, place.partition
+            if follower:
+                self._followers.add(packet, ns)
+                self._followers.note("clients", [client])
+                self._followers.note("errors", [place.name])
+            else:
+                self._wait(client, partition, exchange, packet, ns)
+            current = place.member.get("current_leader")
+            if isinstance(current, dict):
+                self._lead(partition, current.get("leader_id", -1), current.get("leader_epoch", -1), packet, ns)
+
+    def connection(self, connection: Connection) -> None:
+        """A broker that ends its connections goes away, or drops idle ones."""
+        if connection.closed_by == "broker" and len(self._left) < MAX_CHANGES:
+            self._left[connection.broker] = connection.closed_ns
+
+    # -- what is learned ----------------------------------------------------------------------------------------
+
+    def _learn(self, exchange: Exchange, body: Body) -> None:
+        cluster = self.context.cluster.of(exchange.connection.broker)
+        packet, ns = place_of(exchange)
+        for topic in body.get("topics") or ():
+            name = clipped(self.context.topic_of(topic))
+            for one in topic.get("partitions") or ():
+                if not one.get("error_code"):
+                    partition = cluster, name, one.get("partition_index", -1)
+                    self._lead(partition, one.get("leader_id", -1), one.get("leader_epoch", -1), packet, ns)
+
+    def _lead(self, partition: _Partition, node: int, epoch: int, packet: int, ns: int) -> None:
+        if node < 0:
+            return
+        known = self._leaders.get(partition)
+        if known is None:
+            size = 2 * ENTRY_BYTES + text_bytes(partition[1])
+            if len(self._leaders) < MAX_PARTITIONS and self.context.budget.admit(size):
+                self._leaders[partition] = _Leader(node, epoch)
+            return
+        if 0 <= epoch < known.epoch or (epoch == known.epoch and epoch >= 0):
+            return  # said by a broker that is behind, or known
+        if node != known.node and len(self._changes) < MAX_CHANGES:
+            self._changes.append(_Change(partition, known.node, node, ns, packet))
+        known.node, known.epoch = node, max(epoch, known.epoch)
+
+    def _wait(self, client: str, partition: _Partition, exchange: Exchange, packet: int, ns: int) -> None:
+        wait = self._waits.get((client, partition))
+        if wait is None:
+            size = 10 * ENTRY_BYTES + text_bytes(client, partition[1])
+            if len(self._waits) >= MAX_WAITING or not self.context.budget.admit(size):
+                return
+            wait = self._waits[client, partition] = _Wait(self.context.case(), exchange.connection.broker)
+            self._waiting += 1
+        elif wait.recovered_ns >= 0:
+            wait.recovered_ns = -1
+            self._waiting += 1
+        wait.case.add(packet, ns)
+        wait.case.note("apis", [exchange.api])
+        wait.case.note("errors", {name: None for _, _, name, _ in exchange.errors if name in LEADER_CODES})
+        known = self._leaders.get(partition)
+        node = self.context.cluster.node_at(exchange.connection.broker)
+        wait.stale_errors += known is not None and node is not None and known.node != node
+
+    def _recover(self, exchange: Exchange) -> None:
+        body = exchange.request.body if exchange.request is not None else None
+        if not body:
+            return
+        cluster, client = self.context.cluster.of(exchange.connection.broker), client_of(exchange)
+        field = "topic_data" if exchange.api_key == PRODUCE else "topics"
+        for topic in body.get(field) or ():
+            name = clipped(self.context.topic_of(topic))
+            for one in topic.get("partition_data") or topic.get("partitions") or ():
+                partition = one.get("index", one.get("partition", -1))
+                wait = self._waits.get((client, (cluster, name, partition)))
+                if wait is not None and wait.recovered_ns < 0:
+                    wait.recovered_ns = place_of(exchange)[1]
+                    wait.longest_ns = max(wait.longest_ns, wait.recovered_ns - wait.case.first_ns)
+                    self._waiting -= 1
+
+    # -- what is said -------------------------------------------------------------------------------------------
+
+    def findings(self) -> Iterator[Finding]:
+        """Changes that belong together are one finding, with the clients that followed them."""
+        told: set[tuple[str, _Partition]] = set()
+        for incident in self._incidents():
+            moved = {change.partition for change in incident.changes}
+            first, last = incident.changes[0].ns, incident.changes[-1].ns
+            for key, wait in self._waits.items():
+                if (
+                    key[1] in moved
+                    and first - TOGETHER_NS <= wait.case.last_ns
+                    and wait.case.first_ns <= last + TOGETHER_NS
+                ):
+                    incident.waits.append((key[0], wait))
+                    told.add(key)
+            yield self._finding(incident)
+        yield from self._lost({key: wait for key, wait in self._waits.items() if key not in told})
+        yield from self._stale()
+        yield from self._following()
+
+    def _incidents(self) -> Iterable[_Incident]:
+        incidents: list[_Incident] = []
+        last: dict[tuple[str, int], _Incident] = {}
+        for change in sorted(self._changes, key=lambda one: one.ns):
+            key = change.partition[0], change.before
+            incident = last.get(key)
+            if incident is None or change.ns - incident.changes[-1].ns > TOGETHER_NS:
+                incident = last[key] = _Incident()
+                incidents.append(incident)
+            incident.changes.append(change)
+        return incidents
+
+    def _finding(self, incident: _Incident) -> Finding:
+        cluster_id, before = incident.changes[0].partition[0], incident.changes[0].before
+        cluster = self.context.cluster
+        case = self.context.case()
+        for change in incident.changes:
+            case.add(change.packet, change.ns)
+        needed: dict[str, int] = {}
+        for client, wait in incident.waits:
+            case.merge(wait.case)
+            longest = wait.longest_ns if wait.recovered_ns >= 0 else self.context.end_ns - wait.case.first_ns
+            needed[client] = max(needed.get(client, 0), longest)
+            case.last_ns = max(case.last_ns, wait.recovered_ns)
+        old = cluster.address(cluster_id, before)
+        after = list(dict.fromkeys(change.after for change in incident.changes))
+        new = [address for node in after if (address := cluster.address(cluster_id, node))]
+        partitions = [f"{change.partition[1]}-{change.partition[2]}" for change in incident.changes]
+        partitions = list(dict.fromkeys(partitions))
+        left_ns = self._left.get(old, 0)
+        went = abs(left_ns - incident.changes[0].ns) <= LEFT_NS
+        longest = max(needed.values(), default=0)
+        details = [f"{listed(_moved(incident, node))} to {cluster.node_text(cluster_id, node)}" for node in after]
+        details = details if len(after) > 1 else []
+        if went:
+            details.append(
+                f"{cluster.node_text(cluster_id, before)} closed its connections: it was stopped or restarted"
+            )
+        details += [
+            f"{client} needed {duration(ns)} until it was served by the new leader"
+            for client, ns in needed.items()
+            if ns
+        ][:10]
+        followed = f"; clients needed {duration(longest)}" if longest else ""
+        from_text = cluster.node_text(cluster_id, before)
+        to_text = listed([cluster.node_text(cluster_id, node) for node in after])
+        topics = sorted({change.partition[1] for change in incident.changes})
+        brokers = [*new, old] if old else new
+        return found(
+            "leader_change",
+            "warning" if longest > NOTICED_NS else "info",
+            listed(partitions),
+            f"leader moved from {from_text} to {to_text}{span(case.first_ns, case.last_ns)}{followed}",
+            "Planned (a restart, a reassignment, a preferred election): nothing to do. Else look why the old leader "
+            "left: its log, its session with the controller. Producers wait as long as the ISR has to shrink "
+            "(replica.lag.time.max.ms) when a follower went away without a controlled shutdown.",
+            case,
+            {
+                "partitions": partitions[:100],
+                "from": before,
+                "from_address": old or None,
+                "to": after,
+                "to_addresses": new,
+                "longest_ns": longest,
+                "clients": list(needed)[:100],
+            },
+            details=details,
+            clients=list(needed),
+            brokers=brokers,
+            topics=topics,
+            scope=scope_of("left", [old] if old else []),
+            explains={
+                "slow": as_brokers(*brokers) | as_clients(*needed),
+                "unanswered": as_brokers(*brokers),
+                "closed_by_broker": as_brokers(*brokers),
+                "broker_stalled": as_brokers(*new),
+                "broker_unreachable": as_brokers(*([old] if old else [])),
+                "leader_not_available": scope_of("topic", topics),
+                "metadata_storm": as_clients(*needed),
+                "request_timed_out": as_brokers(*brokers),
+                "not_coordinator": as_brokers(*brokers),
+            },
+            rank=INCIDENT,
+        )
+
+    def _lost(self, waits: dict[tuple[str, _Partition], _Wait]) -> Iterator[Finding]:
+        """Clients that asked brokers that do not lead, where no change was seen."""
+        by_client: dict[str, Case] = {}
+        for (client, partition), wait in waits.items():
+            case = by_client.setdefault(client, self.context.case())
+            case.merge(wait.case)
+            case.note("clients", [client])
+            case.note("brokers", [wait.broker])
+            case.note("topics", [partition[1]])
+            case.note("concerns", [f"{partition[1]}-{partition[2]}"])
+        for client, case in by_client.items():
+            errors = case.noted("errors")
+            yield found(
+                "not_leader_or_follower",
+                "info" if case.count <= FEW else "warning",
+                client,
+                f"{listed(errors)}: asks brokers that do not lead the partition",
+                "One or two after a leader moved are normal. Many: look for leaders that flap (broker restarts, ISR "
+                "shrinking, controller log), or a client whose metadata refreshes fail.",
+                case,
+                {"error": errors[0] if errors else "", "concerns": [*case.noted("apis"), *case.noted("concerns")]},
+            )
+
+    def _following(self) -> Iterator[Finding]:
+        """Followers learn of a new leader by these errors; that is how replication works."""
+        if self._followers.count:
+            yield found(
+                "not_leader_or_follower",
+                "info",
+                "replication",
+                f"followers look for the leaders of their partitions ({listed(self._followers.noted('errors'))})",
+                "Normal whenever leaders move. Lasting: see whether the ISR of their partitions shrinks.",
+                self._followers,
+                {"error": self._followers.noted("errors")[0], "concerns": self._followers.noted("clients")},
+            )
+
+    def _stale(self) -> Iterator[Finding]:
+        for (client, (cluster_id, topic, number)), wait in self._waits.items():
+            case = wait.case
+            if wait.stale_errors < STALE_ERRORS or case.last_ns - case.first_ns < STALE_NS:
+                continue
+            leader = self._leaders.get((cluster_id, topic, number))
+            led = f", which {self.context.cluster.node_text(cluster_id, leader.node)} leads" if leader else ""
+            yield found(
+                "stale_metadata",
+                "warning",
+                client,
+                f"goes on asking {self.context.cluster.broker_text(wait.broker)} for {topic}-{number}{led}: "
+                f"{case.count} times in {duration(case.last_ns - case.first_ns)}",
+                "Its metadata is stale: see whether its Metadata requests are answered and by whom, "
+                "metadata.max.age.ms, and whether it refreshes on NOT_LEADER_OR_FOLLOWER.",
+                case,
+                {"partition": f"{topic}-{number}", "asked": wait.broker, "errors": wait.stale_errors},
+                clients=[client],
+                brokers=[wait.broker],
+                topics=[topic],
+                rank=INCIDENT,
+            )
+
+
+#: How often a client may be sent away before it is more than what happens when a leader moves.
+FEW = 3
+
+
+def _moved(incident: _Incident, node: int) -> list[str]:
+    return list(
+        dict.fromkeys(f"{one.partition[1]}-{one.partition[2]}" for one in incident.changes if one.after == node)
+    )

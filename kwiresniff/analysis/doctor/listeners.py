@@ -1,0 +1,232 @@
+"""Addresses: brokers that advertise what a client cannot reach, and brokers that are not there.
+
+A client dials a bootstrap address and then the addresses that Metadata names (``advertised.listeners``). Where those
+are wrong, everything but ApiVersions and Metadata fails, and nothing on the wire but the SYNs says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+
+from kwiresniff.analysis.clients import host_of
+from kwiresniff.analysis.doctor.cluster import METADATA, address_text
+from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, clipped, place_of
+from kwiresniff.analysis.doctor.rule import INCIDENT, SYMPTOM, Context, Rule, as_brokers, found
+from kwiresniff.analysis.doctor.wording import duration, listed, span
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.answers.findings import Finding, scope_of
+from kwiresniff.model import Connection, ConnectionAttempt, Exchange
+
+#: Addresses that a Metadata answer advertises, as many as are remembered of each dialled one.
+MAX_ADVERTISED = 100
+#: Attempts to connect remembered by client host and address.
+MAX_ATTEMPTS = 10_000
+#: A SYN that is not answered for so long is not just slow.
+SYN_NS = 1_000_000_000
+#: A broker that is away for longer is more than one that restarts.
+AWAY_NS = 30_000_000_000
+
+
+@dataclass(slots=True)
+class _Dialled:
+    """What a client's host was told when it asked for Metadata at an address."""
+
+    case: Case
+    advertised: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Failures:
+    refused: int = 0
+    unanswered: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+    places: list[tuple[int, int]] = field(default_factory=list)
+
+
+class ListenerRule(Rule):
+    """Wrong ``advertised.listeners``, and brokers that refuse connections or do not answer."""
+
+    codes = ("advertised_listener", "broker_unreachable")
+    apis = frozenset({METADATA})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._dialled: dict[tuple[str, str], _Dialled] = {}
+        self._failed: dict[tuple[str, str], _Failures] = {}
+        self._reached: dict[tuple[str, str], int] = {}
+        self._clients: dict[str, str] = {}
+
+    def exchange(self, exchange: Exchange) -> None:
+        """A Metadata answer hands out addresses."""
+        body = exchange.response.body if exchange.response is not None else None
+        if not body:
+            return
+        host, broker = host_of(exchange.connection.client), exchange.connection.broker
+        known = self._dialled.get((host, broker))
+        if known is None:
+            size = 20 * ENTRY_BYTES + text_bytes(host, broker)
+            if len(self._dialled) >= MAX_SUBJECTS or not self.context.budget.admit(size):
+                return
+            known = self._dialled[host, broker] = _Dialled(self.context.case())
+        known.case.add(*place_of(exchange))
+        if exchange.client_id:
+            known.case.note("names", [exchange.client_id])
+        for node in body.get("brokers") or ():
+            address = clipped(address_text(node))
+            new = address and address not in known.advertised and len(known.advertised) < MAX_ADVERTISED
+            if new and self.context.budget.admit(ENTRY_BYTES + text_bytes(address)):
+                known.advertised[address] = None
+
+    def connection(self, connection: Connection) -> None:
+        """An address that answers is reached."""
+        key = host_of(connection.client), connection.broker
+        if connection.bytes[1] and (key in self._reached or len(self._reached) < MAX_ATTEMPTS):
+            self._reached[key] = connection.first_ns
+
+    def attempt(self, attempt: ConnectionAttempt) -> None:
+        """A SYN that was refused or not answered."""
+        if not attempt.refused and self.context.end_ns - attempt.first_ns < SYN_NS and attempt.syns < 2:
+            return
+        key = host_of(attempt.client), attempt.server
+        failures = self._failed.get(key)
+        if failures is None:
+            if len(self._failed) >= MAX_ATTEMPTS:
+                return
+            failures = self._failed[key] = _Failures(first_ns=attempt.first_ns)
+        failures.refused += attempt.refused
+        failures.unanswered += not attempt.refused
+        failures.first_ns = min(failures.first_ns, attempt.first_ns)
+        failures.last_ns = max(failures.last_ns, attempt.last_ns)
+        if len(failures.places) < 5:
+            failures.places.append((attempt.packet, attempt.first_ns))
+
+    def findings(self) -> Iterator[Finding]:
+        """First what is advertised wrongly; of what else cannot be reached, what is known to be a broker's."""
+        explained: set[tuple[str, str]] = set()
+        for (host, broker), dialled in self._dialled.items():
+            wrong = self._wrong(host, broker, dialled)
+            if wrong:
+                explained.update((host, address) for address in wrong)
+                yield self._advertised(host, broker, dialled, wrong)
+        by_server: dict[str, list[tuple[str, _Failures]]] = {}
+        for (host, server), failures in self._failed.items():
+            if (host, server) not in explained:
+                by_server.setdefault(server, []).append((host, failures))
+        known = {broker for _, broker in self._dialled} | {server for _, server in self._reached}
+        for server, attempts in by_server.items():
+            if server in known or self.context.cluster.is_advertised(server):
+                yield self._unreachable(server, attempts)
+
+    # -- what is advertised -------------------------------------------------------------------------------------
+
+    def _wrong(self, host: str, broker: str, dialled: _Dialled) -> list[str]:
+        """The advertised addresses that are wrong for this client: none of them can be reached."""
+        advertised = list(dialled.advertised)
+        if broker in dialled.advertised or any((host, address) in self._reached for address in advertised):
+            return []
+        failed = [address for address in advertised if (host, address) in self._failed]
+        return failed or [address for address in advertised if _is_elsewhere(address, host, broker)]
+
+    def _advertised(self, host: str, broker: str, dialled: _Dialled, wrong: list[str]) -> Finding:
+        case = self.context.case()
+        for address in wrong:
+            failures = self._failed.get((host, address))
+            for packet, ns in failures.places if failures is not None else ():
+                case.add(packet, ns)
+            if failures is not None:
+                case.count += failures.refused + failures.unanswered - len(failures.places)
+                case.last_ns = max(case.last_ns, failures.last_ns)
+        how = self._how(host, wrong)
+        if not case.count:
+            case.merge(dialled.case)
+        names = dialled.case.noted("names")
+        clients = [f"{name} {host}" for name in names] or [f"(no client id) {host}"]
+        return found(
+            "advertised_listener",
+            "error",
+            broker,
+            f"Metadata from {broker} names {listed(wrong)}, {how}: wrong advertised.listeners for {listed(clients)}",
+            "Set advertised.listeners of the listener that is dialled to an address that its clients can reach: a name "
+            "or address of the broker in their network, not its loopback address or one behind a translation.",
+            case,
+            {"dialled": broker, "advertised": wrong, "clients": clients, "reached": False},
+            clients=clients,
+            brokers=[broker, *wrong],
+            explains={
+                "broker_unreachable": as_brokers(*wrong),
+                "metadata_storm": scope_of("client", clients),
+                "connection_churn": as_brokers(broker),
+                "unanswered": as_brokers(broker),
+                "closed_by_broker": as_brokers(broker),
+            },
+            rank=INCIDENT,
+        )
+
+    def _how(self, host: str, wrong: list[str]) -> str:
+        failures = [found for address in wrong if (found := self._failed.get((host, address))) is not None]
+        if any(one.unanswered for one in failures):
+            return "where SYNs stay unanswered"
+        if failures:
+            return "where connections are refused"
+        if any(_is_loopback(host_of(address)) for address in wrong):
+            return "which is the client's own machine"
+        return "a private address that cannot be reached from elsewhere"
+
+    # -- brokers that are away ----------------------------------------------------------------------------------
+
+    def _unreachable(self, server: str, attempts: list[tuple[str, _Failures]]) -> Finding:
+        case = self.context.case()
+        refused = unanswered = 0
+        for _, failures in attempts:
+            for packet, ns in failures.places:
+                case.add(packet, ns)
+            case.count += failures.refused + failures.unanswered - len(failures.places)
+            case.last_ns = max(case.last_ns, failures.last_ns)
+            refused, unanswered = refused + failures.refused, unanswered + failures.unanswered
+        hosts = [host for host, _ in attempts]
+        back = max((self._reached.get((host, server), 0) for host in hosts), default=0)
+        came_back = back > case.last_ns
+        starting = self.context.cluster.last_answer_ns.get(server, 0) == 0 and not unanswered
+        how = "refuses connections" if refused >= unanswered else "does not answer SYNs"
+        lasted = duration(case.last_ns - case.first_ns)
+        return found(
+            "broker_unreachable",
+            "error" if case.last_ns - case.first_ns >= AWAY_NS else "info" if came_back or starting else "warning",
+            self.context.cluster.broker_text(server),
+            f"{how}{span(case.first_ns, case.last_ns)}"
+            + (", then is back" if came_back else f", for {lasted} at least"),
+            "Refused: no process listens there, the broker is down or starting. Not answered: the machine is down, or "
+            "something drops packets on the way (firewall, security group, routing).",
+            case,
+            {"address": server, "refused": refused, "unanswered": unanswered, "hosts": hosts[:100]},
+            brokers=[server],
+            scope=scope_of("host", hosts),
+            explains={"connection_churn": as_brokers(server)},
+            rank=SYMPTOM,
+        )
+
+
+def _is_elsewhere(address: str, client: str, broker: str) -> bool:
+    """Whether an advertised address cannot be that of the broker which the client has dialled: a loopback address
+    handed to another machine, a private one handed out from a public one."""
+    host, dialled = host_of(address), host_of(broker)
+    if host == dialled or client == dialled:
+        return False
+    if _is_loopback(host):
+        return not _is_loopback(client)
+    try:
+        return ip_address(host.strip("[]")).is_private and ip_address(dialled.strip("[]")).is_global
+    except ValueError:
+        return False
+
+
+def _is_loopback(host: str) -> bool:
+    if host in ("localhost", "0.0.0.0", "[::]"):
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

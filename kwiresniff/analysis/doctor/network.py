@@ -1,0 +1,154 @@
+"""Connections and packets: churn, segments and SYNs sent twice, damaged batches, holes in the capture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kwiresniff.analysis.clients import host_of
+from kwiresniff.analysis.doctor.evidence import client_of, client_text, place_of
+from kwiresniff.analysis.doctor.rule import ERROR, SYMPTOM, WASTE, Context, Rule, found
+from kwiresniff.analysis.doctor.wording import duration, times
+from kwiresniff.answers.findings import Finding
+from kwiresniff.model import Connection, Exchange, Problem
+
+#: Connections one client opens to one broker in a minute before it is churn.
+CONNECTIONS_PER_MINUTE = 30.0
+ENOUGH_CONNECTIONS = 20
+#: The part of segments sent twice above which the network is bad.
+RETRANSMITS = 0.01
+ENOUGH_PACKETS = 1_000
+#: The part of connections whose SYN was sent again above which something is wrong, of so many at least.
+SYN_RETRANSMITS = 0.05
+FEW_SYNS = 3
+
+
+class NetworkRule(Rule):
+    """Connection churn, and packets that are sent twice."""
+
+    codes = ("connection_churn", "retransmits", "syn_retransmits")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._opened = context.tally()
+        self._twice = context.tally()
+        self._syns = context.tally()
+
+    def connection(self, connection: Connection) -> None:
+        """One that has ended, and what was counted on it."""
+        packets, again = sum(connection.packets), sum(connection.retransmits)
+        client, place = (
+            client_text(connection.client_id, connection.client),
+            (connection.first_packet, connection.first_ns),
+        )
+        if packets >= ENOUGH_PACKETS and again > packets * RETRANSMITS:
+            case = self._twice.case(f"{connection.client} {connection.broker}")
+            case.add(*place, again * 1000 // packets, until_ns=connection.last_ns)
+            case.note("clients", [client])
+            case.note("brokers", [connection.broker])
+        if connection.handshake_seen:
+            self._opened.case(client, connection.broker).add(*place)
+        if connection.syn_retransmits:
+            case = self._syns.case(connection.broker)
+            took_ns = connection.handshake_rtt_ns or 0
+            case.add(*place, took_ns)
+            case.note("clients", [client])
+            case.note("hosts", [host_of(connection.client)])
+
+    def findings(self) -> Iterator[Finding]:
+        """Churn by client and broker, the rest by connection and broker."""
+        opened: dict[str, int] = {}
+        for client, broker, case in self._opened:
+            opened[broker] = opened.get(broker, 0) + case.count
+            rate = case.count / max(case.seconds / 60, 1.0)
+            if case.count >= ENOUGH_CONNECTIONS and rate > CONNECTIONS_PER_MINUTE:
+                yield found(
+                    "connection_churn",
+                    "warning",
+                    f"{client} {broker}",
+                    f"opens {rate:.0f} connections a minute",
+                    "Clients should live as long as their process: one made per request costs a handshake each time.",
+                    case,
+                    {"client": client, "broker": broker, "per_minute": round(rate, 1)},
+                    clients=[client],
+                    brokers=[broker],
+                    rank=WASTE,
+                )
+        for ends, _, case in self._twice:
+            yield found(
+                "retransmits",
+                "warning",
+                ends,
+                f"{case.most / 10:.1f} % of the packets are sent twice",
+                "The network between the two loses packets, or the capture point sees them twice.",
+                case,
+                {"per_thousand": case.most},
+                rank=SYMPTOM,
+            )
+        for broker, _, case in self._syns:
+            if case.count < FEW_SYNS or case.count < opened.get(broker, 0) * SYN_RETRANSMITS:
+                continue
+            yield found(
+                "syn_retransmits",
+                "warning",
+                broker,
+                f"answers SYNs late: {times(case.count)} one had to be sent again, which took {duration(case.most)} at "
+                "most",
+                "The listener's queue of connections overflows (socket.listen.backlog.size, net.core.somaxconn; many "
+                "clients that reconnect at once), or packets are lost on the way.",
+                case,
+                {"longest_ns": case.most, "clients": case.noted("clients"), "connections": opened.get(broker, 0)},
+                brokers=[broker],
+                rank=SYMPTOM,
+            )
+
+
+class DamageRule(Rule):
+    """What is damaged: batches on the wire, and the capture itself."""
+
+    codes = ("bad_crc", "capture_gaps")
+    apis = frozenset({0, 1, 78})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._damaged = context.tally()
+        self._lost = context.case()
+
+    def exchange(self, exchange: Exchange) -> None:
+        """A batch whose checksum does not match."""
+        if exchange.problems and any(problem.code == "bad_crc" for problem in exchange.problems):
+            case = self._damaged.case(client_of(exchange))
+            case.add(*place_of(exchange))
+            case.note("apis", [exchange.api])
+            case.note("brokers", [exchange.connection.broker])
+
+    def problem(self, problem: Problem) -> None:
+        """A hole in the capture."""
+        missing = (problem.details or {}).get("missing_bytes") or 0
+        if problem.code == "gap" and missing:
+            self._lost.add(problem.packet or 0, problem.timestamp_ns or 0, missing)
+
+    def findings(self) -> Iterator[Finding]:
+        """By client; the holes together."""
+        for subject, _, case in self._damaged:
+            yield found(
+                "bad_crc",
+                "error",
+                subject,
+                f"batches whose checksum does not match ({', '.join(case.noted('apis'))})",
+                "Bytes changed on their way or on a disk: look at hardware, and at proxies that rewrite batches.",
+                case,
+                clients=[subject],
+                rank=ERROR,
+            )
+        if self._lost.count:
+            yield found(
+                "capture_gaps",
+                "info",
+                "the capture",
+                f"{self._lost.total:,} bytes are missing from it",
+                "The capture point dropped packets, so counts above are low: a larger buffer (tcpdump -B), a filter, "
+                "or no snap length (-s 0).",
+                self._lost,
+                {"missing_bytes": self._lost.total},
+                rank=WASTE,
+            )

@@ -1,0 +1,196 @@
+"""Fetches from offsets that are not in the log: which partition, which offset, and what range there was.
+
+The answer itself does not tell the range. ListOffsets answers and later fetches of the partition do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kwiresniff.analysis.doctor.error_places import error_places
+from kwiresniff.analysis.doctor.evidence import client_of, clipped, place_of
+from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.wording import listed, times
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.answers.findings import Finding
+from kwiresniff.model import Body, Exchange
+
+FETCH, LIST_OFFSETS = 1, 2
+OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
+#: ListOffsets' timestamps that ask for the ends of the log.
+LATEST, EARLIEST = -1, -2
+#: Partitions whose range is remembered.
+MAX_RANGES = 10_000
+#: Partitions told of one client.
+MAX_TOLD = 12
+
+_Partition = tuple[str, str, int]
+
+
+@dataclass(slots=True)
+class _Range:
+    """The first offset of the log, and the one behind its last; -1 where it is not known."""
+
+    first: int = -1
+    end: int = -1
+
+    @property
+    def text(self) -> str:
+        if self.first >= 0 and self.end >= 0:
+            return f"the log holds {self.first} to {self.end}"
+        if self.end >= 0:
+            return f"the log ends at {self.end}"
+        return f"the log begins at {self.first}" if self.first >= 0 else "its range is not in the capture"
+
+
+class OffsetRule(Rule):
+    """OFFSET_OUT_OF_RANGE, by client."""
+
+    codes = ("offset_out_of_range",)
+    apis = frozenset({FETCH, LIST_OFFSETS})
+    judges = frozenset({OUT_OF_RANGE})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._cases = context.tally()
+        self._asked: dict[tuple[str, _Partition], int] = {}
+        self._ranges: dict[_Partition, _Range] = {}
+        self._wanted = 0
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Learn ranges: the ends that are asked for, and where fetches are once a range is wanted."""
+        body = exchange.response.body if exchange.response is not None else None
+        if body is None:
+            return
+        if exchange.api_key == LIST_OFFSETS:
+            self._list_offsets(exchange, body)
+        elif self._wanted:
+            self._fetch(exchange, body)
+
+    def failure(self, exchange: Exchange) -> None:
+        """A fetch from outside the log."""
+        if not any(name == OUT_OF_RANGE for _, _, name, _ in exchange.errors):
+            return
+        asked = _fetch_offsets(exchange, self)
+        client = client_of(exchange)
+        case = self._cases.case(client)
+        case.add(*place_of(exchange))
+        case.note("apis", [exchange.api])
+        case.note("brokers", [exchange.connection.broker])
+        for place in error_places(exchange, self.context):
+            if place.name != OUT_OF_RANGE:
+                continue
+            partition = self.context.cluster.of(exchange.connection.broker), place.topic, place.partition
+            case.note("topics", [place.topic] if place.topic else [])
+            case.note("partitions", [place.what])
+            case.note("messages", [place.message] if place.message else [])
+            range_ = self._range(partition)
+            if range_ is not None and (range_.first < 0 or range_.end < 0):
+                self._wanted += 1
+            offset = asked.get((place.topic, place.partition))
+            if offset is not None and len(self._asked) < MAX_RANGES:
+                self._asked[client, partition] = offset
+
+    def _range(self, partition: _Partition) -> _Range | None:
+        known = self._ranges.get(partition)
+        if known is None:
+            size = 4 * ENTRY_BYTES + text_bytes(partition[1])
+            if len(self._ranges) >= MAX_RANGES or not self.context.budget.admit(size):
+                return None
+            known = self._ranges[partition] = _Range()
+        return known
+
+    def _list_offsets(self, exchange: Exchange, body: Body) -> None:
+        request = exchange.request.body if exchange.request is not None else None
+        cluster = self.context.cluster.of(exchange.connection.broker)
+        kinds = {
+            (self.context.topic_of(topic), one.get("partition_index")): one.get("timestamp")
+            for topic in (request or {}).get("topics") or ()
+            for one in topic.get("partitions") or ()
+        }
+        for topic in body.get("topics") or ():
+            name = self.context.topic_of(topic)
+            for one in topic.get("partitions") or ():
+                kind, offset = kinds.get((name, one.get("partition_index"))), one.get("offset", -1)
+                if one.get("error_code") or kind not in (LATEST, EARLIEST) or offset < 0:
+                    continue
+                known = self._range((cluster, clipped(name), one.get("partition_index", -1)))
+                if known is not None:
+                    known.first, known.end = (offset, known.end) if kind == EARLIEST else (known.first, offset)
+
+    def _fetch(self, exchange: Exchange, body: Body) -> None:
+        cluster = self.context.cluster.of(exchange.connection.broker)
+        for topic in body.get("responses") or ():
+            name = clipped(self.context.topic_of(topic))
+            for one in topic.get("partitions") or ():
+                known = self._ranges.get((cluster, name, one.get("partition_index", -1)))
+                if known is not None and not one.get("error_code"):
+                    first, end = one.get("log_start_offset", -1), one.get("high_watermark", -1)
+                    self._wanted -= end >= 0 and known.end < 0 and self._wanted > 0
+                    known.first, known.end = max(first, known.first), end if end >= 0 else known.end
+
+    def findings(self) -> Iterator[Finding]:
+        """By client: each partition with the offset and the range."""
+        for client, _, case in self._cases:
+            fetched = "Fetch" in case.noted("apis")
+            told = [
+                (f"{partition[1]}-{partition[2]}", offset, self._ranges.get(partition, _Range()))
+                for (who, partition), offset in self._asked.items()
+                if who == client
+            ][:MAX_TOLD]
+            texts = [f"{name} from offset {offset}; {range_.text}" for name, offset, range_ in told]
+            title = f"OFFSET_OUT_OF_RANGE: asks for {listed(texts, 3) or listed(case.noted('partitions'))}"
+            yield found(
+                "offset_out_of_range",
+                "warning" if fetched else "info",
+                client,
+                f"{title}, {times(case.count)}" if case.count > 1 else title,
+                _remedy([(offset, range_) for _, offset, range_ in told]),
+                case,
+                {
+                    "error": OUT_OF_RANGE,
+                    "concerns": [*case.noted("apis"), *case.noted("partitions")],
+                    "partitions": [
+                        {
+                            "partition": name,
+                            "offset": offset,
+                            "log_start_offset": range_.first if range_.first >= 0 else None,
+                            "log_end_offset": range_.end if range_.end >= 0 else None,
+                        }
+                        for name, offset, range_ in told
+                    ],
+                    "error_messages": case.noted("messages"),
+                },
+                clients=[client],
+                rank=INCIDENT,
+            )
+
+
+def _fetch_offsets(exchange: Exchange, rule: Rule) -> dict[tuple[str, int], int]:
+    body = exchange.request.body if exchange.request is not None else None
+    return {
+        (clipped(rule.context.topic_of(topic)), one.get("partition", one.get("partition_index", -1))): offset
+        for topic in (body or {}).get("topics") or ()
+        for one in topic.get("partitions") or ()
+        if isinstance(offset := one.get("fetch_offset", one.get("offset")), int)
+    }
+
+
+def _remedy(told: list[tuple[int, _Range]]) -> str:
+    beyond = any(0 <= range_.end < offset for offset, range_ in told)
+    before = any(offset < range_.first for offset, range_ in told)
+    if beyond and not before:
+        return (
+            "The offset lies beyond the end: the topic was made anew or truncated (an unclean leader election), or the "
+            "offset comes from another cluster. auto.offset.reset says where the consumer goes on."
+        )
+    if before and not beyond:
+        return (
+            "The offset has been deleted by retention: the consumer was slower than that, records were skipped. Look "
+            "at its lag and at retention.ms and retention.bytes of the topic."
+        )
+    return (
+        "The consumer was slower than retention, or the log was truncated: records were skipped or will be read again, "
+        "as auto.offset.reset says."
+    )

@@ -1,0 +1,126 @@
+"""Hot partitions: one that gets most of what a topic with several partitions is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kwiresniff.analysis.doctor.evidence import Case, clipped
+from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.wording import listed
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.answers.findings import Finding
+from kwiresniff.model import Exchange
+
+PRODUCE, METADATA = 0, 3
+#: Every so manieth Produce request is looked into, so that a busy producer costs little; shares come out the same.
+SAMPLE = 8
+#: Partitions that a topic must have, and requests that must have been looked at, before a share says anything.
+ENOUGH_PARTITIONS = 3
+ENOUGH_REQUESTS = 60
+#: The part of a topic's bytes that one partition gets, and how many times its fair share that must be.
+HOT_SHARE = 0.5
+HOT_TIMES = 3.0
+#: A producer without keys stays with a partition until a batch is full; only over such a time that evens out.
+LASTING_NS = 10_000_000_000
+#: Topics and partitions counted apart.
+MAX_TOPICS = 2_000
+MAX_PARTITIONS = 1_000
+
+
+@dataclass(slots=True)
+class _Topic:
+    case: Case
+    sizes: dict[int, int] = field(default_factory=dict)
+    clients: dict[str, None] = field(default_factory=dict)
+
+
+class HotPartitionRule(Rule):
+    """Partitions that get far more than their share."""
+
+    codes = ("hot_partition",)
+    apis = frozenset({PRODUCE, METADATA})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._topics: dict[str, _Topic] = {}
+        self._leaders: dict[str, dict[int, tuple[str, int]]] = {}
+        self._seen = 0
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Count the bytes of a sample of the Produce requests; Metadata tells how many partitions there are."""
+        if exchange.api_key == METADATA:
+            self._learn(exchange)
+            return
+        self._seen += 1
+        request = exchange.request
+        if self._seen % SAMPLE or request is None or request.body is None:
+            return
+        for topic in request.body.get("topic_data") or ():
+            name = clipped(self.context.topic_of(topic))
+            known = self._topics.get(name)
+            if known is None:
+                size = 10 * ENTRY_BYTES + text_bytes(name)
+                if len(self._topics) >= MAX_TOPICS or not self.context.budget.admit(size):
+                    continue
+                known = self._topics[name] = _Topic(self.context.case())
+            known.case.add(request.first_packet, request.first_ns)
+            if exchange.client_id and len(known.clients) < 10:
+                known.clients[clipped(exchange.client_id)] = None
+            for one in topic.get("partition_data") or ():
+                partition = one.get("index", -1)
+                if partition in known.sizes or len(known.sizes) < MAX_PARTITIONS:
+                    size = sum(
+                        batch.get("size_bytes", 0) for batch in one.get("records") or () if isinstance(batch, dict)
+                    )
+                    known.sizes[partition] = known.sizes.get(partition, 0) + size
+
+    def _learn(self, exchange: Exchange) -> None:
+        body = exchange.response.body if exchange.response is not None else None
+        cluster = self.context.cluster.of(exchange.connection.broker)
+        for topic in (body or {}).get("topics") or ():
+            name, partitions = clipped(self.context.topic_of(topic)), topic.get("partitions") or ()
+            size = ENTRY_BYTES * (1 + len(partitions)) + text_bytes(name)
+            if name in self._leaders or (len(self._leaders) < MAX_TOPICS and self.context.budget.admit(size)):
+                self._leaders[name] = {
+                    one.get("partition_index", -1): (cluster, one.get("leader_id", -1))
+                    for one in partitions[:MAX_PARTITIONS]
+                }
+
+    def _visible(self, topic: str) -> set[int]:
+        """The partitions whose leaders' answers are in the capture: of the others nothing is known."""
+        cluster = self.context.cluster
+        return {
+            partition
+            for partition, leader in self._leaders.get(topic, {}).items()
+            if cluster.address(*leader) in cluster.last_answer_ns
+        }
+
+    def findings(self) -> Iterator[Finding]:
+        """By topic."""
+        for topic, known in self._topics.items():
+            count = len(self._visible(topic) | known.sizes.keys())
+            whole = sum(known.sizes.values())
+            case = known.case
+            if count < ENOUGH_PARTITIONS or case.count < ENOUGH_REQUESTS or not whole:
+                continue
+            if case.last_ns - case.first_ns < LASTING_NS:
+                continue
+            partition, most = max(known.sizes.items(), key=lambda one: one[1])
+            share = most / whole
+            if share < HOT_SHARE or share * count < HOT_TIMES:
+                continue
+            clients = list(known.clients)
+            yield found(
+                "hot_partition",
+                "warning",
+                f"{topic}-{partition}",
+                f"gets {share:.0%} of what is produced to {count} partitions of {topic} by {listed(clients)}",
+                "Its leader carries the load of the whole topic: look at the keys of the records (one that is most of "
+                "them, a null or constant key, a partitioner of one's own).",
+                case,
+                {"partition": f"{topic}-{partition}", "share": round(share, 3), "partitions": count, "clients": clients,
+                 "sampled_bytes": whole},
+                topics=[topic],
+                rank=INCIDENT,
+            )  # fmt: skip

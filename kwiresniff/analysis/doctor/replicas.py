@@ -1,0 +1,162 @@
+"""Writes refused because too few replicas are in sync, and which broker is missing.
+
+The answer names neither. Metadata tells a partition's replicas; those whose brokers are gone from it, or do not answer
+while the others do, are the ones that left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kwiresniff.analysis.doctor.error_places import error_places
+from kwiresniff.analysis.doctor.evidence import client_of, clipped, place_of
+from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
+from kwiresniff.analysis.doctor.wording import listed, span
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.answers.findings import Finding, scope_of
+from kwiresniff.model import Exchange
+
+METADATA = 3
+CODES = frozenset({"NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"})
+#: Partitions whose replicas are remembered.
+MAX_PARTITIONS = 20_000
+#: So long before the first refusal requests may have waited for a replica that had left.
+BEFORE_NS = 60_000_000_000
+
+#: An answer so shortly before the first refusal says that a broker was there.
+SHORTLY_NS = 1_000_000_000
+
+
+@dataclass(slots=True)
+class _Replicas:
+    all: tuple[int, ...]
+    in_sync: tuple[int, ...]
+    ns: int
+
+
+class ReplicaRule(Rule):
+    """NOT_ENOUGH_REPLICAS, by topic."""
+
+    codes = ("not_enough_replicas",)
+    apis = frozenset({METADATA})
+    judges = CODES
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._replicas: dict[tuple[str, str, int], _Replicas] = {}
+        self._nodes: dict[str, tuple[frozenset[int], int]] = {}
+        self._cases = context.tally()
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Metadata tells replicas, those in sync, and the brokers that there are."""
+        body = exchange.response.body if exchange.response is not None else None
+        if not body:
+            return
+        cluster, ns = self.context.cluster.of(exchange.connection.broker), place_of(exchange)[1]
+        if len(self._nodes) < 100:
+            self._nodes[cluster] = frozenset(one.get("node_id", -1) for one in body.get("brokers") or ()), ns
+        for topic in body.get("topics") or ():
+            name = clipped(self.context.topic_of(topic))
+            for one in topic.get("partitions") or ():
+                key = cluster, name, one.get("partition_index", -1)
+                known = self._replicas.get(key)
+                replicas, in_sync = tuple(one.get("replica_nodes") or ()), tuple(one.get("isr_nodes") or ())
+                if known is not None:
+                    known.all, known.in_sync, known.ns = replicas, in_sync, ns
+                elif len(self._replicas) < MAX_PARTITIONS:
+                    size = 6 * ENTRY_BYTES + text_bytes(name) + 16 * len(replicas)
+                    if self.context.budget.admit(size):
+                        self._replicas[key] = _Replicas(replicas, in_sync, ns)
+
+    def failure(self, exchange: Exchange) -> None:
+        """A write that is refused."""
+        if not any(name in CODES for _, _, name, _ in exchange.errors):
+            return
+        packet, ns = place_of(exchange)
+        cluster = self.context.cluster.of(exchange.connection.broker)
+        counted: set[str] = set()
+        for place in error_places(exchange, self.context):
+            if place.name not in CODES:
+                continue
+            case = self._cases.case(place.topic, cluster)
+            if place.topic not in counted:
+                case.add(packet, ns)
+                counted.add(place.topic)
+            case.note("errors", [place.name])
+            case.note("apis", [exchange.api])
+            case.note("topics", [place.topic] if place.topic else [])
+            case.note("concerns", [place.what] if place.what else [])
+            case.note("partitions", [str(place.partition)])
+            case.note("clients", [client_of(exchange)])
+            case.note("brokers", [exchange.connection.broker])
+            case.note("messages", [place.message] if place.message else [])
+
+    def findings(self) -> Iterator[Finding]:
+        """By topic: the partitions, and the brokers that are missing."""
+        for topic, cluster_id, case in self._cases:
+            cluster = self.context.cluster
+            missing, certain = self._missing(cluster_id, topic, case.noted("partitions"), case.first_ns)
+            texts = [cluster.node_text(cluster_id, node) for node in missing]
+            what = listed(case.noted("concerns")) or topic
+            if missing:
+                left = f"; {listed(texts)} {'left' if certain else 'must have left: the other replicas still answer'}"
+            else:
+                left = "; which replica left is not in the capture"
+            errors = case.noted("errors")
+            addresses = [address for node in missing if (address := cluster.address(cluster_id, node))]
+            clients = case.noted("clients")
+            yield found(
+                "not_enough_replicas",
+                "error",
+                f"topic {topic}",
+                f"{listed(errors)}: writes to {what} are refused{span(case.first_ns, case.last_ns)}, too few "
+                f"replicas are in sync{left}",
+                "Find the replicas that fell out of the ISR (disk, network, a broker that is down) before lowering "
+                "min.insync.replicas.",
+                case,
+                {
+                    "error": errors[0] if errors else "",
+                    "concerns": [*case.noted("apis"), *case.noted("concerns")],
+                    "missing": missing,
+                    "missing_addresses": addresses,
+                    "clients": clients,
+                    "error_messages": case.noted("messages"),
+                },
+                details=[f"the broker says: {message}" for message in case.noted("messages")[:3]],
+                scope=scope_of("left", addresses),
+                explains={
+                    "unanswered": as_clients(*clients),
+                    "slow": as_brokers(*case.noted("brokers")),
+                    "broker_unreachable": as_brokers(*addresses),
+                    "closed_by_broker": as_brokers(*addresses),
+                    "leader_change": scope_of("left", addresses),
+                    "broker_stalled": as_brokers(*addresses),
+                },
+                rank=INCIDENT,
+            )
+
+    def _missing(self, cluster_id: str, topic: str, partitions: list[str], since_ns: int) -> tuple[list[int], bool]:
+        """The nodes that hold replicas and are gone, and whether that is certain or found by elimination."""
+        cluster = self.context.cluster
+        nodes, nodes_ns = self._nodes.get(cluster_id, (frozenset(), 0))
+        gone: dict[int, None] = {}
+        silent: dict[int, None] = {}
+        answering = 0
+        for partition in partitions:
+            known = self._replicas.get((cluster_id, topic, int(partition)))
+            if known is None:
+                continue
+            if known.ns >= since_ns - BEFORE_NS and known.in_sync and set(known.all) - set(known.in_sync):
+                gone |= dict.fromkeys(node for node in known.all if node not in known.in_sync)
+            if nodes_ns >= since_ns:
+                gone |= dict.fromkeys(node for node in known.all if node not in nodes)
+            for node in known.all:
+                address = cluster.address(cluster_id, node)
+                if cluster.last_answer_ns.get(address, 0) >= since_ns - SHORTLY_NS:
+                    answering += 1
+                else:
+                    silent[node] = None
+        if gone:
+            return list(gone), True
+        return (list(silent), False) if answering and silent else ([], False)

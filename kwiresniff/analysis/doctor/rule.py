@@ -1,0 +1,140 @@
+"""What a rule is: it sees events, remembers little, and says in the end what it found.
+
+A rule is a class of its own, so that it can be read, tested and documented alone, and so that plugins can bring others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
+
+from kwiresniff.analysis.doctor.cluster import Cluster
+from kwiresniff.analysis.doctor.endings import Ending
+from kwiresniff.analysis.doctor.evidence import Case, Tally, new_budget
+from kwiresniff.answers.findings import Explains, Finding, scope_of
+from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem, TopicNames
+
+#: The worst first.
+SEVERITIES = ("error", "warning", "info")
+#: Ranks, see ``Finding``.
+INCIDENT, ERROR, SYMPTOM, WASTE = range(4)
+
+
+class Context:
+    """What all rules of an examination share: the names of topics, what is known of the cluster, the time so far."""
+
+    def __init__(self, topic_name: TopicNames | None = None) -> None:
+        self._topic_name = topic_name
+        self.budget = new_budget()
+        self.cluster = Cluster(self.budget)
+        self.begin_ns = 0
+        self.end_ns = 0
+
+    def topic_name(self, topic_id: str) -> str | None:
+        """What the capture has told so far about a topic id."""
+        return self._topic_name(topic_id) if self._topic_name is not None else None
+
+    def topic_of(self, body: dict[str, Any]) -> str:
+        """The topic that a structure names, by its name or its id; empty when it names none."""
+        for field in ("name", "topic", "topic_name"):
+            if body.get(field):
+                return str(body[field])
+        topic_id = body.get("topic_id")
+        return (self.topic_name(topic_id) or topic_id) if isinstance(topic_id, str) else ""
+
+    def tally(self) -> Tally:
+        """A new tally that shares the budget of memory."""
+        return Tally(self.budget)
+
+    def case(self) -> Case:
+        """A new case outside a tally."""
+        return Case(self.budget)
+
+
+class Rule:
+    """One kind of trouble.
+
+    ``exchange`` is called with exchanges of ``apis`` (None: of all), ``failure`` with those that have an error or no
+    answer, whatever their API: a rule that needs few exchanges costs nothing for the others. ``judges`` names error
+    codes that need no finding of their own because this rule says what they mean. ``codes`` are those of its findings.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ()
+    apis: ClassVar[frozenset[int] | None] = frozenset()
+    judges: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def exchange(self, exchange: Exchange) -> None:
+        """An exchange of one of its APIs."""
+
+    def failure(self, exchange: Exchange) -> None:
+        """An exchange with an error code, or without an answer."""
+
+    def connection(self, connection: Connection) -> None:
+        """A connection that has ended."""
+
+    def ending(self, ending: Ending) -> None:
+        """A connection that has ended with requests that were not answered."""
+
+    def attempt(self, attempt: ConnectionAttempt) -> None:
+        """A connection that never came to be."""
+
+    def problem(self, problem: Problem) -> None:
+        """Something wrong with the capture or a connection."""
+
+    def findings(self) -> Iterator[Finding]:
+        """What there is to say so far; asked again later, it is said anew."""
+        return iter(())
+
+
+def found(
+    code: str,
+    severity: str,
+    subject: str,
+    title: str,
+    remedy: str,
+    case: Case,
+    numbers: dict[str, Any] | None = None,
+    *,
+    details: Iterable[str] = (),
+    clients: Iterable[str] = (),
+    brokers: Iterable[str] = (),
+    topics: Iterable[str] = (),
+    groups: Iterable[str] = (),
+    scope: Iterable[str] = (),
+    explains: Explains | None = None,
+    rank: int = ERROR,
+) -> Finding:
+    """A finding from a case; its scope is what is given here and the names that the case has of those kinds."""
+    return Finding(
+        code=code,
+        severity=severity,
+        subject=subject,
+        title=title,
+        remedy=remedy,
+        count=case.count,
+        evidence=tuple(case.evidence),
+        numbers=numbers or {},
+        first_ns=max(case.first_ns, 0),
+        last_ns=max(case.last_ns, 0),
+        details=tuple(details),
+        scope=frozenset(scope)
+        | scope_of("client", [*clients, *case.noted("clients")])
+        | scope_of("broker", [*brokers, *case.noted("brokers")])
+        | scope_of("topic", [*topics, *case.noted("topics")])
+        | scope_of("group", [*groups, *case.noted("groups")]),
+        explains=explains or {},
+        rank=rank,
+    )
+
+
+def as_clients(*names: str) -> frozenset[str]:
+    """Clients, as a scope holds them."""
+    return scope_of("client", names)
+
+
+def as_brokers(*addresses: str) -> frozenset[str]:
+    """Brokers by address, as a scope holds them."""
+    return scope_of("broker", addresses)

@@ -1,0 +1,160 @@
+"""TLS that does not come to be: spoken to a plaintext port or missing on a TLS port, certificates that are not trusted,
+handshakes refused for other reasons.
+
+Sources: RFC 8446, section 6.2 (alerts). A plaintext listener takes a hello for a request of a length that it refuses,
+and closes; a TLS listener answers a request with an alert.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kwiresniff.analysis.clients import host_of
+from kwiresniff.analysis.doctor.endings import Ending, Reason
+from kwiresniff.analysis.doctor.evidence import Case, client_text
+from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
+from kwiresniff.analysis.doctor.wording import times
+from kwiresniff.answers.findings import Explains, Finding, scope_of
+from kwiresniff.model import Connection
+
+#: Alerts by which a peer says that it does not take the other's certificate.
+_CERTIFICATE_ALERTS = frozenset({
+    "bad_certificate", "unsupported_certificate", "certificate_revoked", "certificate_expired", "certificate_unknown",
+    "unknown_ca", "certificate_required", "access_denied",
+})  # fmt: skip
+_EXPIRED = "certificate_expired"
+
+PLAIN_BROKER, UNTRUSTED_BROKER, UNTRUSTED_CLIENT, REFUSED = "plain", "untrusted", "untrusted client", "refused"
+
+
+class TlsRule(Rule):
+    """TLS and plaintext mixed up, certificates that are not trusted, and other refusals of a handshake."""
+
+    codes = ("tls_to_plaintext", "plaintext_to_tls", "untrusted_certificate", "tls_refused")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._handshakes = context.tally()
+        self._plain = context.tally()
+
+    def connection(self, connection: Connection) -> None:
+        """A TLS connection whose handshake came to nothing."""
+        tls = connection.tls
+        if tls is None or connection.protocol != "tls":
+            return
+        alert = tls.get("alert") or {}
+        description, sender = str(alert.get("description") or ""), str(alert.get("sender") or "")
+        if not alert:
+            if tls.get("version") is None and connection.bytes[1] == 0 and connection.closed_by == "broker":
+                self._count(connection, PLAIN_BROKER)
+        elif description in _CERTIFICATE_ALERTS:
+            kind = UNTRUSTED_BROKER if sender == "client" else UNTRUSTED_CLIENT
+            self._count(connection, f"{kind}\0{description}")
+        elif description != "close_notify":
+            self._count(connection, f"{REFUSED}\0{description}\0{sender}")
+
+    def _count(self, connection: Connection, what: str) -> None:
+        key = f"{host_of(connection.client)} → {connection.broker}"
+        case = self._handshakes.case(key, what)
+        case.add(
+            connection.closed_packet or connection.first_packet, connection.first_ns, until_ns=connection.closed_ns
+        )
+        case.note("brokers", [connection.broker])
+        case.note("hosts", [host_of(connection.client)])
+        tls = connection.tls or {}
+        if tls.get("server_name"):
+            case.note("server names", [str(tls["server_name"])])
+        for who in ("server_certificate_names", "client_certificate_names"):
+            case.note(who, [str(name) for name in tls.get(who) or ()])
+
+    def ending(self, ending: Ending) -> None:
+        """A client that speaks plaintext is answered with an alert."""
+        if ending.reason is Reason.TLS_WANTED:
+            connection = ending.connection
+            client = client_text(connection.client_id, connection.client)
+            case = self._plain.case(client, connection.broker)
+            case.add(ending.first.packet, ending.first.first_ns, until_ns=connection.closed_ns)
+            case.note("requests", [f"{ending.first.api} v{ending.first.version}"])
+
+    def findings(self) -> Iterator[Finding]:
+        """By client and broker."""
+        for client, broker, case in self._plain:
+            yield found(
+                "plaintext_to_tls",
+                "error",
+                client,
+                f"speaks plaintext to {self.context.cluster.broker_text(broker)}, which wants TLS: each request is "
+                f"answered with a TLS alert, {times(case.count)}",
+                "Set security.protocol of the client to SSL (or SASL_SSL), or use the port of a plaintext listener.",
+                case,
+                {"broker": broker, "requests": case.noted("requests")},
+                clients=[client],
+                brokers=[broker],
+                explains=_explains([client], broker),
+                rank=INCIDENT,
+            )
+        for subject, what, case in self._handshakes:
+            yield self._handshake(subject, what.split("\0"), case)
+
+    def _handshake(self, subject: str, what: list[str], case: Case) -> Finding:
+        broker = next(iter(case.noted("brokers")), "")
+        name = self.context.cluster.broker_text(broker)
+        count = times(case.count)
+        numbers = {"broker": broker, "server_names": case.noted("server names")}
+        code = "untrusted_certificate"
+        if what[0] == PLAIN_BROKER:
+            code = "tls_to_plaintext"
+            title = f"speaks TLS to {name}, which does not: it closes the connection at the hello, {count}"
+            if broker in self.context.cluster.unauthenticated:
+                title = f"speaks TLS to {name}, a plaintext listener: it closes the connection at the hello, {count}"
+            remedy = (
+                "Set security.protocol of the client to PLAINTEXT (or SASL_PLAINTEXT), or use the port of one with TLS."
+            )
+        elif what[0] == UNTRUSTED_BROKER:
+            names = case.noted("server_certificate_names")
+            numbers |= {"alert": what[1], "certificate_names": names}
+            whose = f" ({', '.join(names)})" if names else ""
+            title = f"does not trust the certificate of {name}{whose}: it refuses the handshake with {what[1]}, {count}"
+            remedy = (
+                "The broker's certificate has expired: renew it."
+                if what[1] == _EXPIRED
+                else "Give the client the CA that signed the broker's certificate (ssl.truststore.location, "
+                "ssl.ca.location), and see that the certificate names the host that is dialled."
+            )
+        elif what[0] == UNTRUSTED_CLIENT:
+            names = case.noted("client_certificate_names")
+            numbers |= {"alert": what[1], "certificate_names": names}
+            whose = f" ({', '.join(names)})" if names else ""
+            title = f"its certificate{whose} is not taken by {name}: {what[1]}, {count}"
+            remedy = (
+                "The listener wants client certificates (ssl.client.auth): give the client a keystore whose "
+                "certificate the broker's truststore trusts, and that has not expired."
+            )
+        else:
+            code = "tls_refused"
+            numbers |= {"alert": what[1], "sender": what[-1]}
+            title = f"TLS handshake with {name} refused by the {what[-1] or 'peer'}: {what[1]}, {count}"
+            remedy = "Compare protocol versions, ciphers and server names of both sides."
+        hosts = case.noted("hosts")
+        return found(
+            code,
+            "error",
+            subject,
+            title,
+            remedy,
+            case,
+            numbers,
+            scope=scope_of("host", hosts),
+            brokers=[broker],
+            explains=_explains([], broker),
+            rank=INCIDENT,
+        )
+
+
+def _explains(clients: list[str], broker: str) -> Explains:
+    return {
+        "unanswered": as_clients(*clients),
+        "connection_churn": as_brokers(broker),
+        "metadata_storm": as_clients(*clients),
+        "closed_by_broker": as_clients(*clients),
+    }

@@ -1,0 +1,234 @@
+"""Topics that do not exist, and topics that are deleted while they are used: by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kwiresniff.analysis.doctor.error_places import error_places
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica, place_of
+from kwiresniff.analysis.doctor.quotas import ANONYMOUS, user_of
+from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.negotiation import ADMIN_APIS
+from kwiresniff.answers.findings import Finding, scope_of
+from kwiresniff.model import Exchange
+
+PRODUCE, FETCH, METADATA, CREATE_TOPICS, DELETE_TOPICS, INIT_PRODUCER_ID = 0, 1, 3, 19, 20, 22
+#: ListOffsets, OffsetCommit, OffsetFetch, JoinGroup, Heartbeat, SyncGroup, the heartbeats of other groups, ShareFetch:
+#: whoever asks these consumes.
+_CONSUMING = frozenset({FETCH, 2, 8, 9, 11, 12, 14, 68, 76, 78, 88})
+UNKNOWN = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
+#: Whoever asks so often, for so long, without the topic coming into being, means to use it.
+OFTEN = 3
+LASTING_NS = 1_000_000_000
+#: So long it may take until all brokers know of a topic that is made or deleted.
+YOUNG_NS = 10_000_000_000
+#: Clients whose way of working is remembered, topics that were seen to exist, and deletions.
+MAX_CLIENTS = 5_000
+MAX_TOPICS = 20_000
+MAX_DELETIONS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Deletion:
+    client: str
+    user: str
+    packet: int
+    ns: int
+
+
+class TopicRule(Rule):
+    """UNKNOWN_TOPIC_OR_PARTITION and its like, by topic and client: never there, not there yet, or deleted."""
+
+    codes = ("unknown_topic_or_partition", "topic_deleted")
+    apis = frozenset({METADATA, DELETE_TOPICS, INIT_PRODUCER_ID, 2, 8, 9, 11, 68, 76, 88})
+    judges = UNKNOWN
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._cases = context.tally()
+        self._kinds: dict[str, str] = {}
+        self._exists: dict[str, int] = {}
+        self._existed: set[str] = set()
+        self._deleted: dict[str, _Deletion] = {}
+
+    def exchange(self, exchange: Exchange) -> None:
+        """What exists, what is deleted, and who consumes."""
+        api_key = exchange.api_key
+        body = exchange.response.body if exchange.response is not None else None
+        if api_key in _CONSUMING:
+            self._remember_kind(client_of(exchange), "consumer")
+        elif api_key == INIT_PRODUCER_ID:
+            self._remember_kind(client_of(exchange), "producer")
+        elif body is None:
+            return
+        elif api_key == METADATA:
+            ns = place_of(exchange)[1]
+            for topic in body.get("topics") or ():
+                if not topic.get("error_code"):
+                    self._seen(clipped(self.context.topic_of(topic)), ns)
+        else:
+            self._delete(exchange, body)
+
+    def failure(self, exchange: Exchange) -> None:
+        """Somebody asks for what is not there."""
+        names = [name for _, _, name, _ in exchange.errors if name in UNKNOWN]
+        if not names:
+            return
+        client = client_of(exchange)
+        if exchange.api_key in (PRODUCE, FETCH):
+            self._remember_kind(client, "producer" if exchange.api_key == PRODUCE else "consumer")
+        packet, ns = place_of(exchange)
+        counted: set[str] = set()
+        replica = is_replica(exchange)
+        for place in error_places(exchange, self.context):
+            if place.name not in UNKNOWN:
+                continue
+            topic = place.topic or "(topic not told)"
+            case = self._cases.case(client, topic)
+            if topic not in counted:
+                case.add(packet, ns)
+                counted.add(topic)
+            case.note("errors", [place.name])
+            case.note("apis", [exchange.api])
+            if not replica:
+                case.note("used", ["yes"])
+            case.note("concerns", [place.what] if place.what else [])
+            case.note("brokers", [exchange.connection.broker])
+            case.note("messages", [place.message] if place.message else [])
+            if exchange.api_key in ADMIN_APIS:
+                case.note("admin", ["yes"])
+            if exchange.connection.sasl:
+                case.note("users", [user_of(exchange.connection)])
+
+    def _remember_kind(self, client: str, kind: str) -> None:
+        if client not in self._kinds and len(self._kinds) < MAX_CLIENTS:
+            if self.context.budget.admit(ENTRY_BYTES + text_bytes(client)):
+                self._kinds[client] = kind
+        elif kind == "producer" and client in self._kinds:
+            self._kinds[client] = kind
+
+    def _seen(self, topic: str, ns: int) -> None:
+        if topic in self._exists:
+            self._exists[topic] = max(ns, self._exists[topic])
+        elif topic and len(self._exists) < MAX_TOPICS and self.context.budget.admit(ENTRY_BYTES + text_bytes(topic)):
+            self._exists[topic] = ns
+            if (case_ns := self._first_missed(topic)) is None or ns < case_ns:
+                self._existed.add(topic)
+
+    def _first_missed(self, topic: str) -> int | None:
+        return min((case.first_ns for _, name, case in self._cases if name == topic), default=None)
+
+    def _delete(self, exchange: Exchange, body: dict[str, object]) -> None:
+        packet, ns = place_of(exchange)
+        responses = body.get("responses")
+        for topic in responses if isinstance(responses, list) else ():
+            name = clipped(self.context.topic_of(topic))
+            if name and not topic.get("error_code") and len(self._deleted) < MAX_DELETIONS:
+                self._deleted[name] = _Deletion(client_of(exchange), user_of(exchange.connection), packet, ns)
+
+    # -- what is said -------------------------------------------------------------------------------------------
+
+    def findings(self) -> Iterator[Finding]:
+        """Deleted topics one by one with all their users, the others by client."""
+        deleted: dict[str, list[tuple[str, Case]]] = {}
+        for client, topic, case in self._cases:
+            gone = self._deleted.get(topic)
+            came = self._exists.get(topic, 0)
+            if not case.noted("used"):
+                yield self._unknown(client, topic, case, "info", "as a follower that has not learnt of a change yet")
+            elif gone is not None and case.last_ns >= gone.ns:
+                deleted.setdefault(topic, []).append((client, case))
+            elif came > case.last_ns:
+                yield self._unknown(client, topic, case, "info", "before it was there")
+            elif topic in self._existed and case.count >= OFTEN and "Metadata" in case.noted("apis"):
+                deleted.setdefault(topic, []).append((client, case))
+            elif came and case.last_ns - case.first_ns < YOUNG_NS:
+                yield self._unknown(client, topic, case, "info", "which not every broker knows yet, or any more")
+            else:
+                yield self._missing(client, topic, case)
+        for topic, users in deleted.items():
+            yield self._deletion(topic, users)
+
+    def _missing(self, client: str, topic: str, case: Case) -> Finding:
+        kind = self._kinds.get(client, "")
+        produces = kind == "producer" or "Produce" in case.noted("apis")
+        lasting = case.count >= OFTEN and case.last_ns - case.first_ns >= LASTING_NS
+        if case.noted("admin") and not produces and not lasting:
+            return self._unknown(client, topic, case, "info", "which does not exist")
+        if produces or (lasting and kind != "consumer"):
+            return self._unknown(client, topic, case, "error", "which does not exist: nothing is delivered")
+        severity = "warning" if lasting else "info"
+        return self._unknown(client, topic, case, severity, "which does not exist")
+
+    def _unknown(self, client: str, topic: str, case: Case, severity: str, how: str) -> Finding:
+        errors = case.noted("errors")
+        partitions = [one for one in case.noted("concerns") if one != topic]
+        what = f"partitions {listed(partitions)}" if partitions else f"topic {topic}"
+        lasted = case.last_ns - case.first_ns
+        over = f" in {duration(lasted)}" if lasted >= 1_000_000 else ""
+        return found(
+            "unknown_topic_or_partition",
+            severity,
+            client,
+            f"{listed(errors)}: asks for {what}, {how}, {times(case.count)}{over}",
+            "Its name is misspelt, it was not created (auto.create.topics.enable is off), it was deleted, or the user "
+            "has no right to see it.",
+            case,
+            {
+                "error": errors[0] if errors else "",
+                "concerns": [*case.noted("apis"), f"topic {topic}", *partitions],
+                "error_messages": case.noted("messages"),
+                "users": case.noted("users"),
+            },
+            clients=[client],
+            topics=[topic],
+            explains={"metadata_storm": scope_of("client", [client])} if severity != "info" else {},
+            rank=INCIDENT if severity == "error" else ERROR,
+        )
+
+    def _deletion(self, topic: str, users: list[tuple[str, Case]]) -> Finding:
+        gone = self._deleted.get(topic)
+        case = self.context.case()
+        if gone is not None:
+            case.add(gone.packet, gone.ns)
+            case.count = 0
+        for _, one in users:
+            case.merge(one)
+        clients = list(dict.fromkeys(client for client, _ in users))
+        kinds = {client: self._kinds.get(client, "") for client in clients}
+        used = [f"{client} ({kind})" if (kind := kinds[client]) else client for client in clients]
+        produced = any(kind == "producer" for kind in kinds.values())
+        if gone is None:
+            by = "by whom is not in the capture"
+        else:
+            user = f", user {gone.user}" if gone.user != ANONYMOUS else ""
+            by = f"by {gone.client}{user} at {clock(gone.ns)}"
+        return found(
+            "topic_deleted",
+            "error" if produced or gone is not None else "warning",
+            f"topic {topic}",
+            f"was deleted while in use, {by}; {listed(used)} still asked for it",
+            "If that was not meant: create it again and restore what it held; deletions can be forbidden by ACLs. Else "
+            "stop or reconfigure the clients named here, which go on asking.",
+            case,
+            {
+                "topic": topic,
+                "deleted_by": gone.client if gone is not None else None,
+                "user": gone.user if gone is not None else None,
+                "clients": clients,
+                "concerns": [*dict.fromkeys(api for _, one in users for api in one.noted("apis")), f"topic {topic}"],
+                "errors": list(dict.fromkeys(name for _, one in users for name in one.noted("errors"))),
+            },
+            clients=[*clients, *([gone.client] if gone is not None else [])],
+            topics=[topic],
+            explains={
+                "metadata_storm": scope_of("client", clients),
+                "unanswered": scope_of("client", clients),
+                "not_leader_or_follower": scope_of("topic", [topic]),
+                "rebalances": scope_of("topic", [topic]),
+            },
+            rank=INCIDENT,
+        )

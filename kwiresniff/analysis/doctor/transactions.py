@@ -1,0 +1,145 @@
+"""Producers that are fenced: which transactional id, who had it, and who took it (KIP-98, KIP-360).
+
+Whoever calls InitProducerId for a transactional id gets the next producer epoch; the holder before is refused from then
+on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kwiresniff.analysis.doctor.error_places import error_places
+from kwiresniff.analysis.doctor.evidence import client_of, clipped, place_of
+from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.wording import clock, listed, times
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.answers.findings import Finding, scope_of
+from kwiresniff.model import Body, Exchange
+
+PRODUCE, INIT_PRODUCER_ID = 0, 22
+FENCED = frozenset({"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
+#: Transactional ids whose holders are remembered.
+MAX_IDS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    client: str
+    connection: int
+    producer_id: int
+    epoch: int
+    ns: int
+
+
+class FencingRule(Rule):
+    """Producers that were fenced, by transactional id."""
+
+    codes = ("producer_fenced",)
+    apis = frozenset({INIT_PRODUCER_ID})
+    judges = FENCED
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._cases = context.tally()
+        self._holders: dict[str, list[_Holder]] = {}
+        self._ids: dict[int, str] = {}
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Somebody takes a transactional id."""
+        request = exchange.request.body if exchange.request is not None else None
+        answer = exchange.response.body if exchange.response is not None else None
+        if not request or not answer or exchange.errors or not request.get("transactional_id"):
+            return
+        name = clipped(str(request["transactional_id"]))
+        client = client_of(exchange)
+        holders = self._holders.get(name)
+        if holders is None:
+            size = 8 * ENTRY_BYTES + text_bytes(name, client)
+            if len(self._holders) >= MAX_IDS or not self.context.budget.admit(size):
+                return
+            holders = self._holders[name] = []
+        producer_id, epoch = answer.get("producer_id", -1), answer.get("producer_epoch", -1)
+        holders.append(_Holder(client, exchange.connection.id, producer_id, epoch, place_of(exchange)[1]))
+        del holders[:-3]
+        if len(self._ids) < MAX_IDS:
+            self._ids[producer_id] = name
+
+    def failure(self, exchange: Exchange) -> None:
+        """A producer whose epoch is over."""
+        names = [name for _, _, name, _ in exchange.errors if name in FENCED]
+        if not names:
+            return
+        body = (exchange.request.body if exchange.request is not None else None) or {}
+        producer_id, epoch = _producer_of(body)
+        name = clipped(str(body.get("transactional_id") or "")) or self._ids.get(producer_id, "")
+        client = client_of(exchange)
+        case = self._cases.case(client, name)
+        case.add(*place_of(exchange))
+        case.note("errors", dict.fromkeys(names))
+        case.note("apis", [exchange.api])
+        case.note("producers", [f"{producer_id}\0{epoch}"] if producer_id >= 0 else [])
+        for place in error_places(exchange, self.context):
+            if place.name in FENCED:
+                case.note("topics", [place.topic] if place.topic else [])
+                case.note("concerns", [place.what] if place.what else [])
+                case.note("messages", [place.message] if place.message else [])
+
+    def findings(self) -> Iterator[Finding]:
+        """By the fenced client and the transactional id, with whoever took it."""
+        for client, name, case in self._cases:
+            taker = self._taker(client, name, case.noted("producers"))
+            own = f"producer {_epochs(case.noted('producers'))}" if case.noted("producers") else "its epoch"
+            if taker is None:
+                by = "by whom is not in the capture"
+            else:
+                who = "a later instance of itself" if taker.client == client else taker.client
+                by = f"by {who} at {clock(taker.ns)} (producer {taker.producer_id} epoch {taker.epoch})"
+            errors = case.noted("errors")
+            subject = f"transactional id {name}" if name else client
+            yield found(
+                "producer_fenced",
+                "error",
+                subject,
+                f"{listed(errors)}: {client} ({own}) was fenced {by}, {times(case.count)}",
+                "Two live instances share a transactional.id, or a paused one came back, or its transaction timed out "
+                "(transaction.timeout.ms). Give each instance its own id.",
+                case,
+                {
+                    "error": errors[0] if errors else "",
+                    "transactional_id": name or None,
+                    "fenced": client,
+                    "by": taker.client if taker is not None else None,
+                    "concerns": [*case.noted("apis"), *case.noted("concerns")],
+                    "error_messages": case.noted("messages"),
+                },
+                details=[f"the broker says: {message}" for message in case.noted("messages")[:3]],
+                clients=[client, *([taker.client] if taker is not None else [])],
+                scope=scope_of("transaction", [name] if name else []),
+                rank=INCIDENT,
+            )
+
+    def _taker(self, client: str, name: str, producers: list[str]) -> _Holder | None:
+        """The newest holder with an epoch above the one that was fenced."""
+        own = [int(one.partition("\0")[2]) for one in producers]
+        for holder in reversed(self._holders.get(name, ())):
+            if (own and holder.epoch > max(own)) or (not own and holder.client != client):
+                return holder
+        newest = self._holders.get(name, [])[-1:]
+        return newest[0] if newest and newest[0].client != client else None
+
+
+def _producer_of(body: Body) -> tuple[int, int]:
+    """Producer id and epoch of a request, -1 where it has none; of a Produce those of its first batch."""
+    if "producer_id" in body:
+        return body.get("producer_id", -1), body.get("producer_epoch", -1)
+    for topic in body.get("topic_data") or ():
+        for partition in topic.get("partition_data") or ():
+            for batch in partition.get("records") or ():
+                if isinstance(batch, dict):
+                    return batch.get("producer_id", -1), batch.get("producer_epoch", -1)
+    return -1, -1
+
+
+def _epochs(producers: list[str]) -> str:
+    return listed([f"{one.partition(chr(0))[0]} epoch {one.partition(chr(0))[2]}" for one in producers], 3)

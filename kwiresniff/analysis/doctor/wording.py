@@ -1,0 +1,42 @@
+"""Words that findings share: durations, times of day, lists that do not grow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+#: Names in a list that is read; what is more is counted.
+MAX_LISTED = 6
+
+
+def duration(ns: int) -> str:
+    """``2.06 s``, ``350 ms``, ``0.33 ms``."""
+    if ns >= 100_000_000_000:
+        return f"{ns / 1e9:.0f} s"
+    if ns >= 1_000_000_000:
+        return f"{ns / 1e9:.3g} s"
+    return f"{ns / 1e6:.3g} ms"
+
+
+def clock(ns: int) -> str:
+    """The time of day, to a millisecond, in UTC as everywhere."""
+    return datetime.fromtimestamp(ns // 1_000_000_000, UTC).strftime("%H:%M:%S") + f".{ns // 1_000_000 % 1000:03d}"
+
+
+def span(first_ns: int, last_ns: int) -> str:
+    """`` at 07:29:22.749`` or `` from 07:29:22.749 to 07:29:24.935``."""
+    if last_ns - first_ns < 1_000_000:
+        return f" at {clock(first_ns)}"
+    return f" from {clock(first_ns)} to {clock(last_ns)}"
+
+
+def listed(names: Sequence[str], most: int = MAX_LISTED) -> str:
+    """``a, b and 7 more``."""
+    if len(names) > most:
+        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+    return ", ".join(names)
+
+
+def times(count: int) -> str:
+    """``once``, ``twice``, ``7 times``."""
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -1,0 +1,36 @@
+"""docs/doctor.md says what rules there are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from kwiresniff.analysis.doctor.errors import ErrorRule
+from kwiresniff.analysis.doctor.examine import RULES
+
+PAGE = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| (?:`(\w+)`)? ?\| `(\w+)` \|", PAGE, re.MULTILINE)
+
+
+def test_every_rule_stands_on_the_page_with_its_codes() -> None:
+    """In the order of the examination; what is no code of a rule does not stand there."""
+    told: dict[str, list[str]] = {}
+    rule = ""
+    for name, code in ROWS:
+        rule = name or rule
+        told.setdefault(rule, []).append(code)
+    assert {name: sorted(codes) for name, codes in told.items()} == {one.__name__: sorted(one.codes) for one in RULES}
+    assert f"| `{ErrorRule.__name__}` |" in PAGE
+
+
+def test_rules_have_a_sentence_and_share_no_code() -> None:
+    """A code belongs to one rule, and an error code that a rule judges is not told by another."""
+    codes = [code for rule in RULES for code in rule.codes]
+    assert len(codes) == len(set(codes))
+    judged = [name for rule in RULES for name in rule.judges]
+    assert all(rule.__doc__ for rule in RULES)
+    assert {name for name in judged if judged.count(name) > 1} <= {
+        "NOT_LEADER_OR_FOLLOWER",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+    }
