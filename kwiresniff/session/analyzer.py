@@ -239,12 +239,26 @@ class Analyzer(SegmentSink):
 
     def expire(self, idle_ns: int) -> Iterator[Event]:
         """End the connections that have been silent for ``idle_ns`` at the last segment, and yield what that gives."""
+        before = len(self._out)
         self.tracker.expire(idle_ns)
+        self._put_in_order(before)
         yield from self.events()
 
+    def _put_in_order(self, start: int) -> None:
+        """Of the events from ``start`` on, exchanges come first, by time: several connections ended at once."""
+        ended = self._out[start:]
+        asked = [one for one in ended if isinstance(one, Exchange)]
+        asked.sort(key=_seen_ns)
+        self._out[start:] = [*asked, *[one for one in ended if not isinstance(one, Exchange)]]
+
     def close(self) -> None:
-        """End every connection that is still open, and say what was there besides Kafka."""
+        """End every connection that is still open, and say what was there besides Kafka.
+
+        Requests that nobody will answer now come in the order of their times, whichever connection they are on.
+        """
+        before = len(self._out)
         self.tracker.close()
+        self._put_in_order(before)
         if self.topics.forgotten:
             self._out.append(losses.too_many_topic_names(MAX_TOPIC_NAMES, self.topics.forgotten))
             self.topics.forgotten = 0
@@ -397,6 +411,12 @@ class Analyzer(SegmentSink):
         half.skipped = 0
         link.connection.skipped_bytes[half.index] += skipped
         self._out.append(losses.lost_bytes(link, half, packet, ns, missing, skipped, code))
+
+
+def _seen_ns(exchange: Exchange) -> int:
+    """When an exchange was first seen."""
+    first = exchange.request or exchange.response
+    return first.first_ns if first is not None else 0
 
 
 def analyze(

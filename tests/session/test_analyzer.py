@@ -183,6 +183,19 @@ def test_a_version_newer_than_known_is_read_as_the_newest_when_that_fits_exactly
     assert found[0].request is not None and found[0].request.body == {"states_filter": [], "types_filter": []}
 
 
+def test_requests_that_nobody_answers_come_in_the_order_of_their_times_at_the_end() -> None:
+    """Of two connections one asks first and last, the other in between; their ends are told behind that."""
+    one, other = Wire(client_port=40_001).open(), Wire(client_port=40_002).open()
+    one.packet = 10
+    one.up(heartbeat(2))
+    other.up(heartbeat(1))
+    other.packet = 20
+    other.up(heartbeat(3))
+    found = events(one, other)
+    assert [exchange.correlation_id for exchange in exchanges(found)] == [1, 2, 3]
+    assert [isinstance(event, Exchange) for event in found] == [True] * 3 + [False] * 2
+
+
 def test_requests_without_response_are_unanswered_and_responses_without_request_are_told() -> None:
     """Both kinds are exchanges with one side."""
     wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(9)).close()
