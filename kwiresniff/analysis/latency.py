@@ -69,6 +69,14 @@ class Histogram:
             self.min_ns = min(self.min_ns, other.min_ns)
             self.max_ns = max(self.max_ns, other.max_ns)
 
+    def with_added(self, other: Histogram) -> Histogram:
+        """Both together, each of them left as it is; itself where there is nothing to add."""
+        if not other.count:
+            return self
+        both = self.copy()
+        both.merge(other)
+        return both
+
     def copy(self) -> Histogram:
         """The same counts, to be compared with later."""
         copy = Histogram()

@@ -55,7 +55,10 @@ class _Latency:
 class _Row:
     """What is counted of every API, client, broker and topic."""
 
-    __slots__ = ("errors", "exchanges", "latency", "names", "outcomes", "request_bytes", "response_bytes", "waits")
+    __slots__ = (
+        "broker", "errors", "exchanges", "latency", "names", "outcomes", "queued", "request_bytes", "response_bytes",
+        "waits",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.exchanges = 0
@@ -65,6 +68,8 @@ class _Row:
         self.outcomes: dict[str, int] = {}
         self.names: dict[str, int] = {}
         self.latency = _Latency()
+        self.queued = _Latency()
+        self.broker = _Latency()
         self.waits: dict[str, _Latency] = {}
 
     def add(self, exchange: Exchange) -> None:
@@ -82,10 +87,18 @@ class _Row:
                     self.waits[reason] = _Latency()
                 latency = self.waits[reason] if reason else self.latency
                 latency.add(response.first_ns - request.last_ns)
+                self._parts(exchange)
         if exchange.errors:
             self.errors += 1
             for name in {name for _, _, name, _ in exchange.errors}:
                 _count(self.names, name)
+
+    def _parts(self, exchange: Exchange) -> None:
+        if exchange.queued >= 0:
+            self.queued.add(exchange.queued)
+        broker_ns = exchange.broker_ns
+        if broker_ns is not None and (broker_ns > 0 or not exchange.held):
+            self.broker.add(broker_ns)
 
 
 def _count(counts: dict[str, int], name: str, by: int = 1) -> None:
@@ -152,6 +165,10 @@ class Metrics:
         )
         yield from _sizes("", ("api",), apis)
         yield _histogram("latency_seconds", "Request's last byte to response's first byte.", ("api",), apis)
+        help = "Of it, until the answer before on the connection had gone and the channel was open."
+        yield _histogram("queued_seconds", help, ("api",), apis, "queued")
+        help = "The broker's own time, without queue and what was held back on purpose."
+        yield _histogram("broker_time_seconds", help, ("api",), apis, "broker")
         waits = [((*key, reason), wait.sample()) for key, row in apis for reason, wait in list(row.waits.items())]
         help = "The same where the broker held the response back on purpose."
         yield Metric("held_back_seconds", help, "histogram", ("api", "reason"), waits, BOUNDS)
@@ -169,6 +186,8 @@ class Metrics:
             if what == "broker":
                 help = "Request's last byte to response's first byte, what was held back on purpose left out."
                 yield _histogram("broker_latency_seconds", help, labels, rows)
+                help = "The broker's own time, without queue and what was held back on purpose."
+                yield _histogram("broker_broker_time_seconds", help, labels, rows, "broker")
         yield _counter("connections_ended", "Connections that ended, by protocol.", ("protocol",), _pairs(self._ended))
         yield _counter("problems", "Problems by code.", ("code",), _pairs(self._problems))
         yield _counter(
@@ -180,8 +199,10 @@ def _counter(name: str, help: str, labels: Labels, samples: Sequence[tuple[Label
     return Metric(name, help, "counter", labels, samples)
 
 
-def _histogram(name: str, help: str, labels: Labels, rows: Sequence[tuple[Labels, _Row]]) -> Metric:
-    return Metric(name, help, "histogram", labels, [(key, row.latency.sample()) for key, row in rows], BOUNDS)
+def _histogram(
+    name: str, help: str, labels: Labels, rows: Sequence[tuple[Labels, _Row]], what: str = "latency"
+) -> Metric:
+    return Metric(name, help, "histogram", labels, [(key, getattr(row, what).sample()) for key, row in rows], BOUNDS)
 
 
 def _sizes(prefix: str, labels: Labels, rows: Sequence[tuple[Labels, _Row]]) -> Iterator[Metric]:

@@ -16,7 +16,7 @@ FIRST_WIDTH_NS = 1_000_000
 
 
 class _Slice:
-    __slots__ = ("errors", "latency", "ok", "request_bytes", "response_bytes", "unanswered")
+    __slots__ = ("broker", "errors", "ok", "request_bytes", "response_bytes", "unanswered")
 
     def __init__(self) -> None:
         self.ok = 0
@@ -24,7 +24,7 @@ class _Slice:
         self.unanswered = 0
         self.request_bytes = 0
         self.response_bytes = 0
-        self.latency = Histogram()
+        self.broker = Histogram()
 
     def merge(self, other: _Slice) -> None:
         self.ok += other.ok
@@ -32,7 +32,7 @@ class _Slice:
         self.unanswered += other.unanswered
         self.request_bytes += other.request_bytes
         self.response_bytes += other.response_bytes
-        self.latency.merge(other.latency)
+        self.broker.merge(other.broker)
 
 
 class Series:
@@ -60,9 +60,9 @@ class Series:
             found.request_bytes += request.size_bytes
         if response is not None:
             found.response_bytes += response.size_bytes
-        latency_ns = exchange.latency_ns
-        if latency_ns is not None and not exchange.waiting:
-            found.latency.add(latency_ns)
+        broker_ns = exchange.broker_ns
+        if broker_ns is not None and (broker_ns > 0 or not exchange.held_ns):
+            found.broker.add(broker_ns)
 
     def _slice(self, ns: int) -> _Slice:
         if not self._slices:
@@ -97,9 +97,9 @@ class Series:
 
     def _point(self, at: int, one: _Slice) -> SeriesPoint:
         p50_ns = p99_ns = max_ns = None
-        if one.latency.count:
-            p50_ns, p99_ns = one.latency.percentiles((0.5, 0.99))
-            max_ns = one.latency.max_ns
+        if one.broker.count:
+            p50_ns, p99_ns = one.broker.percentiles((0.5, 0.99))
+            max_ns = one.broker.max_ns
         return SeriesPoint(
             self._origin_ns + at * self._width_ns,
             self._width_ns,

@@ -1,7 +1,8 @@
 """Exchanges counted into tables: by API, client, topic, broker or connection, or by several of them together.
 
-Deliberate waits (long polls, rebalances, throttling) have histograms of their own, so that they do not look like a
-slow broker. Tables are bounded: when there are too many different keys, what comes later goes into one row of others.
+Deliberate waits (long polls, rebalances, throttling) have histograms of their own, so that they do not look like a slow
+broker, and so have the parts of a wait. Tables are bounded: when there are too many different keys, what comes later
+goes into one row of others.
 """
 
 from __future__ import annotations
@@ -21,10 +22,36 @@ NO_TOPIC = "(no topic)"
 NO_REQUEST = "(request missing)"
 
 
+class _Parted:
+    """Exchanges of whose wait a part was queued or held, or nobody knows: few clients have many."""
+
+    __slots__ = ("broker", "held", "latency", "queued")
+
+    def __init__(self) -> None:
+        self.latency = Histogram()
+        self.queued = Histogram()
+        self.held = Histogram()
+        self.broker = Histogram()
+
+    def add(self, exchange: Exchange, latency_ns: int) -> None:
+        if not exchange.waiting:
+            self.latency.add(latency_ns)
+        queued_ns, held_ns = exchange.queued, exchange.held
+        if queued_ns < 0 or held_ns < 0:
+            return
+        if queued_ns:
+            self.queued.add(queued_ns)
+        if held_ns:
+            self.held.add(held_ns)
+        broker_ns = latency_ns - queued_ns - held_ns
+        if broker_ns > 0 or not held_ns:
+            self.broker.add(broker_ns)
+
+
 class _Row:
     """One row while it is being counted."""
 
-    __slots__ = ("count", "errors", "latency", "request_bytes", "response_bytes", "unanswered", "waiting")
+    __slots__ = ("_at_once", "_parted", "count", "errors", "request_bytes", "response_bytes", "unanswered", "waiting")
 
     def __init__(self) -> None:
         self.count = 0
@@ -32,7 +59,8 @@ class _Row:
         self.unanswered = 0
         self.request_bytes = 0
         self.response_bytes = 0
-        self.latency = Histogram()
+        self._at_once = Histogram()  # of whose wait all was the broker's
+        self._parted: _Parted | None = None  # the others
         self.waiting: dict[str, Histogram] = {}
 
     def add(self, exchange: Exchange) -> None:
@@ -43,20 +71,47 @@ class _Row:
         if response is not None:
             self.response_bytes += response.size_bytes
             if request is not None:
-                if exchange.waiting:
-                    self._waited(exchange.waiting, response.first_ns - request.last_ns)
+                if exchange.queued == 0 and exchange.held == 0:
+                    self._at_once.add(response.first_ns - request.last_ns)
                 else:
-                    self.latency.add(response.first_ns - request.last_ns)
+                    self._part(exchange, response.first_ns - request.last_ns)
         if exchange.outcome != "ok":
             if exchange.errors:
                 self.errors += 1
             elif exchange.outcome == "unanswered":
                 self.unanswered += 1
 
-    def _waited(self, reason: str, latency_ns: int) -> None:
-        if reason not in self.waiting:
-            self.waiting[reason] = Histogram()
-        self.waiting[reason].add(latency_ns)
+    def _part(self, exchange: Exchange, latency_ns: int) -> None:
+        if self._parted is None:
+            self._parted = _Parted()
+        self._parted.add(exchange, latency_ns)
+        reason = exchange.waiting
+        if reason:
+            if reason not in self.waiting:
+                self.waiting[reason] = Histogram()
+            self.waiting[reason].add(latency_ns)
+
+    @property
+    def latency(self) -> Histogram:
+        """The whole wait of those that the broker did not hold back on purpose."""
+        parted = self._parted
+        return self._at_once if parted is None else self._at_once.with_added(parted.latency)
+
+    @property
+    def broker(self) -> Histogram:
+        """The broker's own time."""
+        parted = self._parted
+        return self._at_once if parted is None else self._at_once.with_added(parted.broker)
+
+    @property
+    def queued(self) -> Histogram | None:
+        """How long those were queued that were."""
+        return None if self._parted is None else self._parted.queued
+
+    @property
+    def held(self) -> Histogram | None:
+        """How long those were held back that were."""
+        return None if self._parted is None else self._parted.held
 
 
 #: A row's key: one value, or one for each dimension when there are several.
@@ -76,8 +131,13 @@ class RowCounts(Protocol):
     unanswered: int
     request_bytes: int
     response_bytes: int
-    latency: Histogram
     waiting: dict[str, Histogram]
+
+    @property
+    def latency(self) -> Histogram: ...
+
+    @property
+    def broker(self) -> Histogram: ...
 
 
 def key_parts(key: Key) -> tuple[str, ...]:
@@ -195,6 +255,9 @@ class StatsTable:
             row.response_bytes,
             row.latency.summary(),
             tuple((reason, summary) for reason, summary in waiting if summary is not None),
+            None if row.queued is None else row.queued.summary(),
+            None if row.held is None else row.held.summary(),
+            row.broker.summary(),
         )
 
 

@@ -15,8 +15,7 @@ from kwiresniff.model import Problem
 class SeriesPoint:
     """A slice of time, from ``start_ns`` on for ``width_ns``, and what requests began in it.
 
-    Latencies are those of exchanges that the broker did not hold back on purpose, None when there were none. Bytes are
-    frame sizes.
+    Percentiles are those of the broker's own time, None when there were no answers. Bytes are frame sizes.
     """
 
     start_ns: int

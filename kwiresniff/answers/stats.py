@@ -35,7 +35,9 @@ class StatRow(NamedTuple):
     ``key`` this row's value for each of them. ``errors`` counts exchanges with at least one error code,
     ``unanswered`` requests that should have been answered and were not. Bytes are frame sizes without the 4-byte
     length. ``latency`` covers the exchanges that were answered at once, ``waiting`` by its reason (``long poll``,
-    ``rebalance``, ``throttled``) those where the broker held the answer back on purpose.
+    ``rebalance``, ``throttled``) those where the broker held the answer back on purpose. Of all of them together
+    ``queued`` and ``held`` are how long those were queued or held that were, and ``broker`` is the broker's own time,
+    without the answers of which all was held.
     """
 
     by: tuple[str, ...]
@@ -47,3 +49,6 @@ class StatRow(NamedTuple):
     response_bytes: int
     latency: LatencySummary | None
     waiting: tuple[tuple[str, LatencySummary], ...] = ()
+    queued: LatencySummary | None = None
+    held: LatencySummary | None = None
+    broker: LatencySummary | None = None

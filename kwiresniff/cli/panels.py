@@ -30,7 +30,7 @@ class Panel:
         self.first = 0
         self._samples: deque[tuple[float, dict[Key, Counts]]] = deque(maxlen=SAMPLES + 1)
         # Of the rows shown, what was known at each of the last refreshes.
-        self._latencies: dict[Key, deque[tuple[float, Histogram]]] = {}
+        self._latencies: dict[Key, deque[tuple[Histogram, Histogram]]] = {}
 
     def add(self, exchange: Exchange) -> None:
         """Counts one exchange."""
@@ -48,7 +48,7 @@ class Panel:
         found = ranked[self.first : self.first + size]
         self.ranked = [key for key, _ in ranked]
         self.shown = [key for key, _ in found]
-        rows = [self._row(now, key, row, before.get(key, (0, 0)), seconds) for key, row in found]
+        rows = [self._row(key, row, before.get(key, (0, 0)), seconds) for key, row in found]
         self._latencies = {key: self._latencies[key] for key in self.shown}
         at = self.shown.index(selected) if selected in self.shown else -1
         return LivePanel(", ".join(self.table.by), rows, len(self.table), self.first, at)
@@ -59,13 +59,17 @@ class Panel:
         self.first = min(self.first, place) if step < 0 else max(self.first, place - len(self.shown) + 1)
         return self.ranked[place]
 
-    def _row(self, now: float, key: Key, row: RowCounts, before: Counts, seconds: float) -> LiveRow:
-        waits = not row.latency.count and bool(row.waiting)
-        latency = max(row.waiting.values(), key=lambda one: one.count) if waits else row.latency
+    def _row(self, key: Key, row: RowCounts, before: Counts, seconds: float) -> LiveRow:
+        latency, broker = row.latency, row.broker
+        waits = not latency.count and bool(row.waiting)
+        if waits:
+            latency = max(row.waiting.values(), key=lambda one: one.count)
         samples = self._latencies.setdefault(key, deque(maxlen=SAMPLES + 1))
-        recent = latency.since(samples[0][1]) if samples else latency
-        samples.append((now, latency.copy()))
+        recent = latency.since(samples[0][0]) if samples else latency
+        recent_broker = broker.since(samples[0][1]) if samples else broker
+        samples.append((latency.copy(), broker.copy()))
         old = not recent.count
+        shown_broker = broker if old else recent_broker
         return LiveRow(
             key=key_parts(key),
             per_second=(row.count - before[0]) / seconds if seconds else 0.0,
@@ -76,6 +80,7 @@ class Panel:
             latency=(latency if old else recent).summary(),
             old=old,
             waits=waits,
+            broker_p99_ns=shown_broker.percentiles((0.99,))[0] if shown_broker.count else None,
         )
 
 

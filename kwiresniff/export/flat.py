@@ -10,6 +10,8 @@ correlation_id, client_id
 outcome                     ok, error, no_response_expected, unanswered, request_missing, undecoded
 waiting                     why the broker held the answer back on purpose, or empty
 latency_ns                  last byte of the request to first byte of the response, or empty
+queued_ns, held_ns          of it: behind the answer before, held back on purpose; empty where not known
+broker_ns                   the rest of it
 request_* and response_*    time, timestamp_ns, file (with several captures), first_packet, last_packet,
                             size_bytes
 errors                      error names, each once, in order, separated by spaces
@@ -54,6 +56,9 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("outcome", "text"),
     ("waiting", "text"),
     ("latency_ns", "int64"),
+    ("queued_ns", "int64"),
+    ("held_ns", "int64"),
+    ("broker_ns", "int64"),
     *((f"request_{name}", kind) for name, kind in _MESSAGE_COLUMNS),
     *((f"response_{name}", kind) for name, kind in _MESSAGE_COLUMNS),
     ("errors", "text"),
@@ -79,6 +84,9 @@ def flat_row(exchange: Exchange, files: Sequence[str] = ()) -> tuple[Any, ...]:
         exchange.outcome,
         exchange.waiting or None,
         exchange.latency_ns,
+        exchange.queued_ns,
+        exchange.held_ns,
+        exchange.broker_ns,
         *_message_values(exchange.request, files, several),
         *_message_values(exchange.response, files, several),
         _words(name for _, _, name, _ in exchange.errors),

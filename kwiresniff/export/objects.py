@@ -216,6 +216,9 @@ def stat_json(row: StatRow) -> Json:
         "response_bytes": row.response_bytes,
         "latency": None if row.latency is None else latency_json(row.latency),
         "waiting": {reason: latency_json(latency) for reason, latency in row.waiting},
+        "queued": None if row.queued is None else latency_json(row.queued),
+        "held": None if row.held is None else latency_json(row.held),
+        "broker_time": None if row.broker is None else latency_json(row.broker),
     }
 
 

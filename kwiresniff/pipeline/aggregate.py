@@ -20,7 +20,7 @@ _MINUTE_NS = 60 * 10**9
 
 
 class _Counts:
-    __slots__ = ("errors", "exchanges", "latency", "request_bytes", "response_bytes", "unanswered")
+    __slots__ = ("broker", "errors", "exchanges", "latency", "request_bytes", "response_bytes", "unanswered")
 
     def __init__(self) -> None:
         self.exchanges = 0
@@ -29,6 +29,7 @@ class _Counts:
         self.request_bytes = 0
         self.response_bytes = 0
         self.latency = Histogram()
+        self.broker = Histogram()
 
     def add(self, exchange: Exchange) -> None:
         self.exchanges += 1
@@ -41,6 +42,9 @@ class _Counts:
         latency_ns = exchange.latency_ns
         if latency_ns is not None:
             self.latency.add(latency_ns)
+        broker_ns = exchange.broker_ns
+        if broker_ns is not None and (broker_ns > 0 or not exchange.held_ns):
+            self.broker.add(broker_ns)
 
     def row(self) -> Row:
         return (
@@ -50,6 +54,7 @@ class _Counts:
             self.request_bytes,
             self.response_bytes,
             sketch(self.latency),
+            sketch(self.broker),
         )
 
 

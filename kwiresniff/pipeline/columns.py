@@ -70,6 +70,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("outcome", "STRING", "ok, error, no_response_expected, unanswered, request_missing, undecoded"),
         Column("waiting", "STRING", "why the broker held the answer back on purpose, or null"),
         Column("latency_ns", "BIGINT", "last byte of the request to first byte of the response"),
+        Column("queued_ns", "BIGINT", "of it, until the answer before on the connection had gone"),
+        Column("held_ns", "BIGINT", "of it, held back by the broker on purpose"),
+        Column("broker_ns", "BIGINT", "the rest of it, the broker's own time"),
         Column("request_ns", "BIGINT", "first to last byte of the request"),
         Column("response_ns", "BIGINT", "first to last byte of the response"),
         Column("topics", "ARRAY<STRING>", "topics named in either body"),
@@ -150,6 +153,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("request_bytes", "BIGINT", "frames without their 4-byte length"),
         Column("response_bytes", "BIGINT", "frames without their 4-byte length"),
         Column("latency", SKETCH, "of those that were answered"),
+        Column("broker_time", SKETCH, "the broker's own time, of those where something was left to it"),
     ),
     "topic_latency": (
         Column("minute", "TIMESTAMP", "start of the UTC minute of the request"),
@@ -163,6 +167,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("request_bytes", "BIGINT", "frames without their 4-byte length"),
         Column("response_bytes", "BIGINT", "frames without their 4-byte length"),
         Column("latency", SKETCH, "of those that were answered"),
+        Column("broker_time", SKETCH, "the broker's own time, of those where something was left to it"),
     ),
     "errors": (
         Column("minute", "TIMESTAMP", "start of the UTC minute of the request"),

@@ -24,6 +24,8 @@ def headline(exchange: Exchange, paint: Paint, style: Style) -> list[Chunk]:
         chunks.append([(latency_kind, units.duration(exchange.latency_ns, micro=glyphs.micro))])
     if exchange.waiting:
         chunks[-1].append(("wait", f" {escape(exchange.waiting)}"))
+    if exchange.queued_ns or exchange.held_ns:
+        chunks.append(_parts(exchange, glyphs.micro))
     chunks.append([(kind, OUTCOME_WORDS[outcome] or "ok"), *_error_names(exchange, glyphs.times)])
     connection = exchange.connection
     chunks.append([("value", f"{escape(connection.client)} {glyphs.arrow} {escape(connection.broker)}")])
@@ -31,6 +33,16 @@ def headline(exchange: Exchange, paint: Paint, style: Style) -> list[Chunk]:
         chunks.append([("name", "client_id "), ("client", text_value(exchange.client_id, style))])
     chunks.append([("name", "correlation_id "), ("value", str(exchange.correlation_id))])
     return chunks
+
+
+def _parts(exchange: Exchange, micro: str) -> Chunk:
+    """``queued 27.1 ms broker 336 us``: what the latency is made of."""
+    chunk: Chunk = []
+    for name, ns in (("queued", exchange.queued_ns), ("held", exchange.held_ns), ("broker", exchange.broker_ns)):
+        if ns or name == "broker":
+            kind = "value" if name == "broker" else "wait"
+            chunk += [("name", f"{' ' if chunk else ''}{name} "), (kind, units.duration(ns, micro=micro))]
+    return chunk
 
 
 def _error_names(exchange: Exchange, times: str) -> Chunk:

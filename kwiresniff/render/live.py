@@ -28,10 +28,11 @@ _COLUMNS: Final = {
     "p50": 9,
     "p99": 9,
     "max": 9,
+    "broker p99": 11,
     "latencies": 26,
 }
 #: Columns that a narrow screen does without, the first to go first, until the key has that much room.
-_EXPENDABLE: Final = ("latencies", "bytes/s", "max", "no answer", "count", "p50", "errors")
+_EXPENDABLE: Final = ("latencies", "bytes/s", "max", "no answer", "count", "broker p99", "p50", "errors")
 _KEY_ROOM: Final = 24
 #: The last column stands apart from the numbers, and is drawn over these steps of latency for all rows.
 _HISTOGRAM_GAP: Final = 2
@@ -49,7 +50,7 @@ class LiveRow:
     """A row. Rates are over the last seconds, counts over the whole time.
 
     ``latency`` is that of the last seconds, or of the whole time when it is ``old``; ``waits`` says that there is none
-    but of answers that were held back on purpose.
+    but of answers that were held back on purpose. ``broker_p99_ns`` is of the broker's own time in the same seconds.
     """
 
     key: tuple[str, ...]
@@ -61,6 +62,7 @@ class LiveRow:
     latency: LatencySummary | None
     old: bool = False
     waits: bool = False
+    broker_p99_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +226,8 @@ def _cell(name: str, one: LiveRow, size: int, glyphs: Glyphs, scale: Sequence[in
         text = f"{one.errors:,}" if one.errors else ""
     elif name == "no answer":
         text = f"{one.unanswered:,}" if one.unanswered else ""
+    elif name == "broker p99":
+        text = "" if one.broker_p99_ns is None else units.duration(one.broker_p99_ns, micro=glyphs.micro)
     elif latency is None:
         text = ""
     else:
@@ -235,6 +239,8 @@ def _cell(name: str, one: LiveRow, size: int, glyphs: Glyphs, scale: Sequence[in
 def _kind(column: str, one: LiveRow) -> str:
     if column == "errors":
         return "bad"
+    if column == "broker p99":
+        return "dim" if one.old else "value"
     if column in ("p50", "p99", "max", "latencies"):
         return "dim" if one.old else "wait" if one.waits else "value"
     return "warn" if column == "no answer" and one.unanswered else "value"

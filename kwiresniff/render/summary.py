@@ -36,6 +36,8 @@ _TITLES: Final = {
     "facts": "about",
 }
 _RIGHT: Final = frozenset(["latency", "request", "response", "packet"])
+#: A queue that is shorter is nobody's trouble.
+_WORTH_A_WORD_NS: Final = 1_000_000
 
 
 def columns(width: int | None, time: TimeStyle = "absolute") -> list[tuple[str, int]]:
@@ -60,6 +62,11 @@ def columns(width: int | None, time: TimeStyle = "absolute") -> list[tuple[str, 
         return [*out, ("packet", 7), ("facts", 0)]
     used = sum([size + 1 for _, size in out])
     return [*out, ("facts", width - used)]
+
+
+def queued_long(exchange: Exchange) -> bool:
+    """Whether a request was queued longer than it was worked on, and so long that it is worth a word."""
+    return exchange.queued >= _WORTH_A_WORD_NS and exchange.queued > (exchange.broker_ns or 0)
 
 
 class SummaryWriter:
@@ -135,7 +142,7 @@ class SummaryWriter:
             return "bad" if exchange.outcome == "error" else "api", f"{escape(exchange.api) or '?'}{version}"
         if name == "latency":
             text = units.duration(exchange.latency_ns, micro=self._paint.glyphs.micro)
-            return "wait" if exchange.waiting else "value", text
+            return "wait" if exchange.waiting or queued_long(exchange) else "value", text
         if name == "request":
             return "dim", units.size(request.size_bytes if request else None)
         if name == "response":
@@ -174,6 +181,9 @@ class SummaryWriter:
             words.append(("warn", escape(problem)))
         if exchange.waiting:
             words.append(("wait", escape(exchange.waiting)))
+        if queued_long(exchange):
+            micro = self._paint.glyphs.micro
+            words.append(("wait", f"queued {units.duration(exchange.queued_ns, micro=micro)}"))
         words += [("value", escape(fact)) for fact in facts(exchange, self._topic_name)]
         spans: list[Span] = []
         for kind, text in words:

@@ -24,6 +24,9 @@ _RANKS: Final = {
     "count": 0,
     "errors": 1,
     "unanswered": 4,
+    "queued": 10,
+    "held": 10,
+    "broker": 10,
     "request": 7,
     "response": 8,
     "p50": 0,
@@ -36,7 +39,14 @@ _RANKS: Final = {
 _LATENCIES: Final = ("p50", "p90", "p95", "p99", "max")
 
 #: Styles of cells that differ from their row's.
-_KINDS: Final = {"errors": "bad", "unanswered": "warn", "request": "dim", "response": "dim"}
+_KINDS: Final = {
+    "errors": "bad",
+    "unanswered": "warn",
+    "queued": "wait",
+    "held": "wait",
+    "request": "dim",
+    "response": "dim",
+}
 
 #: Spaces between two columns.
 _GAP: Final = 2
@@ -50,6 +60,9 @@ _KEY_LEAST: Final = 8
 
 #: What stands before the reason of a wait, under the row it belongs to.
 _WAIT_MARK: Final = "  ~ "
+#: And the names of what waits are made of.
+QUEUED: Final = "queued"
+BROKER: Final = "broker"
 
 
 class _Line(NamedTuple):
@@ -101,17 +114,30 @@ def stats_table(
 
 
 def _summaries(row: StatRow) -> list[LatencySummary]:
-    return [*([row.latency] if row.latency else []), *[summary for _, summary in row.waiting]]
+    return [*([row.latency] if row.latency else []), *[summary for _, summary in parts_of_waits(row)]]
+
+
+def parts_of_waits(row: StatRow) -> list[tuple[str, LatencySummary]]:
+    """The lines below a row: the whole waits of answers that were held back, by reason; then, where anything was queued
+    or held, how long was queued and what is left to the broker."""
+    parts = list(row.waiting)
+    if row.queued is not None:
+        parts.append((QUEUED, row.queued))
+    if row.broker is not None and (row.queued is not None or row.held is not None):
+        parts.append((BROKER, row.broker))
+    return parts
 
 
 def _row_lines(row: StatRow, glyphs: Glyphs, scale: tuple[int, ...]) -> list[_Line]:
-    """The row itself, then one line for every reason the broker had to wait."""
+    """The row itself, then one line for every reason the broker had to wait, and for what the waits are made of."""
     keys = tuple([escape(part) or '""' for part in row.key])
-    lines = [_Line(keys, {**_count_cells(row), **_latency_cells(row.latency, glyphs, scale)})]
-    for reason, summary in row.waiting:
+    lines = [
+        _Line(keys, {**_count_cells(row), **_sum_cells(row, glyphs), **_latency_cells(row.latency, glyphs, scale)})
+    ]
+    for reason, summary in parts_of_waits(row):
         waits = (f"{_WAIT_MARK}{escape(reason)}", *[""] * (len(keys) - 1))
         found = {"count": f"{summary.count:,}", **_latency_cells(summary, glyphs, scale)}
-        lines.append(_Line(waits, found, "wait"))
+        lines.append(_Line(waits, found, "value" if reason == BROKER else "wait"))
     return lines
 
 
@@ -123,6 +149,14 @@ def _count_cells(row: StatRow) -> dict[str, str]:
         "request": units.size(row.request_bytes),
         "response": units.size(row.response_bytes),
     }
+
+
+def _sum_cells(row: StatRow, glyphs: Glyphs) -> dict[str, str]:
+    """Where the time of all exchanges together went, as far as it did not all go to the broker."""
+    if row.queued is None and row.held is None:
+        return {}
+    parts = (("queued", row.queued), ("held", row.held), ("broker", row.broker))
+    return {name: units.duration(one.mean_ns * one.count, micro=glyphs.micro) for name, one in parts if one is not None}
 
 
 def _totals(rows: Sequence[StatRow]) -> dict[str, str]:
@@ -170,6 +204,10 @@ def _caption(rows: Sequence[StatRow], shown: Container[str], glyphs: Glyphs, sca
     lines = ["Latency at the capture point: request's last byte to response's first byte."]
     if any(row.waiting for row in rows):
         lines.append("~ held back by the broker on purpose: counted above, timed apart.")
+    if any(row.queued is not None for row in rows):
+        lines.append("~ queued: behind the answer before on the connection, or in the muted channel of a quota.")
+    if any(row.queued is not None or row.held is not None for row in rows):
+        lines.append("~ broker: what is left of all waits, the broker's own time.")
     if scale and "histogram" in shown:
         top = units.duration(scale[-1], micro=glyphs.micro)
         lines.append(f"histogram: up to {top}, logarithmic, one scale for all rows.")

@@ -6,10 +6,13 @@ read as, which is nearly always the one asked for.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kwiresniff import schema
 from kwiresniff.model import Direction, Exchange
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 #: (API, version) pairs remembered. Real traffic has a few dozen; an attacker can invent 2^32.
 MAX_FACTS = 4096
@@ -47,7 +50,7 @@ class ApiFacts:
         self.request_header_version = request_header_version
         self.response_header_version = response_header_version
         self.response_is_flexible = False
-        self.throttle_at = -3  # asked for when the first answer has come
+        self.throttle_at: i64 = -3  # asked for when the first answer has come
 
 
 #: Looked up so far, by ``(api_key << 16) + api_version``; the hot path asks here before it asks ``api_facts``.

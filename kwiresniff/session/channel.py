@@ -8,7 +8,7 @@ before and the muted channel, held back on purpose, and the broker's own time.
 from __future__ import annotations
 
 from struct import Struct
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kwiresniff import codec, schema
 from kwiresniff.codec.layout import FIXED
@@ -22,14 +22,22 @@ from kwiresniff.session.waits import (
     JOIN_GROUP,
     LONG_POLL,
     MILLISECOND_NS,
+    POLL_NS,
     REBALANCE,
     SHARE_FETCH,
     SYNC_GROUP,
     THROTTLED,
-    held_by_fetch,
     holds_throttled,
+    is_short,
+    max_wait_ns,
+    may_be_one_batch,
 )
 
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: The APIs whose answers a broker may hold back.
+MAY_HOLD: Final = frozenset({FETCH, JOIN_GROUP, SYNC_GROUP, SHARE_FETCH})
 #: Before any packet.
 NEVER: Final = -(1 << 60)
 #: The mute begins a little before the answer leaves and ends at a tick of the broker's timer: an answer that comes
@@ -48,13 +56,15 @@ class Channel:
     """What is known of one connection as the broker sees it.
 
     ``free_ns`` is when the answer before had gone, ``muted_until_ns`` when the mute it told of ends, ``served_ns`` the
-    last byte of the request it answered (of the latest of them), ``lost_ns`` when an answer may have gone unseen.
+    last byte of the request it answered (of the latest of them), ``lost_ns`` when an answer may have gone unseen,
+    ``least_ns`` the least of the broker's own time that a Fetch has taken, UNKNOWN_NS before there was one.
     """
 
-    __slots__ = ("free_ns", "lost_ns", "muted_until_ns", "served_ns")
+    __slots__ = ("free_ns", "least_ns", "lost_ns", "muted_until_ns", "served_ns")
 
     def __init__(self) -> None:
         self.free_ns: int = NEVER
+        self.least_ns: int = UNKNOWN_NS
         self.lost_ns: int = NEVER
         self.muted_until_ns: int = NEVER
         self.served_ns: int = NEVER
@@ -74,11 +84,10 @@ class Channel:
         exchange.held = 0
         if exchange.queued < 0:
             exchange.held = UNKNOWN_NS
-        elif waited_ns >= MILLISECOND_NS:
+        elif exchange.api_key in MAY_HOLD:
             self._hold(exchange, request, response, facts, waited_ns)
-        throttle_at: int = facts.throttle_at
-        if throttle_at != NOWHERE:
-            throttle_ms: int = throttle_time_ms(facts, response)
+        if facts.throttle_at != NOWHERE:
+            throttle_ms: i64 = throttle_time_ms(facts, response)
             if throttle_ms > 0:
                 self._throttle(exchange, response, waited_ns, throttle_ms * MILLISECOND_NS)
 
@@ -100,16 +109,35 @@ class Channel:
             exchange.waiting = THROTTLED
         exchange.queued = read_ns - sent_ns
 
-    @staticmethod
-    def _hold(exchange: Exchange, request: Message, response: Message, facts: ApiFacts, waited_ns: int) -> None:
+    def _hold(self, exchange: Exchange, request: Message, response: Message, facts: ApiFacts, waited_ns: int) -> None:
+        """What of the wait since the request was read the broker held the answer back."""
         api_key: int = exchange.api_key
         if api_key == FETCH or api_key == SHARE_FETCH:  # noqa: SIM109 - two comparisons when compiled
-            exchange.held = held_by_fetch(facts, request, response, waited_ns)
-            if exchange.held:
+            held_ns: int = self._polled(request, response, facts, waited_ns) if waited_ns >= POLL_NS else 0
+            if held_ns > 0:
+                exchange.held = held_ns
                 exchange.waiting = LONG_POLL
+            spent_ns: int = waited_ns - held_ns
+            if spent_ns >= 0 and (spent_ns < self.least_ns or self.least_ns < 0):
+                self.least_ns = spent_ns
         elif (api_key == JOIN_GROUP or api_key == SYNC_GROUP) and waited_ns >= HELD_NS:  # noqa: SIM109
             exchange.held = waited_ns
             exchange.waiting = REBALANCE
+
+    def _polled(self, request: Message, response: Message, facts: ApiFacts, waited_ns: int) -> int:
+        """How long a Fetch or ShareFetch was held back.
+
+        When ``max_wait_ms`` was over before the answer came and that holds fewer than ``min_bytes``, the broker waited
+        so long for more, and what is beyond it took the broker. An answer that came earlier, but clearly later than
+        the quickest on this connection, came with the data that it was held back for, and took the broker as long as
+        that; unless it holds more than can have come at once.
+        """
+        limit_ns = max_wait_ns(facts, request)
+        if waited_ns >= limit_ns:
+            return limit_ns if limit_ns > 0 and is_short(facts, request, response) else 0
+        if waited_ns < (HELD_NS if self.least_ns < 0 else self.least_ns + POLL_NS):
+            return 0
+        return waited_ns - max(self.least_ns, 0) if may_be_one_batch(facts, request, response) else 0
 
     def _throttle(self, exchange: Exchange, response: Message, waited_ns: int, throttle_ns: int) -> None:
         """The client is beyond its quota: what follows waits, or with brokers of before KIP-219 this answer did."""
@@ -121,31 +149,33 @@ class Channel:
             self.muted_until_ns = response.first_ns + throttle_ns
 
 
-def throttle_time_ms(facts: ApiFacts, response: Message) -> int:
+def throttle_time_ms(facts: ApiFacts, response: Message) -> i64:
     """What an answer tells of throttling; 0 where that is not in its frame."""
     frame = response.frame
     if frame is None:
         return 0
-    place: int = facts.throttle_at
+    place: i64 = facts.throttle_at
     if place == NOT_ASKED:
         place = facts.throttle_at = throttle_place(facts)
-    at = response.body_offset + place
+    begin: i64 = response.body_offset
+    size: i64 = len(frame)
+    at: i64 = begin + place
     if place < 0:
-        if place == NOWHERE or len(frame) < response.size_bytes:
+        if place == NOWHERE or size < response.size_bytes:
             return 0
-        at = len(frame) - 4
+        at = size - 4
         if facts.response_is_flexible:
-            if frame[at + 3]:  # tagged fields behind it
+            if frame[size - 1]:  # tagged fields behind it
                 return _told(facts, response, frame)
             at -= 1
-        if at < response.body_offset:
+        if at < begin:
             return 0
-    if at + 4 > len(frame):
+    if at + 4 > size:
         return 0
     return i32(frame, at) if COMPILED else int(_int32(frame, at)[0])
 
 
-def throttle_place(facts: ApiFacts) -> int:
+def throttle_place(facts: ApiFacts) -> i64:
     """Where ``throttle_time_ms`` stands in answers."""
     try:
         message = schema.message(facts.api_key, facts.read_as, "response")

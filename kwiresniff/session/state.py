@@ -80,8 +80,8 @@ def _no_place(half: Half) -> int:
 #: Class -> how an empty one is made, and its fields. Compiled classes are made by their constructors alone.
 OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     BareTokens: (_plainly(BareTokens), ("_link", "awaiting", "expected")),
-    Channel: (Channel, ("free_ns", "lost_ns", "muted_until_ns", "served_ns")),
     Budget: (lambda: Budget(_nobody().holders, _nobody().given_up), ("given_up", "held", "holders", "limit")),
+    Channel: (Channel, ("free_ns", "least_ns", "lost_ns", "muted_until_ns", "served_ns")),
     Connection: (lambda: Connection(0, "", ""), (
         "broker", "bytes", "client", "client_id", "client_software", "closed_by", "closed_ns", "closed_packet",
         "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "last_ns", "packets",

@@ -7,11 +7,12 @@ the answers of clients beyond their quota.
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import Final
 
 from kwiresniff import codec, schema
 from kwiresniff.codec.skim import Skimmer
-from kwiresniff.compiled import i32
+from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Message
 from kwiresniff.session.apis import MAX_FACTS, ApiFacts
@@ -26,53 +27,66 @@ REBALANCE: Final = "rebalance"
 THROTTLED: Final = "throttled"
 
 MILLISECOND_NS: Final = 1_000_000
-#: Answers faster than this were not held back.
+#: Answers faster than this were not held back, as far as nothing else is known.
 HELD_NS: Final = 10_000_000
+#: A long poll takes so much longer than the quickest answer on its connection.
+POLL_NS: Final = 2_000_000
 #: The last release whose brokers hold the answers of throttled clients; later ones mute the channel instead.
 LAST_HOLDING_RELEASE: Final = "1.1"
 
-_WAIT_AND_BYTES: Final = frozenset({"max_wait_ms", "min_bytes"})
+#: The largest batch that a broker takes where nobody told it otherwise (``message.max.bytes``), and some room.
+BATCH_BYTES: Final = (1 << 20) + 4096
+
+_int32 = Struct(">i").unpack_from
 #: What tells the sizes of an answer's record sets, by (api_key << 16) + version.
 _weighers: Final[dict[int, Skimmer | None]] = {}
 
 
-def held_by_fetch(facts: ApiFacts, request: Message, response: Message, waited_ns: int) -> int:
-    """How much of ``waited_ns`` a Fetch or ShareFetch was held back.
-
-    When ``max_wait_ms`` was over before the answer came and that holds fewer than ``min_bytes``, the broker waited so
-    long for more, and what is beyond it took the broker. An answer that came earlier, but not at once, came with the
-    data it was held back for.
-    """
-    found = _wait_and_bytes(facts, request)
-    if found is None:
-        return 0
-    limit_ns, min_bytes = found[0] * MILLISECOND_NS, found[1]
-    if waited_ns >= limit_ns:
-        return limit_ns if limit_ns > 0 and _is_short(facts, response, min_bytes) else 0
-    return waited_ns if waited_ns >= HELD_NS else 0
-
-
-def _wait_and_bytes(facts: ApiFacts, request: Message) -> tuple[int, int] | None:
-    """``max_wait_ms`` and ``min_bytes`` of a request; None when they are not there."""
-    frame, at = request.frame, request.body_offset
+def max_wait_ns(facts: ApiFacts, request: Message) -> int:
+    """How long a Fetch or ShareFetch may be held back; 0 when that is not there to be read."""
+    frame = request.frame
     if frame is None:
-        return None
-    if facts.api_key == FETCH:  # they lead the body from v15 on, before that replica_id does
-        at += 0 if facts.read_as >= 15 else 4
-        return (int(i32(frame, at)), int(i32(frame, at + 4))) if at + 8 <= len(frame) else None
+        return 0
+    if facts.api_key == FETCH:  # it leads the body from v15 on, before that replica_id does
+        at = request.body_offset + (0 if facts.read_as >= 15 else 4)
+        if at + 4 > len(frame):
+            return 0
+        return MILLISECOND_NS * (i32(frame, at) if COMPILED else int(_int32(frame, at)[0]))
+    return MILLISECOND_NS * _scanned(facts, request, "max_wait_ms")
+
+
+def min_bytes(facts: ApiFacts, request: Message) -> int:
+    """How much it asks for at least; 0 when that is not there to be read."""
+    frame = request.frame
+    if frame is None:
+        return 0
+    if facts.api_key == FETCH:
+        at = request.body_offset + (4 if facts.read_as >= 15 else 8)
+        return int(_int32(frame, at)[0]) if at + 4 <= len(frame) else 0
+    return _scanned(facts, request, "min_bytes")
+
+
+def _scanned(facts: ApiFacts, request: Message, name: str) -> int:
     try:
-        named = dict(codec.scanner(facts.api_key, facts.read_as, "request", _WAIT_AND_BYTES)(frame, at))
+        scan = codec.scanner(facts.api_key, facts.read_as, "request", frozenset({name}))
+        found = scan(request.frame or b"", request.body_offset)
     except (DecodeError, SchemaError):
-        return None
-    return (named["max_wait_ms"], named["min_bytes"]) if len(named) == len(_WAIT_AND_BYTES) else None
+        return 0
+    return int(found[0][1]) if found else 0
 
 
-def _is_short(facts: ApiFacts, response: Message, min_bytes: int) -> bool:
-    """Whether an answer may hold fewer than ``min_bytes`` of records; one that holds none always does."""
-    if response.size_bytes < min_bytes:
+def is_short(facts: ApiFacts, request: Message, response: Message) -> bool:
+    """Whether an answer may hold fewer bytes of records than it was asked for; one that holds none always does."""
+    wanted = min_bytes(facts, request)
+    if response.size_bytes < wanted:
         return True
     held = record_bytes(facts, response)
-    return held is None or held < max(min_bytes, 1)
+    return held is None or held < max(wanted, 1)
+
+
+def may_be_one_batch(facts: ApiFacts, request: Message, response: Message) -> bool:
+    """Whether what an answer holds may have come with the one batch that was missing of what it was asked for."""
+    return response.size_bytes <= BATCH_BYTES or response.size_bytes - BATCH_BYTES <= min_bytes(facts, request)
 
 
 def record_bytes(facts: ApiFacts, response: Message) -> int | None:

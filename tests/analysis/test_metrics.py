@@ -73,6 +73,20 @@ def test_what_a_broker_held_back_is_timed_apart() -> None:
     assert sum(families["latency_seconds"].samples[0][1][0]) == 0
 
 
+def test_queue_and_broker_time_are_parts_of_the_latency() -> None:
+    """Of 500 ms, 300 were queued; the rest is the broker's, by API and by broker."""
+    metrics = Metrics()
+    one = exchange("a", SECOND_NS // 2)
+    one.queued, one.held = 300_000_000, 0
+    metrics.add(one)
+    families = collected(metrics)
+    sums = {name: families[name].samples[0][1][1] for name in ("latency_seconds", "queued_seconds")}
+    assert sums == {"latency_seconds": 0.5, "queued_seconds": 0.3}
+    assert families["broker_time_seconds"].samples[0][1][1] == pytest.approx(0.2)
+    ((labels, (counts, total)),) = families["broker_broker_time_seconds"].samples
+    assert (labels, sum(counts), total) == (("10.0.0.2:9092",), 1, pytest.approx(0.2))
+
+
 def test_problems_and_the_bytes_they_cost_are_counted() -> None:
     metrics = Metrics()
     metrics.add(Problem("gap", "", details={"missing_bytes": 100, "skipped_bytes": 7}))

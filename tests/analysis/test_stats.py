@@ -55,6 +55,36 @@ def test_deliberate_waits_are_kept_apart_by_reason() -> None:
     ]
 
 
+def test_a_row_says_what_its_waits_are_made_of() -> None:
+    """Queued and held count those that were; the broker's own time is there for all but those that were held alone."""
+    row = rows(
+        "api",
+        given=[
+            exchange(latency_ns=1_000),
+            exchange(latency_ns=10_000, queued=7_000),
+            exchange(latency_ns=500_000, held=490_000, waiting="long poll"),
+            exchange(latency_ns=800_000, waiting="rebalance"),
+            exchange(latency_ns=600_000, queued=-1, held=-1),
+            exchange(latency_ns=None, outcome="unanswered"),
+        ],
+    )[("Fetch",)]
+    assert row.latency is not None
+    assert (row.latency.count, row.latency.max_ns) == (3, 600_000)
+    assert row.queued is not None
+    assert (row.queued.count, row.queued.max_ns) == (1, 7_000)
+    assert row.held is not None
+    assert (row.held.count, row.held.min_ns, row.held.max_ns) == (2, 490_000, 800_000)
+    assert row.broker is not None
+    assert (row.broker.count, row.broker.min_ns, row.broker.max_ns) == (3, 1_000, 10_000)
+
+
+def test_where_nothing_was_queued_or_held_all_is_the_brokers() -> None:
+    """Both distributions are then the same."""
+    row = rows("api", given=[exchange(latency_ns=1_000), exchange(latency_ns=3_000)])[("Fetch",)]
+    assert row.broker == row.latency
+    assert (row.queued, row.held) == (None, None)
+
+
 def test_a_client_is_its_id_and_its_address_but_not_its_port() -> None:
     given = [
         exchange(client_id="app", on=connection(1, "10.0.0.5:1111")),

@@ -16,7 +16,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "output.md").read_text()
 def test_every_member_is_described() -> None:
     summary = LatencySummary(1, 1, 1, 1, 1, 1, 1, 1, ((1_000, 1),))
     made = exchange_json(exchange(notes=[{}]), ["a", "b"])
-    row = stat_json(StatRow((), (), 1, 0, 0, 1, 1, summary, (("long poll", summary),)))
+    row = stat_json(StatRow((), (), 1, 0, 0, 1, 1, summary, (("long poll", summary),), summary, summary, summary))
     names = {*made, *made["request"], *made["timing"], *connection_json(connection()), *row, *row["latency"]}
     assert [name for name in sorted(names) if f"`{name}`" not in TEXT and f'"{name}"' not in TEXT] == []
 

@@ -61,6 +61,19 @@ def test_every_outcome_but_ok_is_told_in_words() -> None:
         assert words in text
 
 
+def test_a_queue_is_told_where_it_is_longer_than_the_work() -> None:
+    """28 ms of which 27 were queued say so; a long answer after a short queue does not."""
+    for queued_ms, said in ((27.0, True), (0.4, False)):
+        one, _, _ = frame_builder.metadata()
+        assert one.request is not None
+        assert one.response is not None
+        one.response.first_ns = one.request.last_ns + 28_000_000
+        one.queued, one.held = int(queued_ms * 1e6), 0
+        out = io.StringIO()
+        SummaryWriter(out, None, False).write(one)
+        assert ("queued 27.0 ms" in out.getvalue()) is said
+
+
 def test_what_a_hostile_peer_sends_never_reaches_the_terminal() -> None:
     text = rendered(None)
     assert text.replace("\n", "").isprintable()

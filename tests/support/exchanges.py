@@ -33,8 +33,8 @@ def exchange(
 ) -> Exchange:
     """An exchange whose request starts at ``start_ns`` and takes 10 us, its response 20 us after ``latency_ns``.
 
-    ``latency_ns=None`` leaves the response out; with it, all of the wait is the broker's own time. ``more`` sets
-    further attributes (``outcome``, ``errors``, ...).
+    ``latency_ns=None`` leaves the response out; with it, all of the wait is the broker's own time, or all of it was
+    held back where ``waiting`` is among ``more``, which sets further attributes (``outcome``, ``errors``, ...).
     """
     asked = Message(1, start_ns, 2, start_ns + 10_000, request_bytes, None)
     asked.header_version, asked.body = 2, request
@@ -46,7 +46,8 @@ def exchange(
     built = Exchange(on or connection(), api_key, api_version, correlation_id, client_id, asked, answered)
     built.api = api
     if answered is not None:
-        built.queued = built.held = 0
+        built.queued = 0
+        built.held = (latency_ns or 0) if more.get("waiting") else 0
     for name, value in more.items():
         setattr(built, name, value)
     return built

@@ -41,8 +41,8 @@ def exchanges(objects: Iterable[Json]) -> list[Json]:
 def exchange_of(row: Mapping[str, Any], *, files: bool = False) -> Json:
     """The exported object of an exchange, made from its row alone."""
     has_request, has_response = row["request_timestamp_ns"] is not None, row["response_timestamp_ns"] is not None
-    timing = {name: row[column] for name, column in
-              (("request_ns", "request_ns"), ("wait_ns", "latency_ns"), ("response_ns", "response_ns"))}  # fmt: skip
+    timing = {"request_ns": row["request_ns"], "wait_ns": row["latency_ns"], "response_ns": row["response_ns"]}
+    timing |= {name: row[name] for name in ("queued_ns", "held_ns", "broker_ns")}
     return {
         "schema_version": 1,
         "kind": "exchange",

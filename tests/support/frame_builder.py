@@ -125,6 +125,8 @@ def exchange(
     latency_ms: float = 0.873,
     outcome: Outcome = "ok",
     waiting: str = "",
+    queued_ms: float = 0.0,
+    held_ms: float = 0.0,
     errors: list[tuple[str, int, str, bool]] | None = None,
     problems: list[Problem] | None = None,
     on: Connection | None = None,
@@ -158,6 +160,8 @@ def exchange(
     made.api = api
     made.outcome = outcome
     made.waiting = waiting
+    if request is not None and response is not None:
+        made.queued, made.held = int(queued_ms * MS), int(held_ms * MS)
     made.errors = errors or []
     made.problems = problems or []
     return made, request_walk, response_walk
@@ -395,6 +399,8 @@ def fetch() -> Sample:
         at_ms=55.4,
         latency_ms=467.2,
         waiting="long poll",
+        queued_ms=2.4,
+        held_ms=463.0,
         on=connection(2, "10.0.0.6:40112"),
         packet=22,
     )

@@ -16,6 +16,7 @@ from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.groups import event_text
 from kwiresniff.render.page import plots
+from kwiresniff.render.tables import parts_of_waits
 
 _INSTALL: Final = 'a report needs jinja2 and matplotlib: pip install "kwiresniff[report]"'
 
@@ -41,6 +42,7 @@ def page(report: Report) -> str:
         "number": lambda value: f"{value:,}",
         "event": event_text,
         "said": _said,
+        "parts": parts_of_waits,
     }
     environment.globals["place"] = lambda packet: _place(packet, report.files)
     template = environment.from_string(resources.files(__package__).joinpath("report.html").read_text("utf-8"))
@@ -53,12 +55,12 @@ def _drawn(report: Report) -> list[tuple[str, str]]:
     if report.series:
         drawn += [
             ("Exchanges", plots.rate_plot(report.series)),
-            ("Latency, without deliberate waits", plots.latency_plot(report.series)),
+            ("Broker's own time, without queue and deliberate waits", plots.latency_plot(report.series)),
             ("Traffic", plots.bytes_plot(report.series)),
         ]
     by_api = dict(report.stats).get("api", ())
-    if any(row.latency is not None for row in by_api):
-        drawn.append(("Latency by API", plots.api_plot(by_api)))
+    if any(row.broker is not None for row in by_api):
+        drawn.append(("Broker's own time by API", plots.api_plot(by_api)))
     return drawn
 
 

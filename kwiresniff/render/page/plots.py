@@ -51,7 +51,7 @@ def rate_plot(points: Sequence[SeriesPoint]) -> str:
 
 
 def latency_plot(points: Sequence[SeriesPoint]) -> str:
-    """Median, 99th percentile and maximum of the latency over time, on a logarithmic scale."""
+    """Median, 99th percentile and maximum of the broker's own time over time, on a logarithmic scale."""
     figure, axes, times = _over_time(points)
     for name, color in (("max", "dim"), ("p99", "error"), ("p50", "ok")):
         values = [getattr(point, f"{name}_ns") for point in points]
@@ -60,7 +60,7 @@ def latency_plot(points: Sequence[SeriesPoint]) -> str:
     if any(point.max_ns for point in points):
         axes.set_yscale("log")
         _durations(axes.yaxis)
-    axes.set_ylabel("latency")
+    axes.set_ylabel("broker time")
     return _svg(figure, axes)
 
 
@@ -77,10 +77,10 @@ def bytes_plot(points: Sequence[SeriesPoint]) -> str:
 
 def api_plot(rows: Sequence[StatRow]) -> str:
     """From the median to the 99th percentile of each API, the maximum as a dot."""
-    shown = [row for row in rows if row.latency is not None][:_APIS]
+    shown = [row for row in rows if row.broker is not None][:_APIS]
     figure, axes = _figure(0.5 + 0.28 * max(len(shown), 1))
     for at, row in enumerate(reversed(shown)):
-        latency = row.latency
+        latency = row.broker
         assert latency is not None
         low, high, top = (max(ns, 1_000) / 1e6 for ns in (latency.p50_ns, latency.p99_ns, latency.max_ns))
         axes.plot([low, high], [at, at], color=_COLORS["ok"], linewidth=6, solid_capstyle="butt")
@@ -89,7 +89,7 @@ def api_plot(rows: Sequence[StatRow]) -> str:
     axes.set_yticks(range(len(shown)), [escape(row.key[0]) for row in reversed(shown)])
     axes.set_xscale("log")
     _durations(axes.xaxis)
-    axes.set_xlabel(f"latency: median to 99th percentile, dot: maximum (of {len(shown)} APIs)")
+    axes.set_xlabel(f"broker time: median to 99th percentile, dot: maximum (of {len(shown)} APIs)")
     return _svg(figure, axes, legend=False)
 
 

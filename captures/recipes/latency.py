@@ -1,0 +1,80 @@
+"""Record what ``docs/latency.md`` holds the split of the wait to: ``python captures/recipes/latency.py``.
+
+Requests one at a time, many in flight, beyond a quota, waiting for replicas, waiting for records; recorded at the
+client's and at the broker's end of the cable at the same time, and what the broker's request log said of where their
+time went, in milliseconds. Needs what ``record.py`` needs of Java, tcpdump and iproute2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import lzma
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import oracle
+import programs
+import rig
+
+TARGET = Path(__file__).parents[1] / "latency"
+DEFAULT_WORK = Path.home() / ".cache" / "kwiresniff-recipes"
+KINDS = ("serial", "pipelined", "throttled", "replicated", "polling")
+#: The log's names for the parts of the time from a request's arrival to the end of its answer.
+PARTS = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs",
+         "sendTimeMs")  # fmt: skip
+
+
+def row(line: str) -> dict[str, Any] | None:
+    """Which request it was, as oracle.py says it, and where its time went."""
+    known = oracle.parse(line)
+    if known is None:
+        return None
+    said = json.loads(line[line.index("{") :])
+    kept = {name: known[name] for name in ("api", "correlation_id", "client_id", "client", "broker")}
+    return kept | {name: said[name] for name in PARTS}
+
+
+def client(step: str, bootstrap: str, work: Path) -> None:
+    """One run of the client program."""
+    start = programs.command_line("java:4.4.0:Latency", (bootstrap, step), work)
+    subprocess.run(rig.inside(rig.CLIENT_SPACE, *start), check=True, timeout=300, stdout=sys.stderr)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where downloads are kept")
+    parser.add_argument("--into", type=Path, default=TARGET, help="where the recordings go")
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    options.into.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        scratch = Path(temporary)
+        ends = {
+            "client": rig.Tap(time="nano"),
+            "broker": rig.Tap(space=rig.BROKER_SPACE, interface=rig.BROKER_LINK, time="nano"),
+        }
+        with rig.network(), ExitStack() as stack:
+            running = stack.enter_context(rig.BrokerSetup(nodes=3).start(options.work, scratch))
+            client("prepare", running.bootstrap, options.work)
+            starts = [log.stat().st_size for log in running.request_logs]
+            for name, tap in ends.items():
+                stack.enter_context(rig.recording(tap, scratch / f"{name}.pcap"))
+            for kind in KINDS:
+                client(kind, running.bootstrap, options.work)
+        rows = oracle.read_logs(running.request_logs, starts, [row] * len(running.request_logs))
+        rows = oracle.of_capture(rows, scratch / "client.pcap")
+        for name in ends:
+            content = (scratch / f"{name}.pcap").read_bytes()
+            (options.into / f"{name}.pcap.xz").write_bytes(lzma.compress(content, preset=9))
+        text = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in rows)
+        (options.into / "log.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+if __name__ == "__main__":
+    main()
