@@ -71,6 +71,7 @@ COMPILED = (
     "kwiresniff/session/link.py",
     "kwiresniff/session/openings.py",
     "kwiresniff/session/pairing.py",
+    "kwiresniff/session/readings.py",
     "kwiresniff/session/recognize.py",
     "kwiresniff/session/roles.py",
     "kwiresniff/session/scan.py",

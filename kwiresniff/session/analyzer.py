@@ -301,6 +301,8 @@ class Analyzer(SegmentSink):
         if link.parting is not None:
             flow, connection.closed_ns, connection.closed_packet, connection.was_reset = link.parting
             connection.closed_by = "client" if flow == client.flow else "broker"
+        if connection.tls is None and link.is_answered():
+            self.tracker.strangers.speaks_kafka(connection.broker)
         self._out.append(connection)
 
     def attempt_failed(self, link: Link) -> None:
@@ -333,19 +335,6 @@ class Analyzer(SegmentSink):
         if len(self.client_ids) < MAX_CLIENT_IDS and len(raw) <= MAX_REMEMBERED_ID_BYTES:
             self.client_ids[raw] = text
         return text
-
-    @staticmethod
-    def reads(api_key: int, version: int, direction: Direction, frame: bytes, offset: int) -> bool | None:
-        """Whether a body reads as this message to its last byte; None when there is no such API or version."""
-        try:
-            decode = codec.decoder(api_key, version, direction, "skip")
-        except SchemaError:
-            return None
-        try:
-            _, end = decode(frame, offset, [])
-        except DecodeError:
-            return False
-        return bool(end == len(frame))
 
     def peek(self, exchange: Exchange, direction: Direction) -> Body | None:
         """The body of a message that every depth looks into, or None when it cannot be read."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING
 
+from kwiresniff.session.readings import READS, read_request
 from kwiresniff.stream.footing import STRONG, WEAK, grade_request, is_near
 from kwiresniff.stream.half import REQUESTS, RESPONSES, Half
 
@@ -47,7 +48,7 @@ class BareTokens:
         sasl = link.sasl
         assert sasl is not None
         grade = grade_request(size.to_bytes(4, "big") + data[:_FRONT_BYTES], 0, link.analyzer.versions)
-        if grade == STRONG or (grade == WEAK and link.roles.reads_as_request(data)):
+        if grade == STRONG or (grade == WEAK and read_request(data) == READS):
             self.expected = False
             sasl.finished(True, ns)
             link.analyzer.keep_as_wanted(link)

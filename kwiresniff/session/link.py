@@ -22,7 +22,8 @@ from kwiresniff.session.fronts import (
     skip_tagged_fields,
 )
 from kwiresniff.session.pairing import MAX_PENDING, MAX_PENDING_BYTES, Pending, oldest, request_bytes
-from kwiresniff.session.recognize import protocol_of
+from kwiresniff.session.readings import FAILS, read_response
+from kwiresniff.session.recognize import answer_of, protocol_of
 from kwiresniff.session.roles import UNSETTLED, Roles
 from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
 from kwiresniff.stream.footing import MIN_REQUEST_BYTES
@@ -53,6 +54,9 @@ MIN_RESPONSE_FRONT_BYTES: Final = 5
 MAX_SOFTWARE_CHARACTERS = 255
 #: APIs that every depth looks into, for the software and the principal of a connection.
 _PEEKED: Final = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
+
+#: Outcomes of exchanges in which the broker had no part.
+_WITHOUT_ANSWER: Final = frozenset({"unanswered", "no_response_expected"})
 
 _request_header = Struct(">hhih").unpack_from
 _request_header_v0 = Struct(">hhi").unpack_from
@@ -353,6 +357,20 @@ class Link(Owner):
             return None
         return self.analyzer.sieve(found, 5 if facts.response_header_version else 4)
 
+    def is_answered(self) -> bool:
+        """Whether the broker has sent a response."""
+        return not self.connection.exchanges.keys() <= _WITHOUT_ANSWER
+
+    def is_foreign(self, half: Half, packet: int, ns: int, first: bytes) -> bool:
+        """Whether the broker's very first bytes are another protocol's; if so, it is counted among the strangers."""
+        if half is not self.broker or self.connection is UNSETTLED or self.is_answered() or self.early.held:
+            return False
+        answer = answer_of(first)
+        if answer is None:
+            return False
+        self.analyzer.tracker.strangers.answered(self, answer, packet, ns)
+        return True
+
     def _short_response(self, half: Half, packet: int, ns: int, size: int, lost: int) -> None:
         """A frame without a correlation id: most of it is lost, or it never was one."""
         if size < 4:
@@ -372,7 +390,7 @@ class Link(Owner):
             whole = len(data) == size
 
             def answers(exchange: Exchange) -> bool:
-                reads = not whole or self.roles.reads_as_answer(exchange, data) is not False
+                reads = not whole or read_response(exchange.api_key, exchange.api_version, data) != FAILS
                 return reads and self._can_answer(half, last_packet, exchange)
 
             for exchange in self.pending.overtaken_by(_correlation_id(data)[0], answers):
@@ -445,6 +463,7 @@ class Link(Owner):
             half.flush()
         for half in (*halves, self.broker):
             half.search()  # the other side may have shown since the last search what there is to find
+        self.roles.search_in_the_end()
         self.early.release()
         self.closed = True
         if self.connection is UNSETTLED:

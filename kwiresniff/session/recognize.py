@@ -1,13 +1,47 @@
-"""What a connection that is not Kafka speaks, as far as its first bytes tell."""
+"""What a connection that is not Kafka speaks, as far as its first bytes tell.
+
+Sources: for each protocol the fixed bytes that its specification puts first. What has none is not named.
+"""
 
 from __future__ import annotations
 
 import re
 from struct import Struct
+from typing import Final
 
-_HTTP = rb"(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH|CONNECT|TRACE) \S|HTTP/[12]|PRI \* HTTP/2"
-_SMTP_OR_FTP = rb"[1-5][0-9]{2}[ -]"
-_PRINTABLE_LINE = rb"[\t\r\n\x20-\x7e]{4,}"
+#: Protocol and the pattern of its first bytes, client's or server's; the first that matches is it. They are compiled
+#: by the first stranger.
+_SIGNATURES: Final = (
+    ("sip", rb"[A-Z]+ sips?:|SIP/2\.0 "),  # RFC 3261
+    ("rtsp", rb"[A-Z_]+ rtsps?:|RTSP/[12]\.0 "),  # RFC 7826
+    ("nats", rb"(?:INFO|CONNECT) \{"),
+    ("http", rb"(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH|CONNECT|TRACE) \S|HTTP/[12]|HTTP\Z|PRI \* HTTP/2"),
+    ("ssh", rb"SSH-"),  # RFC 4253
+    ("proxy protocol", rb"PROXY |\r\n\r\n\x00\r\nQUIT\n"),
+    ("mysql", rb"...\x00\x0a."),
+    ("postgresql", rb"....(?:\x00\x03\x00\x00|\x04\xd2\x16\x2f)"),
+    ("pop3", rb"\+OK [^\r\n]"),  # RFC 1939
+    ("redis", rb"\*[0-9]+\r\n\$|\*[1-3]\r\n|\+PONG|\+OK|-ERR |-NOAUTH "),
+    ("mqtt", rb"\x10.{1,4}\x00(?:\x04MQTT|\x06MQIsdp)"),
+    ("amqp", rb"AMQP"),
+    ("stomp", rb"(?:CONNECT|CONNECTED|STOMP)\r?\n"),
+    ("xmpp", rb"<\?xml[^>]*>\s*<stream:|<stream:"),  # RFC 6120
+    ("mongodb", rb".{3}\x00.{8}(?:\xdd\x07|\xd4\x07)\x00\x00"),
+    ("cassandra", rb"[\x03-\x05]\x00\x00.[\x01\x05]\x00\x00"),
+    ("tds", rb"\x12\x01..\x00\x00[\x00\x01]\x00"),
+    ("smb", rb"\x00...[\xfe\xff]SMB"),
+    ("bgp", rb"\xff{16}"),  # RFC 4271
+    ("bittorrent", rb"\x13BitTorrent protocol"),
+    ("zabbix", rb"ZBXD[\x01-\x07]"),
+    ("opc ua", rb"(?:HEL|ACK|OPN)F"),
+    ("elasticsearch", rb"ES\x00\x00"),
+    ("pulsar", rb".{8}\x08\x02\x12"),
+    ("rocketmq", rb".{4}\x00...\{\""),
+    ("thrift", rb".{4}\x80\x01\x00[\x01-\x04]"),
+    ("smtp or ftp", rb"[1-5][0-9]{2}[ -]"),  # RFC 5321, RFC 959
+    ("text", rb"[\t\r\n\x20-\x7e]{4,}"),
+)
+_ALERT: Final = 0x15
 _zookeeper_front = Struct(">ii").unpack_from
 
 #: The ASN.1 object identifier of Kerberos V5 (RFC 4121) inside an initial GSS-API token (RFC 2743, section 3.1).
@@ -16,29 +50,38 @@ _KERBEROS_OID = bytes.fromhex("06092a864886f712010202")
 
 def protocol_of(first: bytes) -> str:
     """Name the protocol whose stream begins with ``first``; ``unknown`` when nothing gives it away."""
-    if len(first) >= 3 and 0x14 <= first[0] <= 0x17 and first[1] == 3 and first[2] <= 4:
+    if _is_tls(first):
         return "tls"
-    if re.match(_HTTP, first):
-        return "http"
-    if first.startswith(b"SSH-"):
-        return "ssh"
-    if first.startswith((b"PROXY ", b"\r\n\r\n\x00\r\nQUIT\n")):
-        return "proxy protocol"
     if is_zookeeper(first):
         return "zookeeper"
-    if len(first) >= 4 and first[3] == 0 and first[4:5] == b"\x0a" and len(first) > 5:
-        return "mysql"
-    if first[4:8] in (b"\x00\x03\x00\x00", b"\x04\xd2\x16\x2f"):
-        return "postgresql"
-    if first.startswith((b"*1\r\n", b"*2\r\n", b"*3\r\n", b"+PONG", b"+OK")):
-        return "redis"
-    if first.startswith(b"AMQP"):
-        return "amqp"
-    if re.match(_SMTP_OR_FTP, first):
-        return "smtp or ftp"
-    if re.match(_PRINTABLE_LINE, first):
-        return "text"
+    for name, pattern in _SIGNATURES:
+        if re.match(pattern, first, re.DOTALL):
+            return name
     return "unknown"
+
+
+def answer_of(first: bytes) -> tuple[str, str | None] | None:
+    """The protocol of a server that answers Kafka with ``first``, and of a TLS alert what it says; None when nothing
+    gives it away. To be asked about what has a length that no answer of Kafka's has."""
+    name = protocol_of(first)
+    if name == "unknown":
+        return None
+    if name == "tls" and first[0] == _ALERT and len(first) >= 7 and first[3:5] == b"\x00\x02":
+        from kwiresniff.session.tls_names import alert_name  # brings tables that few captures need
+
+        return name, alert_name(first[6])
+    return name, None
+
+
+def is_sure_answer(first: bytes | bytearray) -> bool:
+    """Whether ``first`` is a whole TLS alert in the clear or begins an HTTP answer: told from what merely looks so even
+    when nobody knows whether a message begins there."""
+    alert = len(first) == 7 and first[0] == _ALERT and _is_tls(first) and first[3:6] in (b"\0\2\1", b"\0\2\2")
+    return alert or re.match(rb"HTTP/1\.[01] [1-5][0-9]{2} ", first) is not None
+
+
+def _is_tls(first: bytes | bytearray) -> bool:
+    return len(first) >= 3 and 0x14 <= first[0] <= 0x17 and first[1] == 3 and first[2] <= 4
 
 
 def is_zookeeper(first: bytes) -> bool:

@@ -11,15 +11,23 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from kwiresniff import codec
-from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Connection, Exchange
-from kwiresniff.session.apis import api_facts, response_version
-from kwiresniff.session.fronts import skip_tagged_fields
-from kwiresniff.session.recognize import is_gssapi_token, protocol_of
+from kwiresniff.session.readings import (
+    FAILS,
+    LEFT_OVER,
+    READS,
+    UNKNOWN,
+    read_front,
+    read_request,
+    read_response,
+    with_plain_client_id,
+)
+from kwiresniff.session.recognize import is_gssapi_token, is_sure_answer, protocol_of
 from kwiresniff.session.tls_records import find_records
 from kwiresniff.stream.footing import (
-    MIN_REQUEST_BYTES,
+    MAX_CLIENT_ID_BYTES,
     MIN_UNFINISHED_BYTES,
+    NO,
     READ_STEPS,
     READ_STEPS_PER_BYTE,
     REQUEST_FRONT_BYTES,
@@ -29,31 +37,47 @@ from kwiresniff.stream.footing import (
     find_request,
     find_response,
     grade_request,
+    request_front,
 )
-from kwiresniff.stream.half import MAX_FRAME_BYTES, Half
+from kwiresniff.stream.half import FIRST_BYTES, MAX_FRAME_BYTES, SOUND_FRAME_BYTES, Half
 
 if TYPE_CHECKING:
     from kwiresniff.session.link import Link
 
-#: A new connection whose first frame cannot be judged by its header alone is judged by this much of it.
-OPENING_BYTES = 2048
+#: A new connection whose first frame cannot be judged by its header alone is judged by all of it, or by this much.
+OPENING_BYTES = 16 << 10
 PRODUCE = 0
 _request_header = Struct(">hhih").unpack_from
 _correlation_id = Struct(">i").unpack_from
 _length = Struct(">i").unpack_from
+_response_front = Struct(">ii").unpack_from
 
 #: Stands for the connection until it is known to be Kafka.
 UNSETTLED = Connection(0, "", "")
 
 
 class Roles:
-    """Answers the halves of one connection when they ask where a frame begins, and settles who is who on the way."""
+    """Answers the halves of one connection when they ask where a frame begins, and settles who is who on the way.
 
-    __slots__ = ("_doubtful", "_link")
+    ``ending`` says that nothing more will come: a frame that nothing speaks for but itself is believed then.
+    """
+
+    __slots__ = ("_believable", "_doubtful", "_link", "ending")
 
     def __init__(self, link: Link) -> None:
         self._link = link
+        self._believable = False  # there was a frame that is to be believed in the end
+        self.ending = False
         self._doubtful = False  # one side may be the client, if the other one answers it
+
+    def search_in_the_end(self) -> None:
+        """Nothing more will come: so what nothing speaks against is believed now."""
+        client, broker = self._link.client, self._link.broker
+        if not self._believable and not is_sure_answer(broker.run.data):
+            return
+        self.ending = True
+        for half in (client, broker, self._link.broker):
+            half.search()
 
     def locate(self, half: Half) -> int:
         """Answer a half that asks for a footing in its run."""
@@ -71,43 +95,76 @@ class Roles:
         if half.run_is_whole():
             return 0
         link = self._link
+        if self.ending and half.bytes == len(half.run) and is_sure_answer(half.run.data):
+            packet, ns = half.run.place(0)
+            if link.is_foreign(half, packet, ns, bytes(half.run.data[:FIRST_BYTES])):
+                half.count_only()
+                return -1
         return find_response(half.run, link.pending.by_id, link.first_correlation_id, self._confirm_response)
 
     def _locate_opening(self, half: Half) -> int:
         """The very first bytes of a direction whose handshake was seen."""
-        run = half.run.data
-        if half is not self._link.client:
-            if len(run) >= 4 and not 4 <= _length(run)[0] <= MAX_FRAME_BYTES:
-                self._not_kafka(half)
-            return -1
+        link, run = self._link, half.run.data
         if len(run) < 4:
             return -1
         (size,) = _length(run)
         if not 4 <= size <= MAX_FRAME_BYTES:
             self._not_kafka(half)
             return -1
+        if half is not link.client:
+            return self._locate_first_answer(half)
         if is_gssapi_token(bytes(run[4:40])):
-            self._link.settle(half)
-            self._link.begin_bare_tokens("GSSAPI", half.last_ns)
+            link.settle(half)
+            link.begin_bare_tokens("GSSAPI", half.last_ns)
             return 0
-        if len(run) < min(REQUEST_FRONT_BYTES, size + 4):
+        if len(run) < min(header_bytes(run), size + 4) and not (self.ending or half.run.ahead):
             return -1
-        grade = grade_request(run, 0, self._link.analyzer.versions, opening=True)
+        grade = grade_request(run, 0, link.analyzer.versions, opening=True)
         if grade == WEAK:
-            # A Metadata v0 without a client id begins like PostgreSQL's startup message: its end tells them apart.
-            if protocol_of(bytes(run[:64])) not in ("unknown", "postgresql"):
-                grade = 0
-            elif half.flow[-2:] in self._link.analyzer.broker_ports:
-                pass
-            elif len(run) >= size + 4:
-                grade = WEAK if self.reads_as_request(bytes(run[4 : size + 4])) else 0
-            elif len(run) < OPENING_BYTES:
-                return -1
-        if not grade:
+            grade = self._weigh_opening(half, size)
+        if grade == STRONG:
+            link.settle(half)
+            return 0
+        if grade == NO:
             self._not_kafka(half)
+        return -1
+
+    def _weigh_opening(self, half: Half, size: int) -> int:
+        """What to think of a first frame whose header alone is not enough; WEAK is for what comes to decide."""
+        run = half.run.data
+        # A Metadata v0 without a client id begins like PostgreSQL's startup message: its end tells them apart.
+        if protocol_of(bytes(run[:FIRST_BYTES])) not in ("unknown", "postgresql"):
+            return NO
+        analyzer = self._link.analyzer
+        if half.flow[-2:] in analyzer.broker_ports and grade_request(run, 0, analyzer.versions):
+            return STRONG
+        if len(run) < size + 4:
+            half.run.steps -= READ_STEPS + READ_STEPS_PER_BYTE * len(run)
+            reading = read_front(bytes(run[4:]))
+            if len(run) >= OPENING_BYTES:
+                return STRONG if reading == READS else NO
+            return NO if reading == FAILS else WEAK
+        reading = read_request(bytes(run[4 : size + 4]))
+        if reading == FAILS:
+            return NO
+        return STRONG if reading == READS else WEAK
+
+    def _locate_first_answer(self, half: Half) -> int:
+        """The first bytes of the side that accepted the connection: they may answer a first frame that is in doubt."""
+        link, run = self._link, half.run.data
+        client = link.client
+        asked = client.run.data
+        if len(run) < 8 or len(asked) < REQUEST_FRONT_BYTES or not client.run_is_whole():
             return -1
-        self._link.settle(half)
-        return 0
+        if len(asked) < _length(asked)[0] + 4:
+            return -1
+        size, correlation_id = _response_front(run)
+        if size > SOUND_FRAME_BYTES or correlation_id != _correlation_id(asked, 8)[0]:
+            self._not_kafka(client)
+            return -1
+        link.settle(client)
+        client.step_in(0)
+        return self.locate(half)
 
     def _locate_unknown(self, half: Half) -> int:
         """A connection that was there before the capture: whoever makes sense as a client is the client."""
@@ -130,34 +187,37 @@ class Roles:
                 return self.locate(half)
         return -1
 
-    def reads_as_request(self, frame: bytes) -> bool | None:
-        """Whether a frame reads as a request to its last byte; None when its API or version is unknown."""
-        if len(frame) < MIN_REQUEST_BYTES:
-            return False
-        api_key, api_version, _, _ = _request_header(frame)
-        frame = with_plain_client_id(frame)
-        try:
-            offset = codec.decode_request_header(frame)[4]
-        except DecodeError:
-            return False
-        except SchemaError:
-            return None
-        return self._link.analyzer.reads(api_key, api_version, "request", frame, offset)
+    @staticmethod
+    def _confirm_request(frame: bytes, grade: int, fills: bool) -> bool:
+        reading = read_request(frame)
+        return reading == READS or (reading == LEFT_OVER and fills)
 
-    def _confirm_request(self, frame: bytes, grade: int) -> bool | None:
-        return self.reads_as_request(frame)
-
-    def _confirm_client(self, peer: Half, frame: bytes, grade: int) -> bool | None:
+    def _confirm_client(self, peer: Half, frame: bytes, grade: int, fills: bool) -> bool:
         """Whether a frame shows that its sender, on the other side of ``peer``, is the client.
 
-        Without a client id, zeros read like a request too easily, and a version that nobody knows cannot be checked:
-        then the other side must have answered it.
+        Without a client id, zeros read like a request too easily, a version that nobody knows cannot be checked, and
+        bytes left over fit nothing: then the other side must have answered it. A frame that fills segments exactly is
+        believed without an answer when none will come.
         """
-        verdict = self.reads_as_request(frame)
-        if verdict is False or (verdict and grade == STRONG and not self._is_empty_produce(frame)):
-            return verdict
+        reading = read_request(frame)
+        strong = grade == STRONG
+        if reading == READS and strong and not self._is_empty_produce(frame):
+            return True
+        # A response with a small correlation id, like any small number, has the front of a Produce.
+        sure = strong and _request_header(frame)[0] != PRODUCE
+        if reading == UNKNOWN:
+            believable = strong
+        else:
+            believable = reading == READS or (sure and fills)
+        if not believable:
+            return False
         self._doubtful = True
-        return self._is_answered(peer, frame)
+        if self._is_answered(peer, frame, strong, sure):
+            return True
+        if not (sure and fills) or reading == UNKNOWN:
+            return False
+        self._believable = True
+        return self.ending
 
     @staticmethod
     def _is_empty_produce(frame: bytes) -> bool:
@@ -170,10 +230,13 @@ class Roles:
         body, _ = codec.decoder(PRODUCE, api_version, "request", "skip")(frame, offset, [])
         return not body["topic_data"]
 
-    def _is_answered(self, peer: Half, frame: bytes) -> bool:
+    @staticmethod
+    def _is_answered(peer: Half, frame: bytes, strong: bool, sure: bool) -> bool:
         """Whether a segment under search begins with the response to a request.
 
-        A small correlation id stands everywhere, so it must read like one, or be so long that it is not all there.
+        A small correlation id stands everywhere, so it must read like one, or be so long that it is not all there, or
+        be as unknown as a ``strong`` request. To a request whose header is ``sure`` it may be anything that fills
+        segments exactly.
         """
         api_key, api_version, _, _ = _request_header(frame)
         run = peer.run.data
@@ -187,52 +250,52 @@ class Roles:
                 continue
             if end <= len(run):
                 peer.peer.run.steps -= READ_STEPS + READ_STEPS_PER_BYTE * (end - offset)
-                if self._reads_as_response(api_key, api_version, bytes(run[offset + 4 : end])) is not False:
+                reading = read_response(api_key, api_version, bytes(run[offset + 4 : end]))
+                fills = end == len(run) or end in starts
+                if reading == READS or (strong and reading == UNKNOWN) or (sure and fills):
                     return True
             elif len(run) - offset >= MIN_UNFINISHED_BYTES:
                 return True
         return False
 
-    def _confirm_response(self, frame: bytes) -> bool | None:
+    def _confirm_response(self, frame: bytes, fills: bool) -> bool:
         """Whether a frame reads as the response to an outstanding request with its correlation id."""
         found = self._link.pending.by_id.get(_correlation_id(frame)[0], ())
-        verdicts = [self.reads_as_answer(one, frame) for one in ((found,) if isinstance(found, Exchange) else found)]
-        return True in verdicts or (None if None in verdicts else False)
-
-    def reads_as_answer(self, exchange: Exchange, frame: bytes) -> bool | None:
-        """Whether a frame reads as the response of an exchange; None when nobody knows its API or version."""
-        return self._reads_as_response(exchange.api_key, exchange.api_version, frame)
-
-    def _reads_as_response(self, api_key: int, api_version: int, frame: bytes) -> bool | None:
-        facts = api_facts(api_key, api_version)
-        version = response_version(api_key, facts.read_as, frame)
-        offset = skip_tagged_fields(frame, 4) if facts.response_header_version else 4
-        return self._link.analyzer.reads(api_key, version, "response", frame, offset)
+        readings = [
+            read_response(one.api_key, one.api_version, frame)
+            for one in ((found,) if isinstance(found, Exchange) else found)
+        ]
+        if READS in readings or UNKNOWN in readings:
+            return True
+        if not fills:
+            return False
+        self._believable = True
+        return LEFT_OVER in readings or self.ending
 
     def _not_kafka(self, half: Half) -> None:
         link = self._link
-        link.protocol = protocol_of(bytes(half.run.data[:64]))
+        link.protocol = protocol_of(bytes(half.run.data[:FIRST_BYTES]))
         if link.protocol == "tls":
             link.encrypted(half, 0)
         else:
+            link.protocol = self.guess_protocol()
             link.analyzer.tracker.ignore(link, link.protocol)
 
     def guess_protocol(self) -> str:
-        """A name for a connection that never showed what it was."""
-        for half in (self._link.client, self._link.broker):
-            if half.run.data:
-                name = protocol_of(bytes(half.run.data[:64]))
-                if name != "unknown":
-                    return name
-        return "unknown"
+        """A name for a connection that is not Kafka, or never showed what it was."""
+        names = [protocol_of(bytes(half.run.data[:FIRST_BYTES])) for half in (self._link.client, self._link.broker)]
+        known = [name for name in names if name != "unknown"]
+        return next((name for name in known if name != "text"), known[0] if known else "unknown")
 
 
-def with_plain_client_id(frame: bytes) -> bytes:
-    """A request with another client id of the same length: brokers take any bytes for one, decoders only text."""
-    length = _request_header(frame)[3]
-    return frame[:MIN_REQUEST_BYTES] + b"?" * length + frame[MIN_REQUEST_BYTES + length :] if length > 0 else frame
+def header_bytes(data: bytes | bytearray) -> int:
+    """Bytes of a request's length and header up to the end of its client id, as far as ``data`` tells."""
+    if len(data) < REQUEST_FRONT_BYTES:
+        return REQUEST_FRONT_BYTES
+    client_id_length: int = request_front(data, 0)[4]
+    return REQUEST_FRONT_BYTES + (client_id_length if 0 < client_id_length <= MAX_CLIENT_ID_BYTES else 0)
 
 
-def believe(frame: bytes, grade: int) -> bool:
+def believe(frame: bytes, grade: int, fills: bool) -> bool:
     """The judge of requests that needs no convincing."""
     return True

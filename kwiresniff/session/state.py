@@ -96,7 +96,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     )),
     Front: (_plainly(Front), (
         "_buffer", "_messages", "_room", "alert", "certificate", "certificate_requested", "cipher", "done",
-        "encrypted", "offered", "protocol", "sent_certificate", "server_name", "version",
+        "encrypted", "hello", "offered", "protocol", "sent_certificate", "server_name", "version",
     )),
     Half: (lambda: Half(b"", _no_frame, _no_loss, _no_place, 0, _nobody().budget), (
         "_busy", "_head", "_lost_in_frame", "_position", "_search_code", "ack", "at_edge", "behind", "beyond", "budget",
@@ -116,10 +116,10 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     )),
     Openings: (Openings, ("_held",)),
     Pending: (Pending, ("_gone", "by_id", "bytes", "reused")),
-    Roles: (lambda: Roles(_nobodys_link()), ("_doubtful", "_link")),
+    Roles: (lambda: Roles(_nobodys_link()), ("_believable", "_doubtful", "_link", "ending")),
     Run: (Run, ("_fresh", "_searched", "ahead", "data", "marks", "steps")),
     Sasl: (_plainly(Sasl), ("_connection", "started_ns")),
-    Strangers: (Strangers, ("_flows", "_servers")),
+    Strangers: (Strangers, ("_answers", "_flows", "_hellos", "_kafka", "_servers")),
     Tracker: (lambda: Tracker(_nobody()), (
         "_analyzer", "_edges", "_ended", "_lingering", "_nobody", "_openings", "halves", "now_ns", "strangers",
     )),

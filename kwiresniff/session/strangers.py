@@ -1,4 +1,6 @@
-"""Connections that are not Kafka: counted by what they are and whom they went to, and looked at no more."""
+"""What is not Kafka: connections that are something else, counted by what they are and whom they went to, and looked at
+no more; servers that answer Kafka with something else; and hellos of TLS clients that a server leaves unanswered.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,22 @@ if TYPE_CHECKING:
 
 #: Flows known not to be Kafka.
 MAX_FLOWS = 65_536
-#: Different (protocol, server) pairs counted apart.
+#: Different (protocol, server) pairs counted apart, of each kind; and servers remembered to speak Kafka.
 MAX_SERVERS = 10_000
+_FURTHER = "further servers"
 
 
 class Strangers:
     """What was met besides Kafka. The counts of a server are a list: connections, bytes, first packet, its time."""
 
-    __slots__ = ("_flows", "_servers")
+    __slots__ = ("_answers", "_flows", "_hellos", "_kafka", "_servers")
 
     def __init__(self) -> None:
+        #: (protocol, server) -> connections, first packet, its time, first client, what an alert says
+        self._answers: dict[tuple[str, str], tuple[int, int, int, str, str | None]] = {}
+        #: server -> connections, packet that closed the first, its time, first client
+        self._hellos: dict[str, tuple[int, int, int, str]] = {}
+        self._kafka: dict[str, bool] = {}  # servers that have answered Kafka in the clear
         self._flows: dict[bytes, list[int]] = {}  # flow -> the counts of its server
         self._servers: dict[tuple[str, str], list[int]] = {}
 
@@ -44,7 +52,7 @@ class Strangers:
         """One more connection that is not Kafka; returns the counts of its server."""
         client, server = endpoints(link.client.flow)
         where = server if link.opened_by_syn else f"{server} or {client}"
-        key = (protocol, where) if len(self._servers) < MAX_SERVERS else (protocol, "further servers")
+        key = (protocol, where) if len(self._servers) < MAX_SERVERS else (protocol, _FURTHER)
         counts = self._servers.setdefault(key, [0, 0, 0, link.first_ns])
         counts[0] += 1
         counts[1] += link.client.bytes + link.broker.bytes
@@ -59,16 +67,73 @@ class Strangers:
             for oldest in list(islice(self._flows, 1 + MAX_FLOWS // 16)):
                 del self._flows[oldest]
 
+    def answered(self, link: Link, answer: tuple[str, str | None], packet: int, ns: int) -> None:
+        """A server answers Kafka, in ``packet``, with another protocol; ``answer`` is what it is, and what it says."""
+        protocol, alert = answer
+        connection = link.connection
+        key = (protocol, connection.broker)
+        if key not in self._answers and len(self._answers) >= MAX_SERVERS:
+            key = (protocol, _FURTHER)
+        count, *first = self._answers.get(key, (0, packet, ns, connection.client, alert))
+        self._answers[key] = (count + 1, *first)  # type: ignore[assignment]
+
+    def unanswered_hello(self, link: Link) -> None:
+        """A server has closed the connection of a TLS client that had said hello."""
+        server = link.connection.broker
+        if server not in self._hellos and len(self._hellos) >= MAX_SERVERS:
+            server = _FURTHER
+        _, ns, packet, _ = link.parting or (b"", link.first_ns, link.first_packet, False)
+        count, packet, ns, client = self._hellos.get(server, (0, packet, ns, link.connection.client))
+        self._hellos[server] = (count + 1, packet, ns, client)
+
+    def speaks_kafka(self, server: str) -> None:
+        """A server has answered Kafka in the clear."""
+        if len(self._kafka) < MAX_SERVERS:
+            self._kafka[server] = True
+
     def problems(self) -> Iterator[Problem]:
         """What there was, one problem for each server; the counts begin anew."""
         for (protocol, server), (connections, size, packet, ns) in self._servers.items():
             what = "something other than Kafka" if protocol == "unknown" else protocol
-            many = f"{connections} connections" if connections > 1 else "a connection"
             yield Problem(
                 "not_kafka",
-                f"{many} to {server} carried {what}, left alone",
+                f"{_connections(connections)} to {server} carried {what}, left alone",
                 packet=packet or None,
                 timestamp_ns=ns or None,
                 details={"protocol": protocol, "server": server, "connections": connections, "bytes": size},
             )
         self._servers.clear()
+        yield from self._answer_problems()
+        yield from self._hello_problems()
+
+    def _answer_problems(self) -> Iterator[Problem]:
+        for (protocol, server), (connections, packet, ns, client, alert) in self._answers.items():
+            said = f" (alert {alert})" if alert else ""
+            yield Problem(
+                "not_kafka_answer",
+                f"{server} answered Kafka with {protocol}{said} on {_connections(connections)}, {client} first",
+                packet=packet,
+                timestamp_ns=ns,
+                details={
+                    "protocol": protocol, "server": server, "client": client, "alert": alert,
+                    "connections": connections,
+                },
+            )  # fmt: skip
+        self._answers.clear()
+
+    def _hello_problems(self) -> Iterator[Problem]:
+        for server, (connections, packet, ns, client) in self._hellos.items():
+            plain = server in self._kafka
+            known = "; there it speaks Kafka without TLS" if plain else ""
+            yield Problem(
+                "tls_not_answered",
+                f"{server} closed {_connections(connections)} without an answer to a TLS hello, {client} first{known}",
+                packet=packet,
+                timestamp_ns=ns,
+                details={"server": server, "client": client, "connections": connections, "speaks_kafka": plain},
+            )
+        self._hellos.clear()
+
+
+def _connections(count: int) -> str:
+    return f"{count} connections" if count > 1 else "a connection"

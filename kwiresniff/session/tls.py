@@ -96,6 +96,8 @@ class Tls:
 
     def close(self) -> None:
         """Put together what was learned."""
+        if self._is_refused():
+            self._link.analyzer.tracker.strangers.unanswered_hello(self._link)
         if self.carried is not None:
             self.carried.close()
         self.shed()
@@ -117,6 +119,13 @@ class Tls:
             "alert": _alert(client, server),
             "decrypted": self.carried is not None,
         }
+
+    def _is_refused(self) -> bool:
+        """Whether the server closed the connection without a word to the client's hello."""
+        link = self._link
+        broker, parting = link.broker, link.parting
+        silent = broker.bytes == 0 and broker.unseen is None and broker.syn_seq >= 0
+        return silent and self._fronts[0].hello and parting is not None and parting[0] == broker.flow
 
 
 def _alert(client: Front, server: Front) -> dict[str, Any] | None:

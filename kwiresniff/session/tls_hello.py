@@ -68,19 +68,21 @@ class _Cursor:
 class Front:
     """The plaintext front of one direction.
 
-    ``done`` once nothing more can be learned from it. What was not seen stays None: ``version`` and ``cipher`` are
-    a server's choice, ``server_name`` and ``offered`` (application protocols) a client's wish; ``protocol`` is the one
-    chosen. ``certificate`` has the names in the first certificate sent, empty when there was none in it.
+    ``done`` once nothing more can be learned from it; ``hello`` once a hello was read. What was not seen stays None:
+    ``version`` and ``cipher`` are a server's choice, ``server_name`` and ``offered`` (application protocols) a client's
+    wish; ``protocol`` is the one chosen. ``certificate`` has the names in the first certificate sent, empty when there
+    was none in it.
     """
 
     __slots__ = (
         "_buffer", "_messages", "_room", "alert", "certificate", "certificate_requested", "cipher", "done",
-        "encrypted", "offered", "protocol", "sent_certificate", "server_name", "version",
+        "encrypted", "hello", "offered", "protocol", "sent_certificate", "server_name", "version",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.done = False
         self.encrypted = False
+        self.hello = False
         self.version: int | None = None
         self.cipher: str | None = None
         self.server_name: str | None = None
@@ -169,6 +171,7 @@ class Front:
         body.vector(1)  # session id
         body.vector(2)  # cipher suites
         body.vector(1)  # compression methods
+        self.hello = True
         for kind, data in _extensions(body):
             if kind == _SERVER_NAME:
                 for_host = data.vector(2)
@@ -185,6 +188,7 @@ class Front:
         body.vector(1)  # session id
         self.cipher = cipher_suite_name(body.number(2))
         self.version = version
+        self.hello = True
         body.take(1)  # compression method
         for kind, data in _extensions(body):
             if kind == _SUPPORTED_VERSIONS:

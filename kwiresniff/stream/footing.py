@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from struct import Struct
 from typing import Final
 
-from kwiresniff.stream.half import MAX_FRAME_BYTES
+from kwiresniff.stream.half import MAX_FRAME_BYTES, SOUND_FRAME_BYTES
 from kwiresniff.stream.run import Run
 
 REQUEST_FRONT_BYTES = 14
@@ -46,7 +46,7 @@ READ_STEPS_PER_BYTE: Final = 8
 NO, WEAK, STRONG = 0, 1, 2
 
 Versions = Mapping[int, tuple[int, int]]
-Confirm = Callable[[bytes, int], "bool | None"]
+Confirm = Callable[[bytes, int, bool], bool]
 
 request_front = Struct(">ihhih").unpack_from
 response_front = Struct(">ii").unpack_from
@@ -60,10 +60,11 @@ _REQUEST: Final = rb"(?s)(?=[\x00-\x3f].{3}\x00.\x00[\x00-\x3f].{4}(?:\xff\xff|[
 def grade_request(data: bytes | bytearray, offset: int, versions: Versions, *, opening: bool = False) -> int:
     """How much ``data[offset:]`` looks like a request's length and header: NO, WEAK or STRONG.
 
-    STRONG needs a client id that reads as text; without one (null or empty), or with control characters or bytes that
-    are not UTF-8 in it (brokers take them), the few fixed bytes agree by chance too easily. ``opening`` says that the
-    data begins a stream, where less chance is involved: an API key or version that nobody knows is acceptable beside
-    such a client id, and one that is not UTF-8 is as good as any beside known ones, one with zeros acceptable.
+    STRONG needs a client id that reads as text and a size that brokers take; without a client id (null or empty), or
+    with control characters or bytes that are not UTF-8 in it (brokers take them), the few fixed bytes agree by chance
+    too easily. ``opening`` says that the data begins a stream, where less chance is involved: beside known ones, a
+    client id that is not UTF-8 is as good as any, one with zeros WEAK; and an API key or version that nobody knows is
+    WEAK beside one that is text.
     """
     if len(data) - offset < REQUEST_FRONT_BYTES:
         return NO
@@ -73,7 +74,7 @@ def grade_request(data: bytes | bytearray, offset: int, versions: Versions, *, o
     known = versions.get(api_key)
     exists = known is not None and known[0] <= api_version <= known[1] + VERSIONS_AHEAD
     if not exists:
-        if not opening or api_key < 0 or api_version < 0 or client_id_length <= 0:
+        if not opening or api_key < 0 or api_version < 0 or client_id_length <= 0 or size > SOUND_FRAME_BYTES:
             return NO
     elif api_key == 7 and api_version == 0:
         # ControlledShutdown v0 has no client id: header v0 and a broker id.
@@ -92,7 +93,7 @@ def grade_request(data: bytes | bytearray, offset: int, versions: Versions, *, o
         # A client id that the data cuts off may end in the middle of a character.
         if len(client_id) == client_id_length or error.start < len(client_id) - 3:
             return (STRONG if opening else WEAK) if exists else NO
-    return STRONG
+    return STRONG if exists and size <= SOUND_FRAME_BYTES else WEAK
 
 
 def is_near(correlation_id: int, first_correlation_id: int | None) -> bool:
@@ -105,10 +106,11 @@ def is_near(correlation_id: int, first_correlation_id: int | None) -> bool:
 def find_request(run: Run, versions: Versions, confirm: Confirm, *, known_client: bool) -> int:
     """Offset in a run of a request that makes sense, or -1.
 
-    ``confirm`` gets a whole frame, without its length, and its grade; it says whether the frame is a request, None
-    when it cannot judge, which only a strong candidate survives. It is asked about weak candidates and, as long as
-    the run is not the ``known_client``'s, about strong ones too: a response with a small correlation id can read
-    like the header of a Produce request, its first topic like the client id.
+    ``confirm`` gets a whole frame, without its length, its grade, and whether it fills segments exactly; it says
+    whether the frame is a request. It is asked about weak candidates and, as long as the run is not the
+    ``known_client``'s, about strong ones too: a response with a small correlation id can read like the header of a
+    Produce request, its first topic like the client id. Strong ones that it does not believe by themselves, and that
+    join up with the one that it does, are requests too.
     """
     if run.steps <= 0:
         return -1
@@ -116,6 +118,7 @@ def find_request(run: Run, versions: Versions, confirm: Confirm, *, known_client
     length = len(data)
     run.steps -= 2 * length
     starts = set(run.starts())
+    before: dict[int, int] = {}  # where a strong candidate that fills segments ends -> where it begins
     request = re.compile(_REQUEST)
     match = request.search(data)
     while match and run.steps > 0:
@@ -133,12 +136,17 @@ def find_request(run: Run, versions: Versions, confirm: Confirm, *, known_client
             continue
         if not (end == length or end in starts or grade_request(data, end, versions)):
             continue
-        if known_client and grade == STRONG:
+        fills = offset in starts and (end == length or end in starts)
+        believed = known_client and grade == STRONG
+        if not believed:
+            run.steps -= READ_STEPS + READ_STEPS_PER_BYTE * (end - offset)
+            believed = confirm(bytes(data[offset + 4 : end]), grade, fills)
+        if believed:
+            while offset in before:
+                offset = before[offset]
             return offset
-        run.steps -= READ_STEPS + READ_STEPS_PER_BYTE * (end - offset)
-        verdict = confirm(bytes(data[offset + 4 : end]), grade)
-        if verdict or (verdict is None and grade == STRONG):
-            return offset
+        if fills and grade == STRONG:
+            before[end] = offset
     return -1
 
 
@@ -146,12 +154,12 @@ def find_response(
     run: Run,
     outstanding: Collection[int],
     first_correlation_id: int | None,
-    confirm: Callable[[bytes], bool | None],
+    confirm: Callable[[bytes, bool], bool],
 ) -> int:
     """Offset in a run of a response to one of the ``outstanding`` requests, or -1.
 
-    ``confirm`` gets a whole frame, without its length, whose correlation id is outstanding, and says whether it reads
-    as the response to that request, None when it cannot judge: small correlation ids stand everywhere in any data.
+    ``confirm`` gets a whole frame, without its length, whose correlation id is outstanding, and whether it fills
+    segments exactly; it says whether that is the response: small correlation ids stand everywhere in any data.
     ``first_correlation_id`` is the first one ever seen on the connection; at a segment start a frame that ends with
     a segment and carries one near it is believed to answer a request from before the capture. One that is all of its
     segment may carry any that is older: brokers in trouble answer minutes late.
@@ -192,7 +200,7 @@ class _Candidates:
         run: Run,
         outstanding: Collection[int],
         first_correlation_id: int | None,
-        confirm: Callable[[bytes], bool | None],
+        confirm: Callable[[bytes, bool], bool],
     ) -> None:
         offsets = run.starts()
         self.starts = set(offsets)  # of the segments
@@ -221,12 +229,13 @@ class _Candidates:
             return is_near(correlation_id, first) or (older and self._ends[offset] == end)
         if end > length:
             return not anywhere and (end == length + self._ahead or length - offset >= MIN_UNFINISHED_BYTES)
-        if not (end == length or end in starts or self._is_answered_next(end, correlation_id)):
+        ends_segment = end == length or end in starts
+        if not (ends_segment or self._is_answered_next(end, correlation_id)):
             return False
         if self._run.steps <= 0:
             return False
         self._run.steps -= READ_STEPS + READ_STEPS_PER_BYTE * size
-        return self._confirm(bytes(data[offset + 4 : end])) is not False
+        return self._confirm(bytes(data[offset + 4 : end]), ends_segment and offset in starts)
 
     def _is_answered_next(self, end: int, correlation_id: int) -> bool:
         """Whether a response to another request follows. To the same one there is no second."""

@@ -45,11 +45,18 @@ JUMP_BYTES: Final = 0x10000000
 #: raised); fetch responses stay below ``fetch.max.bytes`` but may be raised by operators too.
 MAX_FRAME_BYTES: Final = 0x40000000
 
+#: Brokers refuse longer requests unless they are told otherwise (``socket.request.max.bytes``), and answers are
+#: shorter. Above it a length is more likely something else's first four bytes.
+SOUND_FRAME_BYTES: Final = 100 << 20
+
 #: Of one frame no more than this is held in memory; the rest is counted down.
 MAX_KEPT_BYTES = 1 << 27
 
 #: Frames above this are sifted by those who want no more than error codes or names.
 MIN_SIFTED_BYTES = 4096
+
+#: So many bytes tell what a stream carries that is not Kafka.
+FIRST_BYTES: Final = 64
 
 #: The rest of a frame that never ends: more than any connection carries.
 ENDLESS = 1 << 62
@@ -101,6 +108,10 @@ class Owner:
         Asked while ``half.sifts``.
         """
         raise NotImplementedError
+
+    def is_foreign(self, half: Half, packet: int, ns: int, first: bytes) -> bool:
+        """Whether what ``half`` sends from ``first`` on, where a length should be that is sound, is not Kafka."""
+        return False
 
 
 class Sifter:
@@ -367,8 +378,9 @@ class Half:
                     return
                 size = i32(buffer, start) if COMPILED else frame_length(buffer, start)[0]
                 start += 4
-            if not self.min_frame_bytes <= size <= MAX_FRAME_BYTES:
-                self._bad_length(packet, ns, buffer, start, end, size)
+            if not self.min_frame_bytes <= size <= SOUND_FRAME_BYTES and self._is_no_frame(
+                packet, ns, buffer, start, end, size
+            ):
                 return
             stop = start + size
             keep = self.keep
@@ -480,6 +492,17 @@ class Half:
         if len(data) > self.keep:
             data = data[: self.keep]
         self.frame(self, self.first_packet, self.first_ns, packet, ns, self.size, data, self._lost_in_frame)
+
+    def _is_no_frame(self, packet: int, ns: int, buffer: bytes, start: int, end: int, size: int) -> bool:
+        """Whether no frame begins with a length of ``size``; if so, ``buffer[start:end]`` behind it has been taken."""
+        first = size.to_bytes(4, "big", signed=True) + buffer[start : min(end, start + FIRST_BYTES)]
+        if self.owner.is_foreign(self, packet, ns, first):
+            self.count_only()
+            return True
+        if self.min_frame_bytes <= size <= MAX_FRAME_BYTES:
+            return False
+        self._bad_length(packet, ns, buffer, start, end, size)
+        return True
 
     def _bad_length(self, packet: int, ns: int, buffer: bytes, start: int, end: int, size: int) -> None:
         # The length itself is garbage, so it is bytes given up; what follows it may hold the next frame.
@@ -595,6 +618,8 @@ class Half:
 
     def unfinished(self) -> tuple[int, int, bytes]:
         """What an end leaves behind: ``(size_bytes, bytes_present, data)`` of a frame begun, or zeros."""
+        if self.need > MAX_FRAME_BYTES:
+            return 0, 0, b""  # nothing but counted
         if self.need:
             data = b"".join(self.parts)
             return self.size, self.size - self.need - self._lost_in_frame, data

@@ -1,0 +1,79 @@
+"""How bytes read as a Kafka message: not at all, with bytes left over, or to the last byte."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+from kwiresniff import codec
+from kwiresniff.errors import DecodeError, SchemaError
+from kwiresniff.model import Direction
+from kwiresniff.session.apis import api_facts, response_version
+from kwiresniff.session.fronts import skip_tagged_fields
+from kwiresniff.stream.footing import MIN_REQUEST_BYTES
+
+#: The four ways. Clients and brokers that leave bytes behind a message exist: old librdkafka behind ApiVersions v0,
+#: its mock broker behind Metadata.
+FAILS: Final = 0
+UNKNOWN: Final = 1  # there is no such API, or no such version of it
+LEFT_OVER: Final = 2
+READS: Final = 3
+
+_request_header = Struct(">hhih").unpack_from
+
+
+def read_body(api_key: int, version: int, direction: Direction, frame: bytes, offset: int) -> int:
+    """How ``frame[offset:]`` reads as the body of this message."""
+    try:
+        decode = codec.decoder(api_key, version, direction, "skip")
+    except SchemaError:
+        return UNKNOWN
+    try:
+        _, end = decode(frame, offset, [])
+    except DecodeError:
+        return FAILS
+    return READS if end == len(frame) else LEFT_OVER
+
+
+def read_request(frame: bytes) -> int:
+    """How a frame, without its length, reads as the request that its header says it is."""
+    if len(frame) < MIN_REQUEST_BYTES:
+        return FAILS
+    api_key, api_version, _, _ = _request_header(frame)
+    frame = with_plain_client_id(frame)
+    try:
+        offset = codec.decode_request_header(frame)[4]
+    except DecodeError:
+        return FAILS
+    except SchemaError:
+        return UNKNOWN
+    return read_body(api_key, api_version, "request", frame, offset)
+
+
+def read_front(front: bytes) -> int:
+    """How the front of a request, without its length, reads as far as it goes: READS, FAILS, or UNKNOWN when nobody
+    knows that API, or an array counts more than what there is can hold."""
+    api_key, api_version, _, _ = _request_header(front)
+    front = with_plain_client_id(front)
+    try:
+        offset = codec.decode_request_header(front)[4]
+        codec.decoder(api_key, api_version, "request", "skip")(front, offset, [])
+    except DecodeError as error:
+        return READS if error.code == "truncated" else UNKNOWN if error.code == "bad_array_count" else FAILS
+    except SchemaError:
+        return UNKNOWN
+    return READS
+
+
+def read_response(api_key: int, api_version: int, frame: bytes) -> int:
+    """How a frame, without its length, reads as the response to a request of this API and version."""
+    facts = api_facts(api_key, api_version)
+    version = response_version(api_key, facts.read_as, frame)
+    offset = skip_tagged_fields(frame, 4) if facts.response_header_version else 4
+    return read_body(api_key, version, "response", frame, offset)
+
+
+def with_plain_client_id(frame: bytes) -> bytes:
+    """A request with another client id of the same length: brokers take any bytes for one, decoders only text."""
+    length = _request_header(frame)[3]
+    return frame[:MIN_REQUEST_BYTES] + b"?" * length + frame[MIN_REQUEST_BYTES + length :] if length > 0 else frame

@@ -1,0 +1,158 @@
+"""Who is the client, and is it Kafka: what is believed of a connection, on which evidence, and when."""
+
+from __future__ import annotations
+
+from struct import pack
+
+import pytest
+
+from kwiresniff.model import Exchange
+from kwiresniff.session import Analyzer
+from kwiresniff.stream.waiting import GRACE_PACKETS
+from tests.support.conversation import (
+    Wire,
+    api_versions_v0_response,
+    events,
+    exchanges,
+    heartbeat,
+    heartbeat_response,
+    problems,
+    request,
+    response,
+    string,
+)
+
+#: ApiVersions v0 with the four bytes that librdkafka sent behind it until 2018.
+LEFT_OVER = request(18, 0, 7, b"\0\0\0\0", "rdkafka")
+
+
+def told(found: list[Exchange]) -> list[tuple[str, int, str]]:
+    return [(one.api, one.correlation_id, one.outcome) for one in found]
+
+
+# -- connections whose beginning was seen ----------------------------------------------------------------------------
+
+
+def test_a_request_with_a_texty_client_id_is_believed_at_once() -> None:
+    """Before an answer, and before its own end."""
+    analyzer = Analyzer("headers")
+    for segment in Wire().open().up(heartbeat(1)[:30]).segments:
+        analyzer.segment(*segment)
+    assert analyzer.connections == 1
+
+
+def test_an_unknown_api_is_believed_when_the_server_answers_it() -> None:
+    """A client ahead of all releases: the answer repeats its correlation id."""
+    ask = request(999, 0, 77, b"??")
+    found = exchanges(events(Wire().open().up(ask).down(response(77, b"!!")).up(heartbeat(78))))
+    assert [(one.api_key, one.correlation_id) for one in found] == [(999, 77), (12, 78)]
+
+
+@pytest.mark.parametrize("answer", [b"", response(78, b"!!"), b"\0\0\0\1\0\0\0\0", b"\x20\x02\0\0\0\0\0\0\0"])
+def test_an_unknown_api_without_its_answer_is_not_kafka(answer: bytes) -> None:
+    """However well its client id reads."""
+    wire = Wire().open().up(request(999, 0, 77, b"??", "client-of-something"))
+    if answer:
+        wire.down(answer)
+    found = events(wire.up(b"more").down(b"and more").close())
+    assert [one.code for one in found if one in problems(found)] == ["not_kafka"]
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("size", [200 << 20, 0x3FFFFFFF])
+def test_a_size_that_no_broker_takes_is_weak_evidence(size: int) -> None:
+    """Behind it stand a known API, a version and a text, by chance."""
+    front = pack(">ihhi", size, 12, 0, 1) + string("some text")
+    found = events(Wire().open().up(front + b"and so on").down(b"something").close())
+    assert [one.code for one in problems(found)] == ["not_kafka"]
+
+
+def test_mqtt_is_not_kafka() -> None:
+    """Its length and name read as a size, an API key and a version; its client id is a client id."""
+    connect = b"\x10\x15\0\x04MQTT\x04\x02\0\x3c\0\x09client-12"
+    (problem,) = events(Wire(broker_port=1883).open().up(connect).down(b"\x20\x02\0\0").close())
+    assert (problem.code, problem.details["protocol"]) == ("not_kafka", "mqtt")  # type: ignore[union-attr]
+
+
+def test_a_large_first_request_without_a_client_id_is_found() -> None:
+    """In packets as networks cut them, longer than what is kept to judge it."""
+    body = pack(">hii", 1, 1000, 1) + string("orders") + pack(">iii", 1, 0, 100_000) + b"\7" * 100_000
+    ask = request(0, 0, 5, body, None)
+    wire = Wire().open()
+    for at in range(0, len(ask), 1400):
+        wire.up(ask[at : at + 1400])
+    answer = response(5, pack(">i", 1) + string("orders") + pack(">iihq", 1, 0, 0, 9))
+    assert told(exchanges(events(wire.down(answer), depth="headers"))) == [("Produce", 5, "ok")]
+
+
+def test_small_numbers_by_the_thousand_are_no_large_first_request() -> None:
+    """They read as a Produce without a client id until its body does not."""
+    found = events(Wire().open().up(b"\0\6\0\6\0\0\0\4" + b"\0\7\0\4" * 20_000).down(b"\0\0").close())
+    assert [one.code for one in problems(found)] == ["not_kafka"]
+
+
+# -- connections that were there before the capture ------------------------------------------------------------------
+
+
+def test_a_request_with_bytes_left_over_is_believed_when_it_is_answered() -> None:
+    """At once, not when the capture ends."""
+    analyzer = Analyzer()
+    wire = Wire().up(LEFT_OVER).down(api_versions_v0_response(7))
+    wire.packet += 2 * GRACE_PACKETS  # its handshake may come for so long
+    for segment in wire.up(b"\0").segments:
+        analyzer.segment(*segment)
+    (exchange,) = analyzer.events()
+    assert isinstance(exchange, Exchange)
+    assert told([exchange]) == [("ApiVersions", 7, "ok")]
+    assert [one.code for one in exchange.problems] == ["trailing_bytes"]
+
+
+def test_a_request_with_bytes_left_over_is_believed_without_an_answer_in_the_end() -> None:
+    """Nothing speaks against a frame that fills its packet, names a known API and has a sound header."""
+    assert told(exchanges(events(Wire().up(LEFT_OVER)))) == [("ApiVersions", 7, "unanswered")]
+
+
+def test_a_frame_that_does_not_fill_its_packet_is_not_believed() -> None:
+    """Neither with something before it nor behind it."""
+    for packet in (b"x" + LEFT_OVER, LEFT_OVER + b"x"):
+        assert exchanges(events(Wire().up(packet))) == []
+
+
+def test_requests_before_the_one_that_is_believed_are_found_with_it() -> None:
+    """They join up with it, so they are of the same kind."""
+    wire = Wire().up(LEFT_OVER).up(heartbeat(8)).down(api_versions_v0_response(7)).down(heartbeat_response(8))
+    assert told(exchanges(events(wire))) == [("ApiVersions", 7, "ok"), ("Heartbeat", 8, "ok")]
+
+
+def test_an_answer_with_bytes_left_over_is_an_answer() -> None:
+    """It fills its packet and has the correlation id of a request that waits."""
+    wire = Wire().up(heartbeat(1)).down(response(1, b"\0\0?"))
+    (exchange,) = exchanges(events(wire))
+    assert told([exchange]) == [("Heartbeat", 1, "ok")]
+    assert [one.code for one in exchange.problems] == ["trailing_bytes"]
+
+
+def test_an_answer_that_does_not_read_is_one_when_no_other_comes() -> None:
+    """The request waits for it until the end."""
+    (exchange,) = exchanges(events(Wire().up(heartbeat(1)).down(response(1, b"\0"))))
+    assert exchange.response is not None
+    assert exchange.problems
+
+
+def test_a_response_that_reads_like_a_produce_is_not_believed_in_the_end() -> None:
+    """With correlation id 5 and a topic's name it begins as a Produce v5 with a client id does."""
+    offsets = response(5, pack(">i", 1) + string("orders") + pack(">iih", 1, 0, 0))
+    assert exchanges(events(Wire().down(offsets))) == []
+
+
+def test_zeros_are_not_believed_though_they_answer_each_other() -> None:
+    """A frame of zeros names an API, a version and an empty client id."""
+    zeros = pack(">i", 20) + b"\0" * 20
+    assert exchanges(events(Wire().up(zeros).down(zeros).up(zeros).down(zeros))) == []
+
+
+def test_named_broker_ports_make_weak_evidence_enough() -> None:
+    """``--port`` says what goes there."""
+    ask = request(3, 0, 5, pack(">i", 0), None)
+    assert told(exchanges(events(Wire(broker_port=9).up(ask), ports=[9]))) == [("Metadata", 5, "unanswered")]
+    assert exchanges(events(Wire(broker_port=9).up(ask))) == []

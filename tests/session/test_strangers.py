@@ -1,0 +1,149 @@
+"""What is not Kafka is counted by server and told once: other protocols, other answers, unanswered hellos."""
+
+from __future__ import annotations
+
+import ssl
+from struct import pack
+
+import pytest
+
+from kwiresniff.model import Event, Problem
+from kwiresniff.session import Analyzer
+from kwiresniff.session import strangers as strangers_module
+from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, problems
+from tests.support.tls_conversation import TlsTalk
+
+#: A fatal alert, internal_error (80), as brokers that expect TLS send it to a plain request (RFC 8446, section 6).
+ALERT = bytes.fromhex("15030300020250")
+
+
+def only(found: list[Event]) -> Problem:
+    (problem,) = problems(found)
+    return problem
+
+
+def details(problem: Problem) -> dict[str, object]:
+    assert problem.details is not None
+    return dict(problem.details)
+
+
+@pytest.mark.parametrize(
+    ("answer", "protocol", "alert"),
+    [
+        (ALERT, "tls", "internal_error"),
+        (ALERT[:5], "tls", None),
+        (b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "http", None),
+        (b"HTTP", "http", None),
+        (b"-ERR unknown command '\\x00'\r\n", "redis", None),
+        (b"ERROR malformed request\r\n", "text", None),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "ssh", None),
+        (b"220 mail.example.org ESMTP\r\n", "smtp or ftp", None),
+    ],
+)
+def test_a_server_that_answers_kafka_with_something_else_is_named(answer: bytes, protocol: str, alert: str) -> None:
+    """The request stays unanswered, and nothing is said of messages that are cut off or lost."""
+    found = events(Wire().open().up(heartbeat(1)).down(answer).close())
+    problem = only(found)
+    assert (problem.code, problem.packet) == ("not_kafka_answer", 5)
+    assert details(problem) == {
+        "protocol": protocol, "server": "10.0.0.2:9092", "client": "10.0.0.1:40000", "alert": alert, "connections": 1,
+    }  # fmt: skip
+    assert [one.outcome for one in exchanges(found)] == ["unanswered"]
+
+
+def test_it_is_told_once_for_all_connections_of_a_server() -> None:
+    """With their number, the first client and the first packet."""
+    wires = [Wire(client_port=40_000 + n).open().up(heartbeat(1)).down(ALERT).reset() for n in range(20)]
+    problem = only(events(*wires))
+    assert (details(problem)["connections"], details(problem)["client"]) == (20, "10.0.0.1:40000")
+
+
+def test_what_follows_the_first_bytes_is_only_counted() -> None:
+    """However much of it there is."""
+    wire = Wire().open().up(heartbeat(1)).down(b"HTTP/1.1 200 OK\r\n\r\n")
+    for _ in range(50):
+        wire.down(b"<html>" * 200)
+    found = events(wire.close())
+    assert only(found).code == "not_kafka_answer"
+    (connection,) = (one for one in found if one not in problems(found) and one not in exchanges(found))
+    assert connection.bytes[1] == 19 + 50 * 1200  # type: ignore[union-attr]
+
+
+def test_an_answer_in_single_bytes_is_named_too() -> None:
+    """By its first four."""
+    wire = Wire().open().up(heartbeat(1))
+    for byte in ALERT:
+        wire.down(bytes([byte]))
+    assert details(only(events(wire.close())))["protocol"] == "tls"
+
+
+def test_an_alert_is_recognised_where_the_handshake_was_missed() -> None:
+    """When nothing but the alert has come from the server."""
+    found = events(Wire().up(heartbeat(1)).down(ALERT))
+    assert details(only(found))["alert"] == "internal_error"
+    assert [one.outcome for one in exchanges(found)] == ["unanswered"]
+
+
+def test_a_server_that_has_answered_kafka_is_not_named() -> None:
+    """What comes later is bytes that do not read; and an answer of gigabytes stays one that is cut off."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1)).up(heartbeat(2)).down(ALERT)
+    assert [one.code for one in problems(events(wire))] == ["incomplete_response"]
+    odd = Wire().open().up(heartbeat(1)).down(b"\x10\1\2\3\0\0\0\1")
+    assert [one.code for one in problems(events(odd))] == ["incomplete_response"]
+
+
+def hello() -> bytes:
+    """The first flight of a TLS client, by OpenSSL."""
+    return TlsTalk(version=ssl.TLSVersion.TLSv1_2, server_name=None).shake().flights[0][1]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("reset", [False, True])
+def test_a_server_that_closes_without_an_answer_to_a_hello_is_told(plain: bool, reset: bool) -> None:
+    """That it speaks Kafka without TLS only when it was seen to."""
+    wires = [Wire(client_port=41_000).open().up(heartbeat(1)).down(heartbeat_response(1)).close()] if plain else []
+    for port in (40_000, 40_001):
+        wire = Wire(client_port=port).open().up(hello())
+        wire.send(1, flags=0x14 if reset else 0x11)
+        wires.append(wire)
+    problem = only(events(*wires))
+    assert (problem.code, problem.packet) == ("tls_not_answered", 5)
+    assert details(problem) == {
+        "server": "10.0.0.2:9092", "client": "10.0.0.1:40000", "connections": 2, "speaks_kafka": plain,
+    }  # fmt: skip
+
+
+def test_a_hello_that_is_answered_or_given_up_by_the_client_is_not_told() -> None:
+    """Nor one of which only the client's side was captured, or that is still open."""
+    answered = Wire().open()
+    for side, flight in TlsTalk(version=ssl.TLSVersion.TLSv1_2, trusted=False).shake().flights:
+        answered.send(side, flight)
+    given_up = Wire(client_port=40_001).open().up(hello()).close()
+    waiting = Wire(client_port=40_002).open().up(hello())
+    assert problems(events(answered.close(), given_up, waiting)) == []
+
+
+def test_servers_without_end_are_told_as_further_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each kind."""
+    monkeypatch.setattr(strangers_module, "MAX_SERVERS", 3)
+    if strangers_module.MAX_SERVERS != 3 or strangers_module.__file__.endswith(".so"):
+        pytest.skip("compiled: the limit is part of the code")
+    wires = []
+    for port in range(5):
+        wires.append(Wire(broker_port=port + 1).open().up(b"GET / HTTP/1.1\r\n\r\n").close())
+        wires.append(Wire(broker_port=port + 101).open().up(heartbeat(1)).down(ALERT).close())
+        wire = Wire(broker_port=port + 201).open().up(hello())
+        wire.send(1, flags=0x14)
+        wires.append(wire)
+    told: dict[str, list[int]] = {}
+    for problem in problems(events(*wires)):
+        told.setdefault(problem.code, []).append(int(str(details(problem)["connections"])))
+    assert told == {code: [1, 1, 1, 2] for code in ("not_kafka", "not_kafka_answer", "tls_not_answered")}
+
+
+def test_the_counts_are_told_once_though_the_analyzer_goes_on() -> None:
+    """``close`` tells them; the next one tells what has come since."""
+    analyzer = Analyzer("headers")
+    first = list(analyzer.analyze(Wire().open().up(heartbeat(1)).down(ALERT).close().segments))
+    second = list(analyzer.analyze(Wire(client_port=2).open().up(pack(">i", -1) * 9).close().segments))
+    assert [[one.code for one in problems(found)] for found in (first, second)] == [["not_kafka_answer"], ["not_kafka"]]
