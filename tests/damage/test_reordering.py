@@ -92,6 +92,7 @@ def test_no_message_takes_less_than_no_time() -> None:
                 "response_ns": answered[1] - answered[0],
             }
             expected = {name: step if name == "wait_ns" else max(step, 0) for name, step in steps.items()}
-            assert exchange_json(event)["timing"] == expected
+            timing = exchange_json(event)["timing"]
+            assert {name: timing[name] for name in expected} == expected
             backwards.update(name for name, step in steps.items() if step < 0)
     assert len(backwards) == 3 and min(backwards.values()) > 10

@@ -1,0 +1,99 @@
+"""Segments met before the handshake of their connection: held back for as long as it may still come."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwiresniff.model import ACK, FIN, SYN, Segment
+from kwiresniff.session.openings import MAX_OPENINGS, MAX_SEGMENTS, MAX_SPAN_BYTES, Openings, first_seq, follow
+from kwiresniff.stream.waiting import GRACE_NS, GRACE_PACKETS
+from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response
+
+UP, DOWN = Wire().flows
+
+
+def segment(
+    seq: int, data: bytes = b"data", *, flow: bytes = UP, ack: int = 0, flags: int = ACK, packet: int = 1, ns: int = 0
+) -> Segment:
+    return packet, ns, flow, seq & 0xFFFFFFFF, ack & 0xFFFFFFFF, flags, b"??" + data, 2, 2 + len(data), 0
+
+
+def payloads(held: list[Segment]) -> list[bytes]:
+    return [one[6][one[7] : one[8]] for one in held]
+
+
+def test_what_is_held_back_comes_out_in_the_order_in_which_it_came() -> None:
+    """And holds no more of its buffer than its own bytes."""
+    openings = Openings()
+    assert openings.hold(b"one", segment(20, b"second")) == []
+    assert openings.hold(b"one", segment(10, b"first")) == []
+    assert len(openings) == 1 and b"one" in openings
+    held = openings.take(b"one")
+    assert payloads(held) == [b"second", b"first"]
+    assert [one[6] for one in held] == [b"second", b"first"]
+    assert len(openings) == 0 and openings.take(b"one") == []
+
+
+def test_too_many_segments_of_a_connection_wait_no_longer() -> None:
+    openings = Openings()
+    for number in range(MAX_SEGMENTS - 1):
+        assert openings.hold(b"one", segment(number)) == []
+    assert len(openings.hold(b"one", segment(99))) == MAX_SEGMENTS
+    assert b"one" not in openings
+
+
+def test_of_too_many_connections_the_oldest_waits_no_longer() -> None:
+    openings = Openings()
+    for number in range(MAX_OPENINGS):
+        assert openings.hold(b"%d" % number, segment(number, b"%d" % number)) == []
+    assert payloads(openings.hold(b"new", segment(1))) == [b"0"]
+    assert len(openings) == MAX_OPENINGS
+
+
+@pytest.mark.parametrize(
+    ("packet", "ns", "late"),
+    [
+        (1 + GRACE_PACKETS, GRACE_NS, False),
+        (2 + GRACE_PACKETS, 0, True),
+        (1, GRACE_NS + 1, True),
+    ],
+)
+def test_a_connection_waits_as_long_as_a_hole_does(packet: int, ns: int, late: bool) -> None:
+    """In packets of the capture and in time, whichever is over first."""
+    openings = Openings()
+    openings.hold(b"one", segment(1, packet=1, ns=0))
+    openings.hold(b"two", segment(1, packet=packet, ns=ns))
+    assert payloads(openings.take_late(packet, ns)) == ([b"data"] if late else [])
+    assert openings.take_late(packet, ns) == []
+
+
+@pytest.mark.parametrize("isn", [1000, 0xFFFFFFFF, 0xFFFFFFF0])
+def test_segments_follow_a_syn_when_their_numbers_are_a_little_above_its_own(isn: int) -> None:
+    """Those of its flow by their sequence number, those of the other by what they acknowledge; across the wrap too."""
+    assert follow([segment(isn + 1), segment(isn + 1 + MAX_SPAN_BYTES)], UP, isn & 0xFFFFFFFF)
+    assert not follow([segment(isn + 2 + MAX_SPAN_BYTES)], UP, isn & 0xFFFFFFFF)
+    assert not follow([segment(isn)], UP, isn & 0xFFFFFFFF)
+    assert follow([segment(7, flow=DOWN, ack=isn + 1)], UP, isn & 0xFFFFFFFF)
+    assert not follow([segment(7, flow=DOWN, ack=isn)], UP, isn & 0xFFFFFFFF)
+    assert follow([segment(7, flow=DOWN, ack=isn, flags=0)], UP, isn & 0xFFFFFFFF)
+    assert follow([segment(7, flow=DOWN, ack=isn, flags=SYN | ACK)], UP, isn & 0xFFFFFFFF)
+
+
+@pytest.mark.parametrize("base", [1000, 0xFFFFFFFA])
+def test_a_flow_begins_with_its_lowest_number(base: int) -> None:
+    """Of data, or of its end; not of acknowledgements, nor of the other flow, nor of numbers far away."""
+    held = [segment(base + 9), segment(base + 5), segment(base, b""), segment(base - 50, flow=DOWN)]
+    assert first_seq(held, UP) == (base + 5) & 0xFFFFFFFF
+    assert first_seq([segment(base, b"", flags=ACK | FIN)], UP) == base
+    assert first_seq([segment(base, b"")], UP) == -1
+    assert first_seq([segment(base), segment(base - MAX_SPAN_BYTES - 1)], UP) == base
+
+
+def test_data_captured_before_its_handshake_belongs_to_the_connection() -> None:
+    """The capture point put the request before the SYN and the answer before the answer to it."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1)).close()
+    for order in ([3, 0, 1, 2, 4], [3, 4, 0, 1, 2], [0, 3, 1, 2, 4], [4, 3, 1, 0, 2]):
+        shuffled = Wire()
+        shuffled.segments = [wire.segments[at] for at in order] + wire.segments[5:]
+        (exchange,) = exchanges(events(shuffled))
+        assert (exchange.outcome, exchange.connection.handshake_seen) == ("ok", True), order
