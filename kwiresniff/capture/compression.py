@@ -8,7 +8,10 @@ last one and is not another one is ignored, as gzip does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import zstandard
 
 #: Compressed bytes read at a time: large enough to make the calls cheap, small enough to stay in the cache.
 INPUT_BYTES = 128 * 1024
@@ -90,10 +93,9 @@ class _Zstd:
     from a whole one; so it is fed in small steps here.
     """
 
-    def __init__(self) -> None:
-        import zstandard
-
-        self._decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES).decompressobj()
+    def __init__(self, library: zstandard.ZstdDecompressor) -> None:
+        """``library`` is for one frame after the other: to make one takes longer than to read a small frame."""
+        self._decompressor = library.decompressobj()
         self._input = b""
         self._offset = 0
         self._output = b""
@@ -194,7 +196,8 @@ def decompressed(name: str, source: Source) -> Source:
     if name == "zstd":
         import zstandard
 
-        return _Members(name, source, _Zstd, (zstandard.ZstdError,))
+        library = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
+        return _Members(name, source, lambda: _Zstd(library), (zstandard.ZstdError,))
     if name == "gzip":
         import zlib
 

@@ -31,8 +31,10 @@ TLS_KEY_LOG = 0x544C534B
 
 #: Interfaces of one section: each costs memory, and a file can hold millions of their blocks.
 MAX_INTERFACES = 65536
-#: Key material remembered, all together; a TLS session takes about 200 bytes of it.
+#: Memory of key material, all together; a TLS session takes about 200 bytes of it.
 MAX_SECRETS_BYTES = 16 * 1024 * 1024
+#: What a block of it takes beside its bytes.
+_SECRETS_OBJECT_BYTES = 64
 
 _OPTION_END = 0
 _OPTION_RESOLUTION = 9
@@ -133,8 +135,10 @@ class Section:
     def _take_secrets(self, buffer: bytes, start: int, end: int) -> None:
         secrets_type, size = self._secrets(buffer, start)
         data = start + _SECRETS_HEADER_BYTES - 4
-        if secrets_type == TLS_KEY_LOG and size <= end - 4 - data and self._secrets_bytes + size <= MAX_SECRETS_BYTES:
-            self._secrets_bytes += size
+        if secrets_type != TLS_KEY_LOG or not 0 < size <= end - 4 - data:
+            return
+        if self._secrets_bytes + size + _SECRETS_OBJECT_BYTES <= MAX_SECRETS_BYTES:
+            self._secrets_bytes += size + _SECRETS_OBJECT_BYTES
             self.secrets.append(buffer[data : data + size])
 
     def _take_interface(self, buffer: bytes, start: int, end: int) -> None:

@@ -107,6 +107,17 @@ def test_a_frame_that_zstd_skips_may_come_first():
     assert payloads(read(data)[0]) == EXPECTED
 
 
+def test_frames_that_zstd_skips_are_no_work(monkeypatch):
+    """Ten thousand of eight bytes each behind a capture: what undoes zstd is made once, not for each of them."""
+    made = []
+    library = zstandard.ZstdDecompressor
+    monkeypatch.setattr(zstandard, "ZstdDecompressor", lambda **options: made.append(1) or library(**options))
+    data = COMPRESS["zstd"](PLAIN) + b"\x50\x2a\x4d\x18\0\0\0\0" * 10_000
+    source = decompressed("zstd", io.BytesIO(data))
+    assert b"".join(iter(lambda: source.read(65536), b"")) == PLAIN
+    assert len(made) == 1
+
+
 @every_compression
 def test_a_bomb_costs_no_memory(name):
     """200 MB of zeros come out in pieces no larger than asked for."""

@@ -7,6 +7,7 @@ import struct
 
 import pytest
 
+from kwiresniff.capture import sections
 from kwiresniff.capture.formats import open_reader
 from kwiresniff.capture.network import Decoder
 from kwiresniff.capture.segments import segments_of
@@ -211,3 +212,14 @@ def test_a_block_that_contradicts_itself_ends_the_file_as_damaged(block, says):
 def test_a_simple_packet_needs_an_interface():
     """Without a description there is no link type."""
     assert read(NG.section() + NG.simple(FIRST))[1].problems[0].code == "capture_damaged"
+
+
+def test_key_logs_are_bounded_by_their_memory(monkeypatch):
+    """Empty ones are not kept, tiny ones count with what an object takes."""
+    monkeypatch.setattr(sections, "MAX_SECRETS_BYTES", 1000)
+    section = sections.Section(lambda link_type, order: None)
+    for key_log in [b""] * 100 + [b"CLIE"] * 100:
+        block = struct.pack("<IIII", sections.SECRETS, 20 + len(key_log), sections.TLS_KEY_LOG, len(key_log)) + key_log
+        section.take(sections.SECRETS, block + bytes(4), 0, len(block) + 4)
+    assert set(section.secrets) == {b"CLIE"}
+    assert len(section.secrets) * 64 <= 1000
