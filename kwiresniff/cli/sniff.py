@@ -110,10 +110,10 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
 @click.option(
     "-o",
     "form",
-    type=click.Choice([*DEPTHS, "stats"]),
+    type=click.Choice([*DEPTHS, "stats", "doctor"]),
     default="tree",
     show_default=True,
-    help="Annotated trees, one line per exchange, JSON, or statistics.",
+    help="Annotated trees, one line per exchange, JSON, statistics, or what is wrong as it comes and goes.",
 )
 @click.option(
     "--live/--no-live", "watched", default=None, help="Statistics refreshed in place: what -o stats is on a terminal."
@@ -215,7 +215,7 @@ def command(
         buffer_bytes=buffer_size << 10,
         count=count,
         duration_ns=duration,
-        delay_ms=CALM_DELAY_MS if counted else DEFAULT_DELAY_MS,
+        delay_ms=CALM_DELAY_MS if counted or form == "doctor" else DEFAULT_DELAY_MS,
     )
     watched = counted and (screen if watched is None else watched)
     names = by or (("api",), ("client",), ("topic",)) if watched else by or (("api",),)
@@ -228,16 +228,21 @@ def command(
             decryption = stack.enter_context(closing(_decryption(options.keylog, quiet=options.quiet)))
         topics = watched or address is not None or any("topic" in one for one in names)
         source: SegmentSource = live if decryption is None else DecryptedLive(live, decryption)
-        output = None if counted else screen_for(form, options)
-        depth: Depth = "errors" if counted else DEPTHS[form]
+        examined = form == "doctor" and not counted
+        output = None if counted or examined else screen_for(form, options)
+        depth: Depth = "errors" if counted else "bodies" if examined else DEPTHS[form]
         how = words_for(form, options, output)
-        reading = Reading(source, options, depth, topics=topics, screen=not counted, words=how)
+        reading = Reading(source, options, depth, topics=topics, screen=not counted, words=how, attempts=examined)
         if address is not None:
             stack.enter_context(served_metrics(live, reading, address, metrics_series))
         if not (watched or options.quiet):
             _say_listening(live, live_options.expression)
         if counted:
             finished = _count(live, reading, names, watched=watched)
+        elif examined:
+            from kwiresniff.cli.examination import examine
+
+            finished = examine(live, reading)
         else:
             finished = print_events(reading, form, output, live)
     if not options.quiet:

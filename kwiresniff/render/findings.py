@@ -60,6 +60,12 @@ class FindingWriter:
             for symptom in finding.symptoms:
                 self._symptom(symptom)
 
+    def write_over(self, finding: Finding) -> None:
+        """A line that says that a finding was not seen any more."""
+        span = f"{units.clock(finding.first_ns, 3)} to {units.clock(finding.last_ns, 3)}"
+        chunks: list[Chunk] = [[("ident", escape(finding.subject))], [("value", escape(finding.title))]]
+        self._line([("dim", pad("over", _MARK + 1))], _MARK + 1, [*chunks, [("dim", span)]])
+
     def _facts(self, finding: Finding) -> None:
         for detail in finding.details:
             self._fact("", [[("value", escape(detail))]])

@@ -251,6 +251,10 @@ class Analyzer(SegmentSink):
         asked.sort(key=_seen_ns)
         self._out[start:] = [*asked, *[one for one in ended if not isinstance(one, Exchange)]]
 
+    def end_attempts(self, idle_ns: int) -> None:
+        """End the attempts at connections that nobody has answered for ``idle_ns``; they are among the next events."""
+        self.tracker.end_attempts(idle_ns)
+
     def close(self) -> None:
         """End every connection that is still open, and say what was there besides Kafka.
 

@@ -148,6 +148,16 @@ class Tracker:
         while late := self._openings.take_late(0, self.now_ns):
             self._begin(late)
 
+    def end_attempts(self, idle_ns: int) -> None:
+        """End the attempts at connections whose SYN nobody has answered for ``idle_ns`` at the last segment."""
+        before_ns = self.now_ns - idle_ns
+        for half in list(self._edges.values()):
+            link = link_of(half)
+            unanswered = link.syn_ns >= 0 and link.broker.syn_seq < 0 and link.broker.next_seq < 0
+            if unanswered and not link.closed and max(link.client.last_ns, link.first_ns) < before_ns:
+                link.close()
+                self._let_go(link)
+
     def close(self) -> None:
         """End every connection that is still open."""
         while held := self._openings.take_late(sys.maxsize, 0):

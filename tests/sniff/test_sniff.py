@@ -335,3 +335,16 @@ def test_it_says_when_it_listens(start: Start) -> None:
         sniffer.interrupt()
     quiet = start("sniff", "-i", "lo", "-q", "--duration", "1")
     assert (quiet.end(), quiet.err) == (0, [])
+
+
+def test_findings_come_while_it_listens(start: Start) -> None:
+    """With the packets that show them, and they are counted at the end."""
+    with listener() as server:
+        port = server.getsockname()[1]
+        sniffer = start("sniff", "-i", "lo", "--port", str(port), "-o", "doctor")
+        capturing(sniffer)
+        replay(server, str(CAPTURES / "java-sasl-plain.pcap"))
+        sniffer.wait_for(lambda: any("evidence" in line for line in sniffer.out))
+        assert sniffer.interrupt() == 130
+    assert any(re.match(r"error   mallory \S+  SASL_AUTHENTICATION_FAILED: user alice", line) for line in sniffer.out)
+    assert "kwiresniff: findings: 1 error" in sniffer.err

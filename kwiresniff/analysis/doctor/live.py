@@ -1,0 +1,64 @@
+"""The examination of traffic that does not end: findings come, and are over when they were not seen for a while.
+
+It begins anew from time to time, so that what is rare today is not judged by what was yesterday, and so that what is
+remembered does not grow old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kwiresniff.analysis.doctor.examine import Doctor
+from kwiresniff.answers.findings import Finding
+from kwiresniff.model import Event
+
+#: A finding that was not seen for so long is over.
+OVER_NS: Final = 60_000_000_000
+#: An examination begins anew after so long.
+RENEW_NS: Final = 600_000_000_000
+#: Findings that are going on at once; more are not told.
+MAX_GOING_ON: Final = 2_000
+
+
+class LiveExamination:
+    """Takes in events; ``review`` says what has come and what is over since it was last asked."""
+
+    def __init__(self, make: Callable[[], Doctor]) -> None:
+        self._make = make
+        self._doctor = make()
+        self._began_ns = 0
+        self._going_on: dict[tuple[str, str], Finding] = {}
+        self._fresh = False
+
+    def add(self, event: Event) -> None:
+        """An exchange, an ended connection, an attempt at one, or a problem."""
+        self._doctor.add(event)
+        self._fresh = True
+
+    def review(self, now_ns: int) -> tuple[list[Finding], list[Finding]]:
+        """What has come, the worst first, and what is over, at a time by the clock of the packets."""
+        came: list[Finding] = []
+        if self._fresh:
+            self._fresh = False
+            for finding in self._doctor.findings():
+                key = finding.code, finding.subject
+                if finding.last_ns and now_ns - finding.last_ns > OVER_NS:
+                    continue
+                if key not in self._going_on:
+                    if len(self._going_on) >= MAX_GOING_ON:
+                        continue
+                    came.append(finding)
+                self._going_on[key] = finding
+        over = [one for one in self._going_on.values() if now_ns - (one.last_ns or self._began_ns) > OVER_NS]
+        for finding in over:
+            del self._going_on[finding.code, finding.subject]
+        if not self._began_ns:
+            self._began_ns = now_ns
+        elif now_ns - self._began_ns > RENEW_NS:
+            self._doctor, self._began_ns = self._make(), now_ns
+        return came, over
+
+    def going_on(self) -> list[Finding]:
+        """What is not over."""
+        return list(self._going_on.values())

@@ -1,0 +1,76 @@
+"""``sniff -o doctor``: findings printed as they come, and a line when they are over."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from kwiresniff.analysis.doctor import SEVERITIES, Doctor
+from kwiresniff.analysis.doctor.live import LiveExamination
+from kwiresniff.capture.live import Live
+from kwiresniff.cli.interrupts import for_each
+from kwiresniff.cli.messages import Messages
+from kwiresniff.cli.plugin_rules import rules_of
+from kwiresniff.cli.reading import Reading
+from kwiresniff.model import Event, Problem
+from kwiresniff.render import use_color, width_of
+from kwiresniff.render.findings import FindingWriter
+
+#: Findings are looked at so often, in seconds.
+REVIEW_S = 2.0
+#: A SYN that nobody answers is an attempt that failed after so long without another.
+SILENT_NS = 5_000_000_000
+
+
+class _Review:
+    """Looks at the findings from time to time and prints what has changed."""
+
+    def __init__(self, reading: Reading) -> None:
+        out = sys.stdout
+        self._reading = reading
+        self._writer = FindingWriter(out, width_of(out), use_color(out, reading.options.color), reading.files)
+        self._looked = time.monotonic()
+        self._written = False
+        rules = rules_of(reading.plugins)
+        self.examination = LiveExamination(lambda: Doctor(reading.topic_name, rules))
+        self.counts = dict.fromkeys(SEVERITIES, 0)
+
+    def look(self, *, now: bool = False) -> None:
+        """Print what has come and what is over, if it is time to look."""
+        if not now and time.monotonic() - self._looked < REVIEW_S:
+            return
+        self._looked = time.monotonic()
+        self._reading.analyzer.end_attempts(SILENT_NS)
+        came, over = self.examination.review(time.time_ns())
+        for finding in came:
+            if self._written:
+                sys.stdout.write("\n")
+            self._written = True
+            self._writer.write([finding])
+            self.counts[finding.severity] += 1
+        for finding in over:
+            self._written = True
+            self._writer.write_over(finding)
+        if came or over:
+            sys.stdout.flush()
+
+
+def examine(live: Live, reading: Reading) -> bool:
+    """Examines the traffic until it ends; whether nobody interrupted it."""
+    messages = Messages(reading)
+    review = _Review(reading)
+
+    def use(event: Event) -> None:
+        review.examination.add(event)
+        if isinstance(event, Problem):
+            messages.problem(event)
+        review.look()
+
+    live.on_pause = review.look
+    finished = for_each(reading.events(), use, live.stop)
+    review.look(now=True)
+    messages.end()
+    if not reading.options.quiet:
+        told = ", ".join(f"{count} {name}" for name, count in review.counts.items() if count)
+        print(f"kwiresniff: findings: {told or 'none'}", file=sys.stderr)
+    return finished

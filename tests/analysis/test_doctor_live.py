@@ -1,0 +1,40 @@
+"""Findings of traffic that does not end: they come once, go on, and are over."""
+
+from __future__ import annotations
+
+from kwiresniff.analysis.doctor import Doctor
+from kwiresniff.analysis.doctor.live import OVER_NS, RENEW_NS, LiveExamination
+from kwiresniff.model import Exchange
+from tests.support.exchanges import START_NS, exchange
+
+SECOND = 1_000_000_000
+
+
+def denied(at_ns: int) -> Exchange:
+    errors = [("error_code", 29, "TOPIC_AUTHORIZATION_FAILED", False)]
+    return exchange(errors=errors, outcome="error", start_ns=START_NS + at_ns)
+
+
+def test_a_finding_comes_once_and_is_over_after_a_while() -> None:
+    """And comes again when it is seen again."""
+    live = LiveExamination(Doctor)
+    told: list[tuple[int, str, str]] = []
+    for second in range(200):
+        if second in (1, 5, 180):
+            live.add(denied(second * SECOND))
+        came, over = live.review(START_NS + second * SECOND + SECOND // 2)
+        told += [(second, "came", one.code) for one in came] + [(second, "over", one.code) for one in over]
+    gone = 5 + OVER_NS // SECOND
+    code = "topic_authorization_failed"
+    assert told == [(1, "came", code), (gone, "over", code), (180, "came", code)]
+    assert [one.code for one in live.going_on()] == [code]
+
+
+def test_it_begins_anew_from_time_to_time() -> None:
+    """What is rare now is not judged by what was then: the count is that of the newest examination."""
+    live = LiveExamination(Doctor)
+    for second in range(0, 2 * RENEW_NS // SECOND, 10):
+        live.add(denied(second * SECOND))
+        live.review(START_NS + second * SECOND + SECOND // 2)
+    (found,) = live.going_on()
+    assert found.count <= RENEW_NS // SECOND // 10 + 1
