@@ -1,0 +1,87 @@
+"""Responses that a capture has before their requests: held back until the request is there or has had its time."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwiresniff.model import Event, Exchange
+from kwiresniff.session import Analyzer
+from kwiresniff.session.early import MAX_EARLY, MAX_EARLY_BYTES
+from kwiresniff.stream.waiting import GRACE_NS, GRACE_PACKETS
+from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, response
+
+
+def told(found: list[Event]) -> list[tuple[int, str]]:
+    return [(one.correlation_id, one.outcome) for one in exchanges(found)]
+
+
+def overtaken(first: int, *others: int) -> Wire:
+    """An open connection on which the answers to these come before the requests."""
+    wire = Wire().open().up(heartbeat(0)).down(heartbeat_response(0))
+    ids = (first, *others)
+    place = len(wire.segments)
+    wire.up(*map(heartbeat, ids)).down(*map(heartbeat_response, ids))
+    wire.segments[place:] = wire.segments[place:][::-1]
+    return wire
+
+
+def test_a_response_waits_for_its_request() -> None:
+    """Nothing is told of it before, and then the pair."""
+    wire = overtaken(1)
+    analyzer = Analyzer()
+    for segment in wire.segments[:-1]:
+        analyzer.segment(*segment)
+    assert told(analyzer.events()) == [(0, "ok")]
+    analyzer.segment(*wire.segments[-1])
+    assert told(analyzer.events()) == [(1, "ok")]
+
+
+def test_several_in_one_packet_find_their_requests_in_order() -> None:
+    assert told(events(overtaken(1, 2, 3))) == [(0, "ok"), (1, "ok"), (2, "ok"), (3, "ok")]
+
+
+@pytest.mark.parametrize(("packets", "ns"), [(2 * GRACE_PACKETS, 0), (0, 2 * GRACE_NS)])
+def test_a_request_that_does_not_come_in_its_time_is_missing(packets: int, ns: int) -> None:
+    """By packets of the capture, or by time, when the next request comes."""
+    wire = Wire().open().up(heartbeat(0)).down(heartbeat_response(0)).down(heartbeat_response(7))
+    wire.packet += packets
+    wire.up(heartbeat(1))
+    number, time, *rest = wire.segments[-1]
+    wire.segments[-1] = (number, time + ns, *rest)  # type: ignore[assignment]
+    analyzer = Analyzer()
+    for segment in wire.segments:
+        analyzer.segment(*segment)
+    assert told(analyzer.events()) == [(0, "ok"), (7, "request_missing")]
+
+
+def test_a_later_response_with_its_request_shows_that_the_earlier_ones_have_lost_theirs() -> None:
+    """Brokers answer in order."""
+    wire = Wire().open().up(heartbeat(0)).down(heartbeat_response(0))
+    wire.down(heartbeat_response(7)).up(heartbeat(8)).down(heartbeat_response(8))
+    assert told(events(wire)) == [(0, "ok"), (7, "request_missing"), (8, "ok")]
+
+
+def test_what_is_held_when_the_connection_ends_is_told() -> None:
+    wire = Wire().open().up(heartbeat(0)).down(heartbeat_response(0)).down(heartbeat_response(7), heartbeat_response(8))
+    assert told(events(wire.close())) == [(0, "ok"), (7, "request_missing"), (8, "request_missing")]
+
+
+@pytest.mark.parametrize(
+    ("count", "size"), [(MAX_EARLY + 50, 10), (40, MAX_EARLY_BYTES // 20), (3, 2 * MAX_EARLY_BYTES)]
+)
+def test_no_more_are_held_than_the_limits_say(count: int, size: int) -> None:
+    """In number and in bytes, together and alone; the oldest go first, and none is lost."""
+    wire = Wire().open().up(heartbeat(0)).down(heartbeat_response(0))
+    analyzer = Analyzer("headers")
+    for number in range(count):
+        wire.down(response(1000 + number, b"x" * size))
+    most = 0
+    for segment in wire.segments:
+        analyzer.segment(*segment)
+        for half in analyzer.tracker.halves.values():
+            early = half.owner.early  # type: ignore[attr-defined]
+            assert early.held_bytes <= MAX_EARLY_BYTES and len(early.held) <= MAX_EARLY
+            most = max(most, len(early.held))
+    told_before = len([one for one in analyzer.events() if isinstance(one, Exchange)]) - 1
+    assert told_before == count - most or size > MAX_EARLY_BYTES
+    assert len(told(list(analyzer.finish()))) == count - told_before
