@@ -14,8 +14,9 @@ from tests.support.conversation import Wire, heartbeat, heartbeat_response, requ
 
 #: Link, network and transport headers and the capture's own, which every segment has.
 HEADER_BYTES = 70
-#: How much more a byte may cost. Seven is the most that was measured; what this is to find costs hundreds.
-BOUND = 25
+#: How much more a byte may cost. Five is the most that was measured of the sources, twenty of the compiled build, where
+#: ordinary bytes cost next to nothing here; what this is to find costs up to thousands.
+BOUND = 50
 
 #: A Metadata request without a client id, for one topic whose name is longer than what follows: it reads like a request
 #: until its last field.
@@ -31,10 +32,10 @@ def ordinary() -> Wire:
 
 
 def early_answers() -> Wire:
-    """Answers that nobody asked for wait for their requests, while others come and 5,000 are outstanding."""
+    """Answers that nobody asked for wait for their requests, while others come and 9,900 are outstanding."""
     wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
-    for number in range(100):
-        wire.up(*(heartbeat(10_000 + 50 * number + i) for i in range(50)))
+    for number in range(99):
+        wire.up(*(heartbeat(10_000 + 100 * number + i) for i in range(100)))
     for number in range(1_500):
         wire.down(response(1_000_000 + number)).up(heartbeat(2_000_000 + number, ""))
     return wire
@@ -112,6 +113,6 @@ def usual_cost() -> float:
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_hostile_byte_costs_a_few_times_an_ordinary_one(kind: str, usual_cost: float) -> None:
-    """Twenty-five times at the most, in a process that does other things besides."""
+    """Fifty times at the most, in a process that does other things besides."""
     wire = HOSTILE[kind]()
     assert cost_of(wire, 2) < BOUND * usual_cost, f"{cost_of(wire) / usual_cost:.0f} times"
