@@ -204,17 +204,18 @@ class Roles:
         if reading == READS and strong and not self._is_empty_produce(frame):
             return True
         # A response with a small correlation id, like any small number, has the front of a Produce.
-        sure = strong and _request_header(frame)[0] != PRODUCE
+        fills = fills and _request_header(frame)[0] != PRODUCE
+        sure = strong and fills
         if reading == UNKNOWN:
             believable = strong
         else:
-            believable = reading == READS or (sure and fills)
+            believable = reading == READS or sure or (reading == LEFT_OVER and fills)
         if not believable:
             return False
         self._doubtful = True
         if self._is_answered(peer, frame, strong, sure):
             return True
-        if not (sure and fills) or reading == UNKNOWN:
+        if not sure or reading == UNKNOWN:
             return False
         self._believable = True
         return self.ending
