@@ -208,6 +208,17 @@ class Message:
         self.end_seq: i64 = -1
 
 
+class FetchedTopics(NamedTuple):
+    """What an incremental fetch is about without saying so: the topics (by name or id) and partitions of its session.
+
+    ``is_whole`` says that the beginning of the session is in the capture.
+    """
+
+    topics: tuple[str, ...]
+    partitions: tuple[int, ...]
+    is_whole: bool
+
+
 #: A part of a wait that is not known.
 UNKNOWN_NS: Final = -1
 
@@ -218,7 +229,7 @@ class Exchange:
     ``api_key`` and ``api_version`` are -1 when the request is missing. ``errors`` holds
     ``(path, code, name, retriable)`` for every non-zero error code in the response. ``notes`` is what plugins had to
     say, each a JSON-ready dict with the ``plugin``'s name. ``topics`` are topic names collected without decoding
-    bodies.
+    bodies, ``fetched`` what the fetch session is about that an incremental fetch belongs to.
 
     Of the wait for the response ``queued_ns`` passed until the answer before it on the connection had gone, the
     ``muted_ns`` of it that the broker muted the channel of a throttled client included, ``held_ns`` while the broker
@@ -228,8 +239,8 @@ class Exchange:
     """
 
     __slots__ = (
-        "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "held", "muted_ns",
-        "notes", "outcome", "problems", "queued", "request", "response", "topics", "waiting",
+        "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "fetched", "held",
+        "muted_ns", "notes", "outcome", "problems", "queued", "request", "response", "topics", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -258,6 +269,7 @@ class Exchange:
         self.held: int = UNKNOWN_NS
         self.muted_ns: int = 0
         self.topics: tuple[str, ...] = ()
+        self.fetched: FetchedTopics | None = None
         self.notes: Sequence[dict[str, Any]] = ()
 
     @property

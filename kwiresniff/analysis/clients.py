@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from kwiresniff.analysis.client_traffic import API_VERSIONS, ClientTraffic, InventoryMemory, Names
-from kwiresniff.analysis.names import groups_of, topics_of, transactional_ids_of
+from kwiresniff.analysis.names import groups_of, session_topics, topics_of, transactional_ids_of
 from kwiresniff.answers.clients import ApiUse, Client
 from kwiresniff.model import Connection, Exchange, TopicNames
 
@@ -32,7 +32,7 @@ def names_in(exchange: Exchange, topic_name: TopicNames | None = None) -> tuple[
     bodies = [message.body for message in (exchange.request, exchange.response) if message is not None]
     found = [body for body in bodies if body is not None]
     return (
-        [name for body in found for name in topics_of(body, topic_name)],
+        [name for body in found for name in topics_of(body, topic_name)] + session_topics(exchange, topic_name),
         [name for body in found for name in groups_of(body)],
         [name for body in found for name in transactional_ids_of(body)],
     )

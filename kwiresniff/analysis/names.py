@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kwiresniff.model import Body, TopicNames
+from kwiresniff.model import Body, Exchange, TopicNames
 
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 _TOPIC_FIELDS = ("topic", "topic_name", "sink_topic")
@@ -41,6 +41,20 @@ def topics_of(body: Body | None, topic_name: TopicNames | None = None) -> list[s
     if body is not None:
         _find_topics("", body, topic_name, found)
     return list(found)
+
+
+#: Stands for the topics of a session nothing of which has been named yet.
+EARLIER_SESSION = "(session from before the capture)"
+
+
+def session_topics(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]:
+    """The topics of the fetch session that an exchange belongs to, as far as it names them."""
+    fetched = exchange.fetched
+    if fetched is None:
+        return []
+    if topic_name is None:
+        return list(fetched.topics)
+    return [topic_name(topic) or topic for topic in fetched.topics]
 
 
 def _find_topics(parent: str, member: Body, topic_name: TopicNames | None, found: dict[str, None]) -> None:

@@ -164,7 +164,11 @@ def _by_connection(exchange: Exchange) -> Sequence[str]:
 
 def topics_in(topic_name: TopicNames | None) -> Keys:
     """What gives the topics of an exchange, by name where ``topic_name`` knows it; ``NO_TOPIC`` when it has none."""
-    from kwiresniff.analysis.names import topics_of  # imported when topics are asked for
+    from kwiresniff.analysis.names import (  # imported when topics are asked for
+        EARLIER_SESSION,
+        session_topics,
+        topics_of,
+    )
 
     def topics(exchange: Exchange) -> Iterable[str]:
         found = exchange.topics
@@ -173,6 +177,11 @@ def topics_in(topic_name: TopicNames | None) -> Keys:
             bodies = [message.body for message in (request, response) if message is not None and message.body]
             if bodies:
                 found = tuple(dict.fromkeys(topic for body in bodies for topic in topics_of(body, topic_name)))
+        fetched = exchange.fetched
+        if fetched is not None:
+            found = tuple(dict.fromkeys((*found, *session_topics(exchange, topic_name))))
+            if not found and not fetched.is_whole:
+                return (EARLIER_SESSION,)
         return found or (NO_TOPIC,)
 
     return topics

@@ -30,7 +30,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     Errors that clients get, slow and unanswered requests, throttling, rebalances, tiny batches, connection churn, TLS
     failures, packets sent twice, damaged batches.
     """
-    reading = Reading(captures, options, "bodies", screen=False, attempts=True)
+    reading = Reading(captures, options, "bodies", screen=False, sessions=True, attempts=True)
     doctor = Doctor(reading.topic_name, rules_of(reading.plugins))
     finished, messages = read_through(reading, doctor.add)
     found = doctor.findings()

@@ -45,7 +45,7 @@ class Collected:
 
 def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
     """Reads the captures; raises what is wrong with them or the options before anything is printed."""
-    reading = Reading(captures, options, "bodies", screen=False)
+    reading = Reading(captures, options, "bodies", screen=False, sessions=True)
     inventory = Inventory(reading.topic_name)
 
     def take(event: Event) -> None:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: From cheap to dear; a deeper reading has everything a shallower one has.
 DEPTHS: tuple[Depth, ...] = ("headers", "errors", "bodies", "records")
+#: What a filter may ask for of the fetch session that an exchange belongs to.
+OF_SESSIONS = frozenset({"topic", "partition"})
 
 
 # Both are imported when they are asked for: together they are a tenth of the start-up.
@@ -66,7 +68,7 @@ class Reading:
     command prints exchange by exchange, so that a progress bar on the same terminal would be in the way. ``tell``, when
     it is set, gets every event before ``events`` gives it. ``encode`` gives the JSON text of a value, for a command
     that writes JSON and wants nothing else of bodies: they may come as text then, if no option looks into them.
-    ``attempts`` has connections told that never came to be.
+    ``attempts`` has connections told that never came to be, ``sessions`` fetches told what their sessions are about.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Reading:
         screen: bool = True,
         encode: Callable[[Any], bytes] | None = None,
         attempts: bool = False,
+        sessions: bool = False,
         words: Words | None = None,
     ) -> None:
         self.options = options
@@ -108,6 +111,7 @@ class Reading:
             ports=options.port,
             encode=None if looks_into_bodies else encode,
             attempts=attempts and self._filter is None,
+            sessions=sessions or topics or (self._filter is not None and bool(self._filter.asks_for & OF_SESSIONS)),
             words=None if looks_into_bodies else words,
         )
         self._screen = screen

@@ -27,7 +27,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
     from kwiresniff.render.page import check, page
 
     check()
-    reading = Reading(captures, options, "bodies", screen=False, attempts=True)
+    reading = Reading(captures, options, "bodies", screen=False, sessions=True, attempts=True)
     reporter = Reporter(reading.topic_name, rules_of(reading.plugins))
     finished, messages = read_through(reading, reporter.add)
     with Output(output) as out:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from kwiresniff.analysis.names import groups_of, partitions_of, topics_of, transactional_ids_of
+from kwiresniff.analysis.names import groups_of, partitions_of, session_topics, topics_of, transactional_ids_of
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Exchange, TopicNames
 from kwiresniff.schema import message
@@ -58,8 +58,13 @@ def mentions(exchange: Exchange, topic_name: TopicNames) -> Mentions:
             groups += groups_of(body, deep=fields.groups == _DEEP)
         if fields.transactional_ids:
             transactional_ids += transactional_ids_of(body, deep=fields.transactional_ids == _DEEP)
+    if exchange.topics:
+        topics += exchange.topics
+    if exchange.fetched is not None:
+        topics += session_topics(exchange, topic_name)
+        partitions += [number for number in exchange.fetched.partitions if number in _INT32]
     return Mentions(
-        list(exchange.topics or dict.fromkeys(topics)),
+        list(dict.fromkeys(topics)),
         list(dict.fromkeys(partitions)),
         list(dict.fromkeys(groups)),
         list(dict.fromkeys(transactional_ids)),

@@ -48,7 +48,7 @@ class Settings:
 
     def analyzer(self) -> Analyzer:
         """What follows the connections."""
-        return Analyzer(self.depth, topics=self.depth == "errors", ports=self.ports)
+        return Analyzer(self.depth, topics=self.depth == "errors", ports=self.ports, sessions=True)
 
     def redactor(self) -> Redactor | None:
         """What hides keys, values and headers, if that is wanted."""

@@ -37,6 +37,7 @@ from kwiresniff.session.roles import UNSETTLED
 from kwiresniff.session.scan import Scanner
 from kwiresniff.session.topics import MAX_TOPIC_NAMES, Topics
 from kwiresniff.session.tracker import Tracker, link_of
+from kwiresniff.session.waits import FETCH, SHARE_ACKNOWLEDGE, SHARE_FETCH
 from kwiresniff.stream.budget import Budget, Holder
 from kwiresniff.stream.half import (
     LOST_GAP,
@@ -55,9 +56,12 @@ if TYPE_CHECKING:
 
     from kwiresniff.codec.text.words import Words
     from kwiresniff.session.decode import BodyDecoder
+    from kwiresniff.session.fetch_sessions import FetchSessions
 
 Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
 
+#: The APIs whose requests belong to fetch sessions.
+SESSION_APIS: Final = frozenset({FETCH, SHARE_FETCH, SHARE_ACKNOWLEDGE})
 #: Different client ids remembered by name, and the longest of them. Escaped, a byte is four characters.
 MAX_CLIENT_IDS = 10_000
 MAX_REMEMBERED_ID_BYTES = 255
@@ -80,6 +84,7 @@ class Analyzer(SegmentSink):
     Kafka on weaker evidence, and what comes from there is no client. ``encode`` gives the JSON text of a value; with it
     bodies may come as text (``Message.text``), as far as nothing in them needs telling elsewhere. With
     ``words`` they may come as the rows of a tree. With ``attempts`` connections that never came to be are told too.
+    With ``sessions``, and with ``topics``, fetches are told what their sessions are about (``Exchange.fetched``).
     ``connections`` counts those recognised so far, ``bare_token_bytes`` what SASL tokens without a header took, lengths
     included: the only bytes of Kafka connections that belong to no event.
     """
@@ -94,6 +99,7 @@ class Analyzer(SegmentSink):
         ports: Iterable[int] = (),
         encode: Callable[[Any], bytes] | None = None,
         attempts: bool = False,
+        sessions: bool = False,
         words: Words | None = None,
     ) -> None:
         self.depth: Depth = depth
@@ -104,7 +110,12 @@ class Analyzer(SegmentSink):
         self._attempts = attempts
         self._want = want
         decoded = depth in ("bodies", "records")
-        self.keep_request = MAX_KEPT_BYTES if decoded or topics else FRONT_BYTES
+        self.fetch_sessions: FetchSessions | None = None
+        if topics or sessions:
+            from kwiresniff.session.fetch_sessions import FetchSessions  # few ask for topics
+
+            self.fetch_sessions = FetchSessions()
+        self.keep_request = MAX_KEPT_BYTES if decoded or topics or sessions else FRONT_BYTES
         self._keep_response = RESPONSE_FRONT_BYTES if depth == "headers" and not topics else MAX_KEPT_BYTES
         records: RecordsMode = "full" if depth == "records" else "headers"
         self._decoder: BodyDecoder | None = None
@@ -360,6 +371,8 @@ class Analyzer(SegmentSink):
 
     def complete(self, exchange: Exchange) -> None:
         """An exchange is as complete as it will ever be: decode as far as wanted and report it."""
+        if self.fetch_sessions is not None and exchange.api_key in SESSION_APIS:
+            self.fetch_sessions.follow(exchange)
         if self._want is not None and self._want(exchange) is False:
             if self._scanner is not None:
                 self._scanner.scan(exchange)

@@ -204,18 +204,17 @@ class Roles:
         if reading == READS and strong and not self._is_empty_produce(frame):
             return True
         # A response with a small correlation id, like any small number, has the front of a Produce.
-        fills = fills and _request_header(frame)[0] != PRODUCE
-        sure = strong and fills
+        sure = strong and _request_header(frame)[0] != PRODUCE
         if reading == UNKNOWN:
             believable = strong
         else:
-            believable = reading == READS or sure or (reading == LEFT_OVER and fills)
+            believable = reading == READS or (sure and fills)
         if not believable:
             return False
         self._doubtful = True
         if self._is_answered(peer, frame, strong, sure):
             return True
-        if not sure or reading == UNKNOWN:
+        if not (sure and fills) or reading == UNKNOWN:
             return False
         self._believable = True
         return self.ending

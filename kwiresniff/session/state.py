@@ -9,7 +9,8 @@ refused, not guessed at.
 
 The whole is deflated (RFC 1950). In the text ``objects`` is a list of ``[class, content...]``; the analyzer is number
 0, its topics are number 1. A value is a JSON number, text, boolean or null, or ``["b", offset, length]`` (bytes),
-``["t", value...]`` (tuple), ``["p", value...]`` (problem), ``["o", number]`` (object), ``["m", number, name]``
+``["t", value...]`` (tuple), ``["p", value...]`` (problem), ``["f", value...]`` (what a fetch session is about),
+``["o", number]`` (object), ``["m", number, name]``
 (method), ``["u"]`` (the connection of a link that is not settled), ``["-"]`` (field not set).
 """
 
@@ -26,11 +27,12 @@ from types import BuiltinMethodType, MethodType
 from typing import Any, TypeAlias
 
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.model import Connection, Exchange, Message, Problem
+from kwiresniff.model import Connection, Exchange, FetchedTopics, Message, Problem
 from kwiresniff.session.analyzer import Analyzer
 from kwiresniff.session.bare_tokens import BareTokens
 from kwiresniff.session.channel import Channel
 from kwiresniff.session.early import Early
+from kwiresniff.session.fetch_sessions import FetchSession, FetchSessions
 from kwiresniff.session.link import Link
 from kwiresniff.session.openings import Openings
 from kwiresniff.session.pairing import Pending
@@ -91,9 +93,11 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "_ids", "_link", "_releasing", "_resume", "_resume_usual", "held", "held_bytes",
     )),
     Exchange: (lambda: Exchange(UNSETTLED, 0, 0, 0, None, None, None), (
-        "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "held", "muted_ns",
-        "notes", "outcome", "problems", "queued", "request", "response", "topics", "waiting",
+        "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "fetched", "held",
+        "muted_ns", "notes", "outcome", "problems", "queued", "request", "response", "topics", "waiting",
     )),
+    FetchSession: (lambda: FetchSession(True), ("is_whole", "partitions", "size_bytes", "told", "topics")),
+    FetchSessions: (FetchSessions, ("held_bytes", "sessions")),
     Front: (_plainly(Front), (
         "_buffer", "_messages", "_room", "alert", "certificate", "certificate_requested", "cipher", "done",
         "encrypted", "hello", "offered", "protocol", "sent_certificate", "server_name", "version",
@@ -128,7 +132,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
 }  # fmt: skip
 #: What of an analyzer is state; the rest is what was wanted of it.
 ANALYZER_FIELDS = (
-    "bare_token_bytes", "budget", "client_ids", "connections", "topics", "tracker",
+    "bare_token_bytes", "budget", "client_ids", "connections", "fetch_sessions", "topics", "tracker",
 )  # fmt: skip
 _PROBLEM_FIELDS = ("code", "message", "offset", "path", "packet", "timestamp_ns", "details")
 _FIELDS = {
@@ -227,6 +231,8 @@ class _Writer:
             return ["b", start, len(value)]
         if cls is tuple:
             return ["t", *map(self._value, value)]
+        if cls is FetchedTopics:
+            return ["f", *map(self._value, value)]
         if cls is Problem:
             return ["p", *[self._value(getattr(value, name)) for name in _PROBLEM_FIELDS]]
         if (cls is MethodType or cls is BuiltinMethodType) and value.__name__ in _CALLBACKS:
@@ -276,6 +282,8 @@ class _Reader:
             if name not in _CALLBACKS:
                 raise StateError(f"the state is damaged (no callback {name})")
             return getattr(one, name)
+        if kind == "f":
+            return FetchedTopics(*map(self._value, written[1:]))
         if kind == "p":
             return Problem(*map(self._value, written[1:]))
         if kind == "u":

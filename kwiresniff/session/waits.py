@@ -21,6 +21,7 @@ FETCH: Final = 1
 JOIN_GROUP: Final = 11
 SYNC_GROUP: Final = 14
 SHARE_FETCH: Final = 78
+SHARE_ACKNOWLEDGE: Final = 79
 
 LONG_POLL: Final = "long poll"
 REBALANCE: Final = "rebalance"

@@ -156,11 +156,3 @@ def test_named_broker_ports_make_weak_evidence_enough() -> None:
     ask = request(3, 0, 5, pack(">i", 0), None)
     assert told(exchanges(events(Wire(broker_port=9).up(ask), ports=[9]))) == [("Metadata", 5, "unanswered")]
     assert exchanges(events(Wire(broker_port=9).up(ask))) == []
-
-
-def test_bytes_left_over_behind_a_null_client_id_need_an_answer_that_reads() -> None:
-    """Little speaks for the request but its answer."""
-    ask = request(18, 0, 7, b"\0\0\0\0", None)
-    assert told(exchanges(events(Wire().up(ask).down(api_versions_v0_response(7))))) == [("ApiVersions", 7, "ok")]
-    assert exchanges(events(Wire().up(ask))) == []
-    assert exchanges(events(Wire().up(ask).down(response(7, b"???")))) == []

@@ -24,14 +24,16 @@ class Filter:
     """A compiled expression.
 
     ``depth`` is how deep exchanges must be decoded for ``matches`` to be right: ``headers``, ``errors``, ``bodies`` or
-    ``records``. ``needs`` is the same as a set, empty for headers. ``header_only`` says that no body is needed.
+    ``records``. ``asks_for`` are the names of its fields. ``needs`` is the same as a set, empty for headers.
+    ``header_only`` says that no body is needed.
     """
 
-    __slots__ = ("_early", "_final", "depth", "text")
+    __slots__ = ("_early", "_final", "asks_for", "depth", "text")
 
-    def __init__(self, text: str, early: Verdict, final: Verdict, depth: Depth) -> None:
+    def __init__(self, text: str, early: Verdict, final: Verdict, depth: Depth, asks_for: frozenset[str]) -> None:
         self.text = text
         self.depth = depth
+        self.asks_for = asks_for
         self._early = early
         self._final = final
 
@@ -63,13 +65,14 @@ def compile_filter(text: str, topic_name: TopicNames | None = None) -> Filter:
     tree = parse(text, lambda name: name in known or body_field(name) is not None, listed)
     compiler = _Compiler(known)
     early, final = compiler.compile(tree)
-    return Filter(text, early, final, compiler.depth)
+    return Filter(text, early, final, compiler.depth, frozenset(compiler.names))
 
 
 class _Compiler:
     def __init__(self, known: dict[str, Field]) -> None:
         self._known = known
         self.depth: Depth = "headers"
+        self.names: set[str] = set()
 
     def compile(self, tree: Tree) -> tuple[Verdict, Verdict]:
         """The early and the final form of a tree."""
@@ -86,6 +89,7 @@ class _Compiler:
         name = comparison.field.text
         field = self._known.get(name) or body_field(name)
         assert field is not None  # the parser has checked it
+        self.names.add(name)
         if name not in self._known and (wrong := unknown_body_name(name)) is not None:
             side = name.partition(".")[0]
             expected = f"expected a field that the body of some {side} has, not {wrong!r}"

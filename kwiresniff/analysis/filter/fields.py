@@ -11,7 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from kwiresniff.analysis.names import RECORD_SETS, groups_of, partitions_of, topics_of, transactional_ids_of
+from kwiresniff.analysis.names import (
+    RECORD_SETS,
+    groups_of,
+    partitions_of,
+    session_topics,
+    topics_of,
+    transactional_ids_of,
+)
 from kwiresniff.model import Body, Direction, Exchange, Message, TopicNames
 from kwiresniff.schema.aliases import body_names, newer_paths
 
@@ -80,6 +87,20 @@ def _on_bodies(name: str, kind: str, get: Callable[[Body | None], Values]) -> Fi
     return Field(name, kind, "bodies", _unknown_early, final)
 
 
+def _of_fetches(field: Field, fetched: Callable[[Exchange], Values]) -> Field:
+    """The same with what the fetch session is about that an exchange belongs to."""
+
+    def final(exchange: Exchange) -> Values:
+        values = field.final(exchange) or ()
+        return values if exchange.fetched is None else (*values, *fetched(exchange))
+
+    return Field(field.name, field.kind, field.depth, field.early, final)
+
+
+def _fetched_partitions(exchange: Exchange) -> Values:
+    return () if exchange.fetched is None else exchange.fetched.partitions
+
+
 def _size_bytes(exchange: Exchange) -> int:
     return sum(message.size_bytes for message in (exchange.request, exchange.response) if message is not None)
 
@@ -134,8 +155,11 @@ def fields(topic_name: TopicNames | None = None) -> dict[str, Field]:
         _on_header("broker", "endpoint", lambda exchange: exchange.connection.broker),
         _on_header("connection", "int", lambda exchange: exchange.connection.id),
         _on_header("principal", "text", _principal),
-        _on_bodies("topic", "text", lambda body: topics_of(body, topic_name)),
-        _on_bodies("partition", "int", partitions_of),
+        _of_fetches(
+            _on_bodies("topic", "text", lambda body: topics_of(body, topic_name)),
+            lambda exchange: session_topics(exchange, topic_name),
+        ),
+        _of_fetches(_on_bodies("partition", "int", partitions_of), _fetched_partitions),
         _on_bodies("group", "text", groups_of),
         _on_bodies("transactional_id", "text", transactional_ids_of),
         Field("acks", "int", "bodies", _unknown_early, _acks),

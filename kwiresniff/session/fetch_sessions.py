@@ -1,0 +1,249 @@
+"""Fetch sessions (KIP-227) and share sessions (KIP-932): what an incremental fetch is about without saying so.
+
+The first fetch of a session names all its partitions; those that follow name what is new, what has changed and what is
+forgotten, most of them nothing, and their answers name only what has records. A broker knows a fetch session by its id,
+whatever connection it is used on, and a share session by group and member. A session that began before the capture is
+known as far as its fetches and answers have named something.
+"""
+
+from __future__ import annotations
+
+from sys import getsizeof
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from kwiresniff import codec
+from kwiresniff.compiled import COMPILED, i32
+from kwiresniff.errors import DecodeError, SchemaError
+from kwiresniff.model import Body, Direction, Exchange, FetchedTopics, Message
+from kwiresniff.session.apis import read_version
+from kwiresniff.session.waits import FETCH
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: The first version of Fetch that has sessions, and the first whose body does not begin with replica_id.
+SESSIONS_SINCE: Final = 7
+WITHOUT_REPLICA_ID_SINCE: Final = 15
+#: The first version whose arrays are compact.
+COMPACT_SINCE: Final = 12
+#: Bytes of memory of all sessions. A partition takes some 130, so there is room for 250,000 of them.
+MAX_SESSION_BYTES = 32 << 20
+#: Topics and partitions remembered of one session: a fetch of a hundred bytes may stand for all of them.
+MAX_SESSION_TOPICS = 1_000
+MAX_SESSION_PARTITIONS = 10_000
+
+#: session_epoch of a fetch that begins a session, and of one that ends it or has none.
+INITIAL_EPOCH: Final = 0
+FINAL_EPOCH: Final = -1
+
+_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+_ENTRY_BYTES: Final = 130
+
+#: Broker and session id, or broker, group and member.
+Key: TypeAlias = tuple[str, int] | tuple[str, str, str]
+
+
+class FetchSession:
+    """One session: topics by name or id with their partitions. ``is_whole`` says that its beginning was seen.
+
+    ``told`` is what exchanges are given, made anew when something has changed. ``size_bytes`` is its memory.
+    """
+
+    __slots__ = ("is_whole", "partitions", "size_bytes", "told", "topics")
+
+    def __init__(self, is_whole: bool) -> None:
+        self.is_whole = is_whole
+        self.topics: dict[str, dict[int, bool]] = {}
+        self.partitions = 0  # of all of them
+        self.told: FetchedTopics | None = None
+        self.size_bytes = 0
+
+    def add(self, topics: list[Body]) -> None:
+        """Topics and partitions that a fetch or an answer names."""
+        for topic in topics:
+            name = _name(topic)
+            if not name:
+                continue
+            known = self.topics.get(name)
+            if known is None:
+                if len(self.topics) >= MAX_SESSION_TOPICS:
+                    continue
+                known = self.topics[name] = {}
+                self.told = None
+            for partition in topic.get("partitions") or ():
+                index = _index(partition)
+                if index not in known and self.partitions < MAX_SESSION_PARTITIONS:
+                    known[index] = True
+                    self.partitions += 1
+                    self.told = None
+
+    def forget(self, topics: list[Body]) -> None:
+        """Partitions that a fetch gives up; a topic without any is given up too."""
+        for topic in topics:
+            name = _name(topic)
+            known = self.topics.get(name)
+            if known is None:
+                continue
+            for index in topic.get("partitions") or ():
+                self.partitions -= known.pop(index, False)
+            if not known:
+                del self.topics[name]
+            self.told = None
+
+    def content(self) -> FetchedTopics:
+        """What the session is about now."""
+        if self.told is None:
+            partitions = dict.fromkeys(index for known in self.topics.values() for index in known)
+            self.told = FetchedTopics(tuple(self.topics), tuple(partitions), self.is_whole)
+        return self.told
+
+    def measured(self) -> int:
+        """Its memory, counted anew."""
+        names = sum(getsizeof(name) + getsizeof(known) for name, known in self.topics.items())
+        return _ENTRY_BYTES * (2 + self.partitions) + names
+
+
+class FetchSessions:
+    """The sessions of all brokers, the least lately used given up first when they take too much."""
+
+    __slots__ = ("held_bytes", "sessions")
+
+    def __init__(self) -> None:
+        self.sessions: dict[Key, FetchSession] = {}
+        self.held_bytes = 0
+
+    def follow(self, exchange: Exchange) -> None:
+        """Take note of a fetch, and tell it what its session is about."""
+        request = exchange.request
+        if request is None or request.frame is None:
+            return
+        if exchange.api_key == FETCH:
+            if exchange.api_version >= SESSIONS_SINCE:
+                self._fetch(exchange, request, request.frame)
+        else:
+            self._share(exchange, request)
+
+    def _fetch(self, exchange: Exchange, request: Message, frame: bytes) -> None:
+        at: i64 = request.body_offset + (13 if exchange.api_version >= WITHOUT_REPLICA_ID_SINCE else 17)
+        if at + 9 > len(frame):
+            return
+        session_id: int = i32(frame, at) if COMPILED else int.from_bytes(frame[at : at + 4], "big", signed=True)
+        epoch: int = i32(frame, at + 4) if COMPILED else int.from_bytes(frame[at + 4 : at + 8], "big", signed=True)
+        broker = exchange.connection.broker
+        if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            if session_id:
+                if (session := self.sessions.get((broker, session_id))) is not None and epoch == FINAL_EPOCH:
+                    exchange.fetched = session.content()
+                self._end((broker, session_id))
+            given = _session_id(exchange)
+            if epoch == INITIAL_EPOCH and given:
+                self._begin((broker, given), _read(exchange, "request"))
+            return
+        key = (broker, session_id)
+        says_nothing = _says_nothing(frame, at + 8, exchange.api_version)
+        self._go_on(exchange, key, None if says_nothing else _read(exchange, "request"))
+        if epoch > 0 and _has_failed(exchange):
+            self._end(key)
+
+    def _share(self, exchange: Exchange, request: Message) -> None:
+        body = _read(exchange, "request")
+        if body is None:
+            return
+        key = exchange.connection.broker, str(body.get("group_id") or ""), str(body.get("member_id") or "")
+        epoch = body.get("share_session_epoch", 0)
+        if epoch == INITIAL_EPOCH:
+            self._end(key)
+            if exchange.response is not None and not _has_failed(exchange):
+                self._begin(key, body)
+            return
+        self._go_on(exchange, key, body)
+        if epoch == FINAL_EPOCH or _has_failed(exchange):
+            self._end(key)
+
+    def _begin(self, key: Key, body: Body | None) -> None:
+        self._end(key)
+        session = self.sessions[key] = FetchSession(is_whole=body is not None)
+        if body is not None:
+            session.add(body.get("topics") or [])
+        self._account(key, session)
+
+    def _go_on(self, exchange: Exchange, key: Key, body: Body | None) -> None:
+        """An incremental fetch: what it says of its session, and what that is about then."""
+        session = self.sessions.pop(key, None) or FetchSession(is_whole=False)
+        self.sessions[key] = session  # behind all others: it was used last
+        before = session.told
+        if body is not None:
+            session.forget(body.get("forgotten_topics_data") or [])
+            session.add(body.get("topics") or [])
+        if not session.is_whole and (answer := _read(exchange, "response")) is not None:
+            session.add(answer.get("responses") or [])
+        exchange.fetched = session.content()
+        if before is not session.told or not session.size_bytes:
+            self._account(key, session)
+
+    def _account(self, key: Key, session: FetchSession) -> None:
+        size = session.measured()
+        self.held_bytes += size - session.size_bytes
+        session.size_bytes = size
+        while self.held_bytes > MAX_SESSION_BYTES and self.sessions:
+            self._end(next(iter(self.sessions)))
+
+    def _end(self, key: Key) -> None:
+        session = self.sessions.pop(key, None)
+        if session is not None:
+            self.held_bytes -= session.size_bytes
+
+
+def _name(topic: Body) -> str:
+    """A topic's name, or its id where it is named by that."""
+    name: Any = topic.get("topic")
+    if not name:
+        name = topic.get("topic_id")
+    if name.__class__ is bytes:
+        name = name.decode("utf-8", "backslashreplace")
+    return str(name) if name and name != _NO_ID else ""
+
+
+def _index(partition: Body | int) -> int:
+    if isinstance(partition, int):
+        return partition
+    index: int = partition["partition"] if "partition" in partition else partition.get("partition_index", -1)
+    return index
+
+
+def _says_nothing(frame: bytes, at: int, version: int) -> bool:
+    """Whether an incremental fetch adds, changes and forgets nothing, as most do."""
+    if version >= COMPACT_SINCE:
+        return frame[at : at + 2] == b"\x01\x01"
+    return frame[at : at + 8] == bytes(8)
+
+
+def _session_id(exchange: Exchange) -> int:
+    """The id that an answer gives a new session; 0 for none."""
+    response = exchange.response
+    if response is None or response.frame is None:
+        return 0
+    at = response.body_offset + 6
+    return int.from_bytes(response.frame[at : at + 4], "big", signed=True)
+
+
+def _has_failed(exchange: Exchange) -> bool:
+    """Whether the broker refuses the fetch as a whole, for one because it does not know the session."""
+    response = exchange.response
+    if response is None or response.frame is None:
+        return False
+    at = response.body_offset + 4
+    return response.frame[at : at + 2] not in (b"\x00\x00", b"")
+
+
+def _read(exchange: Exchange, direction: Direction) -> Body | None:
+    """A body without records; None where it does not read."""
+    message = exchange.request if direction == "request" else exchange.response
+    if message is None or message.frame is None:
+        return None
+    try:
+        version = read_version(exchange, direction)
+        body, _ = codec.decoder(exchange.api_key, version, direction, "skip")(message.frame, message.body_offset, [])
+    except (DecodeError, SchemaError):
+        return None
+    return body
