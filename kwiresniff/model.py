@@ -219,6 +219,17 @@ class FetchedTopics(NamedTuple):
     is_whole: bool
 
 
+#: Error codes that are steps of an ordinary conversation: a first join is sent back with the member's id (KIP-394), a
+#: member learns that its group rebalances, a producer that the transaction before is being completed, somebody that
+#: the controller is another, and whoever asks first after a start that the coordinator loads.
+STEPS: Final = frozenset({
+    "MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS", "CONCURRENT_TRANSACTIONS", "NOT_CONTROLLER",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+})  # fmt: skip
+#: In answer to an ApiVersions request too new, which is then asked again (KIP-511).
+_API_VERSIONS: Final = 18
+_FALLBACK: Final = "UNSUPPORTED_VERSION"
+
 #: A part of a wait that is not known.
 UNKNOWN_NS: Final = -1
 
@@ -271,6 +282,17 @@ class Exchange:
         self.topics: tuple[str, ...] = ()
         self.fetched: FetchedTopics | None = None
         self.notes: Sequence[dict[str, Any]] = ()
+
+    @property
+    def is_negotiation(self) -> bool:
+        """Whether all its errors are steps of an ordinary conversation, or it is a long poll that was under way when
+        the connection ended: nothing that went wrong."""
+        if not self.errors:
+            return self.outcome == "unanswered" and self.waiting != ""
+        for _, _, name, _ in self.errors:
+            if name not in STEPS and not (name == _FALLBACK and self.api_key == _API_VERSIONS):
+                return False
+        return True
 
     @property
     def latency_ns(self) -> int | None:

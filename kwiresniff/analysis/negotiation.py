@@ -10,13 +10,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from kwiresniff.model import Exchange
+from kwiresniff.model import STEPS
 
 API_VERSIONS: Final = 18
-_FETCHES: Final = frozenset({1, 78})
 
-#: Codes that are steps of the protocol wherever they come.
-STEPS: Final = frozenset({"MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS", "CONCURRENT_TRANSACTIONS", "NOT_CONTROLLER"})
 #: Codes of a coordinator that is not there yet.
 COORDINATOR_CODES: Final = frozenset({
     "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
@@ -30,18 +27,7 @@ ADMIN_APIS: Final = frozenset({
 
 
 def is_step(api_key: int, name: str) -> bool:
-    """Whether an error code in an answer of that API is a step of the protocol."""
+    """Whether an error code in an answer of that API is a step of the protocol, however long it lasts."""
+    if name in COORDINATOR_CODES:
+        return False  # for a while
     return name in STEPS or (api_key == API_VERSIONS and name == "UNSUPPORTED_VERSION")
-
-
-def is_negotiation(exchange: Exchange) -> bool:
-    """Whether an exchange has errors, and all are steps of the protocol or of a coordinator that is loading."""
-    api_key = exchange.api_key
-    return bool(exchange.errors) and all(
-        is_step(api_key, name) or name == "COORDINATOR_LOAD_IN_PROGRESS" for _, _, name, _ in exchange.errors
-    )
-
-
-def is_long_poll(exchange: Exchange) -> bool:
-    """Whether an exchange is a fetch, which a broker may leave waiting."""
-    return exchange.api_key in _FETCHES

@@ -36,7 +36,7 @@ class Reporter:
         self._series = Series()
         self._problems: list[Problem] = []
         self._problem_count = 0
-        self._connections = self._exchanges = self._errors = self._unanswered = 0
+        self._connections = self._exchanges = self._errors = self._unanswered = self._negotiation = 0
         self._first_ns: int | None = None
         self._last_ns: int | None = None
 
@@ -55,8 +55,11 @@ class Reporter:
 
     def _exchange(self, exchange: Exchange) -> None:
         self._exchanges += 1
-        self._errors += bool(exchange.errors)
-        self._unanswered += exchange.outcome == "unanswered"
+        if exchange.is_negotiation:
+            self._negotiation += 1
+        else:
+            self._errors += bool(exchange.errors)
+            self._unanswered += exchange.outcome == "unanswered"
         for table in self._tables:
             table.add(exchange)
         self._inventory.exchange(exchange)
@@ -88,6 +91,7 @@ class Reporter:
             files=tuple(files),
             exchanges=self._exchanges,
             errors=self._errors,
+            negotiation=self._negotiation,
             unanswered=self._unanswered,
             connections=self._connections,
             first_ns=self._first_ns,

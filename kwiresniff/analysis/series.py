@@ -50,7 +50,9 @@ class Series:
         if message is None:
             return
         found = self._slice(message.first_ns)
-        if exchange.errors:
+        if exchange.is_negotiation:
+            found.ok += 1
+        elif exchange.errors:
             found.errors += 1
         elif exchange.outcome == "unanswered":
             found.unanswered += 1

@@ -51,11 +51,15 @@ class _Parted:
 class _Row:
     """One row while it is being counted."""
 
-    __slots__ = ("_at_once", "_parted", "count", "errors", "request_bytes", "response_bytes", "unanswered", "waiting")
+    __slots__ = (
+        "_at_once", "_parted", "count", "errors", "negotiation", "request_bytes", "response_bytes", "unanswered",
+        "waiting",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.count = 0
         self.errors = 0
+        self.negotiation = 0
         self.unanswered = 0
         self.request_bytes = 0
         self.response_bytes = 0
@@ -76,7 +80,9 @@ class _Row:
                 else:
                     self._part(exchange, response.first_ns - request.last_ns)
         if exchange.outcome != "ok":
-            if exchange.errors:
+            if exchange.is_negotiation:
+                self.negotiation += 1
+            elif exchange.errors:
                 self.errors += 1
             elif exchange.outcome == "unanswered":
                 self.unanswered += 1
@@ -267,6 +273,7 @@ class StatsTable:
             None if row.queued is None else row.queued.summary(),
             None if row.held is None else row.held.summary(),
             row.broker.summary(),
+            row.negotiation,
         )
 
 

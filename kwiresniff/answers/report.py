@@ -38,6 +38,7 @@ class Report:
     files: tuple[str, ...]
     exchanges: int
     errors: int
+    negotiation: int
     unanswered: int
     connections: int
     first_ns: int | None

@@ -88,7 +88,9 @@ class LiveView:
         if self._filter is not None and not self._filter.matches(exchange):
             return
         self._exchanges += 1
-        if exchange.outcome == "error":
+        if exchange.is_negotiation:
+            pass
+        elif exchange.outcome == "error":
             self._errors += 1
         elif exchange.outcome == "unanswered":
             self._unanswered += 1

@@ -212,6 +212,7 @@ def stat_json(row: StatRow) -> Json:
         "count": row.count,
         "errors": row.errors,
         "unanswered": row.unanswered,
+        "negotiation": row.negotiation,
         "request_bytes": row.request_bytes,
         "response_bytes": row.response_bytes,
         "latency": None if row.latency is None else latency_json(row.latency),

@@ -69,6 +69,11 @@ def queued_long(exchange: Exchange) -> bool:
     return exchange.queued >= _WORTH_A_WORD_NS and exchange.queued > (exchange.broker_ns or 0)
 
 
+def _mark(exchange: Exchange) -> str:
+    """What stands before the line: what is ordinary is not marked as an error."""
+    return "ok" if exchange.is_negotiation else exchange.outcome
+
+
 class SummaryWriter:
     """Writes exchanges as one line each to ``out``.
 
@@ -136,10 +141,14 @@ class SummaryWriter:
         if name == "time":
             return "dim", self._clock(started_ns)
         if name == "mark":
-            return OUTCOME_STYLE[exchange.outcome], self._paint.glyphs.marks[exchange.outcome]
+            kind = "dim" if exchange.is_negotiation else OUTCOME_STYLE[exchange.outcome]
+            return kind, self._paint.glyphs.marks[_mark(exchange)]
         if name == "api":
             version = f" v{exchange.api_version}" if exchange.api_version >= 0 else ""
-            return "bad" if exchange.outcome == "error" else "api", f"{escape(exchange.api) or '?'}{version}"
+            return (
+                "bad" if exchange.outcome == "error" and not exchange.is_negotiation else "api",
+                f"{escape(exchange.api) or '?'}{version}",
+            )
         if name == "latency":
             text = units.duration(exchange.latency_ns, micro=self._paint.glyphs.micro)
             return "wait" if exchange.waiting or queued_long(exchange) else "value", text
@@ -174,8 +183,10 @@ class SummaryWriter:
         """What is wrong first, then what was waited for, then what it was about; cut to ``room`` columns."""
         words: list[Span] = []
         for error in dict.fromkeys(name for _, _, name, _ in exchange.errors):
-            words.append(("bad", escape(error)))
-        if exchange.outcome != "ok" and not words:
+            words.append(("dim" if exchange.is_negotiation else "bad", escape(error)))
+        if exchange.is_negotiation:
+            words.append(("dim", "negotiation"))
+        elif exchange.outcome != "ok" and not words:
             words.append((OUTCOME_STYLE[exchange.outcome], OUTCOME_WORDS[exchange.outcome]))
         for problem in dict.fromkeys(problem.code for problem in exchange.problems):
             words.append(("warn", escape(problem)))

@@ -24,6 +24,7 @@ _RANKS: Final = {
     "count": 0,
     "errors": 1,
     "unanswered": 4,
+    "negotiation": 6,
     "queued": 10,
     "held": 10,
     "broker": 10,
@@ -42,6 +43,7 @@ _LATENCIES: Final = ("p50", "p90", "p95", "p99", "max")
 _KINDS: Final = {
     "errors": "bad",
     "unanswered": "warn",
+    "negotiation": "dim",
     "queued": "wait",
     "held": "wait",
     "request": "dim",
@@ -146,6 +148,7 @@ def _count_cells(row: StatRow) -> dict[str, str]:
         "count": f"{row.count:,}",
         "errors": f"{row.errors:,}" if row.errors else "",
         "unanswered": f"{row.unanswered:,}" if row.unanswered else "",
+        "negotiation": f"{row.negotiation:,}" if row.negotiation else "",
         "request": units.size(row.request_bytes),
         "response": units.size(row.response_bytes),
     }
@@ -166,7 +169,9 @@ def _totals(rows: Sequence[StatRow]) -> dict[str, str]:
     unanswered = sum([row.unanswered for row in rows])
     request = sum([row.request_bytes for row in rows])
     response = sum([row.response_bytes for row in rows])
-    return _count_cells(StatRow((), (), count, errors, unanswered, request, response, None))
+    negotiation = sum([row.negotiation for row in rows])
+    whole = StatRow((), (), count, errors, unanswered, request, response, None, negotiation=negotiation)
+    return _count_cells(whole)
 
 
 def _latency_cells(latency: LatencySummary | None, glyphs: Glyphs, scale: tuple[int, ...]) -> dict[str, str]:

@@ -26,6 +26,7 @@ from kwiresniff.session.readings import FAILS, read_response
 from kwiresniff.session.recognize import answer_of, protocol_of
 from kwiresniff.session.roles import UNSETTLED, Roles
 from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
+from kwiresniff.session.waits import LONG_POLL, under_way
 from kwiresniff.stream.footing import MIN_REQUEST_BYTES
 from kwiresniff.stream.half import (
     LOST_BAD_LENGTH,
@@ -491,7 +492,10 @@ class Link(Owner):
             if half.run.data or half.skipped:
                 self.analyzer.lost(self, half, 0, half.last_ns, 0, len(half.run), LOST_UNRECOGNIZED)
             half.end()
+        over_ns = self.parting[1] if self.parting is not None else self.analyzer.tracker.now_ns
         for exchange in self.pending.drain():
+            if under_way(exchange, over_ns):
+                exchange.waiting = LONG_POLL
             self._give_up(exchange)
         self.analyzer.connection_ended(self)
 

@@ -14,8 +14,8 @@ from kwiresniff import codec, schema
 from kwiresniff.codec.skim import Skimmer
 from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.errors import DecodeError, SchemaError
-from kwiresniff.model import Message
-from kwiresniff.session.apis import MAX_FACTS, ApiFacts
+from kwiresniff.model import Exchange, Message
+from kwiresniff.session.apis import MAX_FACTS, ApiFacts, api_facts
 
 FETCH: Final = 1
 JOIN_GROUP: Final = 11
@@ -32,6 +32,8 @@ MILLISECOND_NS: Final = 1_000_000
 HELD_NS: Final = 10_000_000
 #: A long poll takes so much longer than the quickest answer on its connection.
 POLL_NS: Final = 2_000_000
+#: A long poll that its connection leaves unanswered may have overrun its time by so much: timers, a busy broker.
+OVERRUN_NS: Final = 1_000_000_000
 #: The last release whose brokers hold the answers of throttled clients; later ones mute the channel instead.
 LAST_HOLDING_RELEASE: Final = "1.1"
 
@@ -54,6 +56,15 @@ def max_wait_ns(facts: ApiFacts, request: Message) -> int:
             return 0
         return MILLISECOND_NS * (i32(frame, at) if COMPILED else int(_int32(frame, at)[0]))
     return MILLISECOND_NS * _scanned(facts, request, "max_wait_ms")
+
+
+def under_way(exchange: Exchange, over_ns: int) -> bool:
+    """Whether a Fetch or ShareFetch, when its connection ended at ``over_ns``, could still be held back."""
+    request = exchange.request
+    if request is None or exchange.api_key not in (FETCH, SHARE_FETCH):
+        return False
+    facts = api_facts(exchange.api_key, exchange.api_version)
+    return over_ns - request.last_ns <= max_wait_ns(facts, request) + OVERRUN_NS
 
 
 def min_bytes(facts: ApiFacts, request: Message) -> int:

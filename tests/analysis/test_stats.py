@@ -140,3 +140,21 @@ def test_too_many_keys_share_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
         ("1",): 1,
         ("(others)",): 3,
     }
+
+
+def test_steps_of_the_protocol_are_counted_apart_from_errors() -> None:
+    """An exchange with an error beside a step is an error."""
+    step, other = (
+        ("error_code", 79, "MEMBER_ID_REQUIRED", False),
+        ("error_code", 29, "TOPIC_AUTHORIZATION_FAILED", False),
+    )
+    fallback = ("error_code", 35, "UNSUPPORTED_VERSION", False)
+    table = StatsTable(("client",))
+    table.add(exchange("JoinGroup", 11, 5, errors=[step], outcome="error"))
+    table.add(exchange("JoinGroup", 11, 5, errors=[step, other], outcome="error"))
+    table.add(exchange("ApiVersions", 18, 5, errors=[fallback], outcome="error"))
+    table.add(exchange("Fetch", 1, 5, errors=[fallback], outcome="error"))
+    table.add(exchange(latency_ns=None, outcome="unanswered", waiting="long poll"))
+    table.add(exchange(latency_ns=None, outcome="unanswered"))
+    (row,) = table.rows()
+    assert (row.count, row.errors, row.unanswered, row.negotiation) == (6, 2, 1, 3)

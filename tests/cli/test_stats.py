@@ -28,7 +28,7 @@ def capture(tmp_path: Path) -> str:
 def test_a_row_has_counts_bytes_and_latency(kwiresniff: Run, capture: str) -> None:
     rows = {row["api"]: row for row in json.loads(kwiresniff("stats", "-o", "json", capture).out)}
     beat = rows["Heartbeat"]
-    assert (beat["count"], beat["errors"], beat["unanswered"]) == (5, 1, 0)
+    assert (beat["count"], beat["errors"], beat["negotiation"], beat["unanswered"]) == (5, 0, 1, 0)
     # Header v1 with client id "c-1" is 13 bytes, the body 5 + 2, 4, 6 + 2; the answer 4 and 2.
     assert (beat["request_bytes"], beat["response_bytes"]) == (5 * (13 + 7 + 4 + 8), 5 * 6)
     assert (beat["latency"]["count"], beat["latency"]["min_ns"], beat["latency"]["max_ns"]) == (5, 10**6, 10**6)
@@ -89,7 +89,7 @@ def test_an_error_code_of_another_name_is_an_error_and_no_topic(kwiresniff: Run)
     assert failed
     rows = json.loads(kwiresniff("stats", "-o", "json", "--by", "api,topic", capture).out)
     (row,) = [row for row in rows if row.get("api") == "AddPartitionsToTxn"]
-    assert (row["count"], row["errors"]) == (len(exchanges), len(failed))
+    assert (row["count"], row["errors"] + row["negotiation"]) == (len(exchanges), len(failed))
     assert all(isinstance(row.get("topic", ""), str) for row in rows)
 
 

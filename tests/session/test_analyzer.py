@@ -580,3 +580,14 @@ def test_a_connection_whose_ports_are_used_again_is_free_without_a_search_for_ga
         gc.enable()
     assert links <= 2
     assert len(exchanges(analyzer.events())) == 100
+
+
+@pytest.mark.parametrize(("after", "ordinary"), [(100, True), (5_000, False)])
+def test_a_long_poll_under_way_at_the_end_is_negotiation(after: int, ordinary: bool) -> None:
+    """As long as the broker might still have held it back: 500 ms and a second of grace."""
+    body = pack(">iiiib", -1, 500, 1, 1 << 20, 0) + pack(">i", 0)
+    wire = Wire().open().up(request(1, 4, 7, body))
+    wire.packet += after
+    wire.send(0, flags=FIN | ACK)
+    (exchange,) = exchanges(events(wire))
+    assert (exchange.outcome, exchange.waiting != "", exchange.is_negotiation) == ("unanswered", ordinary, ordinary)

@@ -177,11 +177,19 @@ class LeaderRule(Rule):
             name = clipped(self.context.topic_of(topic))
             for one in topic.get("partition_data") or topic.get("partitions") or ():
                 partition = one.get("index", one.get("partition", -1))
-                wait = self._waits.get((client, (cluster, name, partition)))
-                if wait is not None and wait.recovered_ns < 0:
-                    wait.recovered_ns = place_of(exchange)[1]
-                    wait.longest_ns = max(wait.longest_ns, wait.recovered_ns - wait.case.first_ns)
-                    self._waiting -= 1
+                self._end_wait(client, (cluster, name, partition), exchange)
+        fetched = exchange.fetched
+        for name in fetched.topics if fetched is not None else ():
+            topic = clipped(self.context.topic_name(name) or name)
+            for partition in fetched.partitions if fetched is not None else ():
+                self._end_wait(client, (cluster, topic, partition), exchange)
+
+    def _end_wait(self, client: str, partition: _Partition, exchange: Exchange) -> None:
+        wait = self._waits.get((client, partition))
+        if wait is not None and wait.recovered_ns < 0:
+            wait.recovered_ns = place_of(exchange)[1]
+            wait.longest_ns = max(wait.longest_ns, wait.recovered_ns - wait.case.first_ns)
+            self._waiting -= 1
 
     # -- what is said -------------------------------------------------------------------------------------------
 
