@@ -13,6 +13,12 @@ import pytest
 from kwiresniff.cli.main import main
 from tests.support.command import Done
 from tests.support.environment import INSIDE
+from tests.support.package import HOME
+from tests.support.paths import ROOT
+
+if HOME != ROOT:
+    # The installed package is tested. Processes that tests start must not find the sources of the checkout first.
+    os.environ["PYTHONSAFEPATH"] = "1"
 
 #: Which of the tests run there: all are collected, so that everything is imported, and one of so many is run.
 SAMPLE = 8

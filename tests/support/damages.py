@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
+from struct import pack
 
 from kwiresniff.model import Segment
 
@@ -51,6 +52,28 @@ def snapped(segments: Sequence[Segment], length: int) -> list[Segment]:
         for segment in segments
         for start, end in [segment[7:9]]
     ]
+
+
+#: Lengths and counts that hurt careless readers.
+EVIL = (-(2**31), -2, -1, 0, 1, 2**15, 2**24, 2**30, 2**31 - 1)
+
+
+def mutated(segments: Sequence[Segment], rng: Random) -> list[Segment]:
+    """Some segments with a few bits flipped, or four bytes replaced by an evil number."""
+    damaged = list(segments)
+    for index in rng.sample(range(len(segments)), max(1, len(segments) // 5)):
+        *front, buffer, start, end, missing = segments[index]
+        payload = bytearray(buffer[start:end])
+        if len(payload) < 4:
+            continue
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(len(payload) - 3)
+            if rng.random() < 0.5:
+                payload[at] ^= 1 << rng.randrange(8)
+            else:
+                payload[at : at + 4] = pack(">i", rng.choice(EVIL))
+        damaged[index] = (*front, bytes(payload), 0, len(payload), missing)  # type: ignore[assignment]
+    return damaged
 
 
 #: Damages with one place each.

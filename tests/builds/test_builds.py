@@ -1,0 +1,103 @@
+"""The compiled modules and the sources that they were compiled from do the same, and the tests run what users run."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import random
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from kwiresniff.capture import open_captures
+from kwiresniff.compiled import COMPILED
+from kwiresniff.model import Segment
+from tests.support.capture_files import pcap
+from tests.support.damages import mutated, snapped, thinned
+from tests.support.environment import BUILD
+from tests.support.package import HOME
+from tests.support.paths import CAPTURES, ROOT, TESTS
+
+NAMES = sorted(str(path.relative_to(CAPTURES)) for path in CAPTURES.rglob("*.pcap*") if "expected" not in path.parts)
+#: Recordings are damaged up to this size: some thousand packets.
+SMALL_BYTES = 14_000
+SECONDS = 1200
+
+
+def compiled_modules() -> tuple[str, ...]:
+    """The list in hatch_build.py, which cannot be imported where hatchling is not installed."""
+    for statement in ast.parse((ROOT / "hatch_build.py").read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "COMPILED":
+            return tuple(ast.literal_eval(statement.value))
+    raise AssertionError("hatch_build.py has no COMPILED")
+
+
+@pytest.mark.skipif(os.environ.get(BUILD) != "installed", reason=f"{BUILD} does not ask for the installed package")
+def test_what_is_tested_is_the_installed_compiled_package() -> None:
+    """Every module of the list is an extension module in the site-packages of this Python."""
+    places = {Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib")}
+    assert HOME in places
+    for path in compiled_modules():
+        file = importlib.import_module(path.removesuffix(".py").replace("/", ".")).__file__
+        assert file is not None and file.endswith(sysconfig.get_config_var("EXT_SUFFIX")), path
+        assert Path(file).resolve().is_relative_to(HOME), path
+
+
+@pytest.mark.skipif(os.environ.get(BUILD) != "installed", reason=f"{BUILD} does not ask for the installed package")
+@pytest.mark.parametrize(
+    "how", [["-c", "import kwiresniff; print(kwiresniff.__file__)"], ["-m", "kwiresniff", "--version"]]
+)
+def test_processes_that_tests_start_run_it_too(how: list[str]) -> None:
+    """Also where they are started in the checkout, whose sources would come first."""
+    done = subprocess.run([sys.executable, *how], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.startswith(str(HOME)) or done.stdout.strip().endswith("(compiled)"), done.stdout
+
+
+@pytest.mark.skipif(os.environ.get(BUILD) != "plain", reason=f"{BUILD} does not ask for plain Python")
+def test_what_is_tested_is_plain_python() -> None:
+    """Nothing compiled lies beside the sources."""
+    assert not COMPILED
+
+
+def damaged(name: str) -> Iterator[tuple[str, Sequence[Segment]]]:
+    """A recording as it is after losses, with short packets, and with changed bytes."""
+    segments = [segment for segment in open_captures([str(CAPTURES / name)]) if len(segment[2]) == 12]
+    yield "thinned", thinned(segments, 0.2, random.Random(name))
+    yield "snapped", snapped(segments, 128)
+    yield "mutated", mutated(segments, random.Random(name))
+
+
+def said(build: str, names: Path) -> list[str]:
+    """What a process with this build says about all captures."""
+    program = str(TESTS / "support" / "said.py")
+    done = subprocess.run(
+        [sys.executable, "-P", program, build, str(names)],
+        capture_output=True, text=True, check=False, cwd=names.parent, timeout=SECONDS,
+        env={**os.environ, "PYTHONPATH": str(HOME)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not COMPILED, reason="there is nothing compiled to hold against the sources")
+@pytest.mark.parametrize("part", range(4))
+def test_both_builds_say_the_same_about_every_recording_and_its_damaged_forms(part: int, tmp_path: Path) -> None:
+    """Byte for byte as JSON lines, trees, summaries and statistics, messages and exit codes included."""
+    paths = []
+    for name in NAMES[part::4]:
+        paths.append(CAPTURES / name)
+        if paths[-1].stat().st_size <= SMALL_BYTES:
+            for how, segments in damaged(name):
+                paths.append(tmp_path / f"{name.replace('/', '-')}-{how}.pcap")
+                paths[-1].write_bytes(pcap(segments))
+    names = tmp_path / "names"
+    names.write_text("".join(f"{path}\n" for path in paths))
+    compiled, plain = said("installed", names), said("plain", names)
+    assert len(plain) == 4 * len(paths)
+    assert [line for line in compiled if line not in plain] == []
