@@ -21,7 +21,7 @@ if HOME != ROOT:
     os.environ["PYTHONSAFEPATH"] = "1"
 
 #: Which of the tests run there: all are collected, so that everything is imported, and one of so many is run.
-SAMPLE = 8
+SAMPLE = 40
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

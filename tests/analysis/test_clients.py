@@ -17,8 +17,8 @@ def inventory(*given: Exchange, ended: tuple[Connection, ...] = ()) -> Inventory
     made = Inventory()
     for one in given:
         made.exchange(one)
-    for one in ended:
-        made.connection(one)
+    for closed in ended:
+        made.connection(closed)
     return made
 
 

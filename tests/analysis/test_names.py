@@ -60,11 +60,12 @@ def test_names_that_are_no_utf_8_are_escaped() -> None:
 
 
 def test_nothing_is_found_where_nothing_is() -> None:
-    assert topics_of(None) == groups_of(None) == partitions_of({}) == transactional_ids_of({}) == []
+    assert topics_of(None) == [] and groups_of(None) == []
+    assert partitions_of({}) == [] and transactional_ids_of({}) == []
 
 
 def test_record_sets_come_with_their_topic() -> None:
-    batches = [{"records": []}]
+    batches: list[dict[str, list[object]]] = [{"records": []}]
     partition = {"partition_index": 0, "records": batches}
     body = {"responses": [{"topic": "a", "partitions": [partition]}, {"topic_id": "x", "partitions": [partition]}]}
     assert sorted((topic or "", found) for topic, _, found in record_sets(body, {"x": "b"}.get)) == [

@@ -10,7 +10,7 @@ from kwiresniff.model import Node, Walk
 
 
 def body() -> dict[str, Any]:
-    record = {
+    record: dict[str, Any] = {
         "offset": 5,
         "timestamp": 7,
         "key": b"alice",
@@ -86,7 +86,7 @@ def test_a_tree_loses_the_same_values_and_their_bytes() -> None:
 
 
 def test_records_of_a_snapshot_are_redacted_too() -> None:
-    record = {
+    record: dict[str, Any] = {
         "offset": 0,
         "key": None,
         "value": b"secret",

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from kwiresniff.model import Connection, Exchange, Segment
+from kwiresniff.model import Connection, Exchange, Problem, Segment
 from kwiresniff.session import Analyzer
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, heartbeat, heartbeat_response
 
@@ -112,6 +112,8 @@ def main() -> int:
             else "connection"
             if isinstance(event, Connection)
             else event.code
+            if isinstance(event, Problem)
+            else "attempt"
         )
         said[kind] += 1
     gc.collect()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import lzma
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
@@ -15,7 +17,7 @@ scapy = pytest.importorskip("scapy.all")
 CAPTURES = Path(__file__).parents[2] / "captures"
 
 
-def requests(source="10.1.0.1", destination="10.1.0.9", v6=False):
+def requests(source: str = "10.1.0.1", destination: str = "10.1.0.9", v6: bool = False) -> list[Any]:
     """A few segments of a connection: options in the handshake, data, odd flags, an empty acknowledgement."""
     ip = scapy.IPv6(src="fd00::1", dst="fd00::9") if v6 else scapy.IP(src=source, dst=destination)
     tcp = {"sport": 41000, "dport": 9092}
@@ -28,7 +30,7 @@ def requests(source="10.1.0.1", destination="10.1.0.9", v6=False):
     ]
 
 
-def others():
+def others() -> list[Any]:
     """What is no TCP and must be counted without disturbing its neighbours."""
     ip = scapy.IP(src="10.1.0.1", dst="10.1.0.9")
     return [
@@ -39,22 +41,22 @@ def others():
     ]
 
 
-def both():
+def both() -> list[Any]:
     return requests() + requests(v6=True)
 
 
-def ether():
+def ether() -> Any:
     return scapy.Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
 
 
-def write(path, packets, **options):
+def write(path: Path, packets: Iterable[Any], **options: Any) -> Path:
     for i, packet in enumerate(packets):
         packet.time = 1700000000 + i * 0.25
     scapy.wrpcap(str(path), packets, **options)
     return path
 
 
-def check(path, expected, *options):
+def check(path: Path, expected: int, *options: str) -> None:
     """tshark and we agree, and both found something in every one of ``expected`` packets."""
     theirs = by_tshark(path, *options)
     assert len(theirs) == expected
@@ -151,35 +153,35 @@ OUTER = {"src": "192.168.0.1", "dst": "192.168.0.2"}
         ),
     ],
 )
-def test_ethernet_carries(wrap, tmp_path):
+def test_ethernet_carries(wrap: Callable[[Any], Any], tmp_path: Path) -> None:
     """Segments are found behind tags, tunnels and padding, and what is no TCP is counted."""
     path = write(tmp_path / "capture.pcap", [wrap(packet) for packet in both() + others()], linktype=1)
     check(path, 10, "-d", "udp.port==8472,vxlan")
 
 
-def vxlan():
+def vxlan() -> Any:
     return scapy.Raw(bytes.fromhex("0800000000012300"))
 
 
-def geneve(kind, options=b""):
+def geneve(kind: int, options: bytes = b"") -> Any:
     return scapy.Raw(bytes([len(options) // 4, 0]) + kind.to_bytes(2) + bytes.fromhex("00012300") + options)
 
 
 @pytest.mark.parametrize("link_type", [12, 101])
-def test_raw_ip_is_told_by_its_version(link_type, tmp_path):
+def test_raw_ip_is_told_by_its_version(link_type: int, tmp_path: Path) -> None:
     """Link types without any header of their own."""
     check(write(tmp_path / "capture.pcap", both() + others(), linktype=link_type), 10)
 
 
 @pytest.mark.parametrize(("link_type", "v6"), [(228, False), (229, True)])
-def test_raw_ip_of_one_version(link_type, v6, tmp_path):
+def test_raw_ip_of_one_version(link_type: int, v6: bool, tmp_path: Path) -> None:
     """Link types that fix the version."""
     check(write(tmp_path / "capture.pcap", requests(v6=v6), linktype=link_type), 5)
 
 
 @pytest.mark.parametrize("family", [24, 28, 30])
 @pytest.mark.parametrize("order", ["little", "big"])
-def test_null_link_type_in_either_byte_order(family, order, tmp_path):
+def test_null_link_type_in_either_byte_order(family: int, order: Literal["little", "big"], tmp_path: Path) -> None:
     """The address family is in the byte order of the capturing machine, and IPv6 has four numbers."""
     packets = [(2 if p.version == 4 else family).to_bytes(4, order) + bytes(p) for p in both() + others()]
     path = tmp_path / "capture.pcap"
@@ -187,27 +189,27 @@ def test_null_link_type_in_either_byte_order(family, order, tmp_path):
     check(path, 10)
 
 
-def test_null_link_type_as_linux_numbers_ipv6():
+def test_null_link_type_as_linux_numbers_ipv6() -> None:
     """Linux's own AF_INET6 is 10, which tshark does not take for IPv6."""
     packets = [b"\x0a\0\0\0" + bytes(p) for p in requests(v6=True)]
     segments, captures = read(packet_builder.pcap(packets, link_type=0))
     assert len(segments) == 5 and captures.other_packets == {}
 
 
-def test_loopback_link_type(tmp_path):
+def test_loopback_link_type(tmp_path: Path) -> None:
     """OpenBSD's loopback has its family in network order."""
     packets = [scapy.Raw((2 if p.version == 4 else 24).to_bytes(4) + bytes(p)) for p in both() + others()]
     check(write(tmp_path / "capture.pcap", packets, linktype=108), 10)
 
 
-def test_linux_cooked_capture(tmp_path):
+def test_linux_cooked_capture(tmp_path: Path) -> None:
     """What tcpdump -i any wrote for twenty years, with and without a VLAN tag."""
     packets = [scapy.CookedLinux() / p for p in both() + others()]
     packets += [scapy.CookedLinux() / scapy.Dot1Q(vlan=3) / p for p in both()]
     check(write(tmp_path / "capture.pcap", packets, linktype=113), 20)
 
 
-def test_linux_cooked_capture_v2(tmp_path):
+def test_linux_cooked_capture_v2(tmp_path: Path) -> None:
     """What tcpdump -i any writes now."""
     packets = [
         scapy.Raw((0x0800 if p.version == 4 else 0x86DD).to_bytes(2) + bytes(18) + bytes(p)) for p in both() + others()
@@ -216,13 +218,13 @@ def test_linux_cooked_capture_v2(tmp_path):
 
 
 @pytest.mark.parametrize("framing", [b"\xff\x03", b""])
-def test_ppp(framing, tmp_path):
+def test_ppp(framing: bytes, tmp_path: Path) -> None:
     """PPP with and without its address and control bytes."""
     packets = [scapy.Raw(framing + (0x21 if p.version == 4 else 0x57).to_bytes(2) + bytes(p)) for p in both()]
     check(write(tmp_path / "capture.pcap", packets, linktype=9), 10)
 
 
-def test_ipv4_options(tmp_path):
+def test_ipv4_options(tmp_path: Path) -> None:
     """A header longer than 20 bytes."""
     for packet in (packets := requests()):
         packet.options = [scapy.IPOption_Router_Alert()]
@@ -242,7 +244,7 @@ def test_ipv4_options(tmp_path):
         ),
     ],
 )
-def test_ipv6_extension_headers(headers, tmp_path):
+def test_ipv6_extension_headers(headers: Callable[[], Any], tmp_path: Path) -> None:
     """Headers between IPv6 and TCP are passed over."""
     packets = [
         ether() / scapy.IPv6(src="fd00::1", dst="fd00::9") / headers() / packet[scapy.TCP]
@@ -251,23 +253,25 @@ def test_ipv6_extension_headers(headers, tmp_path):
     check(write(tmp_path / "capture.pcap", packets), 5)
 
 
-def fragments(v6):
+def fragments(v6: bool) -> list[Any]:
     payload = bytes(i % 251 for i in range(3000))
     tcp = scapy.TCP(sport=41000, dport=9092, flags="PA", seq=9, ack=8) / payload
     if v6:
-        return scapy.fragment6(scapy.IPv6(src="fd00::1", dst="fd00::9") / scapy.IPv6ExtHdrFragment(id=3) / tcp, 1280)
-    return scapy.fragment(scapy.IP(src="10.1.0.1", dst="10.1.0.9", id=3) / tcp, 1000)
+        return list(
+            scapy.fragment6(scapy.IPv6(src="fd00::1", dst="fd00::9") / scapy.IPv6ExtHdrFragment(id=3) / tcp, 1280)
+        )
+    return list(scapy.fragment(scapy.IP(src="10.1.0.1", dst="10.1.0.9", id=3) / tcp, 1000))
 
 
 @pytest.mark.parametrize("v6", [False, True])
 @pytest.mark.parametrize("arrange", [list, lambda p: p[::-1], lambda p: [*p[1:], p[0]], lambda p: [p[0], p[0], *p[1:]]])
-def test_fragments_in_any_order(v6, arrange, tmp_path):
+def test_fragments_in_any_order(v6: bool, arrange: Callable[[list[Any]], list[Any]], tmp_path: Path) -> None:
     """A datagram is whole with its last missing fragment, whichever that is; duplicates change nothing."""
     packets = [ether() / packet for packet in arrange(fragments(v6))]
     check(write(tmp_path / "capture.pcap", packets), 1)
 
 
-def test_fragments_inside_a_tunnel(tmp_path):
+def test_fragments_inside_a_tunnel(tmp_path: Path) -> None:
     """The outer datagram is fragmented, as happens when VXLAN meets an ordinary MTU."""
     inner = ether() / scapy.IP(src="10.1.0.1", dst="10.1.0.9") / scapy.TCP(sport=41000, dport=9092) / bytes(1400)
     outer = scapy.IP(**OUTER, id=4) / scapy.UDP(sport=9, dport=4789) / vxlan() / inner
@@ -275,7 +279,7 @@ def test_fragments_inside_a_tunnel(tmp_path):
     check(write(tmp_path / "capture.pcap", packets), 1)
 
 
-def test_a_nanosecond_capture_keeps_its_nanoseconds(tmp_path):
+def test_a_nanosecond_capture_keeps_its_nanoseconds(tmp_path: Path) -> None:
     """scapy writes the nanosecond magic; times are exact integers."""
     path = tmp_path / "capture.pcap"
     with scapy.PcapWriter(str(path), linktype=1, nano=True) as writer:
@@ -285,7 +289,7 @@ def test_a_nanosecond_capture_keeps_its_nanoseconds(tmp_path):
     check(path, 5)
 
 
-def test_a_snap_length_shortens_payloads(tmp_path):
+def test_a_snap_length_shortens_payloads(tmp_path: Path) -> None:
     """What is not captured is not given, and its size is told."""
     path = write(tmp_path / "capture.pcap", [ether() / packet for packet in both()])
     short = tmp_path / "short.pcap"
@@ -296,7 +300,7 @@ def test_a_snap_length_shortens_payloads(tmp_path):
     check(short, 10)
 
 
-def test_the_pcapng_that_scapy_writes(tmp_path):
+def test_the_pcapng_that_scapy_writes(tmp_path: Path) -> None:
     """Another writer's blocks and options."""
     path = tmp_path / "capture.pcapng"
     packets = [ether() / packet for packet in both() + others()]
@@ -307,7 +311,7 @@ def test_the_pcapng_that_scapy_writes(tmp_path):
 
 
 @pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.pcap*")), ids=lambda path: path.name)
-def test_recorded_captures(path, tmp_path):
+def test_recorded_captures(path: Path, tmp_path: Path) -> None:
     """Every recording of the project, segment by segment."""
     if path.suffix == ".xz":  # which tshark does not undo
         plain = tmp_path / "capture"

@@ -9,28 +9,32 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kwiresniff.capture import open_captures
 from kwiresniff.errors import CaptureError
-from kwiresniff.model import file_index, packet_number
+from kwiresniff.model import Segment, file_index, packet_number
 from tests.support import packet_builder
 from tests.support.tshark_view import seen
 
 
-def capture(text, seconds=1_700_000_000):
+def capture(text: str, seconds: int = 1_700_000_000) -> bytes:
     return packet_builder.pcap(
         [packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(text.encode())))], seconds=seconds
     )
 
 
-def texts(captures):
+def texts(captures: Iterable[Segment]) -> list[str]:
     return [seen(segment).payload.decode() for segment in captures]
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path: Path) -> Path:
     """A tree with captures among other files."""
     (tmp_path / "sub" / "deep").mkdir(parents=True)
     (tmp_path / "b.pcap").write_bytes(capture("two", 20))
@@ -45,7 +49,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_a_header_without_packets_is_a_capture(tmp_path):
+def test_a_header_without_packets_is_a_capture(tmp_path: Path) -> None:
     """tcpdump that saw nothing."""
     (tmp_path / "a.pcap").write_bytes(packet_builder.pcap([]))
     captures = open_captures([str(tmp_path / "a.pcap")])
@@ -53,7 +57,7 @@ def test_a_header_without_packets_is_a_capture(tmp_path):
     assert captures.packets == 0 and captures.problems == []
 
 
-def test_a_folder_gives_every_capture_inside_by_content(folder):
+def test_a_folder_gives_every_capture_inside_by_content(folder: Path) -> None:
     """Recursively; other files, FIFOs and links that lead nowhere or in circles are passed over."""
     captures = open_captures([str(folder)])
     assert texts(captures) == ["one", "two", "three"]
@@ -62,7 +66,7 @@ def test_a_folder_gives_every_capture_inside_by_content(folder):
     assert captures.position() == captures.total_bytes == sum(os.path.getsize(name) for name in captures.files)
 
 
-def test_files_are_ordered_by_their_first_packet(tmp_path):
+def test_files_are_ordered_by_their_first_packet(tmp_path: Path) -> None:
     """Whatever the order they are named in; the references say which file a packet is from."""
     for name, seconds in (("a", 300), ("b", 100), ("c", 200)):
         (tmp_path / name).write_bytes(capture(name, seconds))
@@ -74,7 +78,7 @@ def test_files_are_ordered_by_their_first_packet(tmp_path):
     assert [os.path.basename(name) for name in captures.files] == ["b", "c", "a", "none"]
 
 
-def test_pcapng_files_are_ordered_by_time_too(tmp_path):
+def test_pcapng_files_are_ordered_by_time_too(tmp_path: Path) -> None:
     """The first packet may come after other blocks."""
     ng = packet_builder.Pcapng()
     packet = packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(b"ng")))
@@ -85,13 +89,13 @@ def test_pcapng_files_are_ordered_by_time_too(tmp_path):
     assert texts(open_captures([str(tmp_path / name) for name in "cab"])) == ["early", "ng", "late"]
 
 
-def test_a_file_named_twice_is_read_once(folder):
+def test_a_file_named_twice_is_read_once(folder: Path) -> None:
     """By itself, through its folder, through a link."""
     (folder / "link").symlink_to(folder / "b.pcap")
     assert texts(open_captures([str(folder / "b.pcap"), str(folder), str(folder / "link")])) == ["one", "two", "three"]
 
 
-def test_patterns_are_expanded_when_the_shell_has_not(folder):
+def test_patterns_are_expanded_when_the_shell_has_not(folder: Path) -> None:
     """Including the recursive kind; a file whose name looks like a pattern is itself."""
     assert texts(open_captures([str(folder / "b.pca[p]")])) == ["two"]
     assert texts(open_captures([str(folder / "**" / "c")])) == ["three"]
@@ -99,7 +103,7 @@ def test_patterns_are_expanded_when_the_shell_has_not(folder):
     assert texts(open_captures([str(folder / "[x].pcap")])) == ["brackets"]
 
 
-def test_standard_input_is_read_as_a_stream():
+def test_standard_input_is_read_as_a_stream() -> None:
     """Never sought, its size unknown."""
     data = capture("piped")
     captures = open_captures(["-"], stdin=io.BytesIO(data))
@@ -108,7 +112,7 @@ def test_standard_input_is_read_as_a_stream():
     assert captures.position() == len(data)
 
 
-def test_standard_input_takes_its_place_among_files(tmp_path):
+def test_standard_input_takes_its_place_among_files(tmp_path: Path) -> None:
     """Its first packet is found without losing it."""
     (tmp_path / "a").write_bytes(capture("first", 10))
     (tmp_path / "b").write_bytes(capture("third", 30))
@@ -118,14 +122,14 @@ def test_standard_input_takes_its_place_among_files(tmp_path):
     assert captures.total_bytes is None
 
 
-def test_a_fifo_is_read_while_it_is_written(tmp_path):
+def test_a_fifo_is_read_while_it_is_written(tmp_path: Path) -> None:
     """A segment comes out as soon as its packet is in, not when the writer is done."""
     path = tmp_path / "fifo"
     os.mkfifo(path)
     data = capture("now")
     taken = threading.Event()
 
-    def write():
+    def write() -> None:
         with open(path, "wb", buffering=0) as fifo:
             fifo.write(data)
             taken.wait(10)
@@ -159,7 +163,7 @@ def test_a_fifo_is_read_while_it_is_written(tmp_path):
         (b"snoop\0\0\0\0\0\0\2\0\0\0\4", "editcap"),
     ],
 )
-def test_what_is_no_capture_is_said_by_what_it_looks_like(content, says, tmp_path):
+def test_what_is_no_capture_is_said_by_what_it_looks_like(content: bytes, says: str, tmp_path: Path) -> None:
     """One line, with the name."""
     path = tmp_path / "thing.pcap"
     path.write_bytes(content)
@@ -180,7 +184,7 @@ def test_what_is_no_capture_is_said_by_what_it_looks_like(content, says, tmp_pat
         ("x" * 5000, "too long"),
     ],
 )
-def test_what_cannot_be_opened_is_said(path, says, tmp_path):
+def test_what_cannot_be_opened_is_said(path: Path, says: str, tmp_path: Path) -> None:
     """One line each."""
     (tmp_path / "bare").mkdir()
     (tmp_path / "text").mkdir()
@@ -189,24 +193,24 @@ def test_what_cannot_be_opened_is_said(path, says, tmp_path):
         open_captures([os.path.join(tmp_path, path)])
 
 
-def test_nothing_named_is_an_error():
+def test_nothing_named_is_an_error() -> None:
     """The command line would not let it happen, a library call can."""
     with pytest.raises(CaptureError, match="no capture named"):
         open_captures([])
 
 
-def test_a_terminal_is_no_capture():
+def test_a_terminal_is_no_capture() -> None:
     """Waiting for somebody to type a pcap file helps nobody."""
 
     class Terminal(io.BytesIO):
-        def isatty(self):
+        def isatty(self) -> bool:
             return True
 
     with pytest.raises(CaptureError, match="standard input is a terminal"):
         open_captures(["-"], stdin=Terminal())
 
 
-def test_a_bad_file_among_named_ones_is_a_problem_and_the_others_are_read(folder):
+def test_a_bad_file_among_named_ones_is_a_problem_and_the_others_are_read(folder: Path) -> None:
     """A pattern over the files of a tcpdump that runs names one with nothing in it yet."""
     bare = folder / "bare"
     bare.mkdir()
@@ -218,13 +222,13 @@ def test_a_bad_file_among_named_ones_is_a_problem_and_the_others_are_read(folder
         assert sum(name in problem.message for problem in captures.problems) == 1
 
 
-def test_nothing_but_bad_files_is_an_error(folder):
+def test_nothing_but_bad_files_is_an_error(folder: Path) -> None:
     """Of one line, about one of them."""
     with pytest.raises(CaptureError, match=r"missing\.pcap"):
         open_captures([str(folder / "notes.txt"), str(folder / "missing.pcap")])
 
 
-def test_a_file_without_permission(folder, ordinary_user):
+def test_a_file_without_permission(folder: Path, ordinary_user: Callable[[], AbstractContextManager[None]]) -> None:
     """An error when named, a problem when it lies in a folder."""
     (folder / "b.pcap").chmod(0)
     with ordinary_user():
@@ -235,11 +239,11 @@ def test_a_file_without_permission(folder, ordinary_user):
     assert [problem.code for problem in captures.problems] == ["capture_unreadable"]
 
 
-def test_a_file_that_cannot_be_opened_is_a_problem_in_a_folder(folder, monkeypatch):
+def test_a_file_that_cannot_be_opened_is_a_problem_in_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same as without permission, also where nobody is refused anything."""
     real = builtins.open
 
-    def refuse(path, *rest, **options):
+    def refuse(path: Any, *rest: Any, **options: Any) -> Any:
         if str(path).endswith("b.pcap"):
             raise PermissionError(13, "Permission denied", path)
         return real(path, *rest, **options)
@@ -251,7 +255,7 @@ def test_a_file_that_cannot_be_opened_is_a_problem_in_a_folder(folder, monkeypat
     assert texts(captures) == ["one", "three"]
 
 
-def test_a_file_that_is_cut_does_not_stop_the_next(tmp_path):
+def test_a_file_that_is_cut_does_not_stop_the_next(tmp_path: Path) -> None:
     """The problem names its file."""
     (tmp_path / "a").write_bytes(capture("lost", 10)[:-1])
     (tmp_path / "b").write_bytes(capture("found", 20))
@@ -261,7 +265,7 @@ def test_a_file_that_is_cut_does_not_stop_the_next(tmp_path):
     assert problem.code == "capture_cut" and problem.details == {"file": str(tmp_path / "a")}
 
 
-def test_a_file_that_is_gone_when_its_turn_comes_is_a_problem(tmp_path):
+def test_a_file_that_is_gone_when_its_turn_comes_is_a_problem(tmp_path: Path) -> None:
     """Rotation deletes old files."""
     for name in "ab":
         (tmp_path / name).write_bytes(capture(name))
@@ -271,7 +275,7 @@ def test_a_file_that_is_gone_when_its_turn_comes_is_a_problem(tmp_path):
     assert [problem.code for problem in captures.problems] == ["capture_unreadable"]
 
 
-def test_stopping_early_closes_the_file(tmp_path):
+def test_stopping_early_closes_the_file(tmp_path: Path) -> None:
     """Closed by hand, or with the iterator."""
     path = tmp_path / "a"
     path.write_bytes(capture("x") + capture("y")[24:])
@@ -283,7 +287,7 @@ def test_stopping_early_closes_the_file(tmp_path):
     next(iter(open_captures([str(path)])))
 
 
-def test_importing_the_room_does_not_import_what_only_compression_needs():
+def test_importing_the_room_does_not_import_what_only_compression_needs() -> None:
     """Start-up time: lz4 and zstandard are imported by the first file that needs them."""
     code = "import sys, kwiresniff.capture; print(*(m for m in ('lz4', 'zstandard', 'scapy') if m in sys.modules))"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -7,6 +7,9 @@ import gzip
 import io
 import lzma
 import tracemalloc
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import lz4.frame
 import pytest
@@ -15,6 +18,7 @@ import zstandard
 from kwiresniff.capture import open_captures
 from kwiresniff.capture.compression import LONGEST_MAGIC, DamagedStream, compression_of, decompressed
 from kwiresniff.errors import CaptureError
+from kwiresniff.model import Segment
 from tests.support import packet_builder
 from tests.support.tshark_view import read, seen
 
@@ -35,12 +39,12 @@ EXPECTED = [i.to_bytes(2) * 200 for i in range(500)]
 every_compression = pytest.mark.parametrize("name", COMPRESS)
 
 
-def payloads(segments):
+def payloads(segments: Iterable[Segment]) -> list[bytes]:
     return [seen(segment).payload for segment in segments]
 
 
 @every_compression
-def test_content_tells_the_compression(name, tmp_path):
+def test_content_tells_the_compression(name: str, tmp_path: Path) -> None:
     """Whatever the file is called, from a file and from a pipe."""
     data = COMPRESS[name](PLAIN)
     path = tmp_path / "capture.txt"
@@ -53,7 +57,7 @@ def test_content_tells_the_compression(name, tmp_path):
 
 @every_compression
 @pytest.mark.parametrize("split", [1, 24, 1000, len(PLAIN) - 1])
-def test_several_members_are_one_capture(name, split):
+def test_several_members_are_one_capture(name: str, split: int) -> None:
     """As parallel compressors and cat make them, with an empty one between."""
     compress = COMPRESS[name]
     data = compress(PLAIN[:split]) + compress(b"") + compress(PLAIN[split:])
@@ -64,7 +68,7 @@ def test_several_members_are_one_capture(name, split):
 
 @every_compression
 @pytest.mark.parametrize("junk", [b"junk", bytes(100), b"\0\0\0\0junk"])
-def test_what_follows_the_last_member_is_ignored(name, junk):
+def test_what_follows_the_last_member_is_ignored(name: str, junk: bytes) -> None:
     """As the command-line tools do."""
     segments, captures = read(COMPRESS[name](PLAIN) + junk)
     assert payloads(segments) == EXPECTED
@@ -72,7 +76,7 @@ def test_what_follows_the_last_member_is_ignored(name, junk):
 
 
 @every_compression
-def test_a_cut_anywhere_gives_all_that_can_be_had_and_one_problem(name):
+def test_a_cut_anywhere_gives_all_that_can_be_had_and_one_problem(name: str) -> None:
     """Also one that falls between two packets after decompression is told."""
     data = COMPRESS[name](PLAIN)
     for cut in [*range(LONGEST_MAGIC, len(data), max(1, len(data) // 60)), len(data) - 1]:
@@ -88,7 +92,7 @@ def test_a_cut_anywhere_gives_all_that_can_be_had_and_one_problem(name):
 
 
 @every_compression
-def test_damage_is_told_after_what_came_before_it(name):
+def test_damage_is_told_after_what_came_before_it(name: str) -> None:
     """A flipped byte in the middle: checksums find it, or the capture itself makes no more sense."""
     data = bytearray(COMPRESS[name](PLAIN))
     data[len(data) // 2] ^= 0xFF
@@ -101,17 +105,22 @@ def test_damage_is_told_after_what_came_before_it(name):
         assert captures.problems or payloads(segments) != EXPECTED
 
 
-def test_a_frame_that_zstd_skips_may_come_first():
+def test_a_frame_that_zstd_skips_may_come_first() -> None:
     """pzstd starts its files with one."""
     data = b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd" + COMPRESS["zstd"](PLAIN)
     assert payloads(read(data)[0]) == EXPECTED
 
 
-def test_frames_that_zstd_skips_are_no_work(monkeypatch):
+def test_frames_that_zstd_skips_are_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten thousand of eight bytes each behind a capture: what undoes zstd is made once, not for each of them."""
-    made = []
+    made: list[int] = []
     library = zstandard.ZstdDecompressor
-    monkeypatch.setattr(zstandard, "ZstdDecompressor", lambda **options: made.append(1) or library(**options))
+
+    def counted(**options: Any) -> zstandard.ZstdDecompressor:
+        made.append(1)
+        return library(**options)
+
+    monkeypatch.setattr(zstandard, "ZstdDecompressor", counted)
     data = COMPRESS["zstd"](PLAIN) + b"\x50\x2a\x4d\x18\0\0\0\0" * 10_000
     source = decompressed("zstd", io.BytesIO(data))
     assert b"".join(iter(lambda: source.read(65536), b"")) == PLAIN
@@ -119,7 +128,7 @@ def test_frames_that_zstd_skips_are_no_work(monkeypatch):
 
 
 @every_compression
-def test_a_bomb_costs_no_memory(name):
+def test_a_bomb_costs_no_memory(name: str) -> None:
     """200 MB of zeros come out in pieces no larger than asked for."""
     zeros = bytes(20_000_000)
     bomb = COMPRESS[name](zeros) * 10
@@ -137,7 +146,7 @@ def test_a_bomb_costs_no_memory(name):
     assert peak < 40_000_000
 
 
-def test_a_zstd_window_beyond_the_limit_is_refused():
+def test_a_zstd_window_beyond_the_limit_is_refused() -> None:
     """A frame header can ask for gigabytes of memory."""
     # Magic, descriptor (no size, window byte follows), window 2^41, one empty last block.
     data = b"\x28\xb5\x2f\xfd\x00" + bytes([31 << 3]) + b"\x01\x00\x00"

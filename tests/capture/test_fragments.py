@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -15,13 +17,15 @@ WHOLE = bytes(range(40))
 PIECES = [(0, WHOLE[:16], False), (16, WHOLE[16:24], False), (24, WHOLE[24:32], False), (32, WHOLE[32:], True)]
 
 
-def feed(pieces, store=None):
+def feed(
+    pieces: Iterable[tuple[int, bytes, bool]], store: Fragments | None = None
+) -> tuple[list[bytes | None], Fragments]:
     store = store or Fragments()
     return [store.add("key", 1, *piece) for piece in pieces], store
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
-def test_a_datagram_is_whole_in_every_order_of_its_fragments(order):
+def test_a_datagram_is_whole_in_every_order_of_its_fragments(order: tuple[int, ...]) -> None:
     """Only the last one to come completes it."""
     results, store = feed([PIECES[i] for i in order])
     assert results == [None, None, None, WHOLE]
@@ -30,7 +34,7 @@ def test_a_datagram_is_whole_in_every_order_of_its_fragments(order):
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations([*range(4), 0])))
-def test_a_duplicate_changes_nothing(order):
+def test_a_duplicate_changes_nothing(order: tuple[int, ...]) -> None:
     """The first fragment comes twice, at any place; after the datagram is whole it starts a new one."""
     results, _ = feed([PIECES[i] for i in order])
     assert results.count(WHOLE) == 1
@@ -46,7 +50,7 @@ def test_a_duplicate_changes_nothing(order):
         (40, b"e" * 8, False),  # behind the end
     ],
 )
-def test_a_fragment_that_contradicts_the_others_discards_the_datagram(evil):
+def test_a_fragment_that_contradicts_the_others_discards_the_datagram(evil: Any) -> None:
     """Overlaps are how analyzers are deceived: neither version is believed."""
     results, store = feed([PIECES[0], PIECES[3], evil])
     assert results == [None, None, None]
@@ -54,19 +58,19 @@ def test_a_fragment_that_contradicts_the_others_discards_the_datagram(evil):
     assert feed([PIECES[1], PIECES[2]], store)[0] == [None, None]
 
 
-def test_a_fragment_that_is_all_there_already_is_ignored_even_when_it_lies():
+def test_a_fragment_that_is_all_there_already_is_ignored_even_when_it_lies() -> None:
     """The first version stands."""
     results, _ = feed([PIECES[0], (8, b"evil eve", False), *PIECES[1:]])
     assert results[-1] == WHOLE
 
 
-def test_a_datagram_cannot_grow_beyond_what_ip_can_describe():
+def test_a_datagram_cannot_grow_beyond_what_ip_can_describe() -> None:
     """Offset and length together past 65535 is the ping of death."""
     results, store = feed([(65528, bytes(8), True), (8, b"", False)])
     assert results == [None, None] and store.given_up == 2
 
 
-def test_old_datagrams_make_way_when_there_are_too_many():
+def test_old_datagrams_make_way_when_there_are_too_many() -> None:
     """Oldest out first, and what is given up is counted."""
     store = Fragments()
     for i in range(fragments.MAX_DATAGRAMS + 10):
@@ -77,7 +81,7 @@ def test_old_datagrams_make_way_when_there_are_too_many():
     assert rest == [None, None, WHOLE]
 
 
-def test_bytes_are_bounded_together(monkeypatch):
+def test_bytes_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few large datagrams cost as much as many small ones."""
     monkeypatch.setattr(fragments, "MAX_BYTES", 3 * (1000 + fragments.FRAGMENT_OVERHEAD_BYTES))
     store = Fragments()
@@ -86,7 +90,7 @@ def test_bytes_are_bounded_together(monkeypatch):
     assert store.given_up == 2
 
 
-def test_a_datagram_is_not_completed_after_a_long_time():
+def test_a_datagram_is_not_completed_after_a_long_time() -> None:
     """The identification has come round since; the old fragments belong to another datagram."""
     store = Fragments()
     store.add("key", 1, *PIECES[0])
@@ -94,13 +98,13 @@ def test_a_datagram_is_not_completed_after_a_long_time():
     assert store.given_up == 1
 
 
-def ipv4_fragment(data, offset, more, identification=1):
+def ipv4_fragment(data: bytes, offset: int, more: bool, identification: int = 1) -> bytes:
     return packet_builder.ethernet(
         packet_builder.ipv4(data, identification=identification, fragment=offset // 8 | (0x2000 if more else 0))
     )
 
 
-def test_lost_fragments_are_counted_at_the_end_of_the_file():
+def test_lost_fragments_are_counted_at_the_end_of_the_file() -> None:
     """Every packet is counted once: as a fragment when it comes, as a lost one when its datagram is given up."""
     segment = packet_builder.tcp(bytes(100))
     packets = [ipv4_fragment(segment[:64], 0, True), ipv4_fragment(segment[:64], 0, True, identification=2)]
@@ -110,7 +114,7 @@ def test_lost_fragments_are_counted_at_the_end_of_the_file():
     assert captures.other_packets == {"ip_fragment": 1, "ip_fragment_lost": 1}
 
 
-def test_a_fragment_cut_by_the_snap_length_is_no_fragment():
+def test_a_fragment_cut_by_the_snap_length_is_no_fragment() -> None:
     """A datagram with a hole is never called whole."""
     segment = packet_builder.tcp(bytes(100))
     first, second = ipv4_fragment(segment[:64], 0, True), ipv4_fragment(segment[64:], 64, False)
@@ -120,7 +124,7 @@ def test_a_fragment_cut_by_the_snap_length_is_no_fragment():
     assert captures.other_packets["ip_fragment_cut"] == 1
 
 
-def test_different_datagrams_do_not_mix():
+def test_different_datagrams_do_not_mix() -> None:
     """Same identification, different protocol or addresses."""
     segment = packet_builder.tcp(b"tcp" * 30)
     other = packet_builder.ethernet(packet_builder.ipv4(b"u" * 64, protocol=17, fragment=0x2000))

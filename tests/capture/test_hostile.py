@@ -27,7 +27,7 @@ PACKETS = [
 ]
 
 
-def sound(data):
+def sound(data: bytes) -> None:
     """Read it and check what every segment promises."""
     try:
         segments, captures = read(data)
@@ -45,8 +45,8 @@ def sound(data):
     assert len(captures.problems) <= 1
 
 
-def mutate(random_, data):
-    data = bytearray(data)
+def mutate(random_: random.Random, whole: bytes) -> bytes:
+    data = bytearray(whole)
     for _ in range(random_.randint(1, 8)):
         at = random_.randrange(len(data))
         choice = random_.random()
@@ -62,7 +62,7 @@ def mutate(random_, data):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_mutated_captures_never_raise(seed):
+def test_mutated_captures_never_raise(seed: int) -> None:
     """Flipped, deleted and inserted bytes anywhere in either format."""
     random_ = random.Random(seed)
     ng = NG.section() + NG.interface(options=NG.resolution(9)) + NG.interface(101)
@@ -74,7 +74,7 @@ def test_mutated_captures_never_raise(seed):
 
 
 @pytest.mark.parametrize("link_type", [0, 1, 9, 12, 108, 113, 228, 229, 276, 147])
-def test_random_packets_never_raise(link_type):
+def test_random_packets_never_raise(link_type: int) -> None:
     """Noise behind every link type, seasoned with the numbers that lead somewhere."""
     random_ = random.Random(link_type)
     spice = [b"\x08\0\x45\0", b"\x86\xdd\x60\0", b"\x81\0", b"\x88\x47", b"\x88\x64", b"\x45\0\0\0", b"\x60\0\0\0"]
@@ -89,7 +89,7 @@ def test_random_packets_never_raise(link_type):
     sound(packet_builder.pcap(packets, link_type=link_type))
 
 
-def test_a_flood_of_fragments_costs_bounded_memory():
+def test_a_flood_of_fragments_costs_bounded_memory() -> None:
     """Sixty thousand datagrams that never become whole."""
     packets = [
         packet_builder.ethernet(packet_builder.ipv4(bytes(1400), identification=i % 65536, fragment=0x2000 | (i % 7)))
@@ -108,7 +108,7 @@ def test_a_flood_of_fragments_costs_bounded_memory():
     assert peak < 12_000_000
 
 
-def test_a_flood_of_tiny_fragments_of_one_datagram_is_quick():
+def test_a_flood_of_tiny_fragments_of_one_datagram_is_quick() -> None:
     """Eight bytes each, in the worst order, as many as a datagram can have."""
     packets = [
         packet_builder.ethernet(packet_builder.ipv4(bytes(8), fragment=(0x2000 if offset < 8000 else 0) | offset))

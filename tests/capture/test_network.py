@@ -10,7 +10,7 @@ from tests.support import packet_builder
 from tests.support.tshark_view import read, seen
 
 
-def one(packet, wire=None, link_type=1):
+def one(packet: bytes, wire: int | None = None, link_type: int = 1) -> tuple[bytes, int] | str:
     """(payload, missing) of the packet's segment, or the name it is counted under."""
     segments, captures = read(packet_builder.pcap([packet], wire=wire, link_type=link_type))
     assert captures.problems == [] and captures.packets == 1
@@ -22,14 +22,14 @@ def one(packet, wire=None, link_type=1):
     return name
 
 
-def test_ethernet_padding_is_trimmed_by_the_ip_length():
+def test_ethernet_padding_is_trimmed_by_the_ip_length() -> None:
     """A short frame is padded to 60 bytes; the padding is no payload, in either IP version."""
     assert one(packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(b"ab"))) + bytes(20)) == (b"ab", 0)
     assert one(packet_builder.ethernet(packet_builder.ipv6(packet_builder.tcp(b"ab"))) + bytes(20)) == (b"ab", 0)
     assert one(packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp())) + bytes(6)) == (b"", 0)
 
 
-def test_a_total_length_of_zero_means_as_much_as_was_captured():
+def test_a_total_length_of_zero_means_as_much_as_was_captured() -> None:
     """Segmentation offload shows super-packets to the capture whose length nobody has filled in yet."""
     payload = bytes(range(250)) * 300
     assert one(packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(payload), total=0))) == (payload, 0)
@@ -39,7 +39,7 @@ def test_a_total_length_of_zero_means_as_much_as_was_captured():
 
 
 @pytest.mark.parametrize("words", [0, 1, 4])
-def test_a_tcp_header_shorter_than_itself_is_bad(words):
+def test_a_tcp_header_shorter_than_itself_is_bad(words: int) -> None:
     """A data offset below 5 words leaves no room for the header."""
     header = bytearray(packet_builder.tcp(b"x" * 40))
     header[12] = words << 4
@@ -47,7 +47,7 @@ def test_a_tcp_header_shorter_than_itself_is_bad(words):
     assert one(packet_builder.ethernet(packet_builder.ipv6(bytes(header)))) == "tcp_header_bad"
 
 
-def test_a_tcp_header_longer_than_its_datagram_is_bad():
+def test_a_tcp_header_longer_than_its_datagram_is_bad() -> None:
     """A data offset behind the end of the datagram is nonsense, not a snap length."""
     header = bytearray(packet_builder.tcp(b"x" * 8))
     header[12] = 15 << 4
@@ -82,23 +82,23 @@ def test_a_tcp_header_longer_than_its_datagram_is_bad():
         (b"", "not_ip"),
     ],
 )
-def test_what_is_no_segment_is_counted_by_reason(packet, name):
+def test_what_is_no_segment_is_counted_by_reason(packet: bytes, name: str) -> None:
     """No packet disappears without a count."""
     assert one(packet) == name
 
 
 @pytest.mark.parametrize("link_type", [0, 9, 12, 14, 101, 108, 113, 228, 229, 276])
-def test_an_empty_packet_is_counted_on_every_link_type(link_type):
+def test_an_empty_packet_is_counted_on_every_link_type(link_type: int) -> None:
     """Zero captured bytes are legal."""
     assert one(b"", link_type=link_type) in {"not_ip", "ip_header_cut"}
 
 
-def test_an_unsupported_link_type_is_counted_under_its_number():
+def test_an_unsupported_link_type_is_counted_under_its_number() -> None:
     """Bluetooth, USB, 802.11: nothing for us, but said."""
     assert one(bytes(100), link_type=105) == "link_type_105"
 
 
-def test_tunnels_nest_only_so_deep():
+def test_tunnels_nest_only_so_deep() -> None:
     """A packet of a hundred packets costs eight steps."""
     nested = packet_builder.ipv4(packet_builder.tcp(b"deep"))
     for depth in range(1, 100):
@@ -106,7 +106,7 @@ def test_tunnels_nest_only_so_deep():
         assert one(packet_builder.ethernet(nested)) == ((b"deep", 0) if depth < 8 else "nested_too_deep")
 
 
-def test_extension_headers_end():
+def test_extension_headers_end() -> None:
     """A row of headers as long as the packet is not followed to its end."""
     assert one(packet_builder.ethernet(packet_builder.ipv6(bytes(8) * 5000, following=0))) == "ip_header_bad"
 
@@ -127,12 +127,12 @@ def test_extension_headers_end():
         packet_builder.ipv4(struct.pack(">HHHH", 9, 6081, 58, 0) + b"\x40\0\x65\x58" + bytes(46), protocol=17),
     ],
 )
-def test_a_tunnel_header_that_does_not_hold_is_not_followed(tunnel):
+def test_a_tunnel_header_that_does_not_hold_is_not_followed(tunnel: bytes) -> None:
     """Cut headers, unknown versions, lengths beyond the packet."""
     assert one(packet_builder.ethernet(tunnel)) == "not_ip"
 
 
-def test_every_cut_of_a_packet_gives_its_segment_or_a_count():
+def test_every_cut_of_a_packet_gives_its_segment_or_a_count() -> None:
     """The snap length can fall anywhere, in any layer."""
     inner = packet_builder.ethernet(
         packet_builder.ipv6(b"\x06\0" + bytes(6) + packet_builder.tcp(b"payload", words=7), following=0)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO, cast
 
 import pytest
 
 from kwiresniff.capture import open_captures
+from kwiresniff.model import Segment
 from tests.support import packet_builder
 from tests.support.tshark_view import by_tshark, by_us, read, seen
 
@@ -18,13 +22,13 @@ PACKETS = [
 ]
 
 
-def payloads(segments):
+def payloads(segments: Iterable[Segment]) -> list[bytes]:
     return [seen(segment).payload for segment in segments]
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize(("magic", "unit_ns"), [(0xA1B2C3D4, 1000), (0xA1B23C4D, 1)])
-def test_both_resolutions_in_both_byte_orders(order, magic, unit_ns, tmp_path):
+def test_both_resolutions_in_both_byte_orders(order: str, magic: int, unit_ns: int, tmp_path: Path) -> None:
     """The magic number tells both; the times are exact integers."""
     path = tmp_path / "capture"
     path.write_bytes(packet_builder.pcap(PACKETS, order=order, magic=magic))
@@ -35,7 +39,7 @@ def test_both_resolutions_in_both_byte_orders(order, magic, unit_ns, tmp_path):
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
-def test_the_modified_format_has_longer_record_headers(order, tmp_path):
+def test_the_modified_format_has_longer_record_headers(order: str, tmp_path: Path) -> None:
     """Kuznetzov's patched libpcap adds interface, protocol and packet type to each record."""
     data = packet_builder.pcap_header(order=order, magic=0xA1B2CD34)
     for packet in PACKETS:
@@ -48,7 +52,7 @@ def test_the_modified_format_has_longer_record_headers(order, tmp_path):
 
 
 @pytest.mark.parametrize("magic", [0x1C0001AC, 0x1C0001AB])
-def test_ixia_writes_the_size_of_the_file_into_its_header(magic, tmp_path):
+def test_ixia_writes_the_size_of_the_file_into_its_header(magic: int, tmp_path: Path) -> None:
     """The variants of IXIA's hardware and software capture."""
     data = packet_builder.pcap(PACKETS, magic=magic)
     path = tmp_path / "capture"
@@ -58,21 +62,21 @@ def test_ixia_writes_the_size_of_the_file_into_its_header(magic, tmp_path):
 
 
 @pytest.mark.parametrize("snap_length", [0, 1, 64, 65535, 262144, 0x7FFFFFFF, 0xFFFFFFFF])
-def test_the_snap_length_of_the_header_is_not_believed(snap_length):
+def test_the_snap_length_of_the_header_is_not_believed(snap_length: int) -> None:
     """Writers put anything there, and packets longer than it."""
     segments, captures = read(packet_builder.pcap(PACKETS, snap_length=snap_length))
     assert payloads(segments) == [b"first", b"second", b"third"]
     assert captures.problems == []
 
 
-def test_the_link_type_may_carry_the_length_of_the_checksum():
+def test_the_link_type_may_carry_the_length_of_the_checksum() -> None:
     """The high bits of the field tell how many checksum bytes follow each frame."""
     data = bytearray(packet_builder.pcap([packet + b"\xde\xad\xbe\xef" for packet in PACKETS]))
     data[23] = 0x44  # bytes 20 to 23, little-endian: FCS length present, 4 bytes
     assert payloads(read(bytes(data))[0]) == [b"first", b"second", b"third"]
 
 
-def test_what_the_snap_length_cut_is_counted_as_missing():
+def test_what_the_snap_length_cut_is_counted_as_missing() -> None:
     """Payload, TCP options and whole TCP headers can be cut; only the last loses the segment."""
     packet = packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(b"0123456789", words=8)))
     for captured, payload, missing in ((76, b"0123456789", 0), (70, b"0123", 6), (66, b"", 10), (60, b"", 10)):
@@ -82,7 +86,7 @@ def test_what_the_snap_length_cut_is_counted_as_missing():
     assert segments == [] and captures.other_packets == {"tcp_header_cut": 1}
 
 
-def test_a_cut_at_every_byte_gives_all_before_it():
+def test_a_cut_at_every_byte_gives_all_before_it() -> None:
     """A file cut off in a record gives the packets before, one problem, and where."""
     data = packet_builder.pcap(PACKETS)
     ends = [24]
@@ -103,7 +107,7 @@ def test_a_cut_at_every_byte_gives_all_before_it():
 
 
 @pytest.mark.parametrize("junk", [b"\0", b"\xff" * 15, b"\xff" * 64, bytes(64), b"GET / HTTP/1.1\r\n" * 9])
-def test_junk_behind_the_last_packet_loses_none_before_it(junk):
+def test_junk_behind_the_last_packet_loses_none_before_it(junk: bytes) -> None:
     """Zeros read as empty packets, everything else as one problem; the packets before are all there."""
     segments, captures = read(packet_builder.pcap(PACKETS) + junk)
     assert payloads(segments) == [b"first", b"second", b"third"]
@@ -111,7 +115,7 @@ def test_junk_behind_the_last_packet_loses_none_before_it(junk):
 
 
 @pytest.mark.parametrize("captured", [1024 * 1024 + 1, 0x7FFFFFFF, 0xFFFFFFFF])
-def test_an_absurd_packet_length_ends_the_file_as_damaged(captured):
+def test_an_absurd_packet_length_ends_the_file_as_damaged(captured: int) -> None:
     """Nobody waits or allocates for a packet of 4 GB."""
     data = packet_builder.pcap(PACKETS[:1]) + struct.pack("<IIII", 0, 0, captured, captured) + bytes(5000)
     segments, captures = read(data)
@@ -122,7 +126,7 @@ def test_an_absurd_packet_length_ends_the_file_as_damaged(captured):
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
-def test_a_capture_behind_a_capture_is_told_as_such(order):
+def test_a_capture_behind_a_capture_is_told_as_such(order: str) -> None:
     """``cat a.pcap b.pcap``: the second header would read as an empty packet of the year 2055."""
     file = packet_builder.pcap(PACKETS, order=order)
     segments, captures = read(file + file)
@@ -132,17 +136,17 @@ def test_a_capture_behind_a_capture_is_told_as_such(order):
     assert "another pcap file stands behind it" in problem.message
 
 
-def test_packets_that_straddle_reads_are_whole():
+def test_packets_that_straddle_reads_are_whole() -> None:
     """More than one buffer of packets of awkward sizes, from a pipe that gives little at a time."""
 
     class Pipe:
-        def __init__(self, data):
+        def __init__(self, data: bytes) -> None:
             self.data, self.at, self.turn = data, 0, 0
 
-        def isatty(self):
+        def isatty(self) -> bool:
             return False
 
-        def read(self, size):
+        def read(self, size: int) -> bytes:
             self.turn += 1
             piece = self.data[self.at : self.at + min(size, self.turn * 37 % 4001 + 1)]
             self.at += len(piece)
@@ -153,6 +157,6 @@ def test_packets_that_straddle_reads_are_whole():
         packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(bytes([i % 256]) * size)))
         for i, size in enumerate(sizes)
     ]
-    captures = open_captures(["-"], stdin=Pipe(packet_builder.pcap(packets)))
+    captures = open_captures(["-"], stdin=cast(BinaryIO, Pipe(packet_builder.pcap(packets))))
     assert payloads(captures) == [bytes([i % 256]) * size for i, size in enumerate(sizes)]
     assert captures.packets == 2000 and captures.problems == []

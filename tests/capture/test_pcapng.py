@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -12,9 +15,10 @@ from kwiresniff.capture.formats import open_reader
 from kwiresniff.capture.network import Decoder
 from kwiresniff.capture.segments import segments_of
 from kwiresniff.capture.streams import Stream
+from kwiresniff.model import Segment
 from tests.support import packet_builder
 from tests.support.packet_builder import Pcapng
-from tests.support.tshark_view import by_tshark, by_us, read, seen
+from tests.support.tshark_view import Seen, by_tshark, by_us, read, seen
 
 FIRST = packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(b"first")))
 SECOND = packet_builder.ethernet(packet_builder.ipv6(packet_builder.tcp(b"second one", words=8)))
@@ -23,11 +27,11 @@ TICKS = 1_700_000_000_123_456
 NG = Pcapng()
 
 
-def payloads(segments):
+def payloads(segments: Iterable[Segment]) -> list[bytes]:
     return [seen(segment).payload for segment in segments]
 
 
-def compare(data, tmp_path, expected):
+def compare(data: bytes, tmp_path: Path, expected: list[bytes]) -> list[Seen]:
     path = tmp_path / "capture"
     path.write_bytes(data)
     ours = by_us(path)
@@ -37,7 +41,7 @@ def compare(data, tmp_path, expected):
 
 
 @pytest.mark.parametrize("length", [-1, 0])
-def test_sections_of_different_byte_order_and_length(length, tmp_path):
+def test_sections_of_different_byte_order_and_length(length: int, tmp_path: Path) -> None:
     """Each section has its own byte order and its own interfaces, numbered from 0 again."""
     little, big = Pcapng("<"), Pcapng(">")
     data = b"".join(
@@ -62,7 +66,7 @@ def test_sections_of_different_byte_order_and_length(length, tmp_path):
         (0x80 | 33, (1_700_000_000 << 33) + (1 << 32) + 9, 1_700_000_000_500_000_001),
     ],
 )
-def test_clock_resolutions_of_either_base_are_exact(resolution, ticks, nanoseconds):
+def test_clock_resolutions_of_either_base_are_exact(resolution: int, ticks: int, nanoseconds: int) -> None:
     """if_tsresol is a power of ten or of two; what is finer than a nanosecond is cut off."""
     options = b"" if resolution is None else NG.resolution(resolution)
     segments, _ = read(NG.section() + NG.interface(options=options) + NG.enhanced(FIRST, ticks=ticks))
@@ -72,7 +76,7 @@ def test_clock_resolutions_of_either_base_are_exact(resolution, ticks, nanosecon
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("unit_ns", [1_000_000_000, 1_000_000, 1000, 1])
 @pytest.mark.parametrize("offset", [0, 1, -(1 << 63), (1 << 63) - 1])
-def test_times_that_no_clock_tells_are_exact_too(order, unit_ns, offset):
+def test_times_that_no_clock_tells_are_exact_too(order: str, unit_ns: int, offset: int) -> None:
     """Timestamps have 64 bits and offsets too: their product and sum need more, whatever reads them."""
     ng = Pcapng(order)
     edge = (1 << 63) // unit_ns
@@ -84,7 +88,7 @@ def test_times_that_no_clock_tells_are_exact_too(order, unit_ns, offset):
     assert [segment[1] for segment in segments] == [t * unit_ns + offset * 1_000_000_000 for t in ticks]
 
 
-def test_interfaces_differ_in_clock_offset_and_link_type(tmp_path):
+def test_interfaces_differ_in_clock_offset_and_link_type(tmp_path: Path) -> None:
     """Packets of three interfaces take turns; each is read by its own description."""
     comment = NG.option(1, b"a comment of odd length")
     data = (
@@ -105,14 +109,14 @@ def test_interfaces_differ_in_clock_offset_and_link_type(tmp_path):
     ]
 
 
-def test_options_behind_the_end_of_options_do_not_count():
+def test_options_behind_the_end_of_options_do_not_count() -> None:
     """What follows opt_endofopt is no option."""
     interface = NG.interface(options=NG.option(0, b"") + NG.resolution(0))
     segments, _ = read(NG.section() + interface + NG.enhanced(FIRST, ticks=5))
     assert segments[0][1] == 5000
 
 
-def test_blocks_without_packets_are_skipped(tmp_path):
+def test_blocks_without_packets_are_skipped(tmp_path: Path) -> None:
     """Name resolution, statistics, journal entries, custom and unknown blocks lie between the packets."""
     skipped = b"".join(NG.block(kind, b"\x01\x02\x03\x04" * n) for kind in (4, 5, 9, 0xBAD, 0x40000BAD) for n in (3, 5))
     data = NG.section() + skipped + NG.interface() + skipped + NG.enhanced(FIRST, ticks=TICKS) + skipped
@@ -121,7 +125,7 @@ def test_blocks_without_packets_are_skipped(tmp_path):
     assert captures.packets == 2 and captures.problems == []
 
 
-def test_simple_and_obsolete_packet_blocks(tmp_path):
+def test_simple_and_obsolete_packet_blocks(tmp_path: Path) -> None:
     """A simple block has neither clock nor length of its own; it takes the time of the packet before it."""
     data = NG.section() + NG.interface() + NG.interface(101)
     data += NG.simple(FIRST)
@@ -133,7 +137,7 @@ def test_simple_and_obsolete_packet_blocks(tmp_path):
     assert captures.problems == [] and captures.packets == 3
 
 
-def test_a_simple_packet_is_bounded_by_the_snap_length():
+def test_a_simple_packet_is_bounded_by_the_snap_length() -> None:
     """The block tells only the length on the wire; the padding after the snap length is no data."""
     packet = packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(b"0123456789")))
     data = NG.section() + NG.interface(snap_length=57) + NG.simple(packet[:57], wire=len(packet))
@@ -141,7 +145,7 @@ def test_a_simple_packet_is_bounded_by_the_snap_length():
     assert (seen(segment).payload, segment[9]) == (b"012", 7)
 
 
-def test_tls_keys_are_remembered():
+def test_tls_keys_are_remembered() -> None:
     """The key log of a decryption secrets block, for whoever decrypts; secrets of another kind are none."""
     block = NG.block(10, struct.pack("<II", 0x544C534B, 9) + b"CLIENT_RA")
     block += NG.block(10, struct.pack("<II", 0x57474B4C, 4) + b"WGKL")
@@ -151,7 +155,7 @@ def test_tls_keys_are_remembered():
     assert reader.secrets == [b"CLIENT_RA"]
 
 
-def test_a_cut_at_every_byte_gives_all_before_it():
+def test_a_cut_at_every_byte_gives_all_before_it() -> None:
     """A file cut off in a block gives the packets before, one problem, and where."""
     pieces = [NG.section(), NG.interface(), NG.enhanced(FIRST), NG.block(5, bytes(20)), NG.simple(SECOND)]
     pieces += [Pcapng(">").section(), Pcapng(">").interface(), Pcapng(">").enhanced(FIRST)]
@@ -170,7 +174,7 @@ def test_a_cut_at_every_byte_gives_all_before_it():
 
 
 @pytest.mark.parametrize("junk", [b"\0", bytes(64), b"\xff" * 64, b"GET / HTTP/1.1\r\n" * 9])
-def test_junk_behind_the_last_block_loses_none_before_it(junk):
+def test_junk_behind_the_last_block_loses_none_before_it(junk: bytes) -> None:
     """It becomes one problem."""
     segments, captures = read(NG.section() + NG.interface() + NG.enhanced(FIRST) + junk)
     assert payloads(segments) == [b"first"]
@@ -179,7 +183,7 @@ def test_junk_behind_the_last_block_loses_none_before_it(junk):
 
 @pytest.mark.parametrize("length", [0, 4, 8, 11, 13, 30, 0x01000004, 0xFFFFFFFC, 0xFFFFFFFF])
 @pytest.mark.parametrize("kind", [1, 2, 3, 6, 0x0BAD, 0x0A0D0D0A])
-def test_a_block_of_impossible_length_ends_the_file_as_damaged(length, kind):
+def test_a_block_of_impossible_length_ends_the_file_as_damaged(length: int, kind: int) -> None:
     """Nothing loops, waits or allocates for it."""
     good = NG.section() + NG.interface() + NG.enhanced(FIRST)
     bad = struct.pack("<IIII", kind, length, 0x1A2B3C4D, 0) + bytes(40)
@@ -201,7 +205,7 @@ def test_a_block_of_impossible_length_ends_the_file_as_damaged(length, kind):
         (NG.block(0x0A0D0D0A, bytes(16)), "byte order"),
     ],
 )
-def test_a_block_that_contradicts_itself_ends_the_file_as_damaged(block, says):
+def test_a_block_that_contradicts_itself_ends_the_file_as_damaged(block: bytes, says: str) -> None:
     """The problem says what is wrong with it."""
     segments, captures = read(NG.section() + NG.interface() + NG.enhanced(FIRST) + block + NG.enhanced(FIRST))
     assert payloads(segments) == [b"first"]
@@ -209,15 +213,15 @@ def test_a_block_that_contradicts_itself_ends_the_file_as_damaged(block, says):
     assert problem.code == "capture_damaged" and says in problem.message
 
 
-def test_a_simple_packet_needs_an_interface():
+def test_a_simple_packet_needs_an_interface() -> None:
     """Without a description there is no link type."""
     assert read(NG.section() + NG.simple(FIRST))[1].problems[0].code == "capture_damaged"
 
 
-def test_key_logs_are_bounded_by_their_memory(monkeypatch):
+def test_key_logs_are_bounded_by_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Empty ones are not kept, tiny ones count with what an object takes."""
     monkeypatch.setattr(sections, "MAX_SECRETS_BYTES", 1000)
-    section = sections.Section(lambda link_type, order: None)
+    section = sections.Section(cast(Any, lambda link_type, order: None))
     for key_log in [b""] * 100 + [b"CLIE"] * 100:
         block = struct.pack("<IIII", sections.SECRETS, 20 + len(key_log), sections.TLS_KEY_LOG, len(key_log)) + key_log
         section.take(sections.SECRETS, block + bytes(4), 0, len(block) + 4)

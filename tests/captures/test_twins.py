@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(
 
 def said(capture: Path, keylog: Path | None) -> tuple[list[Connection], list[list[tuple[object, ...]]]]:
     """The connections in the order of their ends, and what was said on each, in the order of their first requests."""
-    source = with_decryption(open_captures([str(capture)]), keylog and str(keylog))
+    source = with_decryption(open_captures([str(capture)]), None if keylog is None else str(keylog))
     connections = []
     exchanges: dict[int, list[tuple[object, ...]]] = {}
     begun: dict[int, int] = {}

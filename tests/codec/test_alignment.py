@@ -12,6 +12,7 @@ from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.record_walk import walk_record_set
 from kwiresniff.codec.records import decode_record_set, plain_batches
 from kwiresniff.model import Problem
+from tests.support.record_sets import decoded_batches
 from tests.support.record_vectors import vector
 
 NAMES = [
@@ -70,7 +71,7 @@ def test_the_first_piece_tells_the_header_of_a_batch_that_does_not_fit_in_it() -
 
 
 def test_in_another_record_set_such_a_beginning_hides_everything() -> None:
-    (batch,) = decode_record_set(SNAPSHOT[5:], 0, len(SNAPSHOT) - 5, "full", [])
+    (batch,) = decoded_batches(SNAPSHOT[5:], 0, len(SNAPSHOT) - 5, "full", [])
     assert batch["truncated"] is True
 
 

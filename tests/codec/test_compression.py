@@ -12,9 +12,10 @@ import cramjam
 import pytest
 
 from kwiresniff.codec.compression import GZIP, LZ4, SNAPPY, ZSTD, compress, decompress
-from kwiresniff.codec.records import decode_record_set, encode_record_set
+from kwiresniff.codec.records import encode_record_set
 from kwiresniff.errors import DecodeError, EncodeError
 from kwiresniff.model import Problem
+from tests.support.record_sets import decoded_batches
 from tests.support.record_vectors import vector
 
 CODECS = (GZIP, SNAPPY, LZ4, ZSTD)
@@ -141,13 +142,13 @@ def test_an_unknown_codec_is_refused_both_ways() -> None:
 
 
 def test_a_batch_of_bombs_is_told_and_the_next_batch_is_read() -> None:
-    (plain,) = decode_record_set(wire := vector("3.9.1 magic2 none plain")["wire"], 0, len(wire), "full", [])
+    (plain,) = decoded_batches(wire := vector("3.9.1 magic2 none plain")["wire"], 0, len(wire), "full", [])
     size = 12 + 49 + len(bomb(ZSTD))
     head = bytearray(wire[:61])
     head[8:12] = (size - 12).to_bytes(4, "big")
     head[22] = ZSTD
     issues: list[Problem] = []
-    evil, good = decode_record_set(bytes(head) + bomb(ZSTD) + wire, 0, size + len(wire), "full", issues)
+    evil, good = decoded_batches(bytes(head) + bomb(ZSTD) + wire, 0, size + len(wire), "full", issues)
     assert [issue.code for issue in issues] == ["bad_crc", "decompressed_too_large"]
     assert evil["records"] == []
     assert good["records"] == plain["records"]

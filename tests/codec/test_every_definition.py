@@ -1,5 +1,7 @@
 """Every message at every version that any release has had compiles, and comes back from its bytes."""
 
+from __future__ import annotations
+
 import random
 from contextlib import suppress
 
@@ -8,6 +10,7 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.codec.plain import plain
 from kwiresniff.errors import DecodeError
+from kwiresniff.schema.index import Api
 from tests.support.random_bodies import random_body
 
 WANTED = frozenset({"error_code", "topicName"})
@@ -17,7 +20,7 @@ NOISE = 3
 
 @pytest.mark.parametrize("api", schema.apis(), ids=lambda api: api.name)
 @pytest.mark.parametrize("direction", ["request", "response"])
-def test_every_version_comes_back_from_its_bytes(api, direction):
+def test_every_version_comes_back_from_its_bytes(api: Api, direction: str) -> None:
     first, last = getattr(api, f"{direction}_versions")
     for version in range(first, last + 1):
         definition = schema.message(api.key, version, direction)

@@ -1,8 +1,12 @@
 """Every API, version and direction that kio knows: what kio writes we read, what we write kio reads."""
 
+from __future__ import annotations
+
 import random
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import Any
 
 import pytest
 
@@ -32,19 +36,27 @@ class Compiled:
     """One entity's definition and everything compiled from it."""
 
     message: MessageVersion
-    entity: type
+    entity: Any
 
-    def __post_init__(self):
-        vars(self).update(
-            decode=compile_decoder(self.message, "skip"),
-            encode=compile_encoder(self.message),
-            errors=compile_error_finder(self.message),
-            scan=compile_scanner(self.message, frozenset({"error_code"})),
-        )
+    @cached_property
+    def decode(self) -> Callable[..., tuple[dict[str, Any], int]]:
+        return compile_decoder(self.message, "skip")
+
+    @cached_property
+    def encode(self) -> Callable[[dict[str, Any]], bytes]:
+        return compile_encoder(self.message)
+
+    @cached_property
+    def errors(self) -> Callable[[dict[str, Any]], list[tuple[str, int]]]:
+        return compile_error_finder(self.message)
+
+    @cached_property
+    def scan(self) -> Callable[[bytes, int], list[tuple[str, Any]]]:
+        return compile_scanner(self.message, frozenset({"error_code"}))
 
 
 @lru_cache(None)
-def compiled(name, version, kind, entity):
+def compiled(name: str, version: int, kind: str, entity: Any) -> Compiled:
     if kind in ("request", "response"):
         return Compiled(schema.message(entity.__api_key__, version, kind), entity)
     if kind == "header":
@@ -52,7 +64,7 @@ def compiled(name, version, kind, entity):
     return Compiled(schema.data_message("".join(word.capitalize() for word in name.split("_")), version), entity)
 
 
-def cases(name):
+def cases(name: str) -> Iterator[tuple[Compiled, Any, bytes, random.Random]]:
     """A few random messages of every version, each as definition, instance, bytes and a source of randomness."""
     for case in ENTITIES:
         if case[0] == name:
@@ -62,12 +74,12 @@ def cases(name):
                 yield compiled(*case), instance, kio.encoded(instance), rng
 
 
-def test_kio_knows_most_of_the_protocol():
+def test_kio_knows_most_of_the_protocol() -> None:
     assert len(ENTITIES) > 600
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_kio_writes_is_read_field_by_field(name):
+def test_what_kio_writes_is_read_field_by_field(name: str) -> None:
     for case, instance, raw, _ in cases(name):
         body, end = case.decode(raw, 0, [])
         assert kio.positional(body) == kio.expected(instance)
@@ -75,7 +87,7 @@ def test_what_kio_writes_is_read_field_by_field(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_we_write_is_read_by_kio(name):
+def test_what_we_write_is_read_by_kio(name: str) -> None:
     for case, instance, raw, _ in cases(name):
         body, _ = case.decode(raw, 0, [])
         written = case.encode(kio.with_record_bytes(body))
@@ -84,7 +96,7 @@ def test_what_we_write_is_read_by_kio(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_walker_scanner_and_error_finder_agree_with_the_decoder(name):
+def test_walker_scanner_and_error_finder_agree_with_the_decoder(name: str) -> None:
     for case, _, raw, _ in cases(name):
         body, _ = case.decode(raw, 0, [])
         walked = walk(case.message, raw, 0, records=False)
@@ -94,7 +106,7 @@ def test_walker_scanner_and_error_finder_agree_with_the_decoder(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_cut_message_is_refused_and_walked_as_far_as_it_goes(name):
+def test_a_cut_message_is_refused_and_walked_as_far_as_it_goes(name: str) -> None:
     for case, _, raw, rng in cases(name):
         for cut in sorted(rng.sample(range(len(raw)), min(CUTS, len(raw)))):
             with pytest.raises(DecodeError):
@@ -106,7 +118,7 @@ def test_a_cut_message_is_refused_and_walked_as_far_as_it_goes(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_spoilt_message_parses_or_is_refused_alike_by_decoder_and_walker(name):
+def test_a_spoilt_message_parses_or_is_refused_alike_by_decoder_and_walker(name: str) -> None:
     for case, _, raw, rng in cases(name):
         for _ in range(SPOILT):
             spoilt = bytearray(raw)

@@ -1,12 +1,17 @@
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 
 from kwiresniff import schema
 from kwiresniff.codec.meaning import meaning_of
 from kwiresniff.codec.walker import walk
+from kwiresniff.schema.types import WireField
 from tests.support.definitions import field, message
 
 
-def official(api, direction, version, *path):
+def official(api: str, direction: str, version: int, *path: str) -> WireField:
     """A field of an official definition."""
     fields = schema.message(api, version, direction).fields
     for name in path:
@@ -48,7 +53,7 @@ def official(api, direction, version, *path):
         ),
     ],
 )
-def test_official_fields(place, value, meaning):
+def test_official_fields(place: tuple[Any, ...], value: int, meaning: str) -> None:
     assert meaning_of(official(*place), value) == meaning
 
 
@@ -73,11 +78,11 @@ def test_official_fields(place, value, meaning):
         ("timestamp_ms", "STRING", "x", ""),
     ],
 )
-def test_units_are_known_by_the_end_of_the_name(name, type, value, meaning):
+def test_units_are_known_by_the_end_of_the_name(name: str, type: str, value: int, meaning: str) -> None:
     assert meaning_of(field(name, type), value) == meaning
 
 
-def test_a_topic_id_is_told_by_the_topics_name_when_it_is_known():
+def test_a_topic_id_is_told_by_the_topics_name_when_it_is_known() -> None:
     names = {"AAAAAAAAAAAAAAAAAAAAAQ": "__cluster_metadata"}
     definition = message(field("topic_id", "UUID"), field("member_id", "UUID"), field("parent_topic_id", "UUID"))
     one = bytes(15) + b"\x01"

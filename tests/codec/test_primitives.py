@@ -1,3 +1,8 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +32,9 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("read", "write", "vectors"), KINDS)
-def test_varints_are_written_and_read_as_the_guides_say(read, write, vectors):
+def test_varints_are_written_and_read_as_the_guides_say(
+    read: Callable[[bytes, int], tuple[int, int]], write: Callable[[int], bytes], vectors: dict[int, str]
+) -> None:
     for value, text in vectors.items():
         raw = bytes.fromhex(text)
         assert write(value) == raw
@@ -35,7 +42,9 @@ def test_varints_are_written_and_read_as_the_guides_say(read, write, vectors):
 
 
 @pytest.mark.parametrize(("read", "write", "vectors"), KINDS)
-def test_a_varint_cut_short_is_truncated(read, write, vectors):
+def test_a_varint_cut_short_is_truncated(
+    read: Callable[[bytes, int], tuple[int, int]], write: Callable[[int], bytes], vectors: dict[int, str]
+) -> None:
     for text in vectors.values():
         raw = bytes.fromhex(text)
         for cut in range(len(raw)):
@@ -45,13 +54,13 @@ def test_a_varint_cut_short_is_truncated(read, write, vectors):
 
 
 @pytest.mark.parametrize(("read", "most"), [(primitives.read_uvarint, 5), (primitives.read_varlong, 10)])
-def test_a_varint_longer_than_its_type_is_refused(read, most):
+def test_a_varint_longer_than_its_type_is_refused(read: Callable[[bytes, int], tuple[int, int]], most: int) -> None:
     with pytest.raises(DecodeError) as caught:
         read(b"\x80" * most + b"\x01", 0)
     assert caught.value.code == "bad_varint"
 
 
-def test_a_varint_of_more_bits_than_its_type_is_refused():
+def test_a_varint_of_more_bits_than_its_type_is_refused() -> None:
     for read, raw in (
         (primitives.read_uvarint, b"\xff\xff\xff\xff\x1f"),
         (primitives.read_varlong, b"\xff" * 9 + b"\x02"),
@@ -61,7 +70,7 @@ def test_a_varint_of_more_bits_than_its_type_is_refused():
         assert caught.value.code == "bad_varint"
 
 
-def test_a_varint_with_needless_zero_groups_is_read():
+def test_a_varint_with_needless_zero_groups_is_read() -> None:
     assert primitives.read_uvarint(b"\x83\x80\x00", 0) == (3, 3)
 
 
@@ -74,31 +83,31 @@ def test_a_varint_with_needless_zero_groups_is_read():
         (primitives.write_varlong, -(2**63) - 1),
     ],
 )
-def test_what_does_not_fit_is_not_written(write, value):
+def test_what_does_not_fit_is_not_written(write: Callable[[int], bytes], value: Any) -> None:
     with pytest.raises(ValueError, match="does not fit"):
         write(value)
 
 
-def test_uuids_print_as_kafka_prints_them():
+def test_uuids_print_as_kafka_prints_them() -> None:
     # The first is the topic id of Kafka's own metadata topic.
     assert primitives.uuid_text(bytes(15) + b"\x01") == "AAAAAAAAAAAAAAAAAAAAAQ"
     assert primitives.uuid_text(b"\xff\xef" + b"\xfb" * 14) == "_-_7-_v7-_v7-_v7-_v7-w"
 
 
 @given(st.binary(min_size=16, max_size=16))
-def test_uuids_come_back_from_their_text(raw):
+def test_uuids_come_back_from_their_text(raw: bytes) -> None:
     assert primitives.uuid_bytes(primitives.uuid_text(raw)) == raw
 
 
 @pytest.mark.parametrize(
     "text", ["", "AAAA", "A" * 23, "A" * 21 + "B", "A" * 21 + "!", "é" * 22, "AAAAAAAAAAAAAAAAAAAAA+"]
 )
-def test_what_is_no_uuid_is_refused(text):
+def test_what_is_no_uuid_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a UUID"):
         primitives.uuid_bytes(text)
 
 
-def test_tag_sections_are_read_whole_and_bounded():
+def test_tag_sections_are_read_whole_and_bounded() -> None:
     section = bytes.fromhex("02 00 01 aa 9001 02 bbcc")
     assert primitives.read_tags(section, 1, section[0]) == ({0: b"\xaa", 144: b"\xbb\xcc"}, len(section))
     assert primitives.skip_tags(section, 1, section[0]) == len(section)

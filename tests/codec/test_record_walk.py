@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,7 @@ def test_control_records_are_named_and_opened() -> None:
 
 
 @pytest.mark.parametrize("row", vectors(), ids=lambda row: row["name"])
-def test_every_node_lies_inside_its_parent_and_decompressed_ones_are_derived(row: dict) -> None:
+def test_every_node_lies_inside_its_parent_and_decompressed_ones_are_derived(row: dict[str, Any]) -> None:
     for batch in walk_record_set(row["wire"], 0, len(row["wire"]))[0]:
         codec = child(batch, "attributes").value & 7
         for node in below(batch):

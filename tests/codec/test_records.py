@@ -14,6 +14,7 @@ from kwiresniff.codec.records import decode_record_set, encode_record_set, plain
 from kwiresniff.errors import EncodeError
 from kwiresniff.model import Problem
 from kwiresniff.schema import message
+from tests.support.record_sets import decoded_batches
 from tests.support.record_vectors import all_records, vector, vectors
 
 BATCH = vector("3.9.1 magic2 none plain")["wire"]
@@ -278,13 +279,13 @@ def test_the_limits_hold_over_all_record_sets_of_a_message() -> None:
     issues: list[Problem] = []
     kept = []
     for _ in range(3):
-        (batch,) = decode_record_set(BATCH, 0, len(BATCH), "full", issues, budget)
+        (batch,) = decoded_batches(BATCH, 0, len(BATCH), "full", issues, budget)
         kept.append(len(batch["records"]))
     assert kept == [4, 4, 2]
     assert [issue.code for issue in issues] == ["too_many_records"]
     for name in ("3.9.1 magic0 none plain", "3.9.1 magic1 gzip plain"):
         wire = vector(name)["wire"]
-        last = decode_record_set(wire, 0, len(wire), "full", issues, budget)[-1]
+        last = decoded_batches(wire, 0, len(wire), "full", issues, budget)[-1]
         assert (last["records"], issues[-1].code) == ([], "too_many_records")
 
 
@@ -294,7 +295,7 @@ def test_decompressed_bytes_are_counted_over_all_record_sets_of_a_message() -> N
     budget = Budget()
     budget.decompressed_bytes = 2 * batch["uncompressed_size_bytes"] - 1
     issues: list[Problem] = []
-    kept = [len(decode_record_set(wire, 0, len(wire), "full", issues, budget)[0]["records"]) for _ in range(2)]
+    kept = [len(decoded_batches(wire, 0, len(wire), "full", issues, budget)[0]["records"]) for _ in range(2)]
     assert kept == [4, 0]
     assert [issue.code for issue in issues] == ["decompressed_too_large"]
 
@@ -322,7 +323,7 @@ def test_there_is_an_end_to_the_batches_of_a_message() -> None:
         budget.batches = 3
     issues: list[Problem] = []
     wire = BATCH * 5
-    batches = decode_record_set(wire, 0, len(wire), "headers", issues, budgets[0])
+    batches = decoded_batches(wire, 0, len(wire), "headers", issues, budgets[0])
     assert [batch["size_bytes"] for batch in batches] == [len(BATCH)] * 3 + [2 * len(BATCH)]
     assert [(issue.code, issue.offset) for issue in issues] == [("too_many_batches", 3 * len(BATCH))]
     nodes, problems = walk_record_set(wire, 0, len(wire), budgets[1])

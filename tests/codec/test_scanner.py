@@ -1,4 +1,7 @@
+from __future__ import annotations
+
 import random
+from typing import Any
 
 import pytest
 
@@ -11,6 +14,7 @@ from kwiresniff.codec.reader_source import MAX_ENTRIES
 from kwiresniff.codec.scanners import compile_front_scanner, compile_scanner
 from kwiresniff.codec.walker import walk
 from kwiresniff.errors import DecodeError
+from kwiresniff.schema.types import MessageVersion
 from tests.support.definitions import (
     EVERYTHING,
     EVERYTHING_BYTES,
@@ -23,11 +27,11 @@ from tests.support.definitions import (
 from tests.support.kafka_vectors import entries
 
 
-def scan(definition, raw, *wanted):
+def scan(definition: MessageVersion, raw: bytes, *wanted: str) -> list[tuple[str, Any]]:
     return compile_scanner(definition, frozenset(wanted))(raw, 0)
 
 
-def test_leaves_are_found_by_name_enumeration_and_entity():
+def test_leaves_are_found_by_name_enumeration_and_entity() -> None:
     raw = PRODUCE_RESPONSE_V8_BYTES
     assert scan(PRODUCE_RESPONSE_V8, raw, "throttle_time_ms") == [("throttle_time_ms", 100)]
     assert scan(PRODUCE_RESPONSE_V8, raw, "error_code", "topicName") == [("name", "t"), ("error_code", 6)]
@@ -38,7 +42,7 @@ def test_leaves_are_found_by_name_enumeration_and_entity():
     ]
 
 
-def test_every_type_is_found_and_jumped_over():
+def test_every_type_is_found_and_jumped_over() -> None:
     found = scan(EVERYTHING, EVERYTHING_BYTES, *(child.name for child in EVERYTHING.fields), "partition", "host", "a")
     assert found == [
         ("flag", True), ("small", -1), ("port", 65535), ("crc", 2147483649), ("ratio", 1.5),
@@ -49,7 +53,7 @@ def test_every_type_is_found_and_jumped_over():
         assert (name, value) in scan(EVERYTHING, EVERYTHING_BYTES, name)
 
 
-def test_what_is_zero_or_empty_is_left_out():
+def test_what_is_zero_or_empty_is_left_out() -> None:
     definition = message(
         field("a", "INT32"), field("b", "STRING"), field("c", "NULLABLE_STRING"), array("d", "INT8"), field("e", "UUID")
     )
@@ -57,7 +61,7 @@ def test_what_is_zero_or_empty_is_left_out():
     assert scan(definition, raw, "a", "b", "c", "d", "e") == [("d", 5)]
 
 
-def test_it_stops_after_the_last_field_that_was_asked_for():
+def test_it_stops_after_the_last_field_that_was_asked_for() -> None:
     raw = PRODUCE_RESPONSE_V8_BYTES[:-4]
     assert scan(PRODUCE_RESPONSE_V8, raw, "error_code") == [("error_code", 6)]
     assert scan(PRODUCE_RESPONSE_V8, b"", "nothing_of_the_kind") == []
@@ -65,14 +69,14 @@ def test_it_stops_after_the_last_field_that_was_asked_for():
         scan(PRODUCE_RESPONSE_V8, raw, "throttle_time_ms")
 
 
-def test_a_cut_message_never_gives_a_shortened_value():
+def test_a_cut_message_never_gives_a_shortened_value() -> None:
     definition = message(field("name", "STRING"), field("x", "INT8"))
     for cut in range(6):
         with pytest.raises(DecodeError):
             scan(definition, b"\0\x04abcd"[:cut], "name")
 
 
-def test_a_front_scanner_gives_what_is_there_before_a_message_breaks_off():
+def test_a_front_scanner_gives_what_is_there_before_a_message_breaks_off() -> None:
     scan_front = compile_front_scanner(PRODUCE_RESPONSE_V8, frozenset({"error_code", "topicName", "batch_index"}))
     whole, found = PRODUCE_RESPONSE_V8_BYTES, []
     ends = {7: ("name", "t"), 17: ("error_code", 6), 49: ("batch_index", 2)}
@@ -81,7 +85,7 @@ def test_a_front_scanner_gives_what_is_there_before_a_message_breaks_off():
         assert scan_front(whole[:cut], 0, len(whole)) == found, cut
 
 
-def test_a_front_scanner_finds_the_error_codes_of_a_body_decoded_in_part():
+def test_a_front_scanner_finds_the_error_codes_of_a_body_decoded_in_part() -> None:
     """As the walker and the error finder do, in Kafka's own bytes cut anywhere."""
     rng = random.Random(3)
     told = 0
@@ -101,12 +105,12 @@ def test_a_front_scanner_finds_the_error_codes_of_a_body_decoded_in_part():
 
 
 @pytest.mark.parametrize("raw", ["7fffffff 0000", "ffffffff", "00000001 fffe 00000000", "00000001 0001 74 80000000"])
-def test_a_front_scanner_gives_up_where_nothing_fits(raw):
+def test_a_front_scanner_gives_up_where_nothing_fits(raw: str) -> None:
     scan_front = compile_front_scanner(PRODUCE_RESPONSE_V8, frozenset({"throttle_time_ms"}))
     assert scan_front(bytes.fromhex(raw), 0, 1 << 20) == []
 
 
-def test_record_sets_are_jumped_over():
+def test_record_sets_are_jumped_over() -> None:
     definition = message(
         array("partitions", "STRUCT", field("records", "RECORDS", nullable=True), field("index", "INT8")),
         field("acks", "INT16"),
@@ -116,7 +120,7 @@ def test_record_sets_are_jumped_over():
 
 
 @pytest.mark.parametrize("wanted", [("x",), ("y",), ("unwanted", "last")])
-def test_fixed_size_entries_with_unknown_tags_are_read_one_by_one(wanted):
+def test_fixed_size_entries_with_unknown_tags_are_read_one_by_one(wanted: set[str]) -> None:
     definition = message(
         array("a", "STRUCT", field("x", "INT8"), field("y", "INT16")), field("last", "INT8"), flexible=True
     )
@@ -126,7 +130,7 @@ def test_fixed_size_entries_with_unknown_tags_are_read_one_by_one(wanted):
     assert scan(definition, raw, *wanted) == expected + [("last", 7)] * ("last" in wanted)
 
 
-def test_a_large_frame_gives_only_so_many_values():
+def test_a_large_frame_gives_only_so_many_values() -> None:
     definition = message(array("topics", "COMPACT_STRING", entity="topicName"), flexible=True)
     assert len(scan(definition, write_uvarint(200_001) + b"\x02z" * 200_000, "topicName")) == 200_000
     with pytest.raises(DecodeError) as caught:
@@ -138,6 +142,6 @@ def test_a_large_frame_gives_only_so_many_values():
     "raw",
     ["7fffffff 0000", "ffffffff", "00000001 fffe 00000000", "00000001 ffff 00000000", "00000001 0001 74 80000000"],
 )
-def test_hostile_counts_and_lengths_are_refused(raw):
+def test_hostile_counts_and_lengths_are_refused(raw: str) -> None:
     with pytest.raises(DecodeError):
         scan(PRODUCE_RESPONSE_V8, bytes.fromhex(raw), "throttle_time_ms")

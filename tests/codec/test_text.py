@@ -94,9 +94,9 @@ def test_every_message_at_every_version_is_written_as_its_decoded_body(api: Any,
 
 
 def fetch_response(records: bytes, *, topic: str = "orders", error_code: int = 0) -> bytes:
-    partition = {"partition_index": 0, "error_code": error_code, "high_watermark": 9, "last_stable_offset": 9,
-                 "log_start_offset": 0, "aborted_transactions": None, "preferred_read_replica": -1,
-                 "records": []}  # fmt: skip
+    partition: dict[str, Any] = {"partition_index": 0, "error_code": error_code, "high_watermark": 9,
+                 "last_stable_offset": 9, "log_start_offset": 0, "aborted_transactions": None,
+                 "preferred_read_replica": -1, "records": []}  # fmt: skip
     body = {"throttle_time_ms": 0, "error_code": 0, "session_id": 1,
             "responses": [{"topic": topic, "partitions": [partition]}]}  # fmt: skip
     frame: bytes = codec.encoder(FETCH, 11, "response")(body)
@@ -244,7 +244,7 @@ def test_captures_read_the_same_with_and_without_text(capture: Path, monkeypatch
                 message is not None and message.text is not None for message in (event.request, event.response)
             )
         elif isinstance(event, Connection):
-            assert event.exchanges == other.exchanges
+            assert isinstance(other, Connection) and event.exchanges == other.exchanges
     assert texts or "tls" in capture.name
 
 

@@ -1,3 +1,7 @@
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +11,8 @@ from kwiresniff.codec.compiler import compile_decoder
 from kwiresniff.codec.plain import plain
 from kwiresniff.codec.walker import walk
 from kwiresniff.errors import DecodeError
-from kwiresniff.model import Node
+from kwiresniff.model import Node, Problem
+from kwiresniff.schema.types import MessageVersion
 from tests.support.definitions import (
     EVERYTHING,
     EVERYTHING_BODY,
@@ -37,7 +42,7 @@ def leaves(node: Node) -> list[Node]:
 
 
 @pytest.mark.parametrize(("definition", "raw", "body"), CASES)
-def test_plain_gives_the_body_back(definition, raw, body):
+def test_plain_gives_the_body_back(definition: MessageVersion, raw: bytes, body: dict[str, Any]) -> None:
     walked = walk(definition, raw, 0)
     assert walked.problems == []
     assert walked.end == len(raw)
@@ -45,7 +50,7 @@ def test_plain_gives_the_body_back(definition, raw, body):
     assert list(plain(walked.root)) == list(body)
 
 
-def test_every_field_lies_where_its_bytes_are():
+def test_every_field_lies_where_its_bytes_are() -> None:
     walked = walk(PRODUCE_RESPONSE_V8, b"head" + PRODUCE_RESPONSE_V8_BYTES, 4)
     partition = ("responses", "[0]", "partition_responses", "[0]")
     places = {
@@ -63,7 +68,7 @@ def test_every_field_lies_where_its_bytes_are():
         assert (path, node.type, node.offset, node.length) == (path, type, offset, length)
 
 
-def test_tagged_fields_carry_their_tag_and_absent_ones_take_no_bytes():
+def test_tagged_fields_carry_their_tag_and_absent_ones_take_no_bytes() -> None:
     root = walk(EVERYTHING, EVERYTHING_BYTES, 0).root
     tags = EVERYTHING_BYTES.index(bytes.fromhex("000400000005"))
     epoch, leader, unknown = at(root, "epoch"), at(root, "leader"), at(root, "_tagged_fields", "7")
@@ -72,7 +77,7 @@ def test_tagged_fields_carry_their_tag_and_absent_ones_take_no_bytes():
     assert (unknown.tag, unknown.offset, unknown.length, unknown.value) == (7, tags + 16, 4, b"\xca\xfe")
 
 
-def test_a_null_container_is_told_from_an_empty_one():
+def test_a_null_container_is_told_from_an_empty_one() -> None:
     definition = message(array("a", "INT8", nullable=True), array("b", "INT8", nullable=True))
     root = walk(definition, b"\xff\xff\xff\xff\0\0\0\0", 0).root
     assert (at(root, "a").null, at(root, "b").null) == (True, False)
@@ -80,14 +85,16 @@ def test_a_null_container_is_told_from_an_empty_one():
 
 
 @pytest.mark.parametrize(("definition", "raw", "body"), CASES)
-def test_a_message_cut_at_any_byte_keeps_what_was_read_and_says_where_it_stopped(definition, raw, body):
+def test_a_message_cut_at_any_byte_keeps_what_was_read_and_says_where_it_stopped(
+    definition: MessageVersion, raw: bytes, body: dict[str, Any]
+) -> None:
     whole = walk(definition, raw, 0)
     places = {(leaf.name, leaf.offset, leaf.length): leaf.value for leaf in leaves(whole.root)}
     for cut in range(len(raw)):
         walked = walk(definition, raw[:cut], 0)
         (problem,) = walked.problems
         assert problem.code in ("truncated", "bad_array_count")
-        assert problem.offset <= cut
+        assert problem.offset is not None and problem.offset <= cut
         assert problem.path
         marked = [leaf for leaf in leaves(walked.root) if leaf.problem]
         assert len(marked) <= 1
@@ -97,7 +104,7 @@ def test_a_message_cut_at_any_byte_keeps_what_was_read_and_says_where_it_stopped
         assert len(str(plain(walked.root))) <= len(str(body))
 
 
-def test_an_array_that_counts_on_missing_bytes_is_read_as_far_as_it_is_there():
+def test_an_array_that_counts_on_missing_bytes_is_read_as_far_as_it_is_there() -> None:
     definition = message(array("a", "STRUCT", field("x", "INT32"), field("y", "INT16")))
     raw = bytes.fromhex("00000004 00000001 0002 00000003 0004 0000")
     assert plain(walk(definition, raw, 0).root) == {}
@@ -109,13 +116,15 @@ def test_an_array_that_counts_on_missing_bytes_is_read_as_far_as_it_is_there():
 
 
 @pytest.mark.parametrize(("definition", "raw", "body"), CASES)
-def test_trailing_bytes_are_a_problem_beside_the_body(definition, raw, body):
+def test_trailing_bytes_are_a_problem_beside_the_body(
+    definition: MessageVersion, raw: bytes, body: dict[str, Any]
+) -> None:
     walked = walk(definition, raw + b"xyz", 0)
     assert [(problem.code, problem.offset) for problem in walked.problems] == [("trailing_bytes", len(raw))]
     assert plain(walked.root) == body
 
 
-def test_a_failure_names_the_field_by_its_full_path_and_leaves_it_out_of_the_body():
+def test_a_failure_names_the_field_by_its_full_path_and_leaves_it_out_of_the_body() -> None:
     raw = PRODUCE_RESPONSE_V8_BYTES[:53]
     walked = walk(PRODUCE_RESPONSE_V8, raw, 0)
     (problem,) = walked.problems
@@ -127,7 +136,7 @@ def test_a_failure_names_the_field_by_its_full_path_and_leaves_it_out_of_the_bod
     assert "error_message" not in partition
 
 
-def test_invalid_utf8_is_a_problem_and_the_walk_goes_on():
+def test_invalid_utf8_is_a_problem_and_the_walk_goes_on() -> None:
     definition = message(field("name", "STRING"), field("x", "INT8"))
     walked = walk(definition, b"\0\x03a\xc3\x28\x07", 0)
     assert plain(walked.root) == {"name": b"a\xc3\x28", "x": 7}
@@ -152,12 +161,14 @@ def test_invalid_utf8_is_a_problem_and_the_walk_goes_on():
         (message(field("a", "STRUCT"), flexible=True), "01 05 7f", "truncated", "a._tagged_fields"),
     ],
 )
-def test_hostile_bytes_are_told_by_code_and_path(definition, raw, code, path):
+def test_hostile_bytes_are_told_by_code_and_path(definition: MessageVersion, raw: str, code: str, path: str) -> None:
     (problem,) = walk(definition, bytes.fromhex(raw), 0).problems
     assert (problem.code, problem.path) == (code, path)
 
 
-def test_a_message_of_too_many_fields_is_cut_off_counted_and_still_read_to_its_end(monkeypatch):
+def test_a_message_of_too_many_fields_is_cut_off_counted_and_still_read_to_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(walker, "MAX_NODES", 10)
     definition = message(array("a", "INT8"), field("x", "INT16"))
     walked = walk(definition, b"\0\0\0\x32" + bytes(50) + b"\0\x05", 0)
@@ -168,7 +179,7 @@ def test_a_message_of_too_many_fields_is_cut_off_counted_and_still_read_to_its_e
     assert "52 fields" in problem.message
 
 
-def test_a_message_without_end_is_given_up(monkeypatch):
+def test_a_message_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walker, "MAX_NODES", 10)
     monkeypatch.setattr(walker, "MAX_COUNTED", 20)
     walked = walk(message(array("a", "INT8")), b"\0\0\0\x32" + bytes(50), 0)
@@ -176,7 +187,7 @@ def test_a_message_without_end_is_given_up(monkeypatch):
     assert {problem.code for problem in walked.problems} == {"too_many_fields"}
 
 
-def test_a_thousand_bad_strings_are_not_a_thousand_problems():
+def test_a_thousand_bad_strings_are_not_a_thousand_problems() -> None:
     raw = b"\0\0\x03\xe8" + b"\0\x01\xff" * 1000
     walked = walk(message(array("a", "STRING")), raw, 0)
     assert walked.end == len(raw)
@@ -184,14 +195,14 @@ def test_a_thousand_bad_strings_are_not_a_thousand_problems():
     assert plain(walked.root) == {"a": [b"\xff"] * 1000}
 
 
-def test_unopened_record_sets_give_their_size():
+def test_unopened_record_sets_give_their_size() -> None:
     definition = message(field("records", "RECORDS", nullable=True))
     assert plain(walk(definition, b"\0\0\0\x03abc", 0, records=False).root) == {"records": {"size_bytes": 3}}
     assert plain(walk(definition, b"\xff" * 4, 0, records=False).root) == {"records": None}
 
 
 @given(st.sampled_from([EVERYTHING, PRODUCE_RESPONSE_V8]), st.binary(max_size=150))
-def test_walker_and_decoder_agree_on_any_bytes(definition, raw):
+def test_walker_and_decoder_agree_on_any_bytes(definition: MessageVersion, raw: bytes) -> None:
     walked = walk(definition, raw, 0)
     try:
         body, end = compile_decoder(definition)(raw, 0, [])
@@ -203,7 +214,7 @@ def test_walker_and_decoder_agree_on_any_bytes(definition, raw):
 
 
 @given(st.sampled_from([case.values[:2] for case in CASES]), st.lists(st.tuples(st.integers(0), st.integers(0, 255))))
-def test_walker_and_decoder_agree_on_spoilt_messages(case, changes):
+def test_walker_and_decoder_agree_on_spoilt_messages(case: Any, changes: Any) -> None:
     definition, raw = case[0], bytearray(case[1])
     for place, value in changes:
         raw[place % len(raw)] = value
@@ -223,7 +234,7 @@ BATCH = bytes.fromhex(
 )
 
 
-def test_record_sets_are_opened_and_their_problems_carry_the_whole_path():
+def test_record_sets_are_opened_and_their_problems_carry_the_whole_path() -> None:
     definition = message(array("partitions", "STRUCT", field("records", "RECORDS", nullable=True)))
     raw = b"\0\0\0\x02" + b"\xff" * 4 + len(BATCH).to_bytes(4, "big") + BATCH
     walked = walk(definition, raw, 0)
@@ -231,18 +242,18 @@ def test_record_sets_are_opened_and_their_problems_carry_the_whole_path():
     assert problem.path.startswith("partitions[1].records[0]")
     assert problem.code == "bad_crc"
     assert problem.offset == 12 + 17
-    issues = []
+    issues: list[Problem] = []
     body, _ = compile_decoder(definition)(raw, 0, issues)
     assert plain(walked.root) == body
     assert body["partitions"][1]["records"][0]["records"][0]["key"] == b"k"
     assert [issue.code for issue in issues] == ["bad_crc"]
 
 
-def test_the_record_sets_of_one_message_share_the_limits(monkeypatch):
+def test_the_record_sets_of_one_message_share_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_limits, "MAX_RECORDS", 1)
     definition = message(array("partitions", "STRUCT", field("records", "RECORDS")))
     raw = b"\0\0\0\x02" + (len(BATCH).to_bytes(4, "big") + BATCH) * 2
-    issues = []
+    issues: list[Problem] = []
     compile_decoder(definition)(raw, 0, issues)
     walked = walk(definition, raw, 0)
     assert "too_many_records" in {issue.code for issue in issues}

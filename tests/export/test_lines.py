@@ -17,7 +17,7 @@ FILES = ("a.pcap", 'größe "2".pcap', "\x9b.pcap")
 def with_text(built: Exchange, request: bytes | None, response: bytes | None) -> Exchange:
     for message, text in ((built.request, request), (built.response, response)):
         if message is not None:
-            message.text = text and ([text] if len(text) < 5 else [text[:2], text[2:]])
+            message.text = None if text is None else ([text] if len(text) < 5 else [text[:2], text[2:]])
     return built
 
 
@@ -36,9 +36,11 @@ def in_file(index: int) -> Exchange:
     return built
 
 
+#: Unknown tagged fields have numbers for names.
+WITH_A_TAG: dict[Any, Any] = {"k": b"\xff", 5: "\u202e"}
 EXCHANGES: dict[str, Exchange] = {
     "usual": with_text(exchange(), b'{"a":1}', '{"b":"größe"}'.encode()),
-    "request as text": with_text(exchange(response={"k": b"\xff", 5: "\u202e"}), b"{}", None),
+    "request as text": with_text(exchange(response=WITH_A_TAG), b"{}", None),
     "response as text": with_text(exchange(request={"x": b"text"}), None, b"{}"),
     "no response": with_text(exchange(latency_ns=None, outcome="unanswered"), b"{}", None),
     "no request": without_request(),

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.environment import REQUIRE_SPARK
-from tests.support.exported import CAPTURES, exchanges, export
+from tests.support.exported import exchanges, export
 from tests.support.package import HOME
+from tests.support.paths import CAPTURES
 
 parquet = pytest.importorskip("pyarrow.parquet")
 

@@ -22,7 +22,8 @@ from kwiresniff.pipeline.reading import Settings, UnitReading, table_rows
 from kwiresniff.pipeline.run import as_told_before, told_once
 from kwiresniff.pipeline.sightings import Sighting, sightings
 from kwiresniff.session.flows import reverse
-from tests.support.exported import CAPTURES, packets, shifted
+from tests.support.exported import packets, shifted
+from tests.support.paths import CAPTURES
 
 CAPTURE = CAPTURES / "java-group-classic.pcap"
 
@@ -89,8 +90,7 @@ def test_a_port_used_again_is_another_connection(tmp_path: Path) -> None:
     """In one source, when another SYN comes."""
     later = shifted(CAPTURE, tmp_path / "later.pcap", 3_600_000_000)
     segments = list(open_captures([str(CAPTURE)])) + [
-        (packet, ns, flow, (seq + 77) & 0xFFFFFFFF, *rest)
-        for packet, ns, flow, seq, *rest in open_captures([str(later)])
+        (*segment[:3], (segment[3] + 77) & 0xFFFFFFFF, *segment[4:]) for segment in open_captures([str(later)])
     ]
     assert len(list(sightings(segments))) == 2 * len(seen(CAPTURE))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +25,8 @@ def test_nothing_is_missed_by_asking_the_definitions_first(capture: Path) -> Non
             continue
         bodies = [part.body for part in (exchange.request, exchange.response) if part is not None]
         found = mentions(exchange, analyzer.topics.name)
-        for values, find in zip(found, (topics_of, partitions_of, groups_of, transactional_ids_of), strict=True):
+        finders: list[Callable[..., list[Any]]] = [topics_of, partitions_of, groups_of, transactional_ids_of]
+        for values, find in zip(found, finders, strict=True):
             expected = [value for body in bodies for value in find(body)]
             if find is topics_of:
                 expected = [value for body in bodies for value in topics_of(body, analyzer.topics.name)]

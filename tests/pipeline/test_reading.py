@@ -13,7 +13,8 @@ from kwiresniff.capture import tls
 from kwiresniff.pipeline.columns import READABLE, TABLES, arrow_schema
 from kwiresniff.pipeline.plan import Unit, find_sources
 from kwiresniff.pipeline.reading import Settings, table_rows
-from tests.support.exported import CAPTURES, exchange_of, exchanges, export, packets, recorded, rotate
+from tests.support.exported import exchange_of, exchanges, export, packets, recorded, rotate
+from tests.support.paths import CAPTURES
 
 SETTINGS = Settings()
 

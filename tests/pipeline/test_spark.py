@@ -19,7 +19,8 @@ from kwiresniff.pipeline import session
 from kwiresniff.pipeline.plan import plan
 from kwiresniff.pipeline.query import open_views
 from kwiresniff.pipeline.store import Store
-from tests.support.exported import CAPTURES, Json, exchange_of, exchanges, export, recorded, rotate, shifted
+from tests.support.exported import Json, exchange_of, exchanges, export, recorded, rotate, shifted
+from tests.support.paths import CAPTURES
 
 
 def frame(spark: Any, *paths: Path, **options: str) -> Any:

@@ -18,7 +18,8 @@ from kwiresniff.pipeline.carry import batches, run_batch
 from kwiresniff.pipeline.reading import Settings
 from kwiresniff.pipeline.store import Store
 from kwiresniff.pipeline.work import WRITTEN
-from tests.support.exported import CAPTURES, Json, exchange_of, exchanges, export, packets, recorded
+from tests.support.exported import Json, exchange_of, exchanges, export, packets, recorded
+from tests.support.paths import CAPTURES
 
 parquet = pytest.importorskip("pyarrow.parquet")
 

@@ -21,7 +21,8 @@ from kwiresniff.pipeline.run import make_job
 from kwiresniff.pipeline.store import Store
 from kwiresniff.pipeline.work import WRITABLE, run_unit, settings_text
 from kwiresniff.session import Analyzer
-from tests.support.exported import CAPTURES, exchange_of, exchanges, export, rotate
+from tests.support.exported import exchange_of, exchanges, export, rotate
+from tests.support.paths import CAPTURES
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
@@ -218,11 +219,13 @@ def test_half_a_source_is_resumed_with_the_other_half(store: Store) -> None:
 def test_errors_are_counted_as_the_exchanges_have_them(store: Store) -> None:
     """By name, once for each exchange and as often as they stand in it."""
     work(store, unit_of(CAPTURE))
-    exchanged, times = Counter(), Counter()
+    exchanged: Counter[str] = Counter()
+    times: Counter[str] = Counter()
     for row in read(store, "exchanges"):
         times.update(error["name"] for error in row["errors"])
         exchanged.update({error["name"] for error in row["errors"]})
-    found_exchanges, found_times = Counter(), Counter()
+    found_exchanges: Counter[str] = Counter()
+    found_times: Counter[str] = Counter()
     for row in read(store, "errors"):
         found_exchanges[row["error"]] += row["exchanges"]
         found_times[row["error"]] += row["times"]

@@ -16,8 +16,9 @@ MS = 1_000_000
 
 
 def latency(count: int, middle_ms: float, buckets: dict[float, int]) -> LatencySummary:
-    times = [int(middle_ms * factor * MS) for factor in (0.2, 1.1, 1, 1.8, 2.4, 5.2, 17)]
-    return LatencySummary(count, *times, tuple((int(bound * MS), number) for bound, number in buckets.items()))
+    low, mean, p50, p90, p95, p99, high = (int(middle_ms * factor * MS) for factor in (0.2, 1.1, 1, 1.8, 2.4, 5.2, 17))
+    counts = tuple((int(bound * MS), number) for bound, number in buckets.items())
+    return LatencySummary(count, low, mean, p50, p90, p95, p99, high, counts)
 
 
 ROWS = [
@@ -139,7 +140,7 @@ def test_without_colour_there_is_none() -> None:
 
 
 def test_any_list_becomes_a_table(golden: Golden) -> None:
-    rows = [["json", "plugins/json_values.py", 3], ["evil\x1b[2J", None, 12]]
+    rows: list[list[object]] = [["json", "plugins/json_values.py", 3], ["evil\x1b[2J", None, 12]]
     golden("plain-60.txt", shown(plain_table(["plugin", "from", "adds"], rows, right=["adds"]), 60))
 
 

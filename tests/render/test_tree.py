@@ -108,7 +108,7 @@ def test_a_long_array_is_shortened_and_what_is_wrong_in_it_is_still_shown() -> N
 
 def test_a_long_value_is_cut_with_a_told_count_and_whole_with_v() -> None:
     def request(wire: frame_builder.Wire) -> None:
-        wire.bytes("metadata", b"x" * 1354)
+        wire.blob("metadata", b"x" * 1354)
 
     sample = frame_builder.exchange("JoinGroup", 11, 5, request, None)
     assert "x" * 120 + "… 1,234 more bytes" in rendered([sample], None)

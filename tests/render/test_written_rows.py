@@ -199,12 +199,13 @@ def test_captures_are_drawn_the_same_with_and_without_written_rows(capture: Path
         events = direct.analyze(iter(open_captures([str(capture)])))
         for event, other in zip(events, careful.analyze(iter(open_captures([str(capture)]))), strict=True):
             if isinstance(event, Exchange):
+                assert isinstance(other, Exchange)
                 asked, answered = (annotate(other, which, careful.topics) for which in ("request", "response"))
                 assert trees[0].text(event, rows(event, "request", direct), rows(event, "response", direct)) == (
                     trees[1].text(other, asked, answered)
                 )
             elif isinstance(event, Connection):
-                assert event.exchanges == other.exchanges
+                assert isinstance(other, Connection) and event.exchanges == other.exchanges
 
 
 def rows(exchange: Exchange, which: Any, analyzer: Analyzer) -> Walk | list[bytes] | None:

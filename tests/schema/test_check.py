@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -144,7 +145,7 @@ def test_a_version_that_changed_in_place_comes_with_its_reason() -> None:
         ({"type": "bytes"}, ""),
     ],
 )
-def test_a_default_that_came_later_is_known_and_nothing_else_of_its_field(was: dict[str, object], reason: str) -> None:
+def test_a_default_that_came_later_is_known_and_nothing_else_of_its_field(was: dict[str, Any], reason: str) -> None:
     (request, _) = definitions("Fetch")
     fields = tuple(field._replace(**was) if field.name == "replica_id" else field for field in request.fields)
     (found,) = differences((request._replace(versions=Versions(4, 4), fields=fields),))

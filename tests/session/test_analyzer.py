@@ -552,8 +552,8 @@ def test_what_ended_connections_held_is_free_without_a_search_for_garbage() -> N
             else:
                 wire.up(api_versions_v0(1)).down(api_versions_v0_response(1))
             wire.up(heartbeat(2)).down(heartbeat_response(2))
-            for packet, ns, *rest in wire.close().segments:
-                analyzer.segment(packet, ns + second * 1_000_000_000, *rest)
+            for segment in wire.close().segments:
+                analyzer.segment(segment[0], segment[1] + second * 1_000_000_000, *segment[2:])
         links = sum(isinstance(one, Link) for one in gc.get_objects()) - before
     finally:
         gc.enable()
@@ -572,8 +572,9 @@ def test_a_connection_whose_ports_are_used_again_is_free_without_a_search_for_ga
         for number in range(50):
             wire = Wire(isn=(number * 0x20000000 + 1, number * 0x20000000 + 99)).open()
             wire.up(api_versions_v0(1)).down(api_versions_v0_response(1)).up(heartbeat(2)).down(heartbeat_response(2))
-            for packet, ns, *rest in wire.segments[0 if handshake else 3 :]:
-                analyzer.segment(packet + number * 100, ns + number * 1_000_000_000, *rest)
+            for segment in wire.segments[0 if handshake else 3 :]:
+                packet, ns = segment[0] + number * 100, segment[1] + number * 1_000_000_000
+                analyzer.segment(packet, ns, *segment[2:])
         links = sum(isinstance(one, Link) for one in gc.get_objects()) - before
         analyzer.close()
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from struct import pack
+from typing import Self
 
 import pytest
 
@@ -21,7 +22,7 @@ def split(exchange: Exchange) -> tuple[int | None, int | None, int | None]:
 class Clocked(Wire):
     """A conversation whose segments come when the test says so."""
 
-    def at(self, ms: float) -> Clocked:
+    def at(self, ms: float) -> Self:
         """The next segment comes at this time."""
         self.next_ns = round(ms * MS)
         return self

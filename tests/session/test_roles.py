@@ -71,7 +71,7 @@ def test_mqtt_is_not_kafka() -> None:
     """Its length and name read as a size, an API key and a version; its client id is a client id."""
     connect = b"\x10\x15\0\x04MQTT\x04\x02\0\x3c\0\x09client-12"
     (problem,) = events(Wire(broker_port=1883).open().up(connect).down(b"\x20\x02\0\0").close())
-    assert (problem.code, problem.details["protocol"]) == ("not_kafka", "mqtt")  # type: ignore[union-attr]
+    assert (problem.code, problem.details["protocol"]) == ("not_kafka", "mqtt")  # type: ignore[union-attr, index]
 
 
 def test_a_large_first_request_without_a_client_id_is_found() -> None:

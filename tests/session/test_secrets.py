@@ -20,7 +20,7 @@ CONFIG = b"\x01\x04\x00\x04\x021\x11sasl.jaas.config\x0f" + SECRET + b"\x00"
 
 
 def batches(value: bytes) -> list[dict[str, Any]]:
-    record = {"offset": 0, "timestamp": 0, "key": None, "value": value, "headers": []}
+    record: dict[str, Any] = {"offset": 0, "timestamp": 0, "key": None, "value": value, "headers": []}
     return [{"base_offset": 0, "magic": 2, "partition_leader_epoch": 0, "compression": "none", "base_timestamp": 0,
              "max_timestamp": 0, "producer_id": -1, "producer_epoch": -1, "base_sequence": -1, "attributes": 0,
              "last_offset_delta": 0, "records": [record]}]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import ssl
+from typing import Any
 
 from kwiresniff.session.x509 import MAX_NAME_BYTES, MAX_NAMES, certificate_names
 from tests.support.tls_conversation import DATA
@@ -94,9 +95,9 @@ def test_openssls_certificate_is_read() -> None:
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(path)
-    (known,) = context.get_ca_certs() or [{}]
-    expected = [value for part in known.get("subject", ()) for kind, value in part if kind == "commonName"]  # type: ignore[union-attr, misc]
-    expected += [value for kind, value in known.get("subjectAltName", ()) if kind == "DNS"]  # type: ignore[union-attr, misc]
+    known: dict[str, Any] = (context.get_ca_certs() or [{}])[0]
+    expected = [value for part in known.get("subject", ()) for kind, value in part if kind == "commonName"]
+    expected += [value for kind, value in known.get("subjectAltName", ()) if kind == "DNS"]
     found = certificate_names(ssl.PEM_cert_to_DER_cert(text))
     assert found and (not expected or found == list(dict.fromkeys(expected)))
 

@@ -43,7 +43,7 @@ class Recorded:
         self.files = ["lo"]
         self.problems: list[Problem] = []
         self.other_packets: dict[str, int] = {}
-        self.total_bytes = None
+        self.total_bytes: int | None = None
         self.dropped = 1_234
         self.stopped = False
 
@@ -287,7 +287,7 @@ def test_tab_shows_one_table_which_scrolls() -> None:
     text = "\n".join(screen.lines(110, 9))
     assert "  api (" in text
     assert "billing" not in text
-    seen = set()
+    seen: set[str] = set()
     for _ in range(len(screen.view.tables()[0]) + 1):
         screen.type("j")
         seen.update(line.split()[0] for line in screen.chosen(9))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import mmap
 import struct
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from kwiresniff.capture.link import ETHERNET
-from kwiresniff.capture.live import live as live_module
-from kwiresniff.capture.live import ring as module
 from kwiresniff.capture.live.live import Live
 from kwiresniff.capture.live.ring import BLOCK_BYTES, Ring
 from kwiresniff.capture.live.source import Batch, LiveOptions, Packet
@@ -115,7 +114,7 @@ def test_nothing_comes_after_the_last_packet_that_is_wanted() -> None:
 
 
 def test_an_end_that_is_asked_for_comes_after_the_packets_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.time, "time_ns", lambda: 3 * SECOND_NS)
+    monkeypatch.setattr(time, "time_ns", lambda: 3 * SECOND_NS)
     found = taken(Filled(block(0, 2), block(2, 4), block(6, 1)).batches(lambda: False, keeping([]), keep_all=False))
     assert found == [(0, [0, 1]), (0, [2, 3]), (0, [])]
 
@@ -124,7 +123,7 @@ def test_packets_passed_over_are_counted_as_dropped_and_the_others_keep_their_nu
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """So that a number means the same packet in the output and in the file."""
-    monkeypatch.setattr(live_module.time, "time_ns", lambda: 1)
+    monkeypatch.setattr(time, "time_ns", lambda: 1)
     ring = Filled(block(0, 2), block(2, 3))
     ring.backlog_bytes = 1
     live = Live(ring, LiveOptions(("lo",)))
@@ -137,7 +136,7 @@ def test_packets_passed_over_are_counted_as_dropped_and_the_others_keep_their_nu
 
 
 def test_who_does_not_wait_for_the_end_is_told_what_was_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_module.time, "time_ns", lambda: 1)
+    monkeypatch.setattr(time, "time_ns", lambda: 1)
     live = Live(Filled(block(0, 5), block(5, 2)), LiveOptions(("lo",)))
     monkeypatch.setattr(live, "_packet_files", Nothing())
     beats = live.beats()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from struct import pack
+from typing import Self
 
 from kwiresniff.model import ACK, FIN, RST, SYN, Event, Exchange, Problem, Segment
 from kwiresniff.session import Analyzer
@@ -75,27 +76,27 @@ class Wire:
             )  # fmt: skip
         self.seq[way] += len(data) + bool(flags & SYN) + bool(flags & FIN)
 
-    def open(self) -> Wire:
+    def open(self) -> Self:
         self.send(0, flags=SYN)
         self.send(1, flags=SYN | ACK)
         self.send(0)
         return self
 
-    def up(self, *frames: bytes, **options: int) -> Wire:
+    def up(self, *frames: bytes, **options: int) -> Self:
         self.send(0, b"".join(frames), **options)  # type: ignore[arg-type]
         return self
 
-    def down(self, *frames: bytes, **options: int) -> Wire:
+    def down(self, *frames: bytes, **options: int) -> Self:
         self.send(1, b"".join(frames), **options)  # type: ignore[arg-type]
         return self
 
-    def close(self) -> Wire:
+    def close(self) -> Self:
         self.send(0, flags=FIN | ACK)
         self.send(1, flags=FIN | ACK)
         self.send(0)
         return self
 
-    def reset(self) -> Wire:
+    def reset(self) -> Self:
         self.send(1, flags=RST)
         return self
 

@@ -51,7 +51,7 @@ class Wire:
         data = b"\xff\xff" if value is None else struct.pack(">h", len(value.encode())) + value.encode()
         return self.add(name, "STRING" if value is not None else "NULLABLE_STRING", data, value, meaning)
 
-    def bytes(self, name: str, value: bytes | None, meaning: str = "") -> Node:
+    def blob(self, name: str, value: bytes | None, meaning: str = "") -> Node:
         data = b"\xff\xff\xff\xff" if value is None else struct.pack(">i", len(value)) + value
         return self.add(name, "BYTES", data, value, meaning)
 
@@ -285,8 +285,8 @@ def message(wire: Wire, index: int, magic: int, key: bytes | None, value: bytes,
         wire.int8("attributes", 0, "none")
         if magic:
             wire.int64("timestamp", START_MS + index, "2024-03-05 08:15:02.123 UTC")
-        wire.bytes("key", key)
-        wire.bytes("value", value)
+        wire.blob("key", key)
+        wire.blob("value", value)
 
 
 def produce() -> Sample:
@@ -419,7 +419,7 @@ def join_group() -> Sample:
 
         def protocol(name: str) -> None:
             wire.string("name", name)
-            wire.bytes("metadata", b"\0\1\0\0\0\1\0\6orders\xff\xff\xff\xff\0\0\0\0")
+            wire.blob("metadata", b"\0\1\0\0\0\1\0\6orders\xff\xff\xff\xff\0\0\0\0")
 
         wire.structs("protocols", ["range", "cooperative-sticky"], protocol)
 

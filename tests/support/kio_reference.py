@@ -16,7 +16,7 @@ import types
 import typing
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -113,7 +113,7 @@ def _single(slot: Slot, rng: random.Random) -> Any:
         return rng.choice(("", "orders", "größe-µ-日本", "x" * 126, "y" * 127, "z" * 300))
     if kind in ("bytes", "records"):
         return rng.choice(list(BLOBS.values()))
-    return {
+    others: dict[str, Callable[[], Any]] = {
         "bool": lambda: rng.random() < 0.5,
         "error_code": lambda: rng.choice(ERRORS),
         "float64": lambda: rng.choice((0.0, -1.5, 1e300)),
@@ -121,7 +121,8 @@ def _single(slot: Slot, rng: random.Random) -> Any:
         "timedelta_i32": lambda: datetime.timedelta(milliseconds=rng.choice((0, 1, 30_000, 2**31 - 1))),
         "timedelta_i64": lambda: datetime.timedelta(milliseconds=rng.choice((0, 1, 30_000, 10**12))),
         "datetime_i64": lambda: EPOCH + datetime.timedelta(milliseconds=rng.randrange(2 * 10**12)),
-    }[kind]()
+    }
+    return others[kind]()
 
 
 def encoded(value: Any) -> bytes:
@@ -131,7 +132,7 @@ def encoded(value: Any) -> bytes:
     return buffer.getvalue()
 
 
-def decoded(entity: type, raw: bytes) -> Any:
+def decoded(entity: Any, raw: bytes) -> Any:
     """What kio reads from bytes."""
     value, size = entity_reader(entity)(raw, 0)
     assert size == len(raw)
@@ -140,7 +141,7 @@ def decoded(entity: type, raw: bytes) -> Any:
 
 def expected(value: Any) -> Any:
     """An instance as nested lists of plain values, fields in wire order; of record sets only the size."""
-    if dataclasses.is_dataclass(value):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [_plain(slot, getattr(value, slot.name)) for slot in slots(type(value))]
     raise TypeError(type(value))
 

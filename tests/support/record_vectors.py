@@ -42,6 +42,5 @@ def _bytes(text: str | None) -> bytes | None:
 def _record(
     offset: int, timestamp: int | None, key: str | None, value: str | None, headers: list[Any]
 ) -> dict[str, Any]:
-    record = {"offset": offset, "timestamp": timestamp, "key": _bytes(key), "value": _bytes(value)}
-    record["headers"] = [{"key": b64decode(k).decode(), "value": _bytes(v)} for k, v in headers]
-    return record
+    pairs = [{"key": b64decode(k).decode(), "value": _bytes(v)} for k, v in headers]
+    return {"offset": offset, "timestamp": timestamp, "key": _bytes(key), "value": _bytes(value), "headers": pairs}

@@ -68,8 +68,8 @@ def refused_unread(said: dict[str, Any]) -> bool:
     if said["api"] != "API_VERSIONS":
         return False
     if isinstance(said["response"], str):
-        return said["request"] == "{}"
-    return said["response"]["errorCode"] == UNSUPPORTED_VERSION
+        return bool(said["request"] == "{}")
+    return bool(said["response"]["errorCode"] == UNSUPPORTED_VERSION)
 
 
 def differences(fields: tuple[WireField, ...], ours: dict[str, Any], theirs: dict[str, Any], path: str) -> list[str]:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from google.protobuf.json_format import MessageToDict
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue
-from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData, ResourceMetrics
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.compression import GZIP, ZSTD, compress, decompress
@@ -118,6 +119,7 @@ def test_what_a_java_client_pushed_is_what_protobuf_reads() -> None:
     pushes = [event for event in analyze(open_captures([str(CAPTURES / "java-telemetry.pcap")])) if is_push(event)]
     assert len(pushes) == 2
     for push in pushes:
+        assert isinstance(push, Exchange) and push.request is not None and push.request.body is not None
         body = push.request.body
         assert push.problems == []
         oracle = MetricsData.FromString(decompress(body["compression_type"], body["metrics"]))
@@ -160,8 +162,9 @@ def test_what_is_not_readable_as_metrics_stays_bytes_with_a_problem(raw: bytes, 
 def test_lists_inside_each_other_end_somewhere() -> None:
     value = AnyValue(string_value="deep")
     for _ in range(30):
-        value = AnyValue(array_value={"values": [value]})
-    data = MetricsData(resource_metrics=[{"resource": {"attributes": [{"key": "k", "value": value}]}}])
+        value = AnyValue(array_value=ArrayValue(values=[value]))
+    resource = Resource(attributes=[KeyValue(key="k", value=value)])
+    data = MetricsData(resource_metrics=[ResourceMetrics(resource=resource)])
     assert opened(data.SerializeToString()) == (None, UNDECODED)
 
 
