@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
+import ssl
 import stat
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,10 +18,13 @@ from kwiresniff.capture.live.privileges import successor
 from kwiresniff.errors import CaptureError
 from tests.support.paths import CAPTURES
 from tests.support.raw_packets import packets
-from tests.support.replay import listener
+from tests.support.replay import conversations, listener, say_in_tls
 from tests.support.sniffing import FIRST_LOOK, Sniffer, capturing, content, objects, read, replay
 
 Start = Callable[..., Sniffer]
+needs_tshark = pytest.mark.skipif(
+    shutil.which("tshark") is None and not os.environ.get("CI"), reason="tshark is not installed"
+)
 
 
 def user_of(sniffer: Sniffer) -> tuple[set[int], set[int], set[int], int]:
@@ -34,18 +40,11 @@ def is_not_root(sniffer: Sniffer) -> bool:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder that everybody may write to; where the tests' other files are is closed to others."""
-    opened = [
-        each for each in (tmp_path, *tmp_path.parents) if each.stat().st_uid == os.geteuid() and each != Path("/")
-    ]
-    modes = {each: stat.S_IMODE(each.stat().st_mode) for each in opened}
-    for each, mode in modes.items():
-        each.chmod(mode | 0o755)
-    tmp_path.chmod(0o777)
-    yield tmp_path
-    for each, mode in modes.items():
-        each.chmod(mode)
+def folder() -> Iterator[Path]:
+    """A folder that everybody may write to; those that pytest makes are in one that is closed to others."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        yield Path(name)
 
 
 @pytest.fixture
@@ -99,6 +98,23 @@ def test_the_caller_of_sudo_owns_every_file_of_a_rotation(start: Start, folder: 
         (sudo.pw_uid, sudo.pw_gid, 0o600)
     }
     assert not [line for line in sniffer.err if "root" in line]
+
+
+@needs_tshark
+@pytest.mark.capturing
+def test_tls_is_decrypted_as_somebody_else(start: Start, folder: Path) -> None:
+    """Also tshark is: it may read the key log, and no settings of root's."""
+    keylog = folder / "keys.log"
+    (said, *_) = conversations(FIRST_LOOK)
+    with listener() as server:
+        arguments = ["--port", str(server.getsockname()[1]), "--keylog", str(keylog), "-Z", "daemon", "-o", "jsonl"]
+        sniffer = start("sniff", "-i", "lo", *arguments)
+        capturing(sniffer)
+        sniffer.wait_for(lambda: is_not_root(sniffer))
+        say_in_tls(server, said, ssl.TLSVersion.TLSv1_3, str(keylog))
+        sniffer.wait_for(lambda: bool(objects(list(sniffer.out))))
+        assert sniffer.interrupt() == 130
+    assert [one["tls"]["decrypted"] for one in objects(sniffer.out, "connection") if one["tls"]] == [True]
 
 
 @pytest.mark.capturing

@@ -87,6 +87,17 @@ def give_up_root(identity: Identity) -> None:
         os.setresuid(identity.uid, identity.uid, identity.uid)
     except OSError as error:
         raise _refused(identity, error) from None
+    # Programs that we run look for their settings; tshark breaks down where it may not look.
+    for name in [name for name in os.environ if name.startswith("XDG_")]:
+        del os.environ[name]
+    os.environ.update(HOME=_home(identity), USER=identity.name, LOGNAME=identity.name)
+
+
+def _home(identity: Identity) -> str:
+    try:
+        return pwd.getpwuid(identity.uid).pw_dir
+    except KeyError:
+        return "/nonexistent"
 
 
 @contextmanager
