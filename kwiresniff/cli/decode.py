@@ -34,7 +34,7 @@ class _Api(ParamType):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         text = str(value)
         try:
-            return find_api(int(text) if text.lstrip("-").isdigit() else text).key
+            return find_api(int(text) if text.isascii() and text.removeprefix("-").isdecimal() else text).key
         except KwiresniffError as error:
             self.fail(str(error), param, ctx)
 

@@ -72,6 +72,8 @@ def answered() -> bool:
     try:
         sys.stdout.write(text() + "\n")
         sys.stdout.flush()
+    except BrokenPipeError:  # whoever read it has seen enough; what is left goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):
         return False  # the command says what is wrong with standard output
     return True

@@ -91,6 +91,11 @@ def show_command(api: str | None, version: int | None, request: bool, response: 
         _write_json((_message_json(message) for message in messages), form)
 
 
+def _is_key(text: str) -> bool:
+    """Whether an API is given by its key."""
+    return text.isascii() and text.removeprefix("-").isdecimal()
+
+
 def _messages(api: str | None, version: int | None, directions: tuple[str, ...]) -> Iterator[MessageVersion]:
     """What was asked for; raises SchemaError when that is nothing."""
     if api is not None and api.endswith(".json"):
@@ -102,7 +107,7 @@ def _messages(api: str | None, version: int | None, directions: tuple[str, ...])
     elif api in HEADERS:
         found = [message for message in definitions("headers") if message.name == HEADERS[api]]
     else:
-        chosen = [find_api(int(api) if api.lstrip("-").isdigit() else api)] if api is not None else apis()
+        chosen = [find_api(int(api) if _is_key(api) else api)] if api is not None else apis()
         found = [
             message
             for one in chosen

@@ -72,9 +72,9 @@ class Output:
                 self._temporary = target
                 return private
             return open(target, "wb", buffering=BUFFER_BYTES)
-        except OSError as error:
-            self._temporary = None
-            raise ExportError(f"{path}: cannot write here ({error.strerror}); choose another output file") from error
+        except (OSError, ValueError) as error:  # a name with a zero byte in it
+            why = error.strerror if isinstance(error, OSError) else error
+            raise ExportError(f"{path}: cannot write here ({why}); choose another output file") from error
 
     def close(self) -> None:
         """Writes what is buffered and gives the file its name."""

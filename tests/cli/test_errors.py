@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -140,3 +143,26 @@ def test_a_bug_of_ours_is_one_line_too(kwiresniff: Run, tmp_path: Path, monkeypa
 
     monkeypatch.setattr(reading, "open_captures", broken)
     assert "internal error, ZeroDivisionError: oops" in one_line(kwiresniff("read", "x"), 1)
+
+
+def test_a_name_that_no_file_can_have_is_one_line(kwiresniff: Run, tmp_path: Path) -> None:
+    capture = save(tmp_path / "a.pcap", heartbeats(1))
+    for command in ("export", "report"):
+        assert "cannot write here" in one_line(kwiresniff(command, "-O", f"{tmp_path}/a\0.jsonl", capture), 1)
+
+
+@pytest.mark.parametrize("digits", ["²", "٣"])
+def test_digits_that_are_no_number_are_a_name_that_no_api_has(kwiresniff: Run, digits: str) -> None:
+    assert digits in one_line(kwiresniff("schema", "show", digits), 1)
+    assert digits in one_line(kwiresniff("decode", "--api", digits, "--version", "1", "00"), 2)
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_whoever_reads_help_may_leave(option: str) -> None:
+    """A reader that closes the pipe at once has seen enough: exit code 0, nothing said."""
+    outlet, inlet = os.pipe()
+    os.close(outlet)
+    command = [sys.executable, "-m", "kwiresniff", option]
+    done = subprocess.run(command, stdout=inlet, stderr=subprocess.PIPE, check=False)
+    os.close(inlet)
+    assert (done.returncode, done.stderr) == (0, b"")
