@@ -21,9 +21,10 @@ from tests.support.conversation import Wire
 from tests.support.packet_builder import Pcapng
 from tests.support.tls_conversation import TlsTalk
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("tshark") is None and not os.environ.get("CI"), reason="tshark is not installed"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("tshark") is None and not os.environ.get("CI"), reason="tshark is not installed"),
+]
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 ASKED = [b"hello", b"q" * 50_000, b"bye"]

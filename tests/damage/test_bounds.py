@@ -15,6 +15,9 @@ from kwiresniff.session import Analyzer, topics, tracker
 from kwiresniff.session.analyzer import Depth
 from tests.support.conversation import HEARTBEAT_BODY, Wire, heartbeat, heartbeat_response, request
 
+#: Floods of packets: a minute of processor time.
+pytestmark = pytest.mark.slow
+
 MEGABYTE = 1 << 20
 
 

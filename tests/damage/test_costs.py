@@ -12,6 +12,9 @@ from kwiresniff.model import Segment
 from kwiresniff.session import Analyzer
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
 
+#: Costs are measured over and over: half a minute of processor time.
+pytestmark = pytest.mark.slow
+
 #: Link, network and transport headers and the capture's own, which every segment has.
 HEADER_BYTES = 70
 #: How much more a byte may cost. Five is the most that was measured of the sources, twenty of the compiled build, where

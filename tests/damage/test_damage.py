@@ -82,6 +82,7 @@ def places(segments: Sequence[Segment], config: pytest.Config) -> list[int]:
     return sorted({*range(SAMPLE // 2), *(count * step // (SAMPLE // 2) for step in range(SAMPLE // 2))})
 
 
+@pytest.mark.slow
 def test_what_is_still_whole_in_a_damaged_capture_is_found_and_paired(
     capture: Path, pytestconfig: pytest.Config
 ) -> None:

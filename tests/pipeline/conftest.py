@@ -14,6 +14,13 @@ from tests.support.environment import REQUIRE_SPARK
 from tests.support.package import HOME
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spark takes half a minute to start."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session with two workers, in folders that go away."""

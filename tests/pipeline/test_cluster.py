@@ -32,6 +32,7 @@ def clean() -> Iterator[None]:
         shutil.rmtree(work, ignore_errors=True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("clean")
 @pytest.mark.skipif(not find_spec("pyspark") and not os.environ.get(REQUIRE_SPARK), reason="pyspark is not installed")
 def test_executors_of_a_cluster_tell_what_export_tells(tmp_path: Path) -> None:

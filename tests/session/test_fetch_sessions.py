@@ -196,7 +196,7 @@ def share_fetch(correlation_id: int, epoch: int, *names: str) -> bytes:
 
 
 def share_fetched(correlation_id: int) -> bytes:
-    body = {
+    body: dict[str, Any] = {
         "throttle_time_ms": 0, "error_code": 0, "error_message": None, "acquisition_lock_timeout_ms": 30_000,
         "responses": [], "node_endpoints": [],
     }  # fmt: skip

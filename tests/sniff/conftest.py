@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +28,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("capturing"):
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def loopback_lock(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A file that all processes of this test run know."""
+    folder = tmp_path_factory.getbasetemp()
+    return (folder if worker_id == "master" else folder.parent) / "loopback.lock"
+
+
+@pytest.fixture(autouse=True)
+def alone_on_the_loopback_interface(request: pytest.FixtureRequest, loopback_lock: Path) -> Iterator[None]:
+    """Two tests at a time would capture each other's packets."""
+    if request.node.get_closest_marker("capturing") is None:
+        yield
+        return
+    with loopback_lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture
