@@ -2,21 +2,29 @@
 
 Deliberate waits (long polls, rebalances, throttling) have histograms of their own, so that they do not look like a slow
 broker, and so have the parts of a wait. Tables are bounded: when there are too many different keys, what comes later
-goes into one row of others.
+goes into one row of others, and so do the rows of least use when all of them together take too much memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from heapq import nlargest
-from typing import Protocol, TypeAlias
+from sys import getsizeof
+from typing import Final, Protocol, TypeAlias
 
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.answers.stats import StatRow
 from kwiresniff.model import Exchange, ExchangeSink, TopicNames
 
-#: Rows of one table. A row with its histogram takes some 5 kB, so a table stays below 50 MB; nobody reads more.
+#: Rows of one table; nobody reads more.
 MAX_ROWS = 10_000
+#: Memory of one table. A row takes some 5 kB, but keys may be as long as a frame, and histograms fill up.
+MAX_TABLE_BYTES = 64 << 20
+#: Exchanges counted between two looks at how much the histograms have grown, each by one bucket at the most.
+_REVIEW_EVERY: Final = 1 << 16
+#: A row without its key and its histogram's buckets, and one of those.
+_ROW_BYTES: Final = 800
+_BUCKET_BYTES: Final = 100
 OTHERS = "(others)"
 NO_TOPIC = "(no topic)"
 NO_REQUEST = "(request missing)"
@@ -46,6 +54,15 @@ class _Parted:
         broker_ns = latency_ns - queued_ns - held_ns
         if broker_ns > 0 or not held_ns:
             self.broker.add(broker_ns)
+
+    def merge(self, other: _Parted) -> None:
+        self.latency.merge(other.latency)
+        self.queued.merge(other.queued)
+        self.held.merge(other.held)
+        self.broker.merge(other.broker)
+
+    def buckets(self) -> int:
+        return sum([len(one.buckets) for one in (self.latency, self.queued, self.held, self.broker)])
 
 
 class _Row:
@@ -119,6 +136,30 @@ class _Row:
         """How long those were held back that were."""
         return None if self._parted is None else self._parted.held
 
+    def merge(self, other: _Row) -> None:
+        """Adds another row's counts."""
+        self.count += other.count
+        self.errors += other.errors
+        self.unanswered += other.unanswered
+        self.request_bytes += other.request_bytes
+        self.response_bytes += other.response_bytes
+        self._at_once.merge(other._at_once)
+        if other._parted is not None:
+            if self._parted is None:
+                self._parted = _Parted()
+            self._parted.merge(other._parted)
+        for reason, histogram in other.waiting.items():
+            if reason not in self.waiting:
+                self.waiting[reason] = Histogram()
+            self.waiting[reason].merge(histogram)
+
+    def size_bytes(self) -> int:
+        """Its memory without its key."""
+        buckets = len(self._at_once.buckets) + sum([len(one.buckets) for one in self.waiting.values()])
+        if self._parted is not None:
+            buckets += self._parted.buckets()
+        return _ROW_BYTES + _BUCKET_BYTES * buckets
+
 
 #: A row's key: one value, or one for each dimension when there are several.
 Key: TypeAlias = str | tuple[str, ...]
@@ -149,6 +190,10 @@ class RowCounts(Protocol):
 def key_parts(key: Key) -> tuple[str, ...]:
     """The value for each dimension."""
     return (key,) if isinstance(key, str) else key
+
+
+def _key_bytes(key: Key) -> int:
+    return sum([getsizeof(part) for part in key_parts(key)])
 
 
 def _by_api(exchange: Exchange) -> Sequence[str]:
@@ -213,6 +258,9 @@ class StatsTable:
         self._keys = [topics_in(topic_name) if name == "topic" else makers[name] for name in by]
         self._single = self._keys[0] if len(by) == 1 else None
         self._rows: dict[Key, _Row] = {}
+        self._key_bytes = 0
+        self._added = 0  # exchanges since the last review
+        self._closed = False  # for other keys than it has
 
     def add(self, exchange: Exchange) -> None:
         """Counts one exchange."""
@@ -229,12 +277,46 @@ class StatsTable:
         return keys
 
     def _row(self, key: Key) -> _Row:
+        self._added += 1
+        if self._added == _REVIEW_EVERY:
+            self._review()
         return self._rows.get(key) or self._new_row(key)
 
     def _new_row(self, key: Key) -> _Row:
-        if len(self._rows) >= MAX_ROWS:
-            key = OTHERS if self._single is not None else (OTHERS,) * len(self.by)
+        size = _key_bytes(key)
+        if self._key_bytes + size + _ROW_BYTES * len(self._rows) > MAX_TABLE_BYTES:
+            self._review()
+            self._closed = True
+        if self._closed or len(self._rows) >= MAX_ROWS:
+            key = self._others()
+        else:
+            self._key_bytes += size
         return self._rows.setdefault(key, _Row())
+
+    def _others(self) -> Key:
+        return OTHERS if self._single is not None else (OTHERS,) * len(self.by)
+
+    def _review(self) -> None:
+        """When the table has outgrown its limit, the rows of least use become part of the others until half is left.
+
+        From then on there are no new rows: one for a key that had lost its own would tell only part of it.
+        """
+        self._added = 0
+        rows = self._rows
+        sizes = {key: row.size_bytes() + _key_bytes(key) for key, row in rows.items()}
+        held = sum(sizes.values())
+        if held <= MAX_TABLE_BYTES:
+            return
+        self._closed = True
+        others_key = self._others()
+        others = rows.setdefault(others_key, _Row())
+        for key in sorted(sizes, key=lambda key: rows[key].count):
+            if held <= MAX_TABLE_BYTES // 2:
+                return
+            if key != others_key:
+                others.merge(rows.pop(key))
+                held -= sizes[key]
+                self._key_bytes -= _key_bytes(key)
 
     def __len__(self) -> int:
         return len(self._rows)

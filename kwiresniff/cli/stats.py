@@ -11,6 +11,7 @@ from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
+from kwiresniff.cli.passes import print_json
 from kwiresniff.cli.reading import Reading
 from kwiresniff.cli.tables import ByType, print_tables
 from kwiresniff.model import Event, Exchange, Problem
@@ -58,12 +59,6 @@ def _print(tables: Sequence[StatsTable], form: str, options: ReadOptions) -> Non
     if form == "table":
         print_tables(tables, options)
         return
-    from kwiresniff.export import JsonEncoder, Output, stat_json
+    from kwiresniff.export import stat_json
 
-    line = JsonEncoder().line
-    objects = [stat_json(row) for table in tables for row in table.rows()]
-    with Output("-") as out:
-        if form == "jsonl":
-            out.stream.writelines(map(line, objects))
-        else:
-            out.stream.write(line(objects))
+    print_json((stat_json(row) for table in tables for row in table.rows()), form)

@@ -24,6 +24,9 @@ class ByType(ParamType):
         for name in (name for table in tables for name in table):
             if name not in DIMENSIONS:
                 self.fail(f"{name!r} is not one of {', '.join(DIMENSIONS)}", param, ctx)
+        for table in tables:
+            if len(set(table)) < len(table):
+                self.fail(f"{'+'.join(table)!r} names a dimension twice", param, ctx)
         return tables
 
 

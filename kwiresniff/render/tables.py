@@ -60,6 +60,9 @@ _BARS: Final = 12
 _KEY_WANTED: Final = 22
 _KEY_LEAST: Final = 8
 
+#: Characters that may share a place on the screen: a letter and the marks on it.
+_CHARS_PER_CELL: Final = 4
+
 #: What stands before the reason of a wait, under the row it belongs to.
 _WAIT_MARK: Final = "  ~ "
 #: And the names of what waits are made of.
@@ -85,7 +88,7 @@ def stats_table(
     glyphs = UNICODE if unicode else ASCII
     paint = Paint(color, glyphs)
     scale = latency_range([summary.buckets for row in rows for summary in _summaries(row)])
-    lines = [line for row in rows for line in _row_lines(row, glyphs, scale)]
+    lines = [line for row in rows for line in _row_lines(row, glyphs, scale, width)]
     total = []
     if len(rows) > 1 and "topic" not in by:
         # An exchange about two topics is in two rows: the sum would be wrong.
@@ -130,9 +133,12 @@ def parts_of_waits(row: StatRow) -> list[tuple[str, LatencySummary]]:
     return parts
 
 
-def _row_lines(row: StatRow, glyphs: Glyphs, scale: tuple[int, ...]) -> list[_Line]:
-    """The row itself, then one line for every reason the broker had to wait, and for what the waits are made of."""
-    keys = tuple([escape(part) or '""' for part in row.key])
+def _row_lines(row: StatRow, glyphs: Glyphs, scale: tuple[int, ...], width: int) -> list[_Line]:
+    """The row itself, then one line for every reason the broker had to wait, and for what the waits are made of.
+
+    Of long keys, all that can be seen.
+    """
+    keys = tuple([escape(part[: _CHARS_PER_CELL * (width + 1)]) or '""' for part in row.key])
     lines = [
         _Line(keys, {**_count_cells(row), **_sum_cells(row, glyphs), **_latency_cells(row.latency, glyphs, scale)})
     ]

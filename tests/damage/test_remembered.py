@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kwiresniff.analysis import stats
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.memory_budget import MemoryBudget, value_bytes
 from tests.support.exchanges import exchange
@@ -105,17 +106,30 @@ print(len(inventory.clients()) + inventory.left_out, inventory.left_out > 1_000)
         "from kwiresniff.analysis.clients import Inventory",
         """
 inventory = Inventory()
+keys = [{"api_key": key, "min_version": 1, "max_version": 900} for key in range(10_000)]
 for number in range(36):
-    keys = [{"api_key": key, "min_version": number, "max_version": 900} for key in range(number % 2, 10_000)]
     on = connection(number, f"10.0.{number}.1:5000")
     inventory.exchange(exchange("ApiVersions", 18, 3, on=on, request={}, response={"api_keys": keys}))
 print(len(inventory.clients()) + inventory.left_out, inventory.left_out > 0)
 """,
         80,
     ),
+    "rows of a table with long keys": (
+        "from kwiresniff.analysis.stats import StatsTable",
+        """
+table = StatsTable(("api", "topic"))
+for number in range(6_000):
+    table.add(exchange(topics=(f"{number:06}" * 5_000,)))
+    table.add(exchange(topics=("usual",)))
+rows = table.rows()
+print(rows[0].key[1], rows[0].count, sum(row.count for row in rows), rows[1].key)
+""",
+        80,
+    ),
 }
 
 SAID = {
+    "rows of a table with long keys": "usual 6000 12000 ('(others)', '(others)')",
     "versions of APIs that do not exist": "12000 1 0",
     "client ids of connections that do not end": "5000 True",
     "topics of clients": "64 True",
@@ -134,6 +148,27 @@ def test_memory_stays_within_its_limit_and_what_went_is_counted(case: str) -> No
     grown, printed = resident(imports, program)
     assert printed == SAID[case]
     assert grown < megabytes * MEGABYTE
+
+
+def test_rows_whose_histograms_grow_too_large_become_part_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of least use go; nothing is counted twice or lost, and a key that lost its row does not get another."""
+    monkeypatch.setattr(stats, "MAX_TABLE_BYTES", MEGABYTE // 2)
+    table = stats.StatsTable(("client",))
+    usual = exchange(client_id="usual")
+    for number in range(24_000):
+        rare = exchange(client_id=str(number % 40), latency_ns=1_000 * (number * 7_919 % 500_000))
+        for one in (rare, usual, usual):
+            table.add(one)
+    rows = {row.key[0]: row for row in table.rows()}
+    assert "usual 10.0.0.5" in rows
+    assert stats.OTHERS in rows
+    assert len(rows) < 30
+    assert sum(row.count for row in rows.values()) == 3 * 24_000
+    assert sum(row.latency.count for row in rows.values() if row.latency) == 3 * 24_000
+    known = set(rows)
+    for number in range(40):
+        table.add(exchange(client_id=str(number)))
+    assert {row.key[0] for row in table.rows()} == known
 
 
 class Counted(int):
