@@ -15,14 +15,11 @@ from typing import Any
 
 from kwiresniff.analysis.filter.fields import OUTCOMES
 from kwiresniff.analysis.filter.lexer import Token
+from kwiresniff.analysis.filter.linear_search import MAX_SEARCHED_CHARS, search_function
 from kwiresniff.analysis.units import duration_ns, size_bytes, time_ns
 from kwiresniff.errors import FilterError, SchemaError
 
 Test = Callable[[Any], bool]
-
-#: A regular expression can take exponential time in the length of the text, and the text comes from the wire. No
-#: name Kafka allows is longer than 249 characters; of longer texts only the front is searched.
-MAX_SEARCHED_CHARS = 1024
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
@@ -86,14 +83,14 @@ def _search(kind: str, op: Token, value: Token) -> Test:
     if kind in ("duration", "size", "time"):
         raise FilterError(f"expected == != < <= > or >= beside a {kind}, not {op}", position=op.position)
     try:
-        search = re.compile(value.text).search
+        search = search_function(value.text)
     except (re.error, OverflowError, RecursionError) as error:
         where = getattr(error, "pos", None) or 0
         # A string token starts one column before its text.
         position = value.position + where + (value.kind == "string")
         raise FilterError(f"expected a regular expression ({error})", position=position) from None
     text_of = _TEXT_OF.get(kind, _text)
-    return lambda found: search(text_of(found)[:MAX_SEARCHED_CHARS]) is not None
+    return lambda found: search(text_of(found))
 
 
 def _text(value: Any) -> str:
