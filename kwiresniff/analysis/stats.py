@@ -20,7 +20,7 @@ from kwiresniff.model import Exchange, ExchangeSink, TopicNames
 MAX_ROWS = 10_000
 #: Memory of one table. A row takes some 5 kB, but keys may be as long as a frame, and histograms fill up.
 MAX_TABLE_BYTES = 64 << 20
-#: Exchanges counted between two looks at how much the histograms have grown, each by one bucket at the most.
+#: Exchanges counted between two looks at how much the histograms have grown; each can add one bucket.
 _REVIEW_EVERY: Final = 1 << 16
 #: A row without its key and its histogram's buckets, and one of those.
 _ROW_BYTES: Final = 800
@@ -258,8 +258,8 @@ class StatsTable:
         self._keys = [topics_in(topic_name) if name == "topic" else makers[name] for name in by]
         self._single = self._keys[0] if len(by) == 1 else None
         self._rows: dict[Key, _Row] = {}
-        self._key_bytes = 0
-        self._added = 0  # exchanges since the last review
+        self._limit_bytes = MAX_TABLE_BYTES
+        self._held_bytes = 0  # at the most; the next review will tell
         self._closed = False  # for other keys than it has
 
     def add(self, exchange: Exchange) -> None:
@@ -277,20 +277,20 @@ class StatsTable:
         return keys
 
     def _row(self, key: Key) -> _Row:
-        self._added += 1
-        if self._added == _REVIEW_EVERY:
+        self._held_bytes += _BUCKET_BYTES
+        if self._held_bytes > self._limit_bytes:
             self._review()
         return self._rows.get(key) or self._new_row(key)
 
     def _new_row(self, key: Key) -> _Row:
-        size = _key_bytes(key)
-        if self._key_bytes + size + _ROW_BYTES * len(self._rows) > MAX_TABLE_BYTES:
+        size = _ROW_BYTES + _key_bytes(key)
+        if self._held_bytes + size > self._limit_bytes:
             self._review()
-            self._closed = True
+            self._closed = self._closed or self._held_bytes + size > self._limit_bytes
         if self._closed or len(self._rows) >= MAX_ROWS:
             key = self._others()
         else:
-            self._key_bytes += size
+            self._held_bytes += size
         return self._rows.setdefault(key, _Row())
 
     def _others(self) -> Key:
@@ -301,22 +301,20 @@ class StatsTable:
 
         From then on there are no new rows: one for a key that had lost its own would tell only part of it.
         """
-        self._added = 0
         rows = self._rows
         sizes = {key: row.size_bytes() + _key_bytes(key) for key, row in rows.items()}
         held = sum(sizes.values())
-        if held <= MAX_TABLE_BYTES:
-            return
-        self._closed = True
-        others_key = self._others()
-        others = rows.setdefault(others_key, _Row())
-        for key in sorted(sizes, key=lambda key: rows[key].count):
-            if held <= MAX_TABLE_BYTES // 2:
-                return
-            if key != others_key:
-                others.merge(rows.pop(key))
-                held -= sizes[key]
-                self._key_bytes -= _key_bytes(key)
+        if held > self._limit_bytes:
+            self._closed = True
+            others_key = self._others()
+            others = rows.setdefault(others_key, _Row())
+            for key in sorted(sizes, key=lambda key: rows[key].count):
+                if held <= self._limit_bytes // 2:
+                    break
+                if key != others_key:
+                    others.merge(rows.pop(key))
+                    held -= sizes[key]
+        self._held_bytes = min(held, self._limit_bytes - _REVIEW_EVERY * _BUCKET_BYTES)
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -38,8 +38,10 @@ class MetricsServer:
         registry = client.CollectorRegistry()
         client.ProcessCollector(registry=registry)
         registry.register(_Collector(collect))
+        from kwiresniff.export.metrics_http import HttpServer
+
         try:
-            self._server, self._thread = client.start_http_server(port, host, registry)
+            self._server = HttpServer(host, port, client.make_wsgi_app(registry))
         except (OSError, UnicodeError) as error:
             detail = (getattr(error, "strerror", None) or str(error)).lower()
             raise ExportError(f"--metrics {_endpoint(host, port)}: {detail}; name another address or port") from None
@@ -48,9 +50,7 @@ class MetricsServer:
 
     def close(self) -> None:
         """Nobody is answered any more."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.close()
 
 
 def _endpoint(host: str, port: int) -> str:
