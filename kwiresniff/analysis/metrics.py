@@ -2,7 +2,7 @@
 
 Names and units follow Prometheus' conventions (https://prometheus.io/docs/practices/naming/): seconds, bytes. The
 number of series is bounded: of APIs, clients, brokers and topics the busiest have their own, and the rest is counted
-together under ``OTHERS``.
+together under ``OTHERS``. So is the length of their labels: what is longer is cut and marked with a checksum.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any
+from zlib import crc32
 
 from kwiresniff.analysis.busiest import Busiest, Labels
 from kwiresniff.analysis.stats import NO_REQUEST, NO_TOPIC, topics_in
@@ -24,6 +25,8 @@ MAX_APIS = 150
 DEFAULT_SERIES = 50
 #: Error names of one API, and codes of problems: there are fewer, but a broker can make codes up.
 MAX_NAMES = 150
+#: Characters of a label's value: a client id may have 32 KB.
+MAX_LABEL_CHARS = 200
 #: How often the busiest are chosen anew: several times the usual scrape interval, so that a series that goes has been
 #: collected.
 REVIEW_NS = 60_000_000_000
@@ -139,11 +142,11 @@ class Metrics:
                 table.review()
         connection = exchange.connection
         self._apis.row((exchange.api or NO_REQUEST,)).add(exchange)
-        self._clients.row((exchange.client_id or "", connection.client.rpartition(":")[0])).add(exchange)
+        self._clients.row((label(exchange.client_id or ""), connection.client.rpartition(":")[0])).add(exchange)
         self._brokers.row((connection.broker,)).add(exchange)
         for topic in self._topics_in(exchange):
             if topic is not NO_TOPIC:
-                self._topics.row((topic,)).add(exchange)
+                self._topics.row((label(topic),)).add(exchange)
         for problem in exchange.problems:
             _count(self._problems, problem.code)
 
@@ -193,6 +196,13 @@ class Metrics:
         yield _counter(
             "lost_bytes", "Bytes of messages that could not be read, and why.", ("reason",), _pairs(self._bytes_lost)
         )
+
+
+def label(text: str) -> str:
+    """A name from the wire as the value of a label."""
+    if len(text) <= MAX_LABEL_CHARS:
+        return text
+    return f"{text[:MAX_LABEL_CHARS]}#{crc32(text.encode('utf-8', 'backslashreplace')):08x}"
 
 
 def _counter(name: str, help: str, labels: Labels, samples: Sequence[tuple[Labels, Any]]) -> Metric:

@@ -6,6 +6,7 @@ import io
 from collections import deque
 from collections.abc import Callable
 
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes, value_bytes
 from kwiresniff.cli.printing import tree_of
 from kwiresniff.cli.reading import Reading
 from kwiresniff.model import Exchange, Message
@@ -14,7 +15,7 @@ from kwiresniff.session import BodyDecoder
 
 #: Exchanges kept to be shown: more than any screen has lines.
 LAST_EXCHANGES = 500
-#: And what their messages may hold together.
+#: And what their messages may hold together, in memory.
 LAST_BYTES = 32 << 20
 #: Lines of an exchange shown in full; whoever wants more reads the file that -w wrote.
 MAX_LINES = 10_000
@@ -25,34 +26,54 @@ class LastExchanges:
 
     def __init__(self, wanted: Callable[[Exchange], bool] | None = None) -> None:
         self._wanted = wanted
-        self._kept: deque[Exchange] = deque()
+        self._kept: deque[tuple[Exchange, int]] = deque()  # and their memory
         self._bytes = 0
 
     def add(self, exchange: Exchange) -> None:
         """One more; the oldest make room for it."""
         if self._wanted is not None and not self._wanted(exchange):
             return
-        kept = self._kept
-        kept.append(exchange)
-        self._bytes += _size(exchange)
-        while len(kept) > LAST_EXCHANGES or (self._bytes > LAST_BYTES and len(kept) > 1):
-            self._bytes -= _size(kept.popleft())
+        kept, size = self._kept, _size(exchange)
+        if size > LAST_BYTES:  # more than all of them may hold; its bodies can be decoded once more
+            exchange, size = _without_bodies(exchange), 0
+        kept.append((exchange, size))
+        self._bytes += size
+        while len(kept) > LAST_EXCHANGES or self._bytes > LAST_BYTES:
+            self._bytes -= kept.popleft()[1]
 
     def newest(self, count: int) -> list[Exchange]:
         """The last ``count`` of them, in order."""
-        return list(self._kept)[-count:]
+        return [exchange for exchange, _ in self._kept][-count:]
 
     def narrowed(self, wanted: Callable[[Exchange], bool]) -> LastExchanges:
         """Those of them that are wanted, and only such from now on."""
         found = LastExchanges(wanted)
-        for exchange in self._kept:
+        for exchange, _ in self._kept:
             found.add(exchange)
         return found
 
 
 def _size(exchange: Exchange) -> int:
-    request, response = exchange.request, exchange.response
-    return (request.size_bytes if request is not None else 0) + (response.size_bytes if response is not None else 0)
+    size = ENTRY_BYTES * (len(exchange.errors) + len(exchange.problems)) + text_bytes(*exchange.topics)
+    for message in (exchange.request, exchange.response):
+        if message is not None:
+            size += message.size_bytes + (0 if message.body is None else value_bytes(message.body))
+    return size
+
+
+def _without_bodies(exchange: Exchange) -> Exchange:
+    """The same as it is before its bodies are decoded."""
+    found = Exchange(
+        exchange.connection,
+        exchange.api_key,
+        exchange.api_version,
+        exchange.correlation_id,
+        exchange.client_id,
+        _same(exchange.request),
+        _same(exchange.response),
+    )
+    found.api, found.outcome, found.notes = exchange.api, exchange.outcome, exchange.notes
+    return found
 
 
 class ExchangeLines:
@@ -77,16 +98,7 @@ class ExchangeLines:
         """The same with bodies; what is counted and kept stays as it is."""
         if exchange.request is None or exchange.request.body is not None:
             return exchange
-        found = Exchange(
-            exchange.connection,
-            exchange.api_key,
-            exchange.api_version,
-            exchange.correlation_id,
-            exchange.client_id,
-            _same(exchange.request),
-            _same(exchange.response),
-        )
-        found.api, found.outcome, found.notes = exchange.api, exchange.outcome, exchange.notes
+        found = _without_bodies(exchange)
         self._decoder.decode(found)
         return found
 

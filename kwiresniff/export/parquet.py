@@ -14,9 +14,9 @@ from kwiresniff.export.encode import JsonEncoder
 from kwiresniff.export.flat import COLUMNS, flat_row
 from kwiresniff.model import Event, Exchange, Message
 
-#: A row group is held in memory until it is full. Readers like some ten thousand rows; large bodies end it sooner.
+#: A row group is held in memory until it is full. Readers like some ten thousand rows; long texts end it sooner.
 ROW_GROUP_ROWS = 16_384
-ROW_GROUP_BODY_BYTES = 16 << 20
+ROW_GROUP_BYTES = 16 << 20
 
 BODY_COLUMNS = ("request_body", "response_body")
 
@@ -40,14 +40,16 @@ class ParquetWriter:
         self._files = files
         self._line = JsonEncoder().line
         self._rows: list[tuple[Any, ...]] = []
-        self._body_bytes = 0
+        self._text_bytes = 0
 
     def write(self, event: Event) -> None:
         if not isinstance(event, Exchange):
             return
         request, response = self._body(event.request), self._body(event.response)
-        self._rows.append((*flat_row(event, self._files), request, response))
-        if len(self._rows) >= ROW_GROUP_ROWS or self._body_bytes >= ROW_GROUP_BODY_BYTES:
+        row = flat_row(event, self._files)
+        self._text_bytes += sum([len(value) for value in row if value.__class__ is str])
+        self._rows.append((*row, request, response))
+        if len(self._rows) >= ROW_GROUP_ROWS or self._text_bytes >= ROW_GROUP_BYTES:
             self._flush()
 
     def close(self) -> None:
@@ -58,7 +60,7 @@ class ParquetWriter:
         if message is None or message.body is None:
             return None
         text = self._line(message.body)[:-1].decode()
-        self._body_bytes += len(text)
+        self._text_bytes += len(text)
         return text
 
     def _flush(self) -> None:
@@ -70,4 +72,4 @@ class ParquetWriter:
         ]
         self._writer.write_table(self._arrow.Table.from_arrays(columns, schema=self._schema))
         self._rows.clear()
-        self._body_bytes = 0
+        self._text_bytes = 0

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from itertools import accumulate
 from typing import Any
-from zlib import crc32
 
 from kwiresniff.answers.metrics import Metric
 from kwiresniff.errors import ExportError
@@ -17,8 +16,6 @@ from kwiresniff.export.controls import escape_text
 
 #: Before every name.
 NAMESPACE = "kwiresniff_"
-#: Longer label values are cut and marked with a checksum: a client id may have 32 KB.
-MAX_LABEL_CHARS = 200
 
 
 class MetricsServer:
@@ -96,7 +93,5 @@ class _Collector:
 
 
 def label_value(text: str) -> str:
-    """A label's value that acts on no terminal, can be written in UTF-8 and is not too long."""
-    if len(text) > MAX_LABEL_CHARS:
-        text = f"{text[:MAX_LABEL_CHARS]}#{crc32(text.encode('utf-8', 'backslashreplace')):08x}"
+    """A label's value that acts on no terminal and can be written in UTF-8."""
     return escape_text(text).encode("utf-8", "backslashreplace").decode()

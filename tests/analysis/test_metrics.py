@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -132,3 +133,18 @@ def test_a_key_like_that_of_the_others_has_no_row_of_its_own() -> None:
     table.row((OTHERS,)).append(1)
     table.row(("a",)).append(2)
     assert table.rows() == [(("a",), [2]), ((OTHERS,), [1])]
+
+
+def test_a_long_name_is_cut_and_still_tells_two_apart() -> None:
+    """It is kept no longer than it is told, for series and for candidates alike."""
+    metrics = Metrics()
+    for size in (32_000, 31_999, module.MAX_LABEL_CHARS):
+        one = exchange("x" * size)
+        one.topics = ("t" * size,)
+        metrics.add(one)
+    families = collected(metrics)
+    for name in ("client_exchanges", "topic_exchanges"):
+        first, second, third = [labels[0] for labels, _ in families[name].samples]
+        assert [len(label) for label in (first, second, third)] == [209, 209, 200]
+        assert first != second
+    assert re.fullmatch("x{200}#[0-9a-f]{8}", module.label("x" * 32_000))

@@ -114,3 +114,21 @@ def test_without_its_libraries_one_line_says_what_to_install(
     done = kwiresniff("report", "-O", str(tmp_path / "r.html"), str(CAPTURES / "java-produce.pcap"))
     assert (done.code, done.out) == (1, "")
     assert done.err == 'kwiresniff: a report needs jinja2 and matplotlib: pip install "kwiresniff[report]"\n'
+
+
+def test_a_page_is_bounded_whatever_things_are_called() -> None:
+    """Names of 30 KB everywhere, events and clients of many such names: a page that a browser opens."""
+    reporter = Reporter()
+    for number in range(40):
+        name = f"{number:06}" * 5_000
+        topics = [{"topic": f"{at}{name}"} for at in range(4)]
+        subscribed = [{"metadata_decoded": {"data": {"topics": [topic["topic"] for topic in topics]}}}]
+        asked = {"group_id": name, "member_id": name, "topics": topics, "protocols": subscribed}
+        failed = [("error_code", 15, "COORDINATOR_NOT_AVAILABLE", True)]
+        reporter.add(exchange("JoinGroup", 11, 5, client_id=name, request=asked, response={"generation_id": 1}))
+        told = {"error_message": name}
+        more = {"request": asked, "response": told, "errors": failed, "outcome": "error"}
+        reporter.add(exchange("JoinGroup", 11, 5, client_id=name, **more))
+    html = page(reporter.report("hostile", ["capture.pcap"]))
+    assert len(html) < 5 << 20
+    assert "more characters)" in Page(html).text

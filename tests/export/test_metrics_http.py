@@ -39,7 +39,7 @@ def ask(server: HttpServer, data: bytes = b"GET / HTTP/1.0\r\n\r\n") -> bytes:
             peer.shutdown(socket.SHUT_WR)
             while part := peer.recv(65_536):
                 found += part
-        except ConnectionError:
+        except OSError:  # it did not wait for the rest
             pass
         return found
 

@@ -20,7 +20,7 @@ import zstandard
 from kwiresniff.errors import ExportError
 from kwiresniff.export import WRITERS, JsonArrayWriter, Output, format_of
 from kwiresniff.export.flat import COLUMNS
-from kwiresniff.export.parquet import ROW_GROUP_ROWS
+from kwiresniff.export.parquet import ROW_GROUP_BYTES, ROW_GROUP_ROWS
 from kwiresniff.model import Event, Problem
 from tests.support.exchanges import connection, exchange
 
@@ -104,6 +104,15 @@ def test_parquet_row_groups_are_bounded(tmp_path: Path) -> None:
     path = write(tmp_path / "out.parquet", [one] * (ROW_GROUP_ROWS + 5))
     file = pyarrow.parquet.ParquetFile(path)
     assert [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)] == [ROW_GROUP_ROWS, 5]
+
+
+def test_parquet_row_groups_are_bounded_by_their_texts(tmp_path: Path) -> None:
+    """A client id may have 32 KB; a row group of them would be half a gigabyte."""
+    path = write(tmp_path / "out.parquet", [exchange(client_id="x" * 32_000)] * 1_200)
+    file = pyarrow.parquet.ParquetFile(path)
+    rows = [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]
+    assert sum(rows) == 1_200
+    assert max(rows) * 32_000 <= ROW_GROUP_BYTES + 64_000
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path) -> None:

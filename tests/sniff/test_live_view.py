@@ -326,6 +326,22 @@ def test_the_list_is_bounded_by_what_its_messages_hold() -> None:
     assert [one.correlation_id for one in kept.newest(1000)] == list(range(90, 100))
 
 
+def test_the_list_is_bounded_by_what_decoded_bodies_hold() -> None:
+    """A topic of five bytes takes some hundreds as a dict; a message that is too large alone is kept undecoded."""
+    kept = LastExchanges()
+    for number in range(10):
+        request = Message(1, number, 1, number, 1_000, b"")
+        request.body = {"topics": [{"name": "x" * 1_000} for _ in range(4_000)]}
+        kept.add(Exchange(Connection(1, "c:1", "b:1"), 3, 9, number, "a", request, None))
+    bodies = [one.request.body for one in kept.newest(1000) if one.request is not None]
+    assert 2 < len(bodies) < 9
+    request.body = {"topics": [{"name": "x" * 1_000} for _ in range(40_000)]}
+    kept.add(Exchange(Connection(1, "c:1", "b:1"), 3, 9, 10, "a", request, None))
+    newest = kept.newest(1)[0]
+    assert newest.correlation_id == 10
+    assert newest.request is not None and newest.request.body is None
+
+
 @pytest.mark.parametrize(
     ("typed", "keys"),
     [

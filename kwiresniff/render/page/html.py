@@ -18,6 +18,11 @@ from kwiresniff.render.groups import event_text
 from kwiresniff.render.page import plots
 from kwiresniff.render.tables import parts_of_waits
 
+#: Characters of a name on the page, and of a list or of what an event tells: whoever wants more looks into JSON.
+MAX_NAME_CHARS: Final = 1_000
+MAX_LIST_CHARS: Final = 20_000
+_MARK_CHARS: Final = 50
+
 _INSTALL: Final = 'a report needs jinja2 and matplotlib: pip install "kwiresniff[report]"'
 
 
@@ -33,14 +38,15 @@ def page(report: Report) -> str:
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
-        "plain": lambda value: escape(str(value)),
+        "plain": _plain,
+        "listed": lambda values: _plain(", ".join(values), MAX_LIST_CHARS),
         "duration": units.duration,
         "size": units.size,
         "instant": lambda ns: units.instant(ns, 3),
         "clock": lambda ns: units.clock(ns, 3),
         "apis": _apis,
         "number": lambda value: f"{value:,}",
-        "event": event_text,
+        "event": lambda event: shortened(event_text(event), MAX_LIST_CHARS),
         "said": _said,
         "parts": parts_of_waits,
     }
@@ -68,7 +74,8 @@ def _apis(uses: Sequence[ApiUse]) -> str:
     found: dict[str, list[str]] = {}
     for use in uses:
         found.setdefault(use.api, []).append(f"v{use.version}")
-    return ", ".join(f"{escape(api)} {' '.join(versions)}" for api, versions in found.items())
+    text = ", ".join(f"{escape(api)} {' '.join(versions)}" for api, versions in found.items())
+    return shortened(text, MAX_LIST_CHARS)
 
 
 def _place(packet: int, files: Sequence[str]) -> str:
@@ -79,4 +86,15 @@ def _place(packet: int, files: Sequence[str]) -> str:
 def _said(finding: Finding) -> str:
     """The texts among a finding's numbers: whom and what it concerns."""
     lists = [value for value in finding.numbers.values() if isinstance(value, list)]
-    return ", ".join(escape(one) for found in lists for one in found if isinstance(one, str))
+    texts = [_plain(one) for found in lists for one in found if isinstance(one, str)]
+    return shortened(", ".join(texts), MAX_LIST_CHARS)
+
+
+def _plain(value: object, most: int = MAX_NAME_CHARS) -> str:
+    """A text from the wire on the page."""
+    return shortened(escape(shortened(str(value), most)), most + _MARK_CHARS)
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of ``most`` characters, and how many more there are."""
+    return text if len(text) <= most else f"{text[:most]}... ({len(text) - most:,} more characters)"
