@@ -283,15 +283,21 @@ class StatsTable:
         return self._rows.get(key) or self._new_row(key)
 
     def _new_row(self, key: Key) -> _Row:
-        size = _ROW_BYTES + _key_bytes(key)
-        if self._held_bytes + size > self._limit_bytes:
-            self._review()
-            self._closed = self._closed or self._held_bytes + size > self._limit_bytes
-        if self._closed or len(self._rows) >= MAX_ROWS:
-            key = self._others()
-        else:
-            self._held_bytes += size
-        return self._rows.setdefault(key, _Row())
+        if not self._closed and len(self._rows) < MAX_ROWS:
+            size = _ROW_BYTES + _key_bytes(key)
+            if self._held_bytes + size > self._limit_bytes:
+                self._review()
+            if self._held_bytes + size > self._limit_bytes:
+                self._closed = True
+            elif not self._closed:
+                self._held_bytes += size
+                row = self._rows[key] = _Row()
+                return row
+        others = self._others()
+        found = self._rows.get(others)
+        if found is None:
+            found = self._rows[others] = _Row()
+        return found
 
     def _others(self) -> Key:
         return OTHERS if self._single is not None else (OTHERS,) * len(self.by)

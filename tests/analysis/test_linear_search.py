@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kwiresniff.analysis.filter import compile_filter, linear_search
 from kwiresniff.analysis.filter.linear_search import MAX_SEARCHED_CHARS, search_function
 from kwiresniff.errors import FilterError
-from tests.exchanges import exchange
+from tests.support.exchanges import exchange
 
 #: What cannot be told apart by backtracking in the time that the universe has.
 EXPLOSIVE = [
