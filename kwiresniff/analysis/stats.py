@@ -20,11 +20,13 @@ from kwiresniff.model import Exchange, ExchangeSink, TopicNames
 MAX_ROWS = 10_000
 #: Memory of one table. A row takes some 5 kB, but keys may be as long as a frame, and histograms fill up.
 MAX_TABLE_BYTES = 64 << 20
-#: Exchanges counted between two looks at how much the histograms have grown; each can add one bucket.
-_REVIEW_EVERY: Final = 1 << 16
 #: A row without its key and its histogram's buckets, and one of those.
 _ROW_BYTES: Final = 800
 _BUCKET_BYTES: Final = 100
+#: What one exchange can add: a bucket in each of five histograms.
+_ADDED_BYTES: Final = 5 * _BUCKET_BYTES
+#: What may be added between two looks at how much there is, at the least.
+_REVIEW_BYTES: Final = 16 << 20
 OTHERS = "(others)"
 NO_TOPIC = "(no topic)"
 NO_REQUEST = "(request missing)"
@@ -277,7 +279,7 @@ class StatsTable:
         return keys
 
     def _row(self, key: Key) -> _Row:
-        self._held_bytes += _BUCKET_BYTES
+        self._held_bytes += _ADDED_BYTES
         if self._held_bytes > self._limit_bytes:
             self._review()
         return self._rows.get(key) or self._new_row(key)
@@ -320,7 +322,7 @@ class StatsTable:
                 if key != others_key:
                     others.merge(rows.pop(key))
                     held -= sizes[key]
-        self._held_bytes = min(held, self._limit_bytes - _REVIEW_EVERY * _BUCKET_BYTES)
+        self._held_bytes = min(held, self._limit_bytes - _REVIEW_BYTES)
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from importlib.util import find_spec
-from typing import Final
+from typing import Any, Final
 
 from kwiresniff.answers.clients import ApiUse
 from kwiresniff.answers.findings import Finding
@@ -37,7 +37,7 @@ def page(report: Report) -> str:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {
+    filters: dict[str, Callable[..., Any]] = {
         "plain": _plain,
         "listed": lambda values: _plain(", ".join(values), MAX_LIST_CHARS),
         "duration": units.duration,
@@ -50,6 +50,7 @@ def page(report: Report) -> str:
         "said": _said,
         "parts": parts_of_waits,
     }
+    environment.filters |= filters
     environment.globals["place"] = lambda packet: _place(packet, report.files)
     template = environment.from_string(resources.files(__package__).joinpath("report.html").read_text("utf-8"))
     return template.render(report=report, plots=_drawn(report))
