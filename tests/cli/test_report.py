@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -127,7 +128,7 @@ def test_a_page_is_bounded_whatever_things_are_called() -> None:
         failed = [("error_code", 15, "COORDINATOR_NOT_AVAILABLE", True)]
         reporter.add(exchange("JoinGroup", 11, 5, client_id=name, request=asked, response={"generation_id": 1}))
         told = {"error_message": name}
-        more = {"request": asked, "response": told, "errors": failed, "outcome": "error"}
+        more: dict[str, Any] = {"request": asked, "response": told, "errors": failed, "outcome": "error"}
         reporter.add(exchange("JoinGroup", 11, 5, client_id=name, **more))
     html = page(reporter.report("hostile", ["capture.pcap"]))
     assert len(html) < 5 << 20
