@@ -8,13 +8,15 @@ alone did.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.apis import read_data
 from kwiresniff.schema.language import parse_versions
 
 FILE = "releases.txt"
+#: Longer texts are no names of releases.
+_MAX_NAME_CHARS = 40
 
 Range = tuple[int, int]
 #: A release and the versions it offers from then on; None when it dropped the API.
@@ -57,17 +59,23 @@ def find_release(name: str) -> str:
 
     Where a patch release changed versions it is one of its own, and later ones are part of it.
     """
-    names = releases()
     wanted = _numbers(name)
-    same = [known for known in names if wanted[: _minor(wanted)] == _numbers(known)[: _minor(wanted)]]
-    found = [known for known in same if _numbers(known) <= wanted]
+    known = _known_numbers()
+    same = [one for one, numbers in known.items() if wanted[: _minor(wanted)] == numbers[: _minor(wanted)]]
+    found = [one for one in same if known[one] <= wanted]
     if wanted and found:
         return found[-1]
-    raise SchemaError(f"no Kafka release {name!r} is known; known are {', '.join(names)}")
+    raise SchemaError(f"no Kafka release {name[:_MAX_NAME_CHARS]!r} is known; known are {', '.join(known)}")
+
+
+@lru_cache(maxsize=1)
+def _known_numbers() -> dict[str, list[int]]:
+    return {name: _numbers(name) for name in releases()}
 
 
 def _numbers(name: str) -> list[int]:
-    parts = name.strip().split(".")
+    """The numbers of a release's name; none of what is no such name, which clients may say of themselves."""
+    parts = name.strip().split(".") if len(name) <= _MAX_NAME_CHARS else [""]
     return [int(part) for part in parts] if all(part.isdecimal() for part in parts) else []
 
 
@@ -83,7 +91,12 @@ def release_history(api_key: int) -> tuple[Change, ...]:
 
 def versions_in(release: str) -> dict[int, Range]:
     """The versions that a release's brokers offer, by API key; raises SchemaError for an unknown release."""
-    return _until(_table(), find_release(release))
+    return dict(_offered_in(find_release(release)))
+
+
+@cache  # there are some forty
+def _offered_in(known: str) -> dict[int, Range]:
+    return _until(_table(), known)
 
 
 def _until(table: Table, release: str) -> dict[int, Range]:

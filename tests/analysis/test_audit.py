@@ -99,3 +99,10 @@ def test_the_worst_comes_first_and_every_finding_is_kept() -> None:
 def test_an_unknown_target_is_refused() -> None:
     with pytest.raises(SchemaError, match=r"no Kafka release '9\.9'"):
         audit([], "9.9")
+
+
+@pytest.mark.parametrize("version", ["9" * 5_000, "1." * 20_000, "9" * 41, "", "4.x"])
+def test_a_version_that_is_none_says_nothing_of_the_client(version: str) -> None:
+    """Software versions are what clients say of themselves."""
+    assert verdict(client((0, 3), software=("apache-kafka-java", version)))[0] == "ok"
+    assert verdict(client((1, 3), software=("apache-kafka-java", version), offered={1: (0, 3)}))[0] == "unknown"

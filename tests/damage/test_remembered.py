@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis import stats
+from kwiresniff.analysis.doctor import Doctor, causes, evidence
+from kwiresniff.analysis.doctor.causes import explains
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.memory_budget import MemoryBudget, value_bytes
+from kwiresniff.answers.findings import Finding
 from tests.support.exchanges import exchange
 from tests.support.resident import resident
 
@@ -218,3 +221,24 @@ def test_a_budget_admits_what_fits_and_counts_nothing_else() -> None:
 )
 def test_a_value_is_counted_with_all_that_is_in_it(value: Any, least: int) -> None:
     assert least <= value_bytes(value) < 2 * least
+
+
+def test_groups_without_end_are_a_bounded_number_of_findings_in_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each finding is held against those that may explain it, not against all."""
+    held = []
+
+    def counted(cause: Finding, symptom: Finding) -> bool:
+        held.append(1)
+        return explains(cause, symptom)
+
+    monkeypatch.setattr(evidence, "MAX_SUBJECTS", 200)
+    monkeypatch.setattr(causes, "explains", counted)
+    doctor = Doctor()
+    for number in range(3_000):
+        asked = {"group_id": f"g-{number}", "member_id": "m", "generation_id": 1}
+        failed = [("error_code", 25, "UNKNOWN_MEMBER_ID", False)]
+        more: dict[str, Any] = {"errors": failed, "outcome": "error", "request": asked, "response": {"error_code": 25}}
+        doctor.add(exchange("Heartbeat", 12, 4, client_id=f"c-{number}", **more))
+    found = doctor.findings()
+    assert sum(finding.count for finding in found) >= 3_000
+    assert len(held) < 3_000

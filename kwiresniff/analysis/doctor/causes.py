@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from heapq import merge
 
 from kwiresniff.analysis.doctor.evidence import MAX_EVIDENCE
 from kwiresniff.analysis.doctor.rule import SEVERITIES
@@ -34,9 +35,11 @@ def with_symptoms(findings: list[Finding]) -> list[Finding]:
     takes its symptoms along.
     """
     order = sorted(range(len(findings)), key=lambda index: _order(findings[index]))
+    causes = _Causes([findings[index] for index in order])
     cause_of: dict[int, int] = {}
     for index in order:
-        for other in order:
+        for place in causes.of(findings[index]):
+            other = order[place]
             if other != index and explains(findings[other], findings[index]) and not _leads_to(cause_of, other, index):
                 cause_of[index] = other
                 break
@@ -49,6 +52,24 @@ def with_symptoms(findings: list[Finding]) -> list[Finding]:
             symptoms = [findings[one] for one in beneath.get(index, ())]
             told.append(replace(findings[index], symptoms=tuple(sorted(merged_episodes(symptoms), key=_order))))
     return told
+
+
+class _Causes:
+    """Where the findings that may explain another stand in a list, by what they explain and of whom.
+
+    Trying each with each would take time by the square of their number, and there may be thousands.
+    """
+
+    def __init__(self, findings: list[Finding]) -> None:
+        self._places: dict[tuple[str, str], list[int]] = {}
+        for place, finding in enumerate(findings):
+            for code, whom in finding.explains.items():
+                for one in whom:
+                    self._places.setdefault((code, one), []).append(place)
+
+    def of(self, symptom: Finding) -> Iterator[int]:
+        """The places of those that explain such findings of someone whom this one is about, in order."""
+        return merge(*[self._places.get((symptom.code, one), ()) for one in symptom.scope])
 
 
 def explains(cause: Finding, symptom: Finding) -> bool:

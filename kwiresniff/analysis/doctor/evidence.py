@@ -116,6 +116,8 @@ class Tally:
         if found is None:
             if len(self._cases) >= MAX_SUBJECTS or not self._budget.admit(_CASE_BYTES + text_bytes(subject, what)):
                 subject = OTHERS
+                if (subject, what) not in self._cases and len(self._cases) >= 2 * MAX_SUBJECTS:
+                    what = OTHERS  # a group or topic; of APIs and codes there are not so many
                 found = self._cases.get((subject, what))
             if found is None:
                 found = self._cases[subject, what] = Case(self._budget)
