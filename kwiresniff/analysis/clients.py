@@ -6,10 +6,12 @@ them. Clients that come later are counted in ``left_out``, those that used more 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
 from kwiresniff.analysis.client_traffic import API_VERSIONS, ClientTraffic, InventoryMemory, Names
+from kwiresniff.analysis.late_names import renamer
 from kwiresniff.analysis.names import groups_of, session_topics, topics_of, transactional_ids_of
 from kwiresniff.answers.clients import ApiUse, Client
 from kwiresniff.model import Connection, Exchange, TopicNames
@@ -45,6 +47,7 @@ class Inventory:
         """``names`` tells what ``names_in`` does, where that is known already."""
         self.left_out = 0
         self._memory = InventoryMemory()
+        self._topic_name = topic_name
         self._names: Names = names or partial(names_in, topic_name=topic_name)
         # By connection: what is known of a client's software and identity is complete when its connection ends.
         self._open: dict[int, tuple[Connection, dict[str | None, ClientTraffic]]] = {}
@@ -121,7 +124,8 @@ class Inventory:
         for connection, by_id in self._open.values():
             self._settle(connection, by_id)
         self._open.clear()
-        found = [_client(identity, seen) for identity, seen in self._clients.items()]
+        rename = renamer(self._topic_name)
+        found = [_client(identity, seen, rename) for identity, seen in self._clients.items()]
         return sorted(found, key=lambda one: (-one.exchanges, one.address, one.broker, one.client_id or ""))
 
 
@@ -146,7 +150,7 @@ def _texts(identity: _Identity) -> list[str]:
     return [part for part in parts if isinstance(part, str)]
 
 
-def _client(identity: _Identity, seen: ClientTraffic) -> Client:
+def _client(identity: _Identity, seen: ClientTraffic, rename: Callable[[Any], Any]) -> Client:
     protocol, client_id, address, broker, software, sasl, tls = identity
     negotiates: bool | None = None
     if seen.negotiated:
@@ -167,7 +171,7 @@ def _client(identity: _Identity, seen: ClientTraffic) -> Client:
             ApiUse(api, key, version, count, errors, packet, first_ns)
             for (key, version), (api, count, errors, packet, first_ns) in sorted(seen.uses.items())
         ),
-        topics=tuple(seen.topics),
+        topics=tuple(dict.fromkeys(map(rename, seen.topics))),
         groups=tuple(seen.groups),
         transactional_ids=tuple(seen.transactional_ids),
         connections=seen.connections,

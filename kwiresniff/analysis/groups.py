@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kwiresniff.analysis.group_events import EventLog, LastKnown, Member, Partitions, new_member_budget
+from kwiresniff.analysis.late_names import renamer
 from kwiresniff.answers.groups import GroupEvent
 from kwiresniff.model import Body, Exchange, TopicNames
 
@@ -68,8 +69,10 @@ class GroupTimeline:
 
     def events(self) -> list[GroupEvent]:
         """Everything found, by group, then by time; the groups in the order in which they appeared."""
+        rename = renamer(self._topic_name)
         groups: dict[str, list[GroupEvent]] = {}
         for event in self._log:
+            event.details = rename(event.details)
             groups.setdefault(event.group, []).append(event)
         return [event for found in groups.values() for event in sorted(found, key=lambda one: one.timestamp_ns)]
 
@@ -172,7 +175,7 @@ class GroupTimeline:
         for topic in given:
             now.setdefault(self._topic(topic), []).extend(topic.get("partitions") or ())
         member = _member(request)
-        before = self._assigned.get(member) or {}
+        before = renamer(self._topic_name)(self._assigned.get(member) or {})
         self._assigned.put(member, now)
         details = {
             "wait_ns": exchange.latency_ns,

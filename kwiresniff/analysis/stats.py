@@ -28,6 +28,8 @@ _ADDED_BYTES: Final = 5 * _BUCKET_BYTES
 #: What may be added between two looks at how much there is, at the least.
 _REVIEW_BYTES: Final = 16 << 20
 OTHERS = "(others)"
+#: A topic's id as text.
+TOPIC_ID_CHARS = 22
 NO_TOPIC = "(no topic)"
 NO_REQUEST = "(request missing)"
 
@@ -58,6 +60,7 @@ class _Parted:
             self.broker.add(broker_ns)
 
     def merge(self, other: _Parted) -> None:
+        """The same of another row's exchanges."""
         self.latency.merge(other.latency)
         self.queued.merge(other.queued)
         self.held.merge(other.held)
@@ -142,6 +145,7 @@ class _Row:
         """Adds another row's counts."""
         self.count += other.count
         self.errors += other.errors
+        self.negotiation += other.negotiation
         self.unanswered += other.unanswered
         self.request_bytes += other.request_bytes
         self.response_bytes += other.response_bytes
@@ -259,6 +263,8 @@ class StatsTable:
         self.by = tuple(by)
         self._keys = [topics_in(topic_name) if name == "topic" else makers[name] for name in by]
         self._single = self._keys[0] if len(by) == 1 else None
+        self._topic_at = self.by.index("topic") if topic_name is not None and "topic" in self.by else -1
+        self._topic_name = topic_name
         self._rows: dict[Key, _Row] = {}
         self._limit_bytes = MAX_TABLE_BYTES
         self._held_bytes = 0  # at the most; the next review will tell
@@ -329,18 +335,40 @@ class StatsTable:
 
     def rows(self) -> list[StatRow]:
         """The rows, busiest first."""
+        self._rename()
         found = [self._stat_row(key_parts(key), row) for key, row in self._rows.items()]
         return sorted(found, key=lambda row: (-row.count, row.key))
 
     def counts(self) -> dict[Key, Counts]:
         """Exchanges of each row, and their bytes."""
+        self._rename()
         return {key: (row.count, row.request_bytes + row.response_bytes) for key, row in self._rows.items()}
 
     def top(self, size: int, order: Callable[[Key, RowCounts], float]) -> list[tuple[Key, RowCounts]]:
         """The ``size`` rows for which ``order`` is greatest, among equals the busiest."""
+        self._rename()
         rows = self._rows
         keys = nlargest(size, rows, key=lambda key: (order(key, rows[key]), rows[key].count))
         return [(key, rows[key]) for key in keys]
+
+    def _rename(self) -> None:
+        """A row that was counted under a topic's id goes by its name when that is known: a topic is never two."""
+        at, topic_name = self._topic_at, self._topic_name
+        if at < 0 or topic_name is None:
+            return
+        late: list[tuple[Key, str]] = []
+        for key in self._rows:
+            part = key_parts(key)[at]
+            if len(part) == TOPIC_ID_CHARS and (name := topic_name(part)) is not None:
+                late.append((key, name))
+        for key, name in late:
+            row = self._rows.pop(key)
+            new: Key = name if isinstance(key, str) else (*key[:at], name, *key[at + 1 :])
+            known = self._rows.get(new)
+            if known is None:
+                self._rows[new] = row
+            else:
+                known.merge(row)
 
     def holds(self, key: Key, exchange: Exchange) -> bool:
         """Whether an exchange counts in the row with this key, unless that is the one of the others."""

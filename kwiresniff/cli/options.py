@@ -70,6 +70,7 @@ class ReadOptions(NamedTuple):
     keylog: str | None = None
     since: Moment | None = None
     until: Moment | None = None
+    topics: str | None = None
     limit: int | None = None
     packets: int | None = None
     plugin: tuple[str, ...] = ()
@@ -129,6 +130,7 @@ _FILE_OPTIONS = (
 _OPTIONS = (
     _shared("-Y", "--filter", metavar="EXPR", help="Only exchanges like 'api == Fetch and latency > 100ms'."),
     _shared("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark."),
+    _shared("--topics", metavar="FILE", help="Names of topic ids, as kafka-topics --describe prints them."),
     _shared("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
     _shared("--plugin", metavar="PATH", multiple=True, help="A Python file with plugin hooks; may be repeated."),
     _shared("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),

@@ -114,6 +114,10 @@ class Reading:
             sessions=sessions or topics or (self._filter is not None and bool(self._filter.asks_for & OF_SESSIONS)),
             words=None if looks_into_bodies else words,
         )
+        if options.topics is not None:
+            from kwiresniff.cli.topic_file import read_topic_file  # few have such a file
+
+            self._analyzer.topics.add(read_topic_file(options.topics))
         self._screen = screen
         self.live = self._captures.total_bytes is None
         keep_freed_memory()

@@ -24,7 +24,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     produce to consume is that from a Produce response to the Fetch response that carries the batch, where the capture
     has both.
     """
-    reading = Reading(captures, options, "bodies", screen=False, sessions=True)
+    reading = Reading(captures, options, "bodies", screen=False)
     traffic = TopicTraffic(reading.topic_name)
 
     def take(event: Event) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 from sys import getsizeof
 
@@ -47,6 +48,11 @@ class Topics:
         """The name told for ``topic_id``, or None; the metadata log's is the same in every cluster."""
         return METADATA_TOPIC if topic_id == METADATA_TOPIC_ID else self._names.get(topic_id)
 
+    def add(self, names: Mapping[str, str]) -> None:
+        """Names by id that somebody else knows."""
+        for topic_id, name in names.items():
+            self._remember(topic_id, name)
+
     def learn(self, api_key: int, direction: str, body: Body) -> None:
         """Remember what a decoded body says; bodies that teach nothing are ignored."""
         place = _TEACHERS.get((api_key, direction))
@@ -56,11 +62,14 @@ class Topics:
         for topic in body.get(array) or ():
             topic_id, name = topic.get("topic_id"), topic.get(name_field)
             if topic_id and topic_id != ZERO_ID and isinstance(name, str):
-                self._forget(topic_id)
-                self._names[topic_id] = name
-                self._bytes += _entry_bytes(topic_id, name)
-                if len(self._names) > MAX_TOPIC_NAMES or self._bytes > MAX_TOPIC_NAME_BYTES:
-                    self._make_room()
+                self._remember(topic_id, name)
+
+    def _remember(self, topic_id: str, name: str) -> None:
+        self._forget(topic_id)
+        self._names[topic_id] = name
+        self._bytes += _entry_bytes(topic_id, name)
+        if len(self._names) > MAX_TOPIC_NAMES or self._bytes > MAX_TOPIC_NAME_BYTES:
+            self._make_room()
 
     def _make_room(self) -> None:
         """Forget the oldest names, some at once: the first of a dict is found behind the places of all before it."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeAlias
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
 
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.causes import arranged
@@ -26,6 +27,7 @@ from kwiresniff.analysis.doctor.tls import TlsRule
 from kwiresniff.analysis.doctor.topics import TopicRule
 from kwiresniff.analysis.doctor.transactions import FencingRule
 from kwiresniff.analysis.doctor.unanswered import ClosedByBrokerRule, SaslWantedRule, UnansweredRule, VersionRule
+from kwiresniff.analysis.late_names import renamer
 from kwiresniff.answers.findings import Finding
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Problem, TopicNames
 
@@ -113,7 +115,14 @@ class Doctor:
 
     def findings(self) -> list[Finding]:
         """The worst first, incidents before what follows from them, then the most frequent."""
-        return arranged([finding for rule in self._rules for finding in rule.findings()])
+        rename = renamer(self.context.topic_name)
+        return arranged([_renamed(finding, rename) for rule in self._rules for finding in rule.findings()])
+
+
+def _renamed(finding: Finding, rename: Callable[[Any], Any]) -> Finding:
+    """A finding whose topics go by the names that were told after it was made."""
+    parts = ("subject", "title", "details", "numbers", "scope")
+    return replace(finding, **{name: rename(getattr(finding, name)) for name in parts})
 
 
 #: APIs whose rules are remembered; an attacker can invent 65,536.

@@ -1,0 +1,51 @@
+"""Topics that were met by their ids before the capture told their names, named in what is shown in the end.
+
+A topic id is a UUID in Kafka's URL-safe base64 form, 22 characters; a text that merely looks like one is left as it is,
+because nobody knows a name for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from kwiresniff.model import TopicNames
+
+#: Alone, or with a partition behind it as in ``ID-3``.
+_ID: Final = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{22}(?=(?:-\d+)?(?![A-Za-z0-9_-]))")
+ID_CHARS: Final = 22
+
+
+def renamer(topic_name: TopicNames | None) -> Callable[[Any], Any]:
+    """What gives a value with all the topic ids in it named that have a name by now.
+
+    Takes texts, and lists, tuples, frozen sets and dicts of them; two entries of a dict that are one topic are joined.
+    What holds no such id is given back as it is.
+    """
+    if topic_name is None:
+        return lambda value: value
+    known = topic_name
+
+    def named(match: re.Match[str]) -> str:
+        return known(match[0]) or match[0]
+
+    def rename(value: Any) -> Any:
+        if isinstance(value, str):
+            return _ID.sub(named, value) if len(value) >= ID_CHARS else value
+        if isinstance(value, (list, tuple, frozenset)):
+            parts = [rename(part) for part in value]
+            return value if all(a is b for a, b in zip(parts, value, strict=True)) else type(value)(parts)
+        if isinstance(value, dict):
+            return _joined([(rename(key), rename(part)) for key, part in value.items()])
+        return value
+
+    return rename
+
+
+def _joined(items: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    made: dict[Any, Any] = {}
+    for key, part in items:
+        before = made.get(key)
+        made[key] = [*before, *part] if isinstance(before, list) and isinstance(part, list) else part
+    return made
