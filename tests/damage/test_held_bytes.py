@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.hoarding import KINDS, MEGABYTE
+from tests.support.package import ENVIRONMENT
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 def grown() -> dict[str, int]:
     """The bytes by which each kind of traffic raised what is resident, at most."""
     command = [sys.executable, "-m", "tests.support.hoarding"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRONMENT)
     return {kind: int(size) for kind, size in (line.split(": ") for line in done.stdout.splitlines())}
 
 
