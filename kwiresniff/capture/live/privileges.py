@@ -83,8 +83,8 @@ def give_up_root(identity: Identity) -> None:
     """Becomes ``identity`` for good, with no way back. Raises CaptureError."""
     try:
         os.setgroups(_groups(identity))
-        os.setresgid(identity.gid, identity.gid, identity.gid)
-        os.setresuid(identity.uid, identity.uid, identity.uid)
+        os.setgid(identity.gid)
+        os.setuid(identity.uid)  # root's sets the saved one too, from which there would be a way back
     except OSError as error:
         raise _refused(identity, error) from None
     # Programs that we run look for their settings; tshark breaks down where it may not look.
