@@ -25,7 +25,7 @@ def on_terminal(*args: str, stdout_too: bool = False) -> tuple[bytes, bytes]:
             [sys.executable, "-c", PROGRAM, *args],
             stderr=theirs,
             stdout=theirs if stdout_too else file,
-            env={**os.environ, "TERM": "xterm", "NO_COLOR": ""},
+            env={**os.environ, "TERM": "xterm", "NO_COLOR": "", "PAGER": ""},
         )
         os.close(theirs)
         seen = b""
