@@ -176,18 +176,87 @@ class ConnectionAttempt(NamedTuple):
     refused: bool
 
 
+#: Topics, and partitions of one topic, that a gist names: more than a line has room for.
+NAMED_IN_GIST: Final = 4
+
+
+class Gist:
+    """What a message that carries records is about, when nobody asked for its body.
+
+    ``topics`` are the first ones, each with its first partitions and how many it has, of ``topic_count``; ``filled``
+    are those that came with records, of ``filled_count``. ``codecs`` are the numbers of compression codecs in the
+    order in which they came.
+    """
+
+    __slots__ = (
+        "_has_batch", "_name", "_partition_count", "_partitions", "acks", "codecs", "filled",
+        "filled_count", "records", "session_id", "size_bytes", "topic_count", "topics", "transactional_id",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.topics: list[tuple[str, list[int], int]] = []
+        self.topic_count = 0
+        self.filled: list[tuple[str, list[int], int]] = []
+        self.filled_count = 0
+        self.records = 0
+        self.size_bytes = 0
+        self.codecs: list[int] = []
+        self.acks = -1
+        self.transactional_id = ""
+        self.session_id = 0
+        self._name = "?"
+        self._partitions: list[int] = []
+        self._partition_count = 0
+        self._has_batch = False
+
+    def begin_topic(self) -> None:
+        self._name = "?"
+        self._partitions = []
+        self._partition_count = 0
+        self._has_batch = False
+
+    def name_topic(self, name: str) -> None:
+        """Of the topic that was begun."""
+        self._name = name
+
+    def add_partition(self, index: int) -> None:
+        """To that topic."""
+        self._partition_count += 1
+        if self._partition_count < NAMED_IN_GIST:
+            self._partitions.append(index)
+
+    def add_batch(self, records: int, size_bytes: int, codec: int) -> None:
+        """To that topic; one that is cut short is only there."""
+        self._has_batch = True
+        self.records += records
+        self.size_bytes += size_bytes
+        if codec and codec not in self.codecs:
+            self.codecs.append(codec)
+
+    def end_topic(self) -> None:
+        told = (self._name, self._partitions, self._partition_count)
+        self.topic_count += 1
+        if self.topic_count < NAMED_IN_GIST:
+            self.topics.append(told)
+        if self._has_batch:
+            self.filled_count += 1
+            if self.filled_count < NAMED_IN_GIST:
+                self.filled.append(told)
+
+
 class Message:
     """One frame, request or response, without its 4-byte length.
 
     ``frame`` is header and body as bytes, or None when nobody asked for the body. ``body_offset`` is where the
     body starts in it. ``first_ns`` and ``last_ns`` are the times of the packets that carried the first byte of
     the length and the last byte of the frame; ``last_ns`` is not below ``first_ns``, in whatever order the capture has
-    them. ``text`` is the body as JSON text in UTF-8, in pieces, without ``body``, when only that was asked for.
+    them. ``text`` is the body as JSON text or as the rows of a tree in UTF-8, in pieces, ``gist`` what it is about,
+    both without ``body``, when only that was asked for.
     ``end_seq`` is the TCP sequence number behind a request, or -1.
     """
 
     __slots__ = (
-        "body", "body_offset", "end_seq", "first_ns", "first_packet", "frame", "header_version", "last_ns",
+        "body", "body_offset", "end_seq", "first_ns", "first_packet", "frame", "gist", "header_version", "last_ns",
         "last_packet", "size_bytes", "text", "version",
     )  # fmt: skip
 
@@ -205,6 +274,7 @@ class Message:
         self.version = -1  # the version the body is read as; differs from api_version in a downgraded ApiVersions
         self.body: Body | None = None
         self.text: list[bytes] | None = None
+        self.gist: Gist | None = None
         self.end_seq: i64 = -1
 
 

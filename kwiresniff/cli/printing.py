@@ -105,7 +105,7 @@ def _summary_writer(reading: Reading, screen: Screen) -> Callable[[Event], None]
 
     def line(event: Event) -> None:
         if isinstance(event, Exchange):
-            summary.write(event)
+            screen.write(summary.text(event).encode())
 
     return line
 

@@ -30,7 +30,8 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, no_pager
     """
     screen = screen_for(form, options)
     words = words_for(form, options, screen)
-    reading = Reading(captures, options, DEPTHS[form], encode=encode_for(form), words=words)
+    gists = form == "summary"
+    reading = Reading(captures, options, DEPTHS[form], encode=encode_for(form), words=words, gists=gists)
     with paged(None if no_pager or screen is None else pager()):
         finished = print_events(reading, form, screen)
     return reading.exit_code() if finished else INTERRUPTED

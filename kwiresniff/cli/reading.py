@@ -83,6 +83,7 @@ class Reading:
         attempts: bool = False,
         sessions: bool = False,
         words: Words | None = None,
+        gists: bool = False,
     ) -> None:
         self.options = options
         self._filter = _filter(options, self.topic_name)
@@ -113,6 +114,7 @@ class Reading:
             attempts=attempts and self._filter is None,
             sessions=sessions or topics or (self._filter is not None and bool(self._filter.asks_for & OF_SESSIONS)),
             words=None if looks_into_bodies else words,
+            gists=gists and not looks_into_bodies,
         )
         if options.topics is not None:
             from kwiresniff.cli.topic_file import read_topic_file  # few have such a file

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kwiresniff.codec.error_finders import ErrorFinder
     from kwiresniff.codec.scanners import FrontScanner, Scanner
     from kwiresniff.codec.text.bodies import BodyWriter
+    from kwiresniff.codec.text.gists import GistReader
     from kwiresniff.codec.text.plan import Step
     from kwiresniff.codec.text.rows import RowWriter
     from kwiresniff.codec.text.words import Words
@@ -129,6 +130,15 @@ def row_writer(
     except ImportError:
         return None
     return RowWriter(words, is_internal, topic_name)
+
+
+def gist_reader(is_internal: Callable[[str], bool], topic_name: Callable[[str], str | None]) -> GistReader | None:
+    """What tells what messages are about straight from their bytes; None where that is not compiled."""
+    try:
+        from kwiresniff.codec.text import gists
+    except ImportError:
+        return None
+    return gists.GistReader(is_internal, topic_name) if is_compiled(gists) else None
 
 
 def is_compiled(module: ModuleType) -> bool:

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
-from kwiresniff.model import Exchange, TopicNames
+from kwiresniff.model import Exchange, Gist, TopicNames
 from kwiresniff.render import units
 
 Facts: TypeAlias = Iterator[str]
 Fields: TypeAlias = dict[str, Any]
+
+PRODUCE: Final = 0
+#: Compression codecs (``attributes`` of a batch).
+_CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 #: Topics, or partitions of one topic, that are named before the rest is counted.
 NAMED = 3
@@ -46,6 +50,8 @@ _PARTITION_NAMES: Final = ("index", "partition", "partition_index")
 
 def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]:
     """What the exchange is about, most important first; empty when no body was decoded."""
+    if exchange.request is not None and exchange.request.gist is not None:
+        return gist_facts(exchange, exchange.request.gist)
     request = (exchange.request.body if exchange.request else None) or {}
     response = (exchange.response.body if exchange.response else None) or {}
     if not request and not response:
@@ -58,6 +64,52 @@ def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]
         # Nothing came because nothing could.
         out.pop()
     return out or list(_common(request, response, topic_name))
+
+
+def gist_facts(exchange: Exchange, asked: Gist) -> list[str]:
+    """The same of a Produce or Fetch whose bodies nobody decoded."""
+    answered = exchange.response.gist if exchange.response is not None else None
+    out: list[str] = []
+    if exchange.api_key == PRODUCE:
+        if asked.topics:
+            out.append(_told_topics(asked.topics, asked.topic_count))
+        out += _told_records(asked, "no records")
+        if asked.acks == 0:
+            out.append("acks 0")
+        if asked.transactional_id:
+            out.append(f"transaction {asked.transactional_id}")
+        return out
+    if answered is not None and answered.filled:
+        out.append(_told_topics(answered.filled, answered.filled_count))
+    elif asked.topics:
+        out.append(_told_topics(asked.topics, asked.topic_count))
+    elif answered is not None and answered.topics:
+        out.append(_told_topics(answered.topics, answered.topic_count))
+    elif answered is not None and answered.session_id:
+        out.append(f"session {answered.session_id}")
+    if answered is not None:
+        out += _told_records(answered, NOTHING_NEW)
+    return out
+
+
+def _told_topics(topics: list[tuple[str, list[int], int]], count: int) -> str:
+    words = []
+    for name, partitions, partition_count in topics:
+        parts = ",".join([str(index) for index in partitions])
+        more = f",+{partition_count - NAMED}" if partition_count > NAMED else ""
+        words.append(f"{name}-{parts}{more}" if parts else name)
+    if count > NAMED:
+        words.append(f"+{count - NAMED} topics")
+    return " ".join(words)
+
+
+def _told_records(gist: Gist, nothing: str) -> list[str]:
+    if not gist.size_bytes:
+        return [nothing]
+    words = [units.count(gist.records, "record"), units.size(gist.size_bytes)]
+    if gist.codecs:
+        words.append("+".join([_CODECS[codec] for codec in gist.codecs]))
+    return words
 
 
 def _common(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:

@@ -19,6 +19,9 @@ KEPT: Final = 4096
 #: Deeper than any message nests; one bit of a word each.
 MAX_DEPTH: Final = 60
 
+#: Depths whose guides are all made beforehand.
+USUAL_DEPTH: Final = 6
+
 #: ``fold(row, lead, hang)``: a row as lines for a terminal, the first one behind ``lead``, the others behind ``hang``.
 Fold = Callable[[bytes, str, str], bytes]
 
@@ -36,6 +39,8 @@ class GuidedRows:
         self._rows: list[bytes] = []
         self._depths: list[int] = []
         self._guides: dict[int, bytes] = {}
+        # By depth, then by mask.
+        self._usual = [[self._lead(mask, depth) for mask in range(1 << (depth + 1))] for depth in range(USUAL_DEPTH)]
 
     def add(self, depth: i64, row: bytes) -> None:
         """One row; the first depth below the headline is 0."""
@@ -91,14 +96,19 @@ class GuidedRows:
 
     def _guide(self, mask: i64, depth: i64) -> bytes:
         """The end of the line before and what leads a row."""
+        if depth < USUAL_DEPTH:
+            return self._usual[depth][mask]
         key: int = mask + (1 << (depth + 1))
         guide = self._guides.get(key)
         if guide is None:
             if len(self._guides) >= KEPT:
                 self._guides.clear()
-            lead, _ = self._guide_text(mask, depth)
-            guide = self._guides[key] = b"\n" + self._paint.text("dim", lead).encode()
+            guide = self._guides[key] = self._lead(mask, depth)
         return guide
+
+    def _lead(self, mask: int, depth: int) -> bytes:
+        lead, _ = self._guide_text(mask, depth)
+        return b"\n" + self._paint.text("dim", lead).encode()
 
     def _guide_text(self, mask: int, depth: int) -> tuple[str, str]:
         """What leads a row, and what its children's guides begin with."""

@@ -6,7 +6,7 @@ from kwiresniff.model import Exchange
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.lines import Chunk
-from kwiresniff.render.paint import OUTCOME_STYLE, OUTCOME_WORDS, Paint
+from kwiresniff.render.paint import OUTCOME_STYLE, OUTCOME_WORDS, Glyphs, Paint
 from kwiresniff.render.values import Style, text_value
 
 
@@ -15,10 +15,7 @@ def headline(exchange: Exchange, paint: Paint, style: Style) -> list[Chunk]:
     outcome = exchange.outcome
     kind = OUTCOME_STYLE[outcome]
     glyphs = paint.glyphs
-    version = "" if exchange.api_version < 0 else f" v{exchange.api_version}"
-    chunks: list[Chunk] = [
-        [(kind, glyphs.marks[outcome]), ("", " "), ("api", f"{escape(exchange.api) or 'unknown API'}{version}")]
-    ]
+    chunks: list[Chunk] = [title_chunk(exchange, glyphs)]
     if exchange.latency_ns is not None:
         latency_kind = "wait" if exchange.waiting else kind if outcome == "error" else "ident"
         chunks.append([(latency_kind, units.duration(exchange.latency_ns, micro=glyphs.micro))])
@@ -27,12 +24,29 @@ def headline(exchange: Exchange, paint: Paint, style: Style) -> list[Chunk]:
     if exchange.queued_ns or exchange.held_ns:
         chunks.append(_parts(exchange, glyphs.micro))
     chunks.append([(kind, OUTCOME_WORDS[outcome] or "ok"), *_error_names(exchange, glyphs.times)])
+    return [*chunks, *peers_chunks(exchange, glyphs, style), correlation_chunk(exchange)]
+
+
+def title_chunk(exchange: Exchange, glyphs: Glyphs) -> Chunk:
+    """How it ended, as a mark, and what it was."""
+    outcome = exchange.outcome
+    version = "" if exchange.api_version < 0 else f" v{exchange.api_version}"
+    title = f"{escape(exchange.api) or 'unknown API'}{version}"
+    return [(OUTCOME_STYLE[outcome], glyphs.marks[outcome]), ("", " "), ("api", title)]
+
+
+def peers_chunks(exchange: Exchange, glyphs: Glyphs, style: Style) -> list[Chunk]:
+    """Who talked to whom."""
     connection = exchange.connection
-    chunks.append([("value", f"{escape(connection.client)} {glyphs.arrow} {escape(connection.broker)}")])
+    chunks: list[Chunk] = [[("value", f"{escape(connection.client)} {glyphs.arrow} {escape(connection.broker)}")]]
     if exchange.client_id:
         chunks.append([("name", "client_id "), ("client", text_value(exchange.client_id, style))])
-    chunks.append([("name", "correlation_id "), ("value", str(exchange.correlation_id))])
     return chunks
+
+
+def correlation_chunk(exchange: Exchange) -> Chunk:
+    """The number that pairs request and response."""
+    return [("name", "correlation_id "), ("value", str(exchange.correlation_id))]
 
 
 def _parts(exchange: Exchange, micro: str) -> Chunk:

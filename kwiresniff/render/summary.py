@@ -17,6 +17,7 @@ from kwiresniff.render.escape import escape
 from kwiresniff.render.facts import facts
 from kwiresniff.render.lines import cells, fit, pad, pad_left
 from kwiresniff.render.paint import OUTCOME_STYLE, OUTCOME_WORDS, Paint, Span
+from kwiresniff.render.summary_lines import SummaryLines, queued_long
 from kwiresniff.render.terminal import glyphs_for, printable
 
 TimeStyle: TypeAlias = Literal["absolute", "relative"]
@@ -36,8 +37,6 @@ _TITLES: Final = {
     "facts": "about",
 }
 _RIGHT: Final = frozenset(["latency", "request", "response", "packet"])
-#: A queue that is shorter is nobody's trouble.
-_WORTH_A_WORD_NS: Final = 1_000_000
 
 
 def columns(width: int | None, time: TimeStyle = "absolute") -> list[tuple[str, int]]:
@@ -62,11 +61,6 @@ def columns(width: int | None, time: TimeStyle = "absolute") -> list[tuple[str, 
         return [*out, ("packet", 7), ("facts", 0)]
     used = sum([size + 1 for _, size in out])
     return [*out, ("facts", width - used)]
-
-
-def queued_long(exchange: Exchange) -> bool:
-    """Whether a request was queued longer than it was worked on, and so long that it is worth a word."""
-    return exchange.queued >= _WORTH_A_WORD_NS and exchange.queued > (exchange.broker_ns or 0)
 
 
 def _mark(exchange: Exchange) -> str:
@@ -98,15 +92,23 @@ class SummaryWriter:
         self._time = time
         self._topic_name = topic_name
         self._columns = columns(width, time)
+        plain = width is None and time == "absolute" and len(files) < 2
+        self._lines = SummaryLines(self._paint, dict(self._columns), topic_name) if plain else None
         self._start_ns: int | None = None
         self._day = ""
 
     def write(self, exchange: Exchange) -> None:
         """One exchange, and before it the column titles when a terminal has not seen them for this day."""
+        self._out.write(printable(self.text(exchange), self._out))
+
+    def text(self, exchange: Exchange) -> str:
+        """The same as text."""
         message = exchange.request or exchange.response
         started_ns = message.first_ns if message else 0
         if self._start_ns is None:
             self._start_ns = started_ns
+        if self._lines is not None and (quick := self._lines.line(exchange)) is not None:
+            return quick
         text = self._line(exchange, started_ns)
         if self._width is not None:
             # The time column has no date, so every day gets its titles; a relative time needs them once.
@@ -114,7 +116,7 @@ class SummaryWriter:
             if day != self._day:
                 self._day = day
                 text = f"{self._titles(day)}\n{text}"
-        self._out.write(printable(text + "\n", self._out))
+        return text + "\n"
 
     def _titles(self, day: str) -> str:
         titles = {**_TITLES, "time": f"{day}Z" if self._time == "absolute" else day}

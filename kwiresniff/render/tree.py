@@ -15,6 +15,7 @@ from kwiresniff.render.escape import escape
 from kwiresniff.render.guides import GuidedRows
 from kwiresniff.render.gutter import Gutter
 from kwiresniff.render.headline import headline
+from kwiresniff.render.heads import Heads
 from kwiresniff.render.lines import Chunk, wrap
 from kwiresniff.render.paint import Paint
 from kwiresniff.render.problems import problem_chunk
@@ -50,6 +51,8 @@ class TreeWriter:
         self._style = Style(self._paint.glyphs, verbosity, _value_limit(width, verbosity))
         self._first = True
         self._words = Words(self._paint, self._style, marked=width is not None)
+        self._quick = not verbosity and len(files) < 2
+        self._heads = Heads(self._words, self._paint, self._style)
         self._guided = GuidedRows(self._paint, None if width is None else self._fold)
 
     def write(
@@ -69,9 +72,14 @@ class TreeWriter:
     ) -> bytes:
         """The same as UTF-8."""
         first, self._first = self._first, False
+        if self._quick and isinstance(request, list) and isinstance(response, list):
+            quick = self._heads.tree(exchange, self._guided)
+            if quick is not None:
+                return quick if first else b"\n" + quick
+        remarks = exchange.problems or exchange.notes
         asked = request if isinstance(request, Walk) else None
         answered = response if isinstance(response, Walk) else None
-        rest = [*self._exchange_problems(exchange, asked, answered), *self._notes(exchange)]
+        rest = [*self._exchange_problems(exchange, asked, answered), *self._notes(exchange)] if remarks else []
         if self._verbosity:
             text = self._bytes_beside(exchange, asked, answered, rest).encode()
         else:
@@ -79,12 +87,22 @@ class TreeWriter:
             self._add_message(exchange, "response", response)
             for row in rest:
                 self._add(0, row)
-            text = self._guided.lines(self._words.row(headline(exchange, self._paint, self._style)))
+            head = self._heads.headline(exchange)
+            if head is None:
+                head = self._words.row(headline(exchange, self._paint, self._style))
+            text = self._guided.lines(head)
         return text if first else b"\n" + text
 
     def _add_message(self, exchange: Exchange, which: Direction, read: Walk | list[bytes] | None) -> None:
         if isinstance(read, list):
-            self._add(0, self._message(exchange, which, None))
+            message = exchange.request if which == "request" else exchange.response
+            head = None
+            if message is not None and len(self._files) < 2:
+                head = self._heads.message(exchange, message, which == "request")
+            if head is None:
+                self._add(0, self._message(exchange, which, None))
+            else:
+                self._guided.add(0, head)
             self._guided.add_all(1, read)
         else:
             self._add(0, self._message(exchange, which, read))

@@ -83,8 +83,9 @@ class Analyzer(SegmentSink):
     bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes there is
     Kafka on weaker evidence, and what comes from there is no client. ``encode`` gives the JSON text of a value; with it
     bodies may come as text (``Message.text``), as far as nothing in them needs telling elsewhere. With
-    ``words`` they may come as the rows of a tree. With ``attempts`` connections that never came to be are told too.
-    With ``sessions``, and with ``topics``, fetches are told what their sessions are about (``Exchange.fetched``).
+    ``words`` they may come as the rows of a tree, with ``gists`` as what they are about. With ``attempts`` connections
+    that never came to be are told too. With ``sessions``, and with ``topics``, fetches are told what their sessions are
+    about (``Exchange.fetched``).
     ``connections`` counts those recognised so far, ``bare_token_bytes`` what SASL tokens without a header took, lengths
     included: the only bytes of Kafka connections that belong to no event.
     """
@@ -101,6 +102,7 @@ class Analyzer(SegmentSink):
         attempts: bool = False,
         sessions: bool = False,
         words: Words | None = None,
+        gists: bool = False,
     ) -> None:
         self.depth: Depth = depth
         self.topics = Topics()
@@ -122,7 +124,9 @@ class Analyzer(SegmentSink):
         if decoded:
             from kwiresniff.session.decode import BodyDecoder  # brings all that can be inside bodies
 
-            self._decoder = BodyDecoder(records, self.topics, show_secrets=show_secrets, encode=encode, words=words)
+            self._decoder = BodyDecoder(
+                records, self.topics, show_secrets=show_secrets, encode=encode, words=words, gists=gists
+            )
         scanned = topics or depth != "headers"
         self._scanner = Scanner(self.topics, errors=depth != "headers", topics=topics) if scanned else None
         self.sifts = scanned and not decoded  # large responses are kept without their record sets

@@ -79,6 +79,7 @@ class BodyDecoder:
         show_secrets: bool = False,
         encode: Callable[[Any], bytes] | None = None,
         words: Words | None = None,
+        gists: bool = False,
     ) -> None:
         self._writer = (
             codec.body_writer(encode, self._is_internal) if encode is not None and records == "full" else None
@@ -91,6 +92,9 @@ class BodyDecoder:
             self._plans = _json_plan
         elif self._rows is not None:
             self._plans = self._rows.steps
+        self._gists = codec.gist_reader(self._is_internal, topics.name) if gists and records == "headers" else None
+        if self._gists is not None:
+            self._plans = self._gists.steps
         self._records: RecordsMode = records
         self._topics = topics
         self._show_secrets = show_secrets
@@ -109,10 +113,20 @@ class BodyDecoder:
         if response is not None:
             if not self._read(exchange, response, "response", self._responses):
                 understood = False
+            if self._gists is not None and (request.gist is None) != (response.gist is None):
+                self._read_bodies(exchange, request, response)
             if response.body:
                 self._collect_errors(exchange, exchange.api_key, response.version, response.body)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
+
+    def _read_bodies(self, exchange: Exchange, request: Message, response: Message) -> None:
+        """A gist and a body are no pair: of both the bodies, the one without having been read already."""
+        message, sides = (response, self._responses) if request.gist is None else (request, self._requests)
+        side = sides[(exchange.api_key << 16) + exchange.api_version]
+        message.gist = None
+        if side.decode is not None and message.frame is not None:
+            message.body, _ = side.decode(message.frame, message.body_offset, [])
 
     def decode_side(self, exchange: Exchange, direction: Direction) -> None:
         """The same for one message alone."""
@@ -144,6 +158,10 @@ class BodyDecoder:
         if self._rows is not None and not side.teaches:
             message.text = self._rows_of(exchange, message, direction, side)
             if message.text is not None:
+                return True
+        if self._gists is not None and side.steps is not None:
+            message.gist = self._gists.gist(side.steps, frame, message.body_offset)
+            if message.gist is not None:
                 return True
         issues: list[Problem] = []
         body: Body | None

@@ -115,8 +115,8 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
         "parting", "pending", "protocol", "roles", "sasl", "syn_ns", "syn_retransmits", "tls",
     )),
     Message: (lambda: Message(0, 0, 0, 0, 0, None), (
-        "body", "body_offset", "end_seq", "first_ns", "first_packet", "frame", "header_version", "last_ns",
-        "last_packet", "size_bytes", "text", "version",
+        "body", "body_offset", "end_seq", "first_ns", "first_packet", "frame", "gist", "header_version",
+        "last_ns", "last_packet", "size_bytes", "text", "version",
     )),
     Openings: (Openings, ("_held",)),
     Pending: (Pending, ("_gone", "by_id", "bytes", "reused")),

@@ -78,6 +78,18 @@ CONTESTS = (
         [OURS, "read", "-o", "jsonl", "{capture}", "--no-progress"],
         ["tshark", "-r", "{capture}", "-T", "json", "-J", "kafka"],
     ),
+    Contest(
+        "tree",
+        "`read`, annotated trees, against `tshark -V -O kafka`",
+        [OURS, "read", "{capture}", "--no-progress"],
+        ["tshark", "-r", "{capture}", "-V", "-O", "kafka"],
+    ),
+    Contest(
+        "summary",
+        "`read -o summary` against tshark's lines",
+        [OURS, "read", "-o", "summary", "{capture}", "--no-progress"],
+        ["tshark", "-r", "{capture}"],
+    ),
 )  # fmt: skip
 
 

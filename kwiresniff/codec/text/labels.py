@@ -20,7 +20,7 @@ def label(steps: list[Step], words: Words, level: int = 0) -> None:
         if field is None:
             continue
         structures = step.kind == STRUCTURE
-        step.label = words.label(field.name, 0)
+        step.label = words.gap + words.label(field.name, 0)
         step.identifies = level > 0 and not step.array and words.identifies(field.name)
         step.is_error = step.kind == ERROR_CODE or (field.name.endswith("error_code") and not structures)
         step.meant = step.kind == BOOLEAN or (step.kind not in (UUID, TOPIC_ID) and has_meaning(field))

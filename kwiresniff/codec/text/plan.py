@@ -73,6 +73,7 @@ class Step:
         self.nullable = False
         self.least: i64 = 1
         self.steps: list[Step] = []
+        self.role = 0
         self.label = b""
         self.padded: dict[int, bytes] = {}
         self.labels: list[bytes] = []

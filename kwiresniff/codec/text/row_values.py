@@ -60,6 +60,7 @@ class ValueRows(BodyReader):
         self.plain_off = words.off("value")
         self.dim = words.on("dim")
         self.dim_off = words.off("dim")
+        self.styled = bool(self.ident)
         self.null = words.span("dim", "null")
         self._named: list[Step] = []  # fields with topic ids whose names are kept
 
@@ -105,6 +106,8 @@ class ValueRows(BodyReader):
         self.told = True
         if step.meant:
             self._said(step, number, kind == BOOLEAN, out)
+        elif not self.styled:
+            write_number(out, number)
         elif step.identifies:
             out.write(self.ident)
             write_number(out, number)

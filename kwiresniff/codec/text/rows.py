@@ -299,7 +299,6 @@ class RowWriter(ValueRows):
                     pos += 1
                 continue
             start = len(out)
-            out.write(self.gap)
             out.write(child.label)
             if child.array or kind in (STRUCTURE, RECORDS):
                 pos = self._container(child, kind, pos, level)

@@ -1,0 +1,120 @@
+"""The lines that lead a tree and its messages, of exchanges with nothing unusual about them, at little cost.
+
+They are what ``headline`` and ``TreeWriter`` make, a test holds them equal; what repeats is kept. Written for mypyc.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from kwiresniff.model import Connection, Exchange, Message
+from kwiresniff.render import units
+from kwiresniff.render.guides import GuidedRows
+from kwiresniff.render.headline import correlation_chunk, headline, peers_chunks, title_chunk
+from kwiresniff.render.paint import Paint
+from kwiresniff.render.values import Style
+from kwiresniff.render.words import Words
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: Texts of a sort that are kept; then all are forgotten.
+KEPT: Final = 4096
+SECOND_NS: Final = 1_000_000_000
+#: Times beyond this, some 146 years from 1970, are not written here.
+MAX_NS: Final = 1 << 62
+#: A packet reference (``kwiresniff.model``): its number lies below the file.
+NUMBER_MASK: Final = (1 << 40) - 1
+
+
+@final
+class Heads:
+    """Makes rows by ``words``; None for what only the long way can tell."""
+
+    def __init__(self, words: Words, paint: Paint, style: Style) -> None:
+        self._words = words
+        self._paint = paint
+        self._style = style
+        self._micro = paint.glyphs.micro
+        self._titles: dict[tuple[str, int], bytes] = {}
+        self._peers: dict[tuple[Connection, str | None], bytes] = {}
+        self._sizes: dict[int, bytes] = {}
+        self._second: i64 = -1
+        self._day = ""
+        gap = words.gap
+        self._gap = gap
+        self._latency = gap + words.on("ident")
+        self._latency_off = words.off("ident") + gap + words.span("good", "ok") + gap
+        self._request = words.span("title", "request") + gap
+        self._response = words.span("title", "response") + gap
+        self._dim = words.on("dim").decode()
+        self._off = words.off("dim").decode()
+        self._between = self._off + gap.decode() + self._dim
+
+    def tree(self, exchange: Exchange, guided: GuidedRows) -> bytes | None:
+        """The lines of an exchange whose bodies are rows, with nothing to tell beside."""
+        request, response = exchange.request, exchange.response
+        if request is None or response is None or exchange.problems or exchange.notes:
+            return None
+        asked, answered = request.text, response.text
+        if asked is None or answered is None:
+            return None
+        first = self.message(exchange, request, True)
+        second = self.message(exchange, response, False)
+        if first is None or second is None:
+            return None
+        head = self.headline(exchange)
+        if head is None:
+            head = self._words.row(headline(exchange, self._paint, self._style))
+        guided.add(0, first)
+        guided.add_all(1, asked)
+        guided.add(0, second)
+        guided.add_all(1, answered)
+        return guided.lines(head)
+
+    def headline(self, exchange: Exchange) -> bytes | None:
+        """Of an exchange that went well, at once and without waiting."""
+        request, response = exchange.request, exchange.response
+        if request is None or response is None or exchange.outcome != "ok" or exchange.waiting:
+            return None
+        if exchange.queued > 0 or exchange.held > 0 or exchange.errors:
+            return None
+        key = (exchange.api, exchange.api_version)
+        title = self._titles.get(key)
+        if title is None:
+            if len(self._titles) >= KEPT:
+                self._titles.clear()
+            title = self._titles[key] = self._words.chunk(title_chunk(exchange, self._paint.glyphs))
+        peers_key = (exchange.connection, exchange.client_id)
+        peers = self._peers.get(peers_key)
+        if peers is None:
+            if len(self._peers) >= KEPT:
+                self._peers.clear()
+            peers = self._words.row(peers_chunks(exchange, self._paint.glyphs, self._style)) + self._gap
+            self._peers[peers_key] = peers
+        latency = units.duration(response.first_ns - request.last_ns, micro=self._micro).encode()
+        number = self._words.chunk(correlation_chunk(exchange))
+        return b"".join([title, self._latency, latency, self._latency_off, peers, number])
+
+    def message(self, exchange: Exchange, message: Message, is_request: bool) -> bytes | None:
+        """Of a message that was read as the version that was asked for, from the only file."""
+        ns: i64 = 0
+        if message.version != exchange.api_version or not -MAX_NS < message.first_ns < MAX_NS:
+            return None
+        ns = message.first_ns
+        second: i64 = ns // SECOND_NS
+        if second != self._second:
+            self._second = second
+            self._day = self._between + units.instant(second * SECOND_NS)[:-7]
+        size = self._sizes.get(message.size_bytes)
+        if size is None:
+            if len(self._sizes) >= KEPT:
+                self._sizes.clear()
+            text = self._words.span("value", units.size(message.size_bytes)) + self._gap
+            size = self._sizes[message.size_bytes] = text
+        first: i64 = message.first_packet & NUMBER_MASK
+        last: i64 = message.last_packet & NUMBER_MASK
+        packets = f"packet {first}" if first == last else f"packets {first}-{last}"
+        micros: i64 = (ns - second * SECOND_NS) // 1000 + 1_000_000
+        tail = f"{self._dim}{packets}{self._day}{str(micros)[1:]}Z{self._off}"
+        return (self._request if is_request else self._response) + size + tail.encode()

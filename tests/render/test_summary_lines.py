@@ -1,0 +1,131 @@
+"""Summaries of messages whose bodies nobody decoded say what those of decoded bodies say."""
+
+from __future__ import annotations
+
+import io
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwiresniff import codec, schema
+from kwiresniff.capture import open_captures
+from kwiresniff.codec import lookup
+from kwiresniff.codec.layout import default_value
+from kwiresniff.model import Connection, Exchange, Message
+from kwiresniff.render import SummaryWriter
+from kwiresniff.render.facts import facts
+from kwiresniff.schema.types import WireField
+from kwiresniff.session import Analyzer
+from tests.support.random_bodies import random_body
+from tests.support.record_vectors import vectors
+
+CAPTURES = sorted(
+    path for path in (Path(__file__).parents[2] / "captures").iterdir() if path.suffix in (".pcap", ".pcapng")
+)
+INTERNAL_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+#: The APIs that have gists.
+APIS = {0: "Produce", 1: "Fetch"}
+
+
+@pytest.fixture(autouse=True)
+def _as_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gists are for the compiled build; they are the same here."""
+    monkeypatch.setattr(lookup, "is_compiled", lambda module: True)
+
+
+@pytest.mark.parametrize("color", [False, True], ids=["plain", "colour"])
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
+def test_captures_are_summed_up_the_same_with_and_without_bodies(capture: Path, color: bool) -> None:
+    """Every line of every recording, in a pipe and in a terminal."""
+    quick, careful = Analyzer("bodies", gists=True), Analyzer("bodies")
+    writers = [SummaryWriter(io.StringIO(), None, color, topic_name=one.topics.name) for one in (quick, careful)]
+    wide = [SummaryWriter(io.StringIO(), 160, color, topic_name=one.topics.name) for one in (quick, careful)]
+    writers[1]._lines = None
+    others = careful.analyze(iter(open_captures([str(capture)])))
+    for event, other in zip(quick.analyze(iter(open_captures([str(capture)]))), others, strict=True):
+        if isinstance(event, Exchange) and isinstance(other, Exchange):
+            assert writers[0].text(event) == writers[1].text(other)
+            assert wide[0].text(event) == wide[1].text(other)
+            assert (event.outcome, event.errors, event.problems) == (other.outcome, other.errors, other.problems)
+
+
+def usual(value: Any, fields: tuple[WireField, ...]) -> Any:
+    """A random body without what gists are not made for: error codes, tagged fields."""
+    value.pop("_tagged_fields", None)
+    for field in fields:
+        if field.enum == "error_code":
+            value[field.name] = 0
+        elif field.tag is not None:
+            value[field.name] = default_value(field)
+        elif field.type == "STRUCT" and value[field.name] is not None:
+            for part in value[field.name] if field.array else [value[field.name]]:
+                usual(part, field.fields)
+    return value
+
+
+def test_random_messages_are_about_what_their_bodies_are_about() -> None:
+    """All versions, whole and cut at every sixteenth of their bytes; a gist or none."""
+    reader = codec.gist_reader(INTERNAL_ID.__eq__, lambda topic_id: None)
+    assert reader is not None
+    rng = random.Random("gists")
+    told = 0
+    for api_key, api in APIS.items():
+        for version in range(schema.version_range(api_key)[0], schema.version_range(api_key)[1] + 1):
+            for _ in range(12):
+                exchange = Exchange(Connection(1, "a:1", "b:2"), api_key, version, 1, None, None, None)
+                gists = Exchange(Connection(1, "a:1", "b:2"), api_key, version, 1, None, None, None)
+                exchange.api = gists.api = api
+                for which in ("request", "response"):
+                    definition = schema.message(api_key, version, which)  # type: ignore[arg-type]
+                    encode = codec.encoder(api_key, version, which)  # type: ignore[arg-type]
+                    frame = encode(usual(random_body(definition, rng), definition.fields))
+                    steps = reader.steps(api_key, version, which)  # type: ignore[arg-type]
+                    assert steps is not None
+                    body, end = codec.decoder(api_key, version, which, "headers")(frame, 0, [])  # type: ignore[arg-type]
+                    assert end == len(frame)
+                    for one in (exchange, gists):
+                        setattr(one, which, Message(1, 0, 1, 0, len(frame), frame))
+                    getattr(exchange, which).body = body
+                    getattr(gists, which).gist = reader.gist(steps, frame, 0)
+                    assert reader.gist(steps, frame + b"\0", 0) is None
+                    for cut in range(0, len(frame), max(1, len(frame) // 16)):
+                        assert reader.gist(steps, frame[:cut], 0) is None
+                assert gists.request is not None and gists.response is not None
+                if gists.request.gist is not None and gists.response.gist is not None:
+                    told += 1
+                    assert facts(gists) == facts(exchange)
+    assert told > 150
+
+
+@pytest.mark.parametrize("row", vectors(), ids=lambda row: row["name"])
+def test_records_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> None:
+    """One batch, several, and one that is cut short; message sets are the decoder's."""
+    reader = codec.gist_reader(INTERNAL_ID.__eq__, lambda topic_id: None)
+    assert reader is not None
+    for wire in (row["wire"], row["wire"] * 3, row["wire"] + row["wire"][:-1], row["wire"] + row["wire"][:5]):
+        partition = {"partition_index": 3, "error_code": 0, "high_watermark": 9, "last_stable_offset": 9,
+                     "log_start_offset": 0, "aborted_transactions": None, "preferred_read_replica": -1,
+                     "records": []}  # fmt: skip
+        body = {"throttle_time_ms": 0, "error_code": 0, "session_id": 1,
+                "responses": [{"topic": "orders", "partitions": [partition]}]}  # fmt: skip
+        frame = codec.encoder(1, 11, "response")(body)[:-4] + len(wire).to_bytes(4, "big") + wire
+        steps = reader.steps(1, 11, "response")
+        assert steps is not None
+        issues: list[Any] = []
+        decoded, _ = codec.decoder(1, 11, "response", "headers")(frame, 0, issues)
+        gist = reader.gist(steps, frame, 0)
+        if issues or wire[16] != 2:
+            assert gist is None
+            continue
+        assert gist is not None
+        exchanges = [Exchange(Connection(1, "a:1", "b:2"), 1, 11, 1, None, None, None) for _ in range(2)]
+        for exchange in exchanges:
+            exchange.api = "Fetch"
+            exchange.request = Message(1, 0, 1, 0, 0, None)
+            exchange.response = Message(1, 0, 1, 0, len(frame), frame)
+        exchanges[0].response.body = decoded  # type: ignore[union-attr]
+        exchanges[1].response.gist = gist  # type: ignore[union-attr]
+        exchanges[1].request.gist = type(gist)()  # type: ignore[union-attr]
+        assert facts(exchanges[1]) == facts(exchanges[0])
