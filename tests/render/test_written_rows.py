@@ -68,12 +68,12 @@ def both(request: pytest.FixtureRequest) -> Both:
 
 
 def usual(value: Any, fields: tuple[WireField, ...]) -> Any:
-    """A random body without what the rows are not made for: error codes, tagged fields, record sets of noise."""
+    """A random body without what the rows are not made for: error codes, unknown tagged fields."""
     value.pop("_tagged_fields", None)
     for field in fields:
         if field.name.endswith("error_code"):
             value[field.name] = 0
-        elif field.tag is not None:
+        elif field.tag is not None and (field.type == "STRUCT" and not field.array and field.nullable):
             value[field.name] = default_value(field)
         elif field.type == "STRUCT" and value[field.name] is not None:
             for part in value[field.name] if field.array else [value[field.name]]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from kwiresniff.codec.layout import regular, tagged
 from kwiresniff.codec.meaning import has_meaning
-from kwiresniff.codec.text.plan import BOOLEAN, ERROR_CODE, STRUCTURE, TOPIC_ID, UUID, Step
+from kwiresniff.codec.text.plan import BOOLEAN, ERROR_CODE, RECORDS, STRING, STRUCTURE, TOPIC, TOPIC_ID, UUID, Step
 from kwiresniff.codec.text.words import Words
 
 #: Elements of an array of structures that have rows of their own; the same number as in ``kwiresniff.render``.
@@ -14,10 +14,13 @@ ELEMENTS_SHOWN: Final = 12
 
 
 def label(steps: list[Step], words: Words, level: int = 0) -> None:
-    """Fill in what is shown; nothing at the top ``level`` identifies its message."""
+    """Fill in what is shown; nothing at the top ``level`` (-1 in its tag section) identifies its message."""
+    if level == 0 and not _holds(steps, RECORDS):
+        _open_nothing(steps)
     for step in steps:
         field = step.field
         if field is None:
+            label(step.steps, words, level or -1)
             continue
         structures = step.kind == STRUCTURE
         step.label = words.gap + words.label(field.name, 0)
@@ -29,4 +32,18 @@ def label(steps: list[Step], words: Words, level: int = 0) -> None:
             step.is_range = step.array and words.is_range(names)
             shown = range(ELEMENTS_SHOWN)
             step.labels = [words.key(f"{field.name}[{i}]") for i in shown] if step.array else [words.key(field.name)]
-            label(step.steps, words, level + 1)
+            label(step.steps, words, max(level, 0) + 1)
+
+
+def _holds(steps: list[Step], kind: int) -> bool:
+    return any(step.kind == kind or _holds(step.steps, kind) for step in steps)
+
+
+def _open_nothing(steps: list[Step]) -> None:
+    """Where there are no records, topics of Kafka's own are like any other."""
+    for step in steps:
+        if step.kind == TOPIC:
+            step.kind = STRING
+        elif step.kind == TOPIC_ID:
+            step.kind = UUID
+        _open_nothing(step.steps)

@@ -23,7 +23,7 @@ from kwiresniff.schema.types import MessageVersion, WireField
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: What a step reads. The lead is all there is of a CONSTANT; a TAG_SECTION must be empty.
+#: What a step reads. The lead is all there is of a CONSTANT; the steps of a TAG_SECTION are the fields it may hold.
 CONSTANT: Final = 0
 TAG_SECTION: Final = 1
 STRUCTURE: Final = 2
@@ -65,6 +65,8 @@ class Step:
         self.lead = lead
         self.kind: i64 = kind
         self.field = field
+        self.name = field.name if field is not None else ""
+        self.tag = field.tag if field is not None and field.tag is not None else -1
         self.array = False
         self.null_array = False
         self.compact_array = False
@@ -98,7 +100,9 @@ def _structure(fields: tuple[WireField, ...], flexible: bool) -> list[Step]:
         steps.append(_step(f"{lead}{json.dumps(field.name)}:", field, flexible))
         lead = ","
     if flexible:
-        steps.append(Step(b"", TAG_SECTION))
+        section = Step(b"", TAG_SECTION)
+        section.steps = [_step("", field, flexible) for field in tagged(fields)]
+        steps.append(section)
         for field in tagged(fields):
             steps.append(Step(f"{lead}{json.dumps(field.name)}:{_default(field)}".encode(), CONSTANT))
             lead = ","

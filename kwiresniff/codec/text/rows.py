@@ -56,7 +56,10 @@ class RowWriter(ValueRows):
         self.depths = BytesWriter()
         self.record_sets = RecordSetRows(words, self.values, self.depths)
         self.rows: list[bytes] = []
-        self.outs: list[BytesWriter] = [BytesWriter()]
+        self.outs: list[BytesWriter] = [BytesWriter()]  # by level: the row of a structure as far as it has been read
+        self.names: list[int] = [0]  # and where what identifies it ends there
+        self.named: list[Step] = []  # fields of the message that have a row, and which
+        self.places: list[int] = []
         self.nodes: i64 = 0
         self.budget: Budget | None = None
         self.inline = False  # whether the container that was read last stands on the row of its structure
@@ -104,45 +107,70 @@ class RowWriter(ValueRows):
 
     def _message(self, steps: list[Step], pos: i64) -> i64:
         """The fields of a message, one row each, their values in a column."""
-        out = self.outs[0]
-        frame = self.frame
-        named: list[Step] = []
-        places: list[int] = []
-        column = 0
+        self.named = []
+        self.places = []
         self.nodes += len(steps)
         for step in steps:
-            kind: i64 = step.kind
-            if step.field is None:
-                if kind == TAG_SECTION:
-                    if frame[pos]:
-                        return -1
-                    pos += 1
-                continue
-            self.inline = True
-            if step.array or kind in (STRUCTURE, RECORDS):
-                pos = self._container(step, kind, pos, 0)
-            else:
-                pos = self.value(step, kind, pos, out)
+            if step.field is not None:
+                pos = self._message_field(step, pos)
+            elif step.kind == TAG_SECTION:
+                pos = self._tag_section(step, pos, 0)
             if pos < 0:
                 return -1
-            if self.inline:
-                named.append(step)
-                places.append(len(self.rows))
-                self._row(0, out.getvalue())
-                out.truncate(0)
-                length = len(step.field.name)
-                if column < length <= NAME_COLUMN:
-                    column = length
-        for index in range(len(named)):
-            place = places[index]
-            self.rows[place] = self._padded(named[index], column) + self.rows[place]
+        column = 0
+        for step in self.named:
+            length = len(step.name)
+            if column < length <= NAME_COLUMN:
+                column = length
+        for index in range(len(self.named)):
+            place = self.places[index]
+            self.rows[place] = self._padded(self.named[index], column) + self.rows[place]
         return pos
+
+    def _message_field(self, step: Step, pos: i64) -> i64:
+        """A field of a message; its name is put before its value when all are known."""
+        out = self.outs[0]
+        kind: i64 = step.kind
+        self.inline = True
+        if step.array or kind in (STRUCTURE, RECORDS):
+            pos = self._container(step, kind, pos, 0)
+        else:
+            pos = self.value(step, kind, pos, out)
+        if self.inline and pos > 0:
+            self.named.append(step)
+            self.places.append(len(self.rows))
+            self._row(0, out.getvalue())
+            out.truncate(0)
+        return pos
+
+    def _tag_section(self, section: Step, pos: i64, level: int) -> i64:
+        """The tagged fields of a message or of the structure of ``level``, all of them known and in order."""
+        if not self.frame[pos]:
+            return pos + 1
+        count: i64 = self.uvarint(pos)
+        known = section.steps
+        index = 0
+        while count > 0:
+            count -= 1
+            tag: i64 = self.uvarint(self.pos)
+            size: i64 = self.uvarint(self.pos) if tag >= 0 else -1
+            while index < len(known) and known[index].tag != tag:
+                index += 1
+            if size < 0 or index == len(known):
+                return -1
+            field = known[index]
+            index += 1
+            stop: i64 = self.pos + size
+            pos = self._message_field(field, self.pos) if level == 0 else self._field(field, self.pos, level)
+            if pos != stop:
+                return -1
+            self.pos = pos
+        return self.pos if count == 0 else -1
 
     def _padded(self, step: Step, column: int) -> bytes:
         label = step.padded.get(column)
         if label is None:
-            assert step.field is not None
-            label = step.padded[column] = self.words.label(step.field.name, column)
+            label = step.padded[column] = self.words.label(step.name, column)
         return label
 
     def _container(self, step: Step, kind: i64, pos: i64, level: int) -> i64:
@@ -279,44 +307,48 @@ class RowWriter(ValueRows):
     def _more_outs(self) -> BytesWriter:
         out = BytesWriter()
         self.outs.append(out)
+        self.names.append(0)
         return out
 
     def _structure(self, step: Step, label: bytes, pos: i64, level: int) -> i64:
         """A structure: its plain fields on its own row, first what identifies it, the others below."""
-        frame = self.frame
         out = self.outs[level] if level < len(self.outs) else self._more_outs()
         place = len(self.rows)
         self._row(level - 1, b"")
         self.nodes += len(step.steps)
         out.write(label)
-        names = len(out)
+        self.names[level] = len(out)
         for child in step.steps:
-            kind: i64 = child.kind
-            if child.field is None:
-                if kind == TAG_SECTION:
-                    if frame[pos]:
-                        return -1
-                    pos += 1
-                continue
-            start = len(out)
-            out.write(child.label)
-            if child.array or kind in (STRUCTURE, RECORDS):
-                pos = self._container(child, kind, pos, level)
-                if not self.inline:
-                    out.truncate(start)
-            else:
-                pos = self.value(child, kind, pos, out)
-                if child.identifies and self.told and pos > 0:
-                    if start != names:
-                        text = out.getvalue()
-                        out.truncate(names)
-                        out.write(text[start:])
-                        out.write(text[names:start])
-                        names += len(text) - start
-                    else:
-                        names = len(out)
+            if child.field is not None:
+                pos = self._field(child, pos, level)
+            elif child.kind == TAG_SECTION:
+                pos = self._tag_section(child, pos, level)
             if pos < 0:
                 return -1
         self.rows[place] = out.getvalue()
         out.truncate(0)
+        return pos
+
+    def _field(self, step: Step, pos: i64, level: int) -> i64:
+        """A field of the structure of ``level``."""
+        out = self.outs[level]
+        start = len(out)
+        kind: i64 = step.kind
+        out.write(step.label)
+        if step.array or kind in (STRUCTURE, RECORDS):
+            pos = self._container(step, kind, pos, level)
+            if not self.inline:
+                out.truncate(start)
+            return pos
+        pos = self.value(step, kind, pos, out)
+        if step.identifies and self.told and pos > 0:
+            names = self.names[level]
+            if start != names:
+                text = out.getvalue()
+                out.truncate(names)
+                out.write(text[start:])
+                out.write(text[names:start])
+                self.names[level] = names + len(text) - start
+            else:
+                self.names[level] = len(out)
         return pos
