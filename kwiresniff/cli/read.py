@@ -32,6 +32,8 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, no_pager
     words = words_for(form, options, screen)
     gists = form == "summary"
     reading = Reading(captures, options, DEPTHS[form], encode=encode_for(form), words=words, gists=gists)
-    with paged(None if no_pager or screen is None else pager()):
+    # What comes through standard input may be live, and is read as it comes.
+    straight = no_pager or screen is None or "-" in captures
+    with paged(None if straight else pager()):
         finished = print_events(reading, form, screen)
     return reading.exit_code() if finished else INTERRUPTED

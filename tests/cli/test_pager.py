@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -17,14 +18,16 @@ CAPTURE = Path(__file__).parents[2] / "captures" / "java-produce.pcap"
 MARKING = "sed s/^/paged:/"
 
 
-def on_terminal(*args: str, interrupt: bool = False, **environment: str) -> tuple[int, str]:
+def on_terminal(
+    *args: str, interrupt: bool = False, stdin: IO[bytes] | None = None, **environment: str
+) -> tuple[int, str]:
     """Exit code and screen of a ``read`` whose output and errors are a terminal's; with ``interrupt`` Ctrl-C is pressed
     when something is there to see."""
     inherited = {name: value for name, value in os.environ.items() if name not in ("PAGER", "KWIRESNIFF_PAGER", "LESS")}
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "kwiresniff", "read", *args],
-        stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+        stdin=stdin or slave, stdout=slave, stderr=slave, start_new_session=True,
         env={**inherited, "TERM": "xterm", "COLUMNS": "200", **environment},
     )  # fmt: skip
     os.close(slave)
@@ -73,6 +76,13 @@ def test_what_people_read_goes_through_the_pager(form: str) -> None:
 def test_some_output_goes_straight_to_the_terminal(args: list[str], environment: dict[str, str]) -> None:
     """What programs read, and whenever the user wants no pager."""
     code, shown = on_terminal(*args, str(CAPTURE), interrupt=False, **environment)
+    assert (code, paged(shown)) == (0, False)
+
+
+def test_what_may_be_live_goes_straight_to_the_terminal() -> None:
+    """A capture from standard input is read while it is made."""
+    with CAPTURE.open("rb") as capture:
+        code, shown = on_terminal("-", stdin=capture, PAGER=MARKING)
     assert (code, paged(shown)) == (0, False)
 
 
