@@ -22,9 +22,9 @@ def headline(exchange: Exchange, paint: Paint, style: Style) -> list[Chunk]:
     if exchange.waiting:
         chunks[-1].append(("wait", f" {escape(exchange.waiting)}"))
     if exchange.queued_ns or exchange.held_ns:
-        chunks.append(_parts(exchange, glyphs.micro))
+        chunks.append(parts_chunk(exchange, glyphs.micro))
     chunks.append([(kind, OUTCOME_WORDS[outcome] or "ok"), *_error_names(exchange, glyphs.times)])
-    return [*chunks, *peers_chunks(exchange, glyphs, style), correlation_chunk(exchange)]
+    return [*chunks, *peers_chunks(exchange, glyphs, style), correlation_chunk(exchange.correlation_id)]
 
 
 def title_chunk(exchange: Exchange, glyphs: Glyphs) -> Chunk:
@@ -44,12 +44,12 @@ def peers_chunks(exchange: Exchange, glyphs: Glyphs, style: Style) -> list[Chunk
     return chunks
 
 
-def correlation_chunk(exchange: Exchange) -> Chunk:
+def correlation_chunk(correlation_id: int) -> Chunk:
     """The number that pairs request and response."""
-    return [("name", "correlation_id "), ("value", str(exchange.correlation_id))]
+    return [("name", "correlation_id "), ("value", str(correlation_id))]
 
 
-def _parts(exchange: Exchange, micro: str) -> Chunk:
+def parts_chunk(exchange: Exchange, micro: str) -> Chunk:
     """``queued 27.1 ms broker 336 us``: what the latency is made of."""
     chunk: Chunk = []
     for name, ns in (("queued", exchange.queued_ns), ("held", exchange.held_ns), ("broker", exchange.broker_ns)):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final, final
 
 from kwiresniff.model import Connection, Exchange, Message
 from kwiresniff.render import units
+from kwiresniff.render.escape import escape
 from kwiresniff.render.guides import GuidedRows
-from kwiresniff.render.headline import correlation_chunk, headline, peers_chunks, title_chunk
+from kwiresniff.render.headline import correlation_chunk, headline, parts_chunk, peers_chunks, title_chunk
 from kwiresniff.render.paint import Paint
 from kwiresniff.render.values import Style
 from kwiresniff.render.words import Words
@@ -43,8 +44,16 @@ class Heads:
         self._day = ""
         gap = words.gap
         self._gap = gap
-        self._latency = gap + words.on("ident")
-        self._latency_off = words.off("ident") + gap + words.span("good", "ok") + gap
+        self._ident = words.on("ident").decode()
+        self._ident_off = words.off("ident").decode()
+        self._wait = words.on("wait").decode()
+        self._wait_off = words.off("wait").decode()
+        self._waits: dict[str, str] = {}
+        self._between_parts = gap.decode()
+        self._ok = gap + words.span("good", "ok") + gap
+        name, value = [words.span(kind, text) for kind, text in correlation_chunk(0)]
+        self._correlation = name + value.partition(b"0")[0]
+        self._value_off = value.partition(b"0")[2]
         self._request = words.span("title", "request") + gap
         self._response = words.span("title", "response") + gap
         self._dim = words.on("dim").decode()
@@ -73,11 +82,9 @@ class Heads:
         return guided.lines(head)
 
     def headline(self, exchange: Exchange) -> bytes | None:
-        """Of an exchange that went well, at once and without waiting."""
+        """Of an exchange that went well."""
         request, response = exchange.request, exchange.response
-        if request is None or response is None or exchange.outcome != "ok" or exchange.waiting:
-            return None
-        if exchange.queued > 0 or exchange.held > 0 or exchange.errors:
+        if request is None or response is None or exchange.outcome != "ok" or exchange.errors:
             return None
         key = (exchange.api, exchange.api_version)
         title = self._titles.get(key)
@@ -92,9 +99,24 @@ class Heads:
                 self._peers.clear()
             peers = self._words.row(peers_chunks(exchange, self._paint.glyphs, self._style)) + self._gap
             self._peers[peers_key] = peers
-        latency = units.duration(response.first_ns - request.last_ns, micro=self._micro).encode()
-        number = self._words.chunk(correlation_chunk(exchange))
-        return b"".join([title, self._latency, latency, self._latency_off, peers, number])
+        latency = self._latency(exchange, response.first_ns - request.last_ns).encode()
+        number = str(exchange.correlation_id).encode()
+        return b"".join([title, self._gap, latency, self._ok, peers, self._correlation, number, self._value_off])
+
+    def _latency(self, exchange: Exchange, latency_ns: int) -> str:
+        """How long it took, what for, and what that is made of."""
+        text = units.duration(latency_ns, micro=self._micro)
+        if exchange.waiting:
+            waiting = self._waits.get(exchange.waiting)
+            if waiting is None:
+                waiting = self._words.span("wait", f" {escape(exchange.waiting)}").decode()
+                self._waits[exchange.waiting] = waiting
+            text = f"{self._wait}{text}{self._wait_off}{waiting}"
+        else:
+            text = f"{self._ident}{text}{self._ident_off}"
+        if exchange.queued > 0 or exchange.held > 0:
+            text += self._between_parts + self._words.chunk(parts_chunk(exchange, self._micro)).decode()
+        return text
 
     def message(self, exchange: Exchange, message: Message, is_request: bool) -> bytes | None:
         """Of a message that was read as the version that was asked for, from the only file."""

@@ -78,12 +78,12 @@ def test_random_messages_are_about_what_their_bodies_are_about() -> None:
                 gists = Exchange(Connection(1, "a:1", "b:2"), api_key, version, 1, None, None, None)
                 exchange.api = gists.api = api
                 for which in ("request", "response"):
-                    definition = schema.message(api_key, version, which)  # type: ignore[arg-type]
-                    encode = codec.encoder(api_key, version, which)  # type: ignore[arg-type]
+                    definition = schema.message(api_key, version, which)
+                    encode = codec.encoder(api_key, version, which)
                     frame = encode(usual(random_body(definition, rng), definition.fields))
-                    steps = reader.steps(api_key, version, which)  # type: ignore[arg-type]
+                    steps = reader.steps(api_key, version, which)
                     assert steps is not None
-                    body, end = codec.decoder(api_key, version, which, "headers")(frame, 0, [])  # type: ignore[arg-type]
+                    body, end = codec.decoder(api_key, version, which, "headers")(frame, 0, [])
                     assert end == len(frame)
                     for one in (exchange, gists):
                         setattr(one, which, Message(1, 0, 1, 0, len(frame), frame))
@@ -105,9 +105,10 @@ def test_records_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> 
     reader = codec.gist_reader(INTERNAL_ID.__eq__, lambda topic_id: None)
     assert reader is not None
     for wire in (row["wire"], row["wire"] * 3, row["wire"] + row["wire"][:-1], row["wire"] + row["wire"][:5]):
-        partition = {"partition_index": 3, "error_code": 0, "high_watermark": 9, "last_stable_offset": 9,
-                     "log_start_offset": 0, "aborted_transactions": None, "preferred_read_replica": -1,
-                     "records": []}  # fmt: skip
+        partition: dict[str, Any] = {
+            "partition_index": 3, "error_code": 0, "high_watermark": 9, "last_stable_offset": 9, "log_start_offset": 0,
+            "aborted_transactions": None, "preferred_read_replica": -1, "records": [],
+        }  # fmt: skip
         body = {"throttle_time_ms": 0, "error_code": 0, "session_id": 1,
                 "responses": [{"topic": "orders", "partitions": [partition]}]}  # fmt: skip
         frame = codec.encoder(1, 11, "response")(body)[:-4] + len(wire).to_bytes(4, "big") + wire

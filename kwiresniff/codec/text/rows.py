@@ -27,7 +27,7 @@ from kwiresniff.codec.text.plan import (
     plan,
 )
 from kwiresniff.codec.text.row_batches import RecordSetRows
-from kwiresniff.codec.text.row_values import ValueRows
+from kwiresniff.codec.text.row_values import KEPT, ValueRows
 from kwiresniff.codec.text.words import Words
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.jsontext import int16
@@ -62,6 +62,8 @@ class RowWriter(ValueRows):
         self.places: list[int] = []
         self.nodes: i64 = 0
         self.budget: Budget | None = None
+        self._range_names: dict[int, str] = {}  # by API key, of which there are no more than 65,536
+        self._range_texts: dict[tuple[str, int, int], bytes] = {}
         self.inline = False  # whether the container that was read last stands on the row of its structure
         self.gap = words.gap
         self.empty = words.span("dim", "empty")
@@ -272,7 +274,7 @@ class RowWriter(ValueRows):
         out.write(self.words.ranges(step.field.name, count))
         while count:
             count -= 1
-            name: int | str = 0
+            name = ""
             low = 0
             high = 0
             for child in step.steps:
@@ -289,7 +291,7 @@ class RowWriter(ValueRows):
                     elif child.field.name.startswith("max"):
                         high = number
                     else:
-                        name = meaning_of(child.field, number) or str(number)
+                        name = self._range_name(child, number)
                 else:
                     if (child.kind != STRING and child.kind != TOPIC) or child.array:
                         return -1
@@ -299,10 +301,28 @@ class RowWriter(ValueRows):
                     pos = self.pos + length
                     name = frame[self.pos : pos].decode()
             out.write(self.gap)
-            out.write(self.words.version_range(str(name), low, high))
+            out.write(self._range(name, low, high))
         self._row(level, out.getvalue())
         out.truncate(0)
         return pos
+
+    def _range_name(self, step: Step, number: int) -> str:
+        """What a number at the beginning of a range is called."""
+        name = self._range_names.get(number)
+        if name is None:
+            assert step.field is not None
+            name = self._range_names[number] = meaning_of(step.field, number) or str(number)
+        return name
+
+    def _range(self, name: str, low: int, high: int) -> bytes:
+        """One of them; every broker has nearly the same."""
+        key = (name, low, high)
+        text = self._range_texts.get(key)
+        if text is None:
+            if len(self._range_texts) >= KEPT:
+                self._range_texts.clear()
+            text = self._range_texts[key] = self.words.version_range(name, low, high)
+        return text
 
     def _more_outs(self) -> BytesWriter:
         out = BytesWriter()
