@@ -75,7 +75,7 @@ def test_what_people_read_goes_through_the_pager(form: str) -> None:
 )
 def test_some_output_goes_straight_to_the_terminal(args: list[str], environment: dict[str, str]) -> None:
     """What programs read, and whenever the user wants no pager."""
-    code, shown = on_terminal(*args, str(CAPTURE), interrupt=False, **environment)
+    code, shown = on_terminal(*args, str(CAPTURE), interrupt=False, stdin=None, **environment)
     assert (code, paged(shown)) == (0, False)
 
 
