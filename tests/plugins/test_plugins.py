@@ -120,7 +120,10 @@ def test_a_failure_is_told_once_and_ends_in_being_switched_off(function: Callabl
 
 @pytest.mark.parametrize(
     ("answer", "says"),
-    [({"a": deep()}, "nested deeper than 64 levels"), ([[]] * MAX_JSON_VALUES, "of more than 100000 values")],
+    [
+        pytest.param({"a": deep()}, "nested deeper than 64 levels", id="deep"),
+        pytest.param([[]] * MAX_JSON_VALUES, "of more than 100000 values", id="many", marks=pytest.mark.slow),
+    ],
 )
 def test_an_answer_that_is_too_much_is_left_out_and_told_once_but_is_no_failure(answer: Any, says: str) -> None:
     """Whoever writes the records must not be able to switch a plugin off."""
