@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import json
 import lzma
 import subprocess
@@ -28,6 +29,26 @@ KINDS = ("serial", "pipelined", "throttled", "replicated", "polling")
 #: The log's names for the parts of the time from a request's arrival to the end of its answer.
 PARTS = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs",
          "sendTimeMs")  # fmt: skip
+
+
+HEADER = """\
+# One row per capture. Written by recipes/latency.py; tests/captures/test_latency.py holds both to log.jsonl.gz, what
+# the brokers' request logs said of where the time of each request went.
+"""
+
+
+def manifest_row(folder: Path, end: str) -> str:
+    """What a recording is."""
+    content = (folder / f"{end}.pcap.xz").read_bytes()
+    return f"""
+[[capture]]
+file = "{end}.pcap.xz"
+shows = "Produce one at a time, 60 in flight, beyond a quota, with three replicas, and long polls; at the {end}'s end."
+broker = "{rig.BrokerSetup(nodes=3).described}"
+client = "kafka-clients (Java) 4.4.0"
+recipe = "recipes/latency.py"
+sha256 = "{hashlib.sha256(content).hexdigest()}"
+"""
 
 
 def row(line: str) -> dict[str, Any] | None:
@@ -72,6 +93,7 @@ def main() -> None:
         for name in ends:
             content = (scratch / f"{name}.pcap").read_bytes()
             (options.into / f"{name}.pcap.xz").write_bytes(lzma.compress(content, preset=9))
+        (options.into / "MANIFEST.toml").write_text(HEADER + "".join(manifest_row(options.into, name) for name in ends))
         text = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in rows)
         (options.into / "log.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
 

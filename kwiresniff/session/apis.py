@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: (API, version) pairs remembered. Real traffic has a few dozen; an attacker can invent 2^32.
 MAX_FACTS = 4096
 
+#: Fetch, JoinGroup, SyncGroup, ShareFetch.
+MAY_HOLD: Final = frozenset({1, 11, 14, 78})
 API_VERSIONS: Final = 18
 UNSUPPORTED_VERSION = 35
 
@@ -24,12 +26,21 @@ UNSUPPORTED_VERSION = 35
 class ApiFacts:
     """One (API, version). ``read_as`` is the version its definition is taken from, -1 when the API is unknown.
 
-    ``throttle_at`` is where answers tell ``throttle_time_ms``, see ``kwiresniff.session.channel``.
+    ``may_hold`` says that a broker may hold answers back on purpose, ``throttle_at`` is where answers tell
+    ``throttle_time_ms``, see ``kwiresniff.session.channel``.
     """
 
     __slots__ = (
-        "api_key", "api_version", "known", "name", "read_as", "request_header_version", "response_header_version",
-        "response_is_flexible", "throttle_at",
+        "api_key",
+        "api_version",
+        "known",
+        "may_hold",
+        "name",
+        "read_as",
+        "request_header_version",
+        "response_header_version",
+        "response_is_flexible",
+        "throttle_at",
     )  # fmt: skip
 
     def __init__(
@@ -49,6 +60,7 @@ class ApiFacts:
         self.read_as = read_as
         self.request_header_version = request_header_version
         self.response_header_version = response_header_version
+        self.may_hold = api_key in MAY_HOLD
         self.response_is_flexible = False
         self.throttle_at: i64 = -3  # asked for when the first answer has come
 

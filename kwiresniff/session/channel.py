@@ -36,8 +36,6 @@ from kwiresniff.session.waits import (
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: The APIs whose answers a broker may hold back.
-MAY_HOLD: Final = frozenset({FETCH, JOIN_GROUP, SYNC_GROUP, SHARE_FETCH})
 #: Before any packet.
 NEVER: Final = -(1 << 60)
 #: The mute begins a little before the answer leaves and ends at a tick of the broker's timer: an answer that comes
@@ -84,7 +82,7 @@ class Channel:
         exchange.held = 0
         if exchange.queued < 0:
             exchange.held = UNKNOWN_NS
-        elif exchange.api_key in MAY_HOLD:
+        elif facts.may_hold:
             self._hold(exchange, request, response, facts, waited_ns)
         if facts.throttle_at != NOWHERE:
             throttle_ms: i64 = throttle_time_ms(facts, response)

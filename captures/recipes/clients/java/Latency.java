@@ -29,10 +29,10 @@ public class Latency {
         bootstrap = args[0];
         switch (args[1]) {
             case "prepare" -> prepare();
-            case "serial" -> produce("serial", "alone", 300, Map.of("acks", "1"), 1, 100, 3);
-            case "pipelined" -> produce("pipelined", "alone", 600, Map.of("acks", "1"), 60, 100, 100);
-            case "throttled" -> produce("throttled", "alone", 120, Map.of("acks", "1"), 6, 2000, 0);
-            case "replicated" -> produce("replicated", "copied", 300, Map.of("acks", "all"), 1, 100, 3);
+            case "serial" -> produce("serial", "alone", 200, Map.of("acks", "1"), 1, 100, 3);
+            case "pipelined" -> produce("pipelined", "alone", 360, Map.of("acks", "1"), 60, 100, 100);
+            case "throttled" -> produce("throttled", "alone", 120, Map.of("acks", "1"), 6, 1000, 0);
+            case "replicated" -> produce("replicated", "copied", 200, Map.of("acks", "all"), 1, 100, 3);
             default -> poll();
         }
     }
@@ -43,7 +43,7 @@ public class Latency {
                 new NewTopic("alone", 1, (short) 1), new NewTopic("copied", 1, (short) 3),
                 new NewTopic("trickle", 1, (short) 1))).all().get();
             var entity = new ClientQuotaEntity(Map.of(ClientQuotaEntity.CLIENT_ID, "throttled"));
-            var rate = new ClientQuotaAlteration.Op("producer_byte_rate", 10_000.0);
+            var rate = new ClientQuotaAlteration.Op("producer_byte_rate", 5_000.0);
             admin.alterClientQuotas(List.of(new ClientQuotaAlteration(entity, List.of(rate)))).all().get();
         }
         // The first requests of a broker's life take as long as its classes take to load.
