@@ -23,7 +23,8 @@ BEFORE_AUTHENTICATION = frozenset({-1, 17, 18, 36})
 class Cluster:
     """Nodes of all clusters in the capture. A node is named by its cluster's id (empty where none is told) and its own.
 
-    ``last_answer_ns`` is, by broker address, when the last answer came from there. ``unauthenticated`` are the
+    ``last_answer_ns`` is, by broker address, when the last answer came from there, ``answer_before_ns`` when
+    the one before the exchange that is looked at did, 0 when there was none. ``unauthenticated`` are the
     addresses that have answered more than ApiVersions to somebody who had not authenticated by SASL.
     """
 
@@ -34,13 +35,16 @@ class Cluster:
         self._cluster_of: dict[str, str] = {}
         self._offers: dict[str, dict[int, tuple[int, int]]] = {}
         self.last_answer_ns: dict[str, int] = {}
+        self.answer_before_ns = 0
         self.unauthenticated: set[str] = set()
 
     def answered(self, exchange: Exchange, ns: int) -> None:
         """An answer came from an address."""
         broker = exchange.connection.broker
-        if broker in self.last_answer_ns or len(self.last_answer_ns) < MAX_NODES:
-            self.last_answer_ns[broker] = ns
+        known = self.last_answer_ns
+        before = self.answer_before_ns = known.get(broker, 0)
+        if before or len(known) < MAX_NODES:
+            known[broker] = ns
             if (
                 broker not in self.unauthenticated
                 and exchange.api_key not in BEFORE_AUTHENTICATION

@@ -61,7 +61,7 @@ class EfficiencyRule(Rule):
         elif api_key == PRODUCE and request.body is not None:
             self._produce(subject, request.body, where)
         elif api_key == FETCH and response is not None and response.body is not None:
-            self._fetches.case(subject).add(*where)
+            self._fetches.case(subject).count += 1
             if not _brings_records(response.body):
                 self._empty.case(subject).add(*where)
 

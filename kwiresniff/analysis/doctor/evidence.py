@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
@@ -176,7 +177,12 @@ def client_of(exchange: Exchange) -> str:
 
 def client_text(client_id: str | None, endpoint: str) -> str:
     """A client by its id and the address of its endpoint."""
-    return f"{clipped(client_id) if client_id else '(no client id)'} {host_of(endpoint)}"
+    return _client_text(clipped(client_id) if client_id else "(no client id)", endpoint)
+
+
+@lru_cache(maxsize=4096)  # asked of every exchange, and there are as many as clients
+def _client_text(name: str, endpoint: str) -> str:
+    return f"{name} {host_of(endpoint)}"
 
 
 def is_replica(exchange: Exchange) -> bool:

@@ -39,6 +39,8 @@ RULES: Final[tuple[type[Rule], ...]] = (
 )  # fmt: skip
 
 METADATA, API_VERSIONS = 3, 18
+#: Answers that came sooner were not waited for.
+LONG_NS = 1_000_000_000
 
 #: How a rule of a plugin is made and asked; see ``kwiresniff.plugins``.
 RuleMaker: TypeAlias = Callable[[Context], Rule]
@@ -56,6 +58,7 @@ class Doctor:
         rules.append(ErrorRule(context, judged))
         self._rules = rules
         self._on_failure = [rule.failure for rule in rules if _has(rule, "failure")]
+        self._on_wait = [(rule.after_ns, rule.exchange) for rule in rules if rule.after_ns]
         self._on_connection = [rule.connection for rule in rules if _has(rule, "connection")]
         self._on_ending = [rule.ending for rule in rules if _has(rule, "ending")]
         self._on_attempt = [rule.attempt for rule in rules if _has(rule, "attempt")]
@@ -99,19 +102,31 @@ class Doctor:
             takers = self._takers(api_key)
         for take in takers:
             take(exchange)
-        if exchange.errors:
+        request = exchange.request
+        if response is not None and request is not None and response.first_ns - request.last_ns >= LONG_NS:
+            for after_ns, take in self._on_wait:
+                if response.first_ns - request.last_ns >= after_ns:
+                    take(exchange)
+        if context.watching:
+            for take in tuple(context.watching):
+                take(exchange)
+        if exchange.errors or exchange.problems:
             for take in self._on_failure:
                 take(exchange)
-        elif exchange.outcome == "unanswered":
+        if exchange.outcome == "unanswered":
             self._endings.add(exchange)
-            for take in self._on_failure:
+            for take in self._on_failure if not exchange.problems else ():
                 take(exchange)
 
     def _takers(self, api_key: int) -> Sequence[Callable[[Exchange], None]]:
-        takers = [rule.exchange for rule in self._rules if rule.apis is None or api_key in rule.apis]
+        takers = [rule.exchange for rule in self._rules if self._wants(rule, api_key)]
         if len(self._on_api) < MAX_APIS:
             self._on_api[api_key] = takers
         return takers
+
+    @staticmethod
+    def _wants(rule: Rule, api_key: int) -> bool:
+        return not rule.after_ns and (rule.apis is None or api_key in rule.apis)
 
     def findings(self) -> list[Finding]:
         """The worst first, incidents before what follows from them, then the most frequent."""

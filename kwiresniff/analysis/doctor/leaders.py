@@ -73,7 +73,7 @@ class LeaderRule(Rule):
     """Leader changes, and clients with stale metadata."""
 
     codes = ("leader_change", "stale_metadata", "not_leader_or_follower")
-    apis = frozenset({PRODUCE, FETCH, METADATA})
+    apis = frozenset({METADATA})
     judges = LEADER_CODES
 
     def __init__(self, context: Context) -> None:
@@ -86,14 +86,17 @@ class LeaderRule(Rule):
         self._followers = context.case()
 
     def exchange(self, exchange: Exchange) -> None:
-        """Metadata tells of leaders; a Produce or Fetch that goes well ends a wait."""
+        """Metadata tells of leaders."""
         body = exchange.response.body if exchange.response is not None else None
-        if body is None:
-            return
-        if exchange.api_key == METADATA:
+        if body is not None:
             self._learn(exchange, body)
-        elif self._waiting and not exchange.errors:
+
+    def _watch(self, exchange: Exchange) -> None:
+        """While somebody waits: a Produce or Fetch that goes well ends that."""
+        if exchange.api_key in (PRODUCE, FETCH) and not exchange.errors and exchange.response is not None:
             self._recover(exchange)
+            if not self._waiting:
+                self.context.watching.remove(self._watch)
 
     def failure(self, exchange: Exchange) -> None:
         """A client asks a broker that does not lead."""
@@ -160,6 +163,8 @@ class LeaderRule(Rule):
         elif wait.recovered_ns >= 0:
             wait.recovered_ns = -1
             self._waiting += 1
+        if self._watch not in self.context.watching:
+            self.context.watching.append(self._watch)
         wait.case.add(packet, ns)
         wait.case.note("apis", [exchange.api])
         wait.case.note("errors", {name: None for _, _, name, _ in exchange.errors if name in LEADER_CODES})

@@ -106,16 +106,15 @@ class DamageRule(Rule):
     """What is damaged: batches on the wire, and the capture itself."""
 
     codes = ("bad_crc", "capture_gaps")
-    apis = frozenset({0, 1, 78})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._damaged = context.tally()
         self._lost = context.case()
 
-    def exchange(self, exchange: Exchange) -> None:
+    def failure(self, exchange: Exchange) -> None:
         """A batch whose checksum does not match."""
-        if exchange.problems and any(problem.code == "bad_crc" for problem in exchange.problems):
+        if any(problem.code == "bad_crc" for problem in exchange.problems):
             case = self._damaged.case(client_of(exchange))
             case.add(*place_of(exchange))
             case.note("apis", [exchange.api])

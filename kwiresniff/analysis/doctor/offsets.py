@@ -48,7 +48,7 @@ class OffsetRule(Rule):
     """OFFSET_OUT_OF_RANGE, by client."""
 
     codes = ("offset_out_of_range",)
-    apis = frozenset({FETCH, LIST_OFFSETS})
+    apis = frozenset({LIST_OFFSETS})
     judges = frozenset({OUT_OF_RANGE})
 
     def __init__(self, context: Context) -> None:
@@ -59,14 +59,18 @@ class OffsetRule(Rule):
         self._wanted = 0
 
     def exchange(self, exchange: Exchange) -> None:
-        """Learn ranges: the ends that are asked for, and where fetches are once a range is wanted."""
+        """Learn the ends that are asked for."""
         body = exchange.response.body if exchange.response is not None else None
-        if body is None:
-            return
-        if exchange.api_key == LIST_OFFSETS:
+        if body is not None:
             self._list_offsets(exchange, body)
-        elif self._wanted:
+
+    def _watch(self, exchange: Exchange) -> None:
+        """While a range is wanted: fetches tell it."""
+        body = exchange.response.body if exchange.response is not None else None
+        if exchange.api_key == FETCH and body is not None:
             self._fetch(exchange, body)
+            if self._wanted <= 0:
+                self.context.watching.remove(self._watch)
 
     def failure(self, exchange: Exchange) -> None:
         """A fetch from outside the log."""
@@ -88,6 +92,8 @@ class OffsetRule(Rule):
             range_ = self._range(partition)
             if range_ is not None and (range_.first < 0 or range_.end < 0):
                 self._wanted += 1
+                if self._watch not in self.context.watching:
+                    self.context.watching.append(self._watch)
             offset = asked.get((place.topic, place.partition))
             if offset is not None and len(self._asked) < MAX_RANGES:
                 self._asked[client, partition] = offset

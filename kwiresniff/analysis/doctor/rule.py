@@ -5,7 +5,7 @@ A rule is a class of its own, so that it can be read, tested and documented alon
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
 from kwiresniff.analysis.doctor.cluster import Cluster
@@ -27,6 +27,8 @@ class Context:
         self._topic_name = topic_name
         self.budget = new_budget()
         self.cluster = Cluster(self.budget)
+        #: What wants every exchange for a while.
+        self.watching: list[Callable[[Exchange], None]] = []
         self.begin_ns = 0
         self.end_ns = 0
 
@@ -54,13 +56,15 @@ class Context:
 class Rule:
     """One kind of trouble.
 
-    ``exchange`` is called with exchanges of ``apis`` (None: of all), ``failure`` with those that have an error or no
-    answer, whatever their API: a rule that needs few exchanges costs nothing for the others. ``judges`` names error
-    codes that need no finding of their own because this rule says what they mean. ``codes`` are those of its findings.
+    ``exchange`` is called with exchanges of ``apis`` (None: of all), or with ``after_ns``, a second or more, with those
+    that waited for so long; ``failure`` with those that have an error, a problem or no answer, whatever their API. A
+    rule that needs few exchanges costs nothing for the others. ``judges`` names error codes that need no finding of
+    their own because this rule says what they mean. ``codes`` are those of its findings.
     """
 
     codes: ClassVar[tuple[str, ...]] = ()
     apis: ClassVar[frozenset[int] | None] = frozenset()
+    after_ns: ClassVar[int] = 0
     judges: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, context: Context) -> None:
@@ -70,7 +74,7 @@ class Rule:
         """An exchange of one of its APIs."""
 
     def failure(self, exchange: Exchange) -> None:
-        """An exchange with an error code, or without an answer."""
+        """An exchange with an error code, with a problem in its bytes, or without an answer."""
 
     def connection(self, connection: Connection) -> None:
         """A connection that has ended."""

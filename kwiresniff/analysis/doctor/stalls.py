@@ -44,11 +44,10 @@ class StallRule(Rule):
     """Brokers that stall, and those that waited for them."""
 
     codes = ("broker_stalled",)
-    apis = None
+    after_ns = STALL_NS
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._answered: dict[str, int] = {}
         self._newest: dict[str, _Stall] = {}
         self._stalls: list[_Stall] = []
         self._silent: dict[str, _Stall] = {}
@@ -64,19 +63,16 @@ class StallRule(Rule):
         response, request = exchange.response, exchange.request
         if response is None:
             return
-        broker, ns = exchange.connection.broker, response.first_ns
-        before = self._answered.get(broker)
-        if before is None and len(self._answered) >= MAX_SUBJECTS:
-            return
-        self._answered[broker] = ns
+        ns = response.first_ns
         if request is None or ns - request.last_ns < STALL_NS:
             return
+        broker, before = exchange.connection.broker, self.context.cluster.answer_before_ns
         asked = request.last_ns + self._patience(exchange)
         stall = self._newest.get(broker)
         if stall is not None and ns <= stall.last_ns + AFTER_NS and asked <= stall.last_ns - STALL_NS:
             self._add(stall, exchange, ns - max(asked, stall.first_ns) >= STALL_NS)
             return
-        silent_since = max(before or 0, asked)  # a broker that has not answered before is starting
+        silent_since = max(before, asked)  # a broker that has not answered before is starting
         if (
             not before
             or ns - silent_since < STALL_NS
@@ -124,7 +120,8 @@ class StallRule(Rule):
 
     def findings(self) -> Iterator[Finding]:
         """Stalls of one time are one finding."""
-        unended = [one for one in self._silent.values() if self._answered.get(one.broker, 0) <= one.first_ns]
+        answered = self.context.cluster.last_answer_ns
+        unended = [one for one in self._silent.values() if answered.get(one.broker, 0) <= one.first_ns]
         stalls = sorted([*self._stalls, *unended], key=lambda one: one.first_ns)
         while stalls:
             together = [stalls.pop(0)]
