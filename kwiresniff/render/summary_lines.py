@@ -45,6 +45,7 @@ class SummaryLines:
         self._topic_name = topic_name
         self._titles: dict[tuple[str, int], str] = {}
         self._latencies: dict[str, str] = {}
+        self._waits: dict[str, str] = {}
         self._sizes: dict[int, tuple[str, str]] = {}
         self._peers: dict[tuple[Connection, str | None], str] = {}
         self._dim, _, self._off = paint.text("dim", "x").partition("x")
@@ -54,7 +55,7 @@ class SummaryLines:
     def line(self, exchange: Exchange) -> str | None:
         """None for an exchange that has more to tell."""
         request, response = exchange.request, exchange.response
-        if request is None or response is None or exchange.outcome != "ok" or exchange.waiting:
+        if request is None or response is None or exchange.outcome != "ok":
             return None
         if exchange.problems or exchange.errors or queued_long(exchange):
             return None
@@ -68,9 +69,12 @@ class SummaryLines:
         micros: i64 = (ns - second * SECOND_NS) // 1000 + 1_000_000
         packet = str(request.first_packet & NUMBER_MASK).rjust(self._widths["packet"])
         about = " ".join([escape(fact) for fact in facts(exchange, self._topic_name)])
+        if exchange.waiting:
+            about = f"{self._paint.text('wait', escape(exchange.waiting))}{' ' if about else ''}{about}"
+        latency = self._latency(response.first_ns - request.last_ns, exchange.waiting)
         return (
             f"{self._day}{str(micros)[1:]}Z{self._off} {self._title(exchange)} "
-            f"{self._latency(response.first_ns - request.last_ns)} {self._size(request.size_bytes)[0]} "
+            f"{latency} {self._size(request.size_bytes)[0]} "
             f"{self._size(response.size_bytes)[1]} {self._peer(exchange)} {self._dim}{packet}{self._off} {about}\n"
         )
 
@@ -86,14 +90,15 @@ class SummaryLines:
             text = self._titles[key] = f"{mark} {self._paint.text('api', api)}"
         return text
 
-    def _latency(self, latency_ns: int) -> str:
+    def _latency(self, latency_ns: int, waiting: str) -> str:
         text = units.duration(latency_ns, micro=self._paint.glyphs.micro)
-        padded = self._latencies.get(text)
+        kept = self._waits if waiting else self._latencies
+        padded = kept.get(text)
         if padded is None:
-            if len(self._latencies) >= KEPT:
-                self._latencies.clear()
-            padded = self._paint.text("value", pad_left(text, self._widths["latency"]))
-            self._latencies[text] = padded
+            if len(kept) >= KEPT:
+                kept.clear()
+            padded = self._paint.text("wait" if waiting else "value", pad_left(text, self._widths["latency"]))
+            kept[text] = padded
         return padded
 
     def _size(self, size: int) -> tuple[str, str]:
