@@ -115,9 +115,8 @@ class Channel:
             if held_ns > 0:
                 exchange.held = held_ns
                 exchange.waiting = LONG_POLL
-            spent_ns: int = waited_ns - held_ns
-            if spent_ns >= 0 and (spent_ns < self.least_ns or self.least_ns < 0):
-                self.least_ns = spent_ns
+            else:
+                self._note(waited_ns)
         elif (api_key == JOIN_GROUP or api_key == SYNC_GROUP) and waited_ns >= HELD_NS:  # noqa: SIM109
             exchange.held = waited_ns
             exchange.waiting = REBALANCE
@@ -132,10 +131,18 @@ class Channel:
         """
         limit_ns = max_wait_ns(facts, request)
         if waited_ns >= limit_ns:
-            return limit_ns if limit_ns > 0 and is_short(facts, request, response) else 0
+            if limit_ns <= 0 or not is_short(facts, request, response):
+                return 0
+            self._note(waited_ns - limit_ns)
+            return limit_ns
         if waited_ns < (HELD_NS if self.least_ns < 0 else self.least_ns + POLL_NS):
             return 0
         return waited_ns - max(self.least_ns, 0) if may_be_one_batch(facts, request, response) else 0
+
+    def _note(self, spent_ns: int) -> None:
+        """A Fetch has taken the broker so long; what is only reckoned of others is not noted."""
+        if spent_ns >= 0 and (spent_ns < self.least_ns or self.least_ns < 0):
+            self.least_ns = spent_ns
 
     def _throttle(self, exchange: Exchange, response: Message, waited_ns: int, throttle_ns: int) -> None:
         """The client is beyond its quota: what follows waits, or with brokers of before KIP-219 this answer did."""

@@ -236,6 +236,25 @@ def test_a_fetch_answered_early_was_held_until_its_data_came() -> None:
     assert (split(one), one.waiting) == ((0, 120, 0), "long poll")
 
 
+def test_with_its_data_a_fetch_took_the_broker_as_long_as_the_quickest() -> None:
+    """Nothing is known at first; then 3 ms of an answer at once; what was reckoned so does not count itself."""
+    wire = opened()
+    for n, (at_ms, took_ms, records) in enumerate([(0, 60, b"x"), (100, 3, b"x"), (200, 60, b"x"), (300, 504, b"")]):
+        wire.at(at_ms).up(fetch(n)).at(at_ms + took_ms).down(fetched(n, records))
+    wire.at(900).up(fetch(9)).at(960).down(fetched(9, b"x"))
+    assert [split(one) for one in exchanges(events(wire))] == [
+        (0, 60, 0), (0, 0, 3), (0, 57, 3), (0, 500, 4), (0, 57, 3),
+    ]  # fmt: skip
+
+
+def test_a_large_answer_was_not_waited_for() -> None:
+    """More than one batch and what was asked for cannot have come at once: the broker was slow."""
+    for size, expected in (((1 << 20) - 100, (0, 60, 0)), ((1 << 20) + 5000, (0, 0, 60))):
+        wire = opened()
+        wire.at(0).up(fetch(1)).at(60).down(fetched(1, bytes(size)))
+        assert split(exchanges(events(wire))[0]) == expected
+
+
 def test_the_wait_of_a_fetch_begins_when_it_is_read() -> None:
     """Two long polls in a row: the second is queued behind the first, then held itself."""
     wire = opened()
