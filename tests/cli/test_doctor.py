@@ -35,6 +35,32 @@ def test_what_was_done_wrong_is_found(kwiresniff: Run, file: str, code: str, sub
     assert finding["evidence"] and {one["packet"] for one in finding["evidence"]} <= packets
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "aiokafka.pcap", "first-look.pcap", "franz-go.pcap", "java-group-classic.pcap", "java-group-consumer.pcapng",
+        "java-group-cooperative.pcap", "java-moved-leader.pcap", "java-share-group.pcap", "java-telemetry.pcap",
+        "java-tls.pcap", "kafka-python.pcap", "librdkafka-transactions.pcap", "librdkafka.pcap",
+        "old-java-0.10-produce.pcap", "sarama.pcap",
+    ],
+)  # fmt: skip
+def test_where_nothing_is_wrong_nothing_is_above_info(kwiresniff: Run, name: str) -> None:
+    """What clients and brokers ordinarily say with error codes is told as such or not at all."""
+    done = kwiresniff("doctor", "-o", "jsonl", "--fail-on", "warning", str(CAPTURES / name))
+    assert [one for one in map(json.loads, done.out.splitlines()) if one["severity"] != "info"] == []
+    assert done.code == 0
+
+
+def test_a_finding_says_from_when_to_when_and_whom_it_is_about(kwiresniff: Run) -> None:
+    """Members of the JSON form that stand beside the older ones."""
+    done = kwiresniff("doctor", "-o", "jsonl", str(CAPTURES / "java-sasl-plain.pcap"))
+    (finding,) = map(json.loads, done.out.splitlines())
+    assert finding["clients"] == ["mallory 10.9.0.2"] and finding["brokers"] == ["10.9.0.1:9092"]
+    assert finding["first_timestamp_ns"] == finding["evidence"][0]["timestamp_ns"] and finding["last_time"]
+    assert finding["details"] == ["the broker says: Authentication failed: Invalid username or password"]
+    assert finding["symptoms"] == [] and finding["numbers"]["users"] == ["alice"]
+
+
 def test_the_exit_code_follows_fail_on(kwiresniff: Run) -> None:
     failing, calm = str(CAPTURES / "java-sasl-plain.pcap"), str(CAPTURES / "first-look.pcap")
     assert kwiresniff("doctor", failing).code == 1

@@ -99,3 +99,31 @@ def test_a_plugin_that_fails_is_told_and_the_reading_goes_on(kwiresniff: Callabl
     assert "ZeroDivisionError" in done.err.splitlines()[0]
     assert "switched off" in done.err.splitlines()[1]
     assert kwiresniff("read", "-q", "--strict", "--plugin", str(broken), REAL).code == 1
+
+
+def test_client_names_is_a_rule_of_the_doctor(kwiresniff: Callable[..., Done]) -> None:
+    """Its finding stands among the others."""
+    capture = str(ROOT / "captures" / "librdkafka-sasl-plain.pcap")
+    plugin = str(ROOT / "plugins" / "client_names.py")
+    (hook,) = load_plugins([plugin]).rules
+    assert (hook.kind, hook.name) == ("doctor rule", "ClientNameRule")
+    assert kwiresniff("doctor", "--plugin", plugin, "--fail-on", "never", capture).code == 0
+
+
+def test_a_rule_that_raises_is_told_and_the_examination_goes_on(
+    kwiresniff: Callable[..., Done], tmp_path: Path
+) -> None:
+    """And one that gives what is no finding."""
+    (tmp_path / "bad.py").write_text(
+        "class Bad:\n"
+        "    apis = None\n"
+        "    def __init__(self, context): pass\n"
+        "    def exchange(self, exchange): raise ValueError('no')\n"
+        "    def findings(self): return ['this']\n"
+        "def register(hooks): hooks.doctor_rule(Bad)\n"
+    )
+    capture = str(ROOT / "captures" / "java-sasl-plain.pcap")
+    done = kwiresniff("doctor", "--plugin", str(tmp_path / "bad.py"), capture)
+    assert done.code == 1
+    assert "doctor rule Bad raised ValueError: no" in done.err
+    assert "SASL_AUTHENTICATION_FAILED" in done.out

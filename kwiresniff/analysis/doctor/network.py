@@ -87,12 +87,12 @@ class NetworkRule(Rule):
         for broker, _, case in self._syns:
             if case.count < FEW_SYNS or case.count < opened.get(broker, 0) * SYN_RETRANSMITS:
                 continue
+            took = f", which took {duration(case.most)} at most" if case.most else ""
             yield found(
                 "syn_retransmits",
                 "warning",
                 broker,
-                f"answers SYNs late: {times(case.count)} one had to be sent again, which took {duration(case.most)} at "
-                "most",
+                f"answers SYNs late: {times(case.count)} one had to be sent again{took}",
                 "The listener's queue of connections overflows (socket.listen.backlog.size, net.core.somaxconn; many "
                 "clients that reconnect at once), or packets are lost on the way.",
                 case,
