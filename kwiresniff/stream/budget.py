@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
 #: A frame that comes in pieces takes its memory in steps of at least this.
-STEP_BYTES = 64 << 10
+STEP_BYTES: Final = 64 << 10
 #: Frames being assembled, bytes under search, segments out of order, requests that wait for an answer and answers that
 #: wait for their request, of all connections: two of the largest frames that are kept at once.
 MAX_HELD_BYTES = 256 << 20
@@ -24,10 +24,10 @@ MAX_HELD_BYTES = 256 << 20
 RELIEF_PART: Final = 8
 
 #: What is kept of a segment, and of a request or response, takes so much memory beside its bytes.
-SEGMENT_BYTES = 256
-EXCHANGE_BYTES = 1024
+SEGMENT_BYTES: Final = 256
+EXCHANGE_BYTES: Final = 1024
 #: Bytes held for nothing in particular by somebody who holds anything: not worth being given up.
-SMALL_BYTES = 2048
+SMALL_BYTES: Final = 2048
 
 
 class Holder(Protocol):

@@ -59,14 +59,14 @@ MIN_SIFTED_BYTES = 4096
 FIRST_BYTES: Final = 64
 
 #: The rest of a frame that never ends: more than any connection carries.
-ENDLESS = 1 << 62
+ENDLESS: Final = 1 << 62
 
 #: Pieces of a frame shorter than the first are joined with the one before, up to the second: an object of its own takes
 #: some 60 bytes.
 SMALL_PIECE_BYTES: Final = 256
 JOINED_BYTES: Final = 2048
 #: What is left of a frame that gives way: enough for its header.
-SHED_FRONT_BYTES = 1024
+SHED_FRONT_BYTES: Final = 1024
 
 LOST_GAP = "gap"
 LOST_BAD_LENGTH = "bad_length"
@@ -397,7 +397,8 @@ class Half:
                 continue
             self.size = size
             self.granted = STEP_BYTES
-            self.budget.held += min(size, keep, STEP_BYTES) + SEGMENT_BYTES
+            kept = min(size, keep)  # of two at a time: compiled, that is no call
+            self.budget.held += min(kept, STEP_BYTES) + SEGMENT_BYTES
             self.room = self.wanted = 0
             self._lost_in_frame = 0
             if self.sifts and size >= MIN_SIFTED_BYTES:
