@@ -8,13 +8,14 @@ shows colours, and leaves on the screen what it showed.
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
 
 DEFAULT = "less"
 
@@ -23,6 +24,9 @@ def pager() -> str | None:
     """The command line of the pager to use; None when there is none, or nobody to look at it."""
     if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         return None
+    import shlex  # these two, and subprocess, are for terminals alone
+    import shutil
+
     command = os.environ.get("KWIRESNIFF_PAGER", os.environ.get("PAGER", DEFAULT)).strip()
     if command in ("", "cat") or (command == DEFAULT and shutil.which(DEFAULT) is None):
         return None
@@ -42,6 +46,8 @@ def paged(command: str | None) -> Iterator[None]:
     if command is None:
         yield
         return
+    import subprocess
+
     environment = {"LESS": "FRX", "LV": "-c", **os.environ}
     sys.stdout.flush()
     process = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)

@@ -11,7 +11,6 @@ import errno
 import gzip
 import io
 import os
-import secrets
 import stat
 import sys
 from contextlib import suppress
@@ -67,7 +66,7 @@ class Output:
             if _is_replaceable(path):
                 self.path = os.path.realpath(path)  # what a symbolic link names is replaced, not the link
                 folder = os.path.dirname(self.path)
-                target = os.path.join(folder, f".kwiresniff-{secrets.token_hex(8)}.part")
+                target = os.path.join(folder, f".kwiresniff-{os.urandom(8).hex()}.part")
                 private = open(target, "xb", buffering=BUFFER_BYTES, opener=_private)  # noqa: SIM115  closed by close()
                 self._temporary = target
                 return private

@@ -214,5 +214,7 @@ def _told_by_api_versions(response: Message, frame: bytes) -> int:
     at = response.body_offset + 2
     if len(frame) <= at or frame[at] >= 0x80 or int.from_bytes(frame[at - 2 : at], "big") == UNSUPPORTED_VERSION:
         return 0
-    at += 1 + 7 * (frame[at] - 1)
-    return int(_int32(frame, at)[0]) if frame[at - 1] == 0 and at + 4 <= len(frame) else 0
+    entries = frame[at] - 1
+    at += 1 + 7 * entries
+    # Each entry ends with its tagged fields, of which there are none.
+    return int(_int32(frame, at)[0]) if entries > 0 and at + 4 <= len(frame) and not frame[at - 1] else 0

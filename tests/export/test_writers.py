@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import os
-import secrets
 import stat
 import subprocess
 import sys
@@ -180,7 +179,7 @@ def test_a_temporary_name_that_somebody_foresaw_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody else may write in the folder, and puts links there."""
-    monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
+    monkeypatch.setattr(os, "urandom", bytes)
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")
     with Output(str(tmp_path / "probe.jsonl")):

@@ -7,7 +7,9 @@ from typing import Self
 
 import pytest
 
-from kwiresniff.model import Exchange
+from kwiresniff.model import Exchange, Message
+from kwiresniff.session.apis import api_facts
+from kwiresniff.session.channel import throttle_time_ms
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, request, response, string
 
 MS = 1_000_000
@@ -281,3 +283,11 @@ def test_an_answer_before_its_request_leaves_the_sum_right() -> None:
     wire.at(9).up(heartbeat(2)).at(8).down(heartbeat_response(2))
     one = exchanges(events(wire))[1]
     assert (one.latency_ns, split(one)) == (-MS, (0, 0, -1))
+
+
+@pytest.mark.parametrize("body", ["0000", "000000", "000001", "00007f", "000002", "00000800120000000400" + "00" * 20])
+def test_an_answer_to_api_versions_with_a_wrong_count_tells_no_throttling(body: str) -> None:
+    """An error code and the count of entries (one more than there are), which may lead beyond the frame."""
+    message = Message(1, 0, 1, 0, 4 + len(body) // 2, bytes(4) + bytes.fromhex(body))
+    message.body_offset = 4
+    assert throttle_time_ms(api_facts(18, 4), message) == 0
