@@ -5,7 +5,7 @@ names a partition when its position changes), KIP-516 (topic ids), KIP-932 (shar
 
 Bounded: what is remembered of topics, partitions, clients, groups and batches takes at most ``MAX_REMEMBERED_BYTES``;
 what finds no room is counted in ``left_out``. Of batches whose consumption is awaited each partition has the last
-``MAX_AWAITED``.
+``topic_state.MAX_AWAITED``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from kwiresniff.analysis.clients import host_of
-from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.names import groups_of
-from kwiresniff.answers.topics import Topic, TopicClient, TopicFlow, TopicGroup, TopicPartition
+from kwiresniff.analysis.record_counts import base_of, batches_in, end_of, records_in
+from kwiresniff.analysis.topic_state import ClientState, Identity, PartitionState, TopicState
+from kwiresniff.analysis.topic_summary import TopicSummary
+from kwiresniff.answers.topics import Topic
 from kwiresniff.model import Body, Exchange, TopicNames
 
 PRODUCE, FETCH, OFFSET_COMMIT, OFFSET_FETCH, TXN_OFFSET_COMMIT, SHARE_FETCH = 0, 1, 8, 9, 28, 78
@@ -28,11 +30,6 @@ MAX_REMEMBERED_BYTES = 64 << 20
 #: A topic, a client or a partition beside its names; the histogram of a client is most of it.
 ROW_BYTES = 3_000
 PARTITION_BYTES = 1_000
-#: Base offset and time of a batch.
-BATCH_BYTES = 2 * NUMBER_BYTES
-#: Batches of a partition that were produced and not yet seen by every consumer: a second of a busy partition.
-MAX_AWAITED = 1_024
-
 #: Different values of ``acks`` that are told of a client: there are three (-1, 0, 1), and those of broken clients.
 MAX_ACKS = 8
 
@@ -43,101 +40,15 @@ _INDEXES = ("index", "partition", "partition_index")
 _ROLES = ("producer", "consumer", "share consumer", "replica")
 
 
-class _Flow:
-    """Counts of one way; see ``TopicFlow``."""
-
-    __slots__ = ("batches", "records", "requests", "size_bytes")
-
-    def __init__(self) -> None:
-        self.requests = self.batches = self.records = self.size_bytes = 0
-
-    def add(self, batches: list[Body]) -> None:
-        for batch in batches:
-            self.batches += 1
-            self.records += records_in(batch)
-            self.size_bytes += batch.get("size_bytes") or 0
-
-    def merge(self, other: _Flow) -> None:
-        for name in _Flow.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
-    def result(self) -> TopicFlow:
-        return TopicFlow(self.requests, self.batches, self.records, self.size_bytes)
-
-
-class _Partition:
-    """What is known of a partition, whoever told it."""
-
-    __slots__ = ("awaited", "awaited_ns", "consumed", "high_watermark", "produced")
-
-    def __init__(self) -> None:
-        self.produced = _Flow()
-        self.consumed = _Flow()
-        self.high_watermark = -1
-        self.awaited: list[int] = []  # base offsets of batches produced, ascending, and when that was answered
-        self.awaited_ns: list[int] = []
-
-    def written(self, base_offset: int, ns: int, budget: MemoryBudget) -> None:
-        """A batch has been appended, and answered at ``ns``."""
-        if (self.awaited and base_offset <= self.awaited[-1]) or not budget.admit(BATCH_BYTES):
-            return
-        self.awaited.append(base_offset)
-        self.awaited_ns.append(ns)
-        if len(self.awaited) > 2 * MAX_AWAITED:
-            del self.awaited[:MAX_AWAITED], self.awaited_ns[:MAX_AWAITED]
-            budget.release(MAX_AWAITED * BATCH_BYTES)
-
-
-class _Client:
-    """A producer or consumer of one topic."""
-
-    __slots__ = (
-        "acks", "compression", "errors", "first_ns", "flow", "idempotent", "last_ns", "partitions", "positions", "role",
-        "transactional_ids", "waits",
-    )  # fmt: skip
-
-    def __init__(self, role: str, first_ns: int) -> None:
-        self.role = role
-        self.flow = _Flow()
-        self.errors = 0
-        self.compression: dict[str, int] = {}
-        self.acks: dict[int, None] = {}
-        self.idempotent = False
-        self.transactional_ids: dict[str, None] = {}
-        self.partitions: dict[int, None] = {}
-        self.positions: dict[int, tuple[int, int]] = {}  # by partition, the offset that is fetched next, and since when
-        self.waits = Histogram()
-        self.first_ns = first_ns
-        self.last_ns = first_ns
-
-
-#: Client id, address, software, principal: who somebody is, on however many connections.
-_Identity = tuple[str | None, str, tuple[str | None, str | None], str | None]
-
-
-class _Topic:
-    """What is known of a topic under one of its two names, the name itself or its id."""
-
-    __slots__ = ("clients", "committed", "errors", "first_ns", "last_ns", "partitions")
-
-    def __init__(self, first_ns: int) -> None:
-        self.partitions: dict[int, _Partition] = {}
-        self.clients: dict[tuple[str, _Identity], _Client] = {}
-        self.committed: dict[str, dict[int, int]] = {}  # group -> partition -> offset
-        self.errors: dict[str, int] = {}
-        self.first_ns = first_ns
-        self.last_ns = first_ns
-
-
 class TopicTraffic:
     """Collects from exchanges whose bodies are decoded, batch headers included."""
 
     def __init__(self, topic_name: TopicNames | None = None) -> None:
         self.left_out = 0
         self._topic_name = topic_name
-        self._topics: dict[str, _Topic] = {}
+        self._topics: dict[str, TopicState] = {}
         self._ids: dict[str, None] = {}  # of those keys, the topic ids
-        self._groups: dict[_Identity, dict[str, None]] = {}
+        self._groups: dict[Identity, dict[str, None]] = {}
         self._budget = MemoryBudget(MAX_REMEMBERED_BYTES)
         self._first_ns = -1
         self._last_ns = -1
@@ -224,7 +135,9 @@ class TopicTraffic:
                 partition.consumed.add(batches)
                 self._arrived(client, index, partition, batches, ns)
 
-    def _arrived(self, client: _Client, index: int, partition: _Partition, batches: list[Body], ns: int) -> None:
+    def _arrived(
+        self, client: ClientState, index: int, partition: PartitionState, batches: list[Body], ns: int
+    ) -> None:
         """Batches have come to a consumer: it goes on behind them, and what was awaited has its time."""
         first, end = base_of(batches[0]), end_of(batches[-1])
         if first < 0 or client.role != "consumer":
@@ -238,7 +151,7 @@ class TopicTraffic:
                 break
             client.waits.add(ns - partition.awaited_ns[at])
 
-    def _carried(self, client: _Client, index: int, batches: list[Body]) -> None:
+    def _carried(self, client: ClientState, index: int, batches: list[Body]) -> None:
         self._reads(client, index)
         client.flow.add(batches)
         for batch in batches:
@@ -247,7 +160,7 @@ class TopicTraffic:
             producer_id = batch.get("producer_id", -1)
             client.idempotent |= isinstance(producer_id, int) and producer_id >= 0
 
-    def _reads(self, client: _Client, index: int) -> bool:
+    def _reads(self, client: ClientState, index: int) -> bool:
         """Note that a client has to do with a partition; False where there is no room for that."""
         if index not in client.partitions:
             if not self._admit(2 * ENTRY_BYTES + 3 * NUMBER_BYTES):
@@ -306,7 +219,7 @@ class TopicTraffic:
         if name not in names and self._admit(ENTRY_BYTES + text_bytes(name)):
             names[name] = None
 
-    def _topics_in(self, body: Body, ns: int) -> Iterator[tuple[tuple[str, Body], _Topic]]:
+    def _topics_in(self, body: Body, ns: int) -> Iterator[tuple[tuple[str, Body], TopicState]]:
         """The topics of a body, each with its key here and the structure that names it."""
         for member in _structs(body, ("topics", "topic_data", "responses")):
             key = _key_of(member)
@@ -316,13 +229,13 @@ class TopicTraffic:
             if topic is None:
                 if not self._admit(ROW_BYTES + text_bytes(key)):
                     continue
-                topic = self._topics[key] = _Topic(ns)
+                topic = self._topics[key] = TopicState(ns)
                 if not any(isinstance(member.get(name), str) for name in _TOPIC_NAMES):
                     self._ids[key] = None
             topic.last_ns = max(topic.last_ns, ns)
             yield (key, member), topic
 
-    def _partitions_in(self, topic: _Topic, member: Body) -> Iterator[tuple[int, Body, _Partition]]:
+    def _partitions_in(self, topic: TopicState, member: Body) -> Iterator[tuple[int, Body, PartitionState]]:
         for part in _structs(member, _PARTITIONS):
             index = next((part[name] for name in _INDEXES if isinstance(part.get(name), int)), None)
             if index is None:
@@ -331,17 +244,17 @@ class TopicTraffic:
             if partition is None:
                 if not self._admit(PARTITION_BYTES):
                     continue
-                partition = topic.partitions[index] = _Partition()
+                partition = topic.partitions[index] = PartitionState()
             yield index, part, partition
 
-    def _client(self, topic: _Topic, role: str, exchange: Exchange, ns: int) -> _Client | None:
+    def _client(self, topic: TopicState, role: str, exchange: Exchange, ns: int) -> ClientState | None:
         key = (role, identity_of(exchange))
         client = topic.clients.get(key)
         if client is None:
             client_id, address, _, principal = key[1]
             if not self._admit(ROW_BYTES + text_bytes(client_id, address, principal)):
                 return None
-            client = topic.clients[key] = _Client(role, ns)
+            client = topic.clients[key] = ClientState(role, ns)
         client.last_ns = ns
         return client
 
@@ -350,7 +263,7 @@ class TopicTraffic:
     def topics(self) -> list[Topic]:
         """Every topic, the one with most bytes first. A topic that was named by its id before its name was known is
         one topic."""
-        merged: dict[str, tuple[str | None, list[_Topic]]] = {}
+        merged: dict[str, tuple[str | None, list[TopicState]]] = {}
         for key, topic in self._topics.items():
             is_id = key in self._ids
             name = (self._topic_name(key) if is_id and self._topic_name is not None else None) or key
@@ -358,150 +271,13 @@ class TopicTraffic:
             merged[name] = (key if is_id else topic_id, [*parts, topic])
         seconds = max(self._last_ns - self._first_ns, 0) / 1e9
         found = [
-            _Summary(name, topic_id, parts, self._groups).result(seconds) for name, (topic_id, parts) in merged.items()
+            TopicSummary(name, topic_id, parts, self._groups).result(seconds)
+            for name, (topic_id, parts) in merged.items()
         ]
         return sorted(found, key=lambda one: (-one.produced.size_bytes - one.consumed.size_bytes, one.name))
 
 
-class _Summary:
-    """One topic, from what is known under its name and under its id."""
-
-    def __init__(
-        self, name: str, topic_id: str | None, parts: list[_Topic], groups: dict[_Identity, dict[str, None]]
-    ) -> None:
-        self._name, self._topic_id = name, topic_id
-        self._parts, self._groups = parts, groups
-        self._high_watermarks: dict[int, int] = {}
-        #: Of the members of a group that have fetched a partition, who did so last: (group, partition) -> (time, who).
-        self._readers: dict[tuple[str, int], tuple[int, _Identity]] = {}
-        for part in parts:
-            for index, partition in part.partitions.items():
-                known = self._high_watermarks.get(index, -1)
-                self._high_watermarks[index] = max(known, partition.high_watermark)
-
-    def result(self, seconds: float) -> Topic:
-        clients: dict[tuple[str, _Identity], list[_Client]] = {}
-        for part in self._parts:
-            for key, client in part.clients.items():
-                clients.setdefault(key, []).append(client)
-        self._find_readers(clients)
-        rows = [self._client(identity, found) for (_, identity), found in clients.items()]
-        rows.sort(key=lambda row: (-row.flow.size_bytes, row.client_id or "", row.address))
-        waits = Histogram()
-        for found in clients.values():
-            for client in found:
-                waits.merge(client.waits)
-        partitions = tuple(self._partition(index) for index in sorted(self._high_watermarks))
-        errors: dict[str, int] = {}
-        for part in self._parts:
-            for code, count in part.errors.items():
-                errors[code] = errors.get(code, 0) + count
-        consumers = tuple(row for row in rows if row.role != "producer")
-        lags = [row.lag for row in consumers if row.role == "consumer" and row.lag is not None]
-        return Topic(
-            name=self._name,
-            topic_id=self._topic_id,
-            partitions=partitions,
-            produced=_sum([partition.produced for partition in partitions]),
-            consumed=_sum([partition.consumed for partition in partitions]),
-            producers=tuple(row for row in rows if row.role == "producer"),
-            consumers=consumers,
-            groups=self._committed(),
-            errors=tuple(sorted(errors.items(), key=lambda item: (-item[1], item[0]))),
-            lag=sum(lags) if lags else None,
-            produce_to_consume=waits.summary(),
-            seconds=seconds,
-            first_ns=min(part.first_ns for part in self._parts),
-            last_ns=max(part.last_ns for part in self._parts),
-        )
-
-    def _find_readers(self, clients: dict[tuple[str, _Identity], list[_Client]]) -> None:
-        for (_, identity), found in clients.items():
-            for group in self._groups.get(identity, ()):
-                for client in found:
-                    for index, (_, ns) in client.positions.items():
-                        if ns >= self._readers.get((group, index), (-1, identity))[0]:
-                            self._readers[group, index] = ns, identity
-
-    def _still_reads(self, identity: _Identity, index: int) -> bool:
-        """Whether no other member of the client's group has taken a partition over."""
-        groups = self._groups.get(identity, ())
-        return not groups or any(self._readers[group, index][1] == identity for group in groups)
-
-    def _partition(self, index: int) -> TopicPartition:
-        produced, consumed = _Flow(), _Flow()
-        for part in self._parts:
-            if (partition := part.partitions.get(index)) is not None:
-                produced.merge(partition.produced)
-                consumed.merge(partition.consumed)
-        high_watermark = self._high_watermarks[index]
-        return TopicPartition(
-            index, high_watermark if high_watermark >= 0 else None, produced.result(), consumed.result()
-        )
-
-    def _lag(self, index: int, offset: int) -> int | None:
-        high_watermark = self._high_watermarks.get(index, -1)
-        return max(high_watermark - offset, 0) if high_watermark >= 0 and offset >= 0 else None
-
-    def _client(self, identity: _Identity, found: list[_Client]) -> TopicClient:
-        client_id, address, software, principal = identity
-        flow, waits, lags = _Flow(), Histogram(), []
-        compression: dict[str, int] = {}
-        for client in found:
-            flow.merge(client.flow)
-            waits.merge(client.waits)
-            for codec, count in client.compression.items():
-                compression[codec] = compression.get(codec, 0) + count
-            lags += [
-                self._lag(index, offset)
-                for index, (offset, _) in client.positions.items()
-                if self._still_reads(identity, index)
-            ]
-        known = [lag for lag in lags if lag is not None]
-        return TopicClient(
-            role=found[0].role,
-            client_id=client_id,
-            software=software,
-            principal=principal,
-            address=address,
-            flow=flow.result(),
-            errors=sum(client.errors for client in found),
-            compression=tuple(sorted(compression.items(), key=lambda item: (-item[1], item[0]))),
-            acks=tuple(sorted({acks for client in found for acks in client.acks})),
-            idempotent=any(client.idempotent for client in found) and found[0].role == "producer",
-            transactional_ids=tuple(dict.fromkeys(one for client in found for one in client.transactional_ids)),
-            groups=() if found[0].role in ("producer", "replica") else tuple(self._groups.get(identity, ())),
-            partitions=tuple(sorted({index for client in found for index in client.partitions})),
-            lag=sum(known) if known else None,
-            produce_to_consume=waits.summary(),
-            first_ns=min(client.first_ns for client in found),
-            last_ns=max(client.last_ns for client in found),
-        )
-
-    def _committed(self) -> tuple[TopicGroup, ...]:
-        committed: dict[str, dict[int, int]] = {}
-        for part in self._parts:
-            for group, offsets in part.committed.items():
-                committed.setdefault(group, {}).update(offsets)
-        rows = []
-        for group, offsets in sorted(committed.items()):
-            partitions = tuple((index, offset, self._lag(index, offset)) for index, offset in sorted(offsets.items()))
-            known = [lag for _, _, lag in partitions if lag is not None]
-            if partitions:
-                rows.append(TopicGroup(group, partitions, sum(known) if known else None))
-        return tuple(rows)
-
-
-def _sum(flows: list[TopicFlow]) -> TopicFlow:
-    return TopicFlow(
-        sum(flow.requests for flow in flows),
-        sum(flow.batches for flow in flows),
-        sum(flow.records for flow in flows),
-        sum(flow.size_bytes for flow in flows),
-    )
-
-
-def identity_of(exchange: Exchange) -> _Identity:
+def identity_of(exchange: Exchange) -> Identity:
     """Who sent the request of an exchange, as far as its connection has told."""
     connection = exchange.connection
     software = connection.client_software or {}
@@ -544,30 +320,3 @@ def topic_of_path(body: Body, path: str) -> str | None:
         if isinstance(value, dict):
             found = _key_of(value) or found
     return found
-
-
-def batches_in(part: Body) -> list[Body]:
-    """The record batches, or messages of before Kafka 0.11, of a partition that are whole."""
-    records = part.get("records")
-    batches = records if isinstance(records, list) else [records]
-    return [batch for batch in batches if isinstance(batch, dict) and not batch.get("truncated")]
-
-
-def records_in(batch: Body) -> int:
-    """How many records a batch has; the marks of transactions are none."""
-    if batch.get("is_control"):
-        return 0
-    count = batch.get("records_count")
-    return count if isinstance(count, int) else 1
-
-
-def base_of(batch: Body) -> int:
-    """The offset of a batch's first record, -1 where it does not say."""
-    offset = batch.get("base_offset", batch.get("offset", -1))
-    return offset if isinstance(offset, int) else -1
-
-
-def end_of(batch: Body) -> int:
-    """The offset behind a batch's last record."""
-    delta = batch.get("last_offset_delta", 0)
-    return base_of(batch) + (delta if isinstance(delta, int) else 0) + 1

@@ -1,0 +1,36 @@
+"""What the headers of record batches tell without their records: how many there are, and their offsets.
+
+Sources: the protocol guide, "Record Batch" and "Message sets". Of a compressed message set of before Kafka 0.11 only
+its inside would tell how many records it has; it counts as one.
+"""
+
+from __future__ import annotations
+
+from kwiresniff.model import Body
+
+
+def batches_in(part: Body) -> list[Body]:
+    """The record batches, or messages of before Kafka 0.11, of a partition that are whole."""
+    records = part.get("records")
+    batches = records if isinstance(records, list) else [records]
+    return [batch for batch in batches if isinstance(batch, dict) and not batch.get("truncated")]
+
+
+def records_in(batch: Body) -> int:
+    """How many records a batch has; the marks of transactions are none."""
+    if batch.get("is_control"):
+        return 0
+    count = batch.get("records_count")
+    return count if isinstance(count, int) else 1
+
+
+def base_of(batch: Body) -> int:
+    """The offset of a batch's first record, -1 where it does not say."""
+    offset = batch.get("base_offset", batch.get("offset", -1))
+    return offset if isinstance(offset, int) else -1
+
+
+def end_of(batch: Body) -> int:
+    """The offset behind a batch's last record."""
+    delta = batch.get("last_offset_delta", 0)
+    return base_of(batch) + (delta if isinstance(delta, int) else 0) + 1

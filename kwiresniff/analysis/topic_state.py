@@ -1,0 +1,101 @@
+"""What is remembered of a topic while traffic goes by: flows, partitions, clients."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from kwiresniff.analysis.latency import Histogram
+from kwiresniff.analysis.memory_budget import NUMBER_BYTES, MemoryBudget
+from kwiresniff.analysis.record_counts import records_in
+from kwiresniff.answers.topics import TopicFlow
+from kwiresniff.model import Body
+
+#: Batches of a partition that were produced and not yet seen by every consumer: a second of a busy partition.
+MAX_AWAITED = 1_024
+#: Base offset and time of a batch.
+BATCH_BYTES = 2 * NUMBER_BYTES
+
+#: Client id, address, software, principal: who somebody is, on however many connections.
+Identity: TypeAlias = tuple[str | None, str, tuple[str | None, str | None], str | None]
+
+
+class Flow:
+    """Counts of one way; see ``TopicFlow``."""
+
+    __slots__ = ("batches", "records", "requests", "size_bytes")
+
+    def __init__(self) -> None:
+        self.requests = self.batches = self.records = self.size_bytes = 0
+
+    def add(self, batches: list[Body]) -> None:
+        for batch in batches:
+            self.batches += 1
+            self.records += records_in(batch)
+            self.size_bytes += batch.get("size_bytes") or 0
+
+    def merge(self, other: Flow) -> None:
+        for name in Flow.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def result(self) -> TopicFlow:
+        return TopicFlow(self.requests, self.batches, self.records, self.size_bytes)
+
+
+class PartitionState:
+    """What is known of a partition, whoever told it."""
+
+    __slots__ = ("awaited", "awaited_ns", "consumed", "high_watermark", "produced")
+
+    def __init__(self) -> None:
+        self.produced = Flow()
+        self.consumed = Flow()
+        self.high_watermark = -1
+        self.awaited: list[int] = []  # base offsets of batches produced, ascending, and when that was answered
+        self.awaited_ns: list[int] = []
+
+    def written(self, base_offset: int, ns: int, budget: MemoryBudget) -> None:
+        """A batch has been appended, and answered at ``ns``."""
+        if (self.awaited and base_offset <= self.awaited[-1]) or not budget.admit(BATCH_BYTES):
+            return
+        self.awaited.append(base_offset)
+        self.awaited_ns.append(ns)
+        if len(self.awaited) > 2 * MAX_AWAITED:
+            del self.awaited[:MAX_AWAITED], self.awaited_ns[:MAX_AWAITED]
+            budget.release(MAX_AWAITED * BATCH_BYTES)
+
+
+class ClientState:
+    """A producer or consumer of one topic."""
+
+    __slots__ = (
+        "acks", "compression", "errors", "first_ns", "flow", "idempotent", "last_ns", "partitions", "positions", "role",
+        "transactional_ids", "waits",
+    )  # fmt: skip
+
+    def __init__(self, role: str, first_ns: int) -> None:
+        self.role = role
+        self.flow = Flow()
+        self.errors = 0
+        self.compression: dict[str, int] = {}
+        self.acks: dict[int, None] = {}
+        self.idempotent = False
+        self.transactional_ids: dict[str, None] = {}
+        self.partitions: dict[int, None] = {}
+        self.positions: dict[int, tuple[int, int]] = {}  # by partition, the offset that is fetched next, and since when
+        self.waits = Histogram()
+        self.first_ns = first_ns
+        self.last_ns = first_ns
+
+
+class TopicState:
+    """What is known of a topic under one of its two names, the name itself or its id."""
+
+    __slots__ = ("clients", "committed", "errors", "first_ns", "last_ns", "partitions")
+
+    def __init__(self, first_ns: int) -> None:
+        self.partitions: dict[int, PartitionState] = {}
+        self.clients: dict[tuple[str, Identity], ClientState] = {}
+        self.committed: dict[str, dict[int, int]] = {}  # group -> partition -> offset
+        self.errors: dict[str, int] = {}
+        self.first_ns = first_ns
+        self.last_ns = first_ns
