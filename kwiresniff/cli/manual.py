@@ -57,7 +57,7 @@ def _lines() -> Iterator[str]:
     yield roff(inputs)
     shared: dict[str, tuple[str, str]] = {}
     yield ".SH COMMANDS"
-    with click.Context(main, info_name="kwiresniff") as context:
+    with click.Context(main, info_name="kwiresniff", **main.context_settings) as context:
         for name in COMMANDS:
             command = main.get_command(context, name)
             assert command is not None
