@@ -32,13 +32,19 @@ _WHOLE, _CLIENT, _SERVER = 3, 1, 2
 _LABELS = {b"CLIENT_RANDOM": _WHOLE, b"CLIENT_TRAFFIC_SECRET_0": _CLIENT, b"SERVER_TRAFFIC_SECRET_0": _SERVER}
 
 
-def check_key_log(path: str) -> None:
-    """CaptureError, one line, when there is no key log at ``path``."""
+def check_key_log(path: str, *, growing: bool = False) -> None:
+    """CaptureError, one line, when there is no key log at ``path``.
+
+    One that is still ``growing`` may have nothing but comments, which OpenSSL begins with, and a line under way.
+    """
     try:
         with open(path, "rb") as file:
             head = file.read(_LOOK_BYTES)
     except (OSError, ValueError) as error:
         raise CaptureError(f"{path}: {reason(error)}") from None
+    written = head[: head.rfind(b"\n") + 1] if growing else head
+    if growing and all(line.startswith(b"#") or not line.strip() for line in written.splitlines()):
+        return
     if not re.search(_KEY_LINE, head, re.MULTILINE):
         raise CaptureError(
             f"{path} is not a TLS key log: it has no lines like 'CLIENT_RANDOM 0123... 4567...', "
@@ -75,7 +81,7 @@ class GrowingKeyLog:
         except (OSError, ValueError) as error:
             raise CaptureError(f"{path}: {reason(error)}") from None
         if self.is_there:
-            check_key_log(path)
+            check_key_log(path, growing=True)
 
     def has(self, client_random: bytes, session_id: bytes = b"") -> bool:
         """Whether all keys of the session are in the log, by either name, as far as it was read."""
