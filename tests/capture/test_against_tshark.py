@@ -12,6 +12,7 @@ import pytest
 from tests.support import packet_builder
 from tests.support.tshark_view import by_tshark, by_us, read
 
+pytestmark = pytest.mark.slow
 scapy = pytest.importorskip("scapy.all")
 
 CAPTURES = Path(__file__).parents[2] / "captures"

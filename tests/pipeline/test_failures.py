@@ -66,6 +66,7 @@ def test_errors_of_ours_pass_as_they_are() -> None:
         raise KeyError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("master", "line"),
     [

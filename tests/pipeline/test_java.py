@@ -68,6 +68,7 @@ def test_a_java_that_is_too_old_is_passed_over(bare: Path, monkeypatch: pytest.M
     assert find_java() == Java(str(bundled), 25)
 
 
+@pytest.mark.slow
 def test_a_connect_server_that_is_not_there_is_told_at_once() -> None:
     """Spark itself would try for minutes."""
     pytest.importorskip("pyspark")

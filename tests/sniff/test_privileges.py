@@ -21,6 +21,7 @@ from tests.support.raw_packets import packets
 from tests.support.replay import conversations, listener, say_in_tls
 from tests.support.sniffing import FIRST_LOOK, Sniffer, capturing, content, objects, read, replay
 
+pytestmark = pytest.mark.slow
 Start = Callable[..., Sniffer]
 needs_tshark = pytest.mark.skipif(
     shutil.which("tshark") is None and not os.environ.get("CI"), reason="tshark is not installed"

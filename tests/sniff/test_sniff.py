@@ -22,7 +22,7 @@ from tests.support.paths import CAPTURES
 from tests.support.replay import conversations, listener, say
 from tests.support.sniffing import FIRST_LOOK, Sniffer, capturing, content, is_listening, objects, read, replay
 
-pytestmark = pytest.mark.capturing
+pytestmark = [pytest.mark.capturing, pytest.mark.slow]
 
 Start = Callable[..., Sniffer]
 
