@@ -83,6 +83,7 @@ def asked_ns(exchange: Exchange) -> int:
     return exchange.request.last_ns
 
 
+@pytest.mark.slow
 def test_bodies_are_those_of_the_brokers_log(recording: Recording) -> None:
     in_order = sorted(recording.exchanges, key=asked_ns)
     last_answered_ns = {e.connection: asked_ns(e) for e in in_order if e.response is not None}

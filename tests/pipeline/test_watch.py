@@ -81,6 +81,7 @@ def pieces(capture: Path, size: int) -> list[bytes]:
 CLASSIC = [path for path in recorded() if path.suffix == ".pcap"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capture", CLASSIC, ids=lambda path: path.name)
 def test_a_stream_of_files_gives_what_export_gives_of_the_whole(capture: Path, tmp_path: Path) -> None:
     """Fed file by file, everything made anew between any two; exchanges, connections and problems."""

@@ -116,6 +116,7 @@ def fetch_response(records: bytes, **changes: Any) -> bytes:
     return frame[:-4] + len(records).to_bytes(4, "big") + records
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", vectors(), ids=lambda row: row["name"])
 def test_records_of_kafkas_clients_are_drawn_as_the_walker_reads_them(row: dict[str, Any], both: Both) -> None:
     """One set, several in a row, and one that is cut short."""
@@ -147,6 +148,7 @@ def random_batch(rng: random.Random) -> dict[str, Any]:
     return {"base_offset": base, "attributes": attributes, "records": records, **producer}
 
 
+@pytest.mark.slow
 def test_damaged_record_sets_are_drawn_as_the_walker_reads_them_or_not_at_all(both: Both) -> None:
     """Sound ones always, apart from what only the walker tells."""
     rng = random.Random("damaged record sets")

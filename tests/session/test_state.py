@@ -51,6 +51,7 @@ def test_another_analyzer_goes_on_where_one_stopped(capture: Path) -> None:
     assert interrupted(segments, 9) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_damage_is_carried_too(seed: int) -> None:
     """Segments lost, swapped and doubled: holes, bytes under search and early responses are part of the state."""
