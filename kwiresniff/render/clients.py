@@ -8,15 +8,12 @@ from typing import Final, TextIO
 from kwiresniff.answers.clients import ApiUse, AuditFinding, AuditRow, Client
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import units
+from kwiresniff.render.blocks import INDENT, BlockWriter
 from kwiresniff.render.escape import escape
-from kwiresniff.render.lines import Chunk, pad, wrap
-from kwiresniff.render.paint import Paint, Span
-from kwiresniff.render.terminal import glyphs_for, printable
+from kwiresniff.render.lines import Chunk
 
 #: Names listed of each kind before the rest is only counted; JSON has them all.
 NAMES_SHOWN: Final = 12
-_LABEL: Final = 10
-_INDENT: Final = "  "
 
 _VERDICTS: Final = {
     "breaks": ("bad", "✗ breaks", "x breaks"),
@@ -27,13 +24,11 @@ _VERDICTS: Final = {
 _KINDS: Final = {"client": "", "broker": "node of the cluster", "encrypted": "encrypted"}
 
 
-class ClientWriter:
+class ClientWriter(BlockWriter):
     """Writes clients and audit rows to ``out``; ``width`` None is a pipe, where no line is broken."""
 
     def __init__(self, out: TextIO, width: int | None, color: bool, files: Sequence[str] = ()) -> None:
-        self._out = out
-        self._width = width
-        self._paint = Paint(color, glyphs_for(out))
+        super().__init__(out, width, color)
         self._files = files
 
     def clients(self, clients: Iterable[Client]) -> None:
@@ -74,16 +69,7 @@ class ClientWriter:
 
     def _facts(self, facts: Iterable[tuple[str, list[Chunk]]]) -> None:
         for label, chunks in facts:
-            self._line(label, chunks, _INDENT)
-
-    def _line(self, label: str, chunks: list[Chunk], indent: str = "") -> None:
-        lead: list[Span] = [("", indent)]
-        if indent:
-            lead.append(("name", pad(label, _LABEL)))
-        taken = len(indent) + (_LABEL if indent else 0)
-        for number, line in enumerate(wrap(chunks, None if self._width is None else self._width - taken)):
-            front = lead if not number else [("", " " * taken)]
-            self._out.write(printable(self._paint.spans([*front, *line]), self._out).rstrip() + "\n")
+            self._line(label, chunks, INDENT)
 
 
 def _counts(client: Client) -> str:

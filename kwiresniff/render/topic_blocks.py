@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TextIO
+from typing import Final
 
 from kwiresniff.answers.stats import LatencySummary
 from kwiresniff.answers.topics import Topic, TopicClient, TopicFlow, TopicGroup
 from kwiresniff.render import units
+from kwiresniff.render.blocks import INDENT, BlockWriter
 from kwiresniff.render.escape import escape
-from kwiresniff.render.lines import Chunk, pad, wrap
-from kwiresniff.render.paint import Paint, Span
-from kwiresniff.render.terminal import glyphs_for, printable
+from kwiresniff.render.lines import Chunk
 
 #: Clients and groups listed of a topic before the rest is only counted; JSON has them all.
 ROWS_SHOWN: Final = 20
 #: Partitions of a group that are named with their lag, the furthest behind first.
 LAGGING_SHOWN: Final = 3
-_LABEL: Final = 10
-_INDENT: Final = "  "
 _ACKS: Final = {-1: "acks all", 0: "acks 0", 1: "acks 1"}
 
 
-class TopicWriter:
+class TopicWriter(BlockWriter):
     """Writes topics to ``out``; ``width`` None is a pipe, where no line is broken."""
-
-    def __init__(self, out: TextIO, width: int | None, color: bool) -> None:
-        self._out = out
-        self._width = width
-        self._paint = Paint(color, glyphs_for(out))
 
     def topics(self, topics: Iterable[Topic]) -> None:
         """One block for each, an empty line between two."""
@@ -37,16 +29,7 @@ class TopicWriter:
                 self._out.write("\n")
             self._line("", [[("ident", escape(topic.name))], *_headline(topic)])
             for label, chunks in _facts(topic):
-                self._line(label, chunks, _INDENT)
-
-    def _line(self, label: str, chunks: list[Chunk], indent: str = "") -> None:
-        lead: list[Span] = [("", indent)]
-        if indent:
-            lead.append(("name", pad(label, _LABEL)))
-        taken = len(indent) + (_LABEL if indent else 0)
-        for number, line in enumerate(wrap(chunks, None if self._width is None else self._width - taken)):
-            front = lead if not number else [("", " " * taken)]
-            self._out.write(printable(self._paint.spans([*front, *line]), self._out).rstrip() + "\n")
+                self._line(label, chunks, INDENT)
 
 
 def _headline(topic: Topic) -> Iterator[Chunk]:

@@ -1,0 +1,30 @@
+"""Blocks of lines: one that says what a thing is, and below it, indented, facts of it behind their labels."""
+
+from __future__ import annotations
+
+from typing import Final, TextIO
+
+from kwiresniff.render.lines import Chunk, pad, wrap
+from kwiresniff.render.paint import Paint, Span
+from kwiresniff.render.terminal import glyphs_for, printable
+
+INDENT: Final = "  "
+_LABEL: Final = 10
+
+
+class BlockWriter:
+    """Writes lines to ``out``; ``width`` None is a pipe, where no line is broken."""
+
+    def __init__(self, out: TextIO, width: int | None, color: bool) -> None:
+        self._out = out
+        self._width = width
+        self._paint = Paint(color, glyphs_for(out))
+
+    def _line(self, label: str, chunks: list[Chunk], indent: str = "") -> None:
+        lead: list[Span] = [("", indent)]
+        if indent:
+            lead.append(("name", pad(label, _LABEL)))
+        taken = len(indent) + (_LABEL if indent else 0)
+        for number, line in enumerate(wrap(chunks, None if self._width is None else self._width - taken)):
+            front = lead if not number else [("", " " * taken)]
+            self._out.write(printable(self._paint.spans([*front, *line]), self._out).rstrip() + "\n")
