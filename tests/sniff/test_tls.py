@@ -94,7 +94,7 @@ def test_an_interrupt_loses_nothing_that_was_captured(start: Start, tmp_path: Pa
 @needs_tshark
 @pytest.mark.capturing
 def test_what_is_no_key_log_is_one_line(start: Start, tmp_path: Path) -> None:
-    sniffer = start("sniff", "-i", "lo", "--keylog", FIRST_LOOK)
+    sniffer = start("sniff", "-i", "lo", "--keylog", FIRST_LOOK, "-Z", "root")
     assert sniffer.end() == 1
     assert len(sniffer.err) == 1
     assert "first-look.pcap is not a TLS key log" in sniffer.err[0]
