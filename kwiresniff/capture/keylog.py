@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from kwiresniff.capture.paths import reason
+from kwiresniff.capture.pyshark_settings import use_own_settings
 from kwiresniff.errors import CaptureError
 
 WITHOUT_TSHARK = "install Wireshark's command-line program tshark to have TLS decrypted"
@@ -56,6 +57,7 @@ def tshark_is_there() -> bool:
     """Whether pyshark finds tshark."""
     from pyshark.tshark.tshark import TSharkNotFoundException, get_process_path
 
+    use_own_settings()
     try:
         get_process_path()
     except TSharkNotFoundException:

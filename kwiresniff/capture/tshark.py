@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pyshark.capture.capture import TSharkCrashException
 from pyshark.capture.pipe_capture import PipeCapture
 
+from kwiresniff.capture.pyshark_settings import use_own_settings
 from kwiresniff.capture.tls_feed import DATA_PORT
 from kwiresniff.errors import CaptureError
 
@@ -22,6 +23,7 @@ class Tshark(PipeCapture):
     """Reads from the file descriptor ``pipe``, which is its own from then on."""
 
     def __init__(self, pipe: int, keylog: str | None) -> None:
+        use_own_settings()
         preferences = {"tcp.reassemble_out_of_order": "TRUE"}
         if keylog is not None:
             preferences["tls.keylog_file"] = os.path.abspath(keylog)

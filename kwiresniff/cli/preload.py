@@ -15,7 +15,8 @@ import kwiresniff
 #: Rooms, and parts of them, that a live capture never enters; some bring large libraries.
 _ELSEWHERE = (
     "kwiresniff.__main__",
-    "kwiresniff.cli",
+    "kwiresniff.cli.pipeline",
+    "kwiresniff.cli.report",
     "kwiresniff.export.parquet",
     "kwiresniff.pipeline",
     "kwiresniff.render.page",
@@ -31,13 +32,6 @@ _OTHERS = (
     "google.protobuf.message",
     "google_crc32c",
     "ipaddress",
-    "kwiresniff.cli.keyboard",
-    "kwiresniff.cli.last",
-    "kwiresniff.cli.live",
-    "kwiresniff.cli.metrics",
-    "kwiresniff.cli.panels",
-    "kwiresniff.cli.printing",
-    "kwiresniff.cli.tables",
     "lz4.block",
     "lz4.frame",
     "opentelemetry.proto.metrics.v1.metrics_pb2",

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import kwiresniff
 from kwiresniff.capture.live.privileges import successor
 from kwiresniff.errors import CaptureError
 from tests.support.paths import CAPTURES
@@ -22,6 +23,7 @@ from tests.support.replay import conversations, listener, say_in_tls
 from tests.support.sniffing import FIRST_LOOK, Sniffer, capturing, content, objects, read, replay
 
 pytestmark = pytest.mark.slow
+PACKAGE = Path(kwiresniff.__file__).parent
 Start = Callable[..., Sniffer]
 needs_tshark = pytest.mark.skipif(
     shutil.which("tshark") is None and not os.environ.get("CI"), reason="tshark is not installed"
@@ -79,6 +81,27 @@ def test_nobody_reads_what_root_has_opened(start: Start, form: str) -> None:
     assert not [line for line in sniffer.err if "Error" in line or "error" in line]
     if form == "jsonl":
         assert sorted(map(content, objects(sniffer.out))) == sorted(map(content, objects(read(FIRST_LOOK))))
+    assert sniffer.out
+
+
+@pytest.mark.capturing
+@pytest.mark.parametrize("form", ["tree", "summary", "jsonl", "stats", "doctor"])
+def test_nobody_needs_what_is_installed_where_only_root_may_look(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """Such as in an environment below /root, run from a folder in it."""
+    shutil.copytree(PACKAGE, tmp_path / "kwiresniff", ignore=shutil.ignore_patterns("__pycache__"))
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with listener() as server:
+        sniffer = start("sniff", "-i", "lo", "--port", str(server.getsockname()[1]), "-o", form, "-Z", "nobody")
+        capturing(sniffer)
+        sniffer.wait_for(lambda: is_not_root(sniffer))
+        replay(server, FIRST_LOOK)
+        time.sleep(1)
+        sniffer.interrupt()
+    assert not [line for line in sniffer.err if "rror" in line]
     assert sniffer.out
 
 

@@ -1,0 +1,20 @@
+"""Where pyshark looks for its settings: beside itself, and not in the folder in which somebody happens to be.
+
+A ``config.ini`` there belongs to something else, or to a stranger, who would choose which program is run as tshark.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+NO_FILE = Path(os.devnull, "config.ini")
+
+
+def use_own_settings() -> None:
+    """Also where the folder of pyshark cannot be read any more, since root was given up."""
+    from pyshark import config
+
+    readable = os.access(config.__file__, os.R_OK)
+    config.pyshark_config_path = Path(config.__file__).parent / "config.ini" if readable else NO_FILE
+    config.fp_config_path = config.pyshark_config_path
