@@ -128,6 +128,7 @@ def test_frames_that_zstd_skips_are_no_work(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @every_compression
+@pytest.mark.slow
 def test_a_bomb_costs_no_memory(name: str) -> None:
     """200 MB of zeros come out in pieces no larger than asked for."""
     zeros = bytes(20_000_000)

@@ -89,6 +89,7 @@ def test_random_packets_never_raise(link_type: int) -> None:
     sound(packet_builder.pcap(packets, link_type=link_type))
 
 
+@pytest.mark.slow
 def test_a_flood_of_fragments_costs_bounded_memory() -> None:
     """Sixty thousand datagrams that never become whole."""
     packets = [

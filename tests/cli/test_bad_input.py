@@ -15,6 +15,7 @@ import pytest
 from tests.support.capture_files import save
 from tests.support.command import Done
 from tests.support.conversation import HEARTBEAT_BODY, Wire, heartbeat, heartbeat_response, request, response, string
+from tests.support.sample import slow_if
 
 Run = Callable[..., Done]
 
@@ -83,7 +84,7 @@ CASES: dict[str, tuple[bytes, bytes, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.parametrize("name", slow_if(CASES, "a compressed bomb"))
 def test_an_odd_message_is_a_problem_of_its_own_exchange(kwiresniff: Run, tmp_path: Path, name: str) -> None:
     bad_request, bad_response, code = CASES[name]
     capture = save(tmp_path / "odd.pcap", odd(bad_request, bad_response))

@@ -11,6 +11,7 @@ import pytest
 from tests.support.hoarding import KINDS, MEGABYTE
 from tests.support.package import ENVIRONMENT
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 
 

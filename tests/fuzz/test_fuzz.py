@@ -6,13 +6,14 @@ import pytest
 
 from tests.fuzz.__main__ import attempt, campaign
 from tests.fuzz.targets import TARGETS, Target
+from tests.support.sample import slow_if
 
 #: Inputs tried on each target. A connection takes some milliseconds, a message a tenth of one.
 INPUTS = {"connection": 60, "capture": 60, "message": 1_500}
 OTHERS = 400
 
 
-@pytest.mark.parametrize("name", sorted(TARGETS))
+@pytest.mark.parametrize("name", slow_if(sorted(TARGETS), "connection"))
 def test_every_seed_keeps_the_invariants(name: str) -> None:
     """Unchanged, what clients and brokers really sent."""
     target = TARGETS[name]

@@ -94,6 +94,7 @@ def test_kafka_has_every_message_at_every_version_that_we_have_and_no_other() ->
     assert len(known()) == len(entries())
 
 
+@pytest.mark.slow
 def test_every_field_has_had_every_sort_of_value() -> None:
     assert [(entry.title, entry.version, gap) for entry in entries() for gap in missing(entry)] == []
 

@@ -15,6 +15,7 @@ from kwiresniff.pipeline.plan import Unit, find_sources
 from kwiresniff.pipeline.reading import Settings, table_rows
 from tests.support.exported import exchange_of, exchanges, export, packets, recorded, rotate
 from tests.support.paths import CAPTURES
+from tests.support.sample import mostly_slow, slow_if
 
 SETTINGS = Settings()
 
@@ -29,7 +30,7 @@ def unit_of(*paths: Path) -> Unit:
     return Unit(source)
 
 
-@pytest.mark.parametrize("capture", recorded(), ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", mostly_slow(recorded()), ids=lambda path: path.name)
 def test_rows_say_what_export_says(capture: Path, tmp_path: Path) -> None:
     """Exchange for exchange, in the same order, and connection for connection."""
     objects = export(tmp_path / "out.jsonl", capture)
@@ -115,7 +116,7 @@ def test_columns_to_filter_by_say_who_and_what() -> None:
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="decryption is tshark's")
-@pytest.mark.parametrize("shards", [1, 2])
+@pytest.mark.parametrize("shards", slow_if([1, 2], 2))
 def test_tls_is_decrypted_with_a_key_log(shards: int, tmp_path: Path) -> None:
     """Exchange for exchange what export says with the same keys, in whatever shards."""
     capture, keylog = CAPTURES / "kafka-python-tls.pcap", str(CAPTURES / "keys" / "kafka-python-tls.log")

@@ -21,6 +21,7 @@ from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer, annotate
 from tests.support.random_bodies import random_body
 from tests.support.record_vectors import vectors
+from tests.support.sample import mostly_slow
 
 CAPTURES = sorted(
     path for path in (Path(__file__).parents[2] / "captures").iterdir() if path.suffix in (".pcap", ".pcapng")
@@ -182,6 +183,7 @@ def test_what_the_walker_has_to_look_into_has_no_rows(frame: bytes) -> None:
     assert Both(None, False).rows(FETCH, 11, "response", frame) is None
 
 
+@pytest.mark.slow
 def test_many_elements_are_drawn_as_the_first_ones_and_how_many_there_are(both: Both) -> None:
     """Of structures and of values."""
     for count in (12, 13, 40):
@@ -191,7 +193,7 @@ def test_many_elements_are_drawn_as_the_first_ones_and_how_many_there_are(both: 
         assert both.written(REASSIGN, 0, "request", frame) == both.walked(REASSIGN, 0, "request", frame)
 
 
-@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", mostly_slow(CAPTURES), ids=lambda path: path.name)
 def test_captures_are_drawn_the_same_with_and_without_written_rows(capture: Path) -> None:
     """Every exchange of every recording, in a pipe and in a terminal."""
     for width, color in ((None, False), (80, True)):

@@ -25,6 +25,7 @@ from tests.support.conversation import (
     response,
     string,
 )
+from tests.support.sample import slow_if
 
 
 def facts(exchange: Exchange) -> tuple[object, ...]:
@@ -537,6 +538,7 @@ def test_a_connection_counts_its_last_acknowledgement_and_a_repeated_end() -> No
     assert (connection.packets, connection.retransmits) == ([6, 3], [1, 0])
 
 
+@pytest.mark.slow
 def test_what_ended_connections_held_is_free_without_a_search_for_garbage() -> None:
     """A hundred connections, one every second; an ended one is remembered for 20 seconds."""
     analyzer = Analyzer("errors")
@@ -561,7 +563,7 @@ def test_what_ended_connections_held_is_free_without_a_search_for_garbage() -> N
     assert len(exchanges(analyzer.events())) == 200
 
 
-@pytest.mark.parametrize("handshake", [True, False])
+@pytest.mark.parametrize("handshake", slow_if([True, False], False))
 def test_a_connection_whose_ports_are_used_again_is_free_without_a_search_for_garbage(handshake: bool) -> None:
     """Fifty connections on the same ports, none of which ends before the next begins, with or without its handshake."""
     analyzer = Analyzer("errors")

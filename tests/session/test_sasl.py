@@ -167,6 +167,7 @@ def test_a_plain_token_of_another_form_tells_no_name() -> None:
         assert read_token("PLAIN", token) == {}
 
 
+@pytest.mark.slow
 def test_authentications_without_end_are_counted_and_the_first_and_last_told() -> None:
     """A session of a second, for a day."""
     connection = Connection(1, "c", "b")

@@ -32,6 +32,7 @@ from tests.support.conversation import (
     response,
 )
 from tests.support.kafka_vectors import entries
+from tests.support.sample import slow_if
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
 ERRORS = frozenset({"error_code"})
@@ -132,7 +133,7 @@ def test_every_version_with_record_sets_is_sifted() -> None:
     assert sieve_steps(schema.message(3, 9, "response")) is None
 
 
-@pytest.mark.parametrize("api_key", sorted({api_key for api_key, _, _ in MESSAGES}))
+@pytest.mark.parametrize("api_key", slow_if(sorted({api_key for api_key, _, _ in MESSAGES}), 1))
 def test_cut_anywhere_it_says_the_same(api_key: int) -> None:
     rng = random.Random(api_key)
     shorter = 0

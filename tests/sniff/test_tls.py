@@ -55,6 +55,7 @@ def test_what_passes_in_tls_is_shown_as_it_passes(start: Start, tmp_path: Path, 
 
 
 @needs_tshark
+@pytest.mark.slow
 @pytest.mark.capturing
 def test_sessions_that_a_java_agent_logs_by_their_id_are_decrypted(start: Start, tmp_path: Path) -> None:
     """Of TLS 1.2 it does not log the client's random, but the id that the broker gave the session."""
