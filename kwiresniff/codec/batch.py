@@ -72,7 +72,7 @@ def decode_batch(buf: bytes, pos: int, stop: int, full: bool, issues: list[Probl
     try:
         if codec:
             batch["uncompressed_size_bytes"] = None
-            data = decompress(codec, buf[start:stop], budget.decompress_limit())
+            data = decompress(codec, buf[start:stop], budget.decompress_limit(stop - start))
             start, end = 0, len(data)
             budget.decompressed_bytes -= end
             batch["uncompressed_size_bytes"] = end

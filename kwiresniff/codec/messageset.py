@@ -102,7 +102,7 @@ def inner_set(codec: int, value: bytes | None, budget: Budget) -> bytes:
     """The message set that a compressed message holds. Raises DecodeError."""
     if value is None:
         raise DecodeError("a compressed message without a value", code="bad_compressed_data")
-    inner = decompress(codec, value, budget.decompress_limit(), repair_lz4=True)
+    inner = decompress(codec, value, budget.decompress_limit(len(value)), repair_lz4=True)
     budget.decompressed_bytes -= len(inner)
     return inner
 

@@ -20,6 +20,14 @@ MAX_DECOMPRESSED_BYTES = 100 * 1024 * 1024
 #: Decompressed bytes of one message: four times what a consumer takes at a time by default.
 MAX_MESSAGE_DECOMPRESSED_BYTES = 2 * MAX_DECOMPRESSED_BYTES
 
+#: Bytes that each compressed byte may become: the most that gzip makes of one (RFC 1951, 258 bytes of two bits).
+#: Only zstd packs more densely, and no producer's data but that of a few bytes repeated for ever.
+MAX_EXPANSION = 1_032
+
+#: Bytes that any batch may become, however few it is compressed to: four times the largest request of a producer by
+#: default (max.request.size, before compression).
+ALWAYS_DECOMPRESSED_BYTES = 4 * 1024 * 1024
+
 #: Compressed message sets inside compressed message sets. Kafka's clients never nest one in another; two levels
 #: more than that cost nothing.
 MAX_NESTING = 3
@@ -39,9 +47,10 @@ class Budget:
         self.records = MAX_RECORDS
         self.decompressed_bytes = MAX_MESSAGE_DECOMPRESSED_BYTES
 
-    def decompress_limit(self) -> int:
-        """Bytes that the next batch may decompress to."""
-        return min(MAX_DECOMPRESSED_BYTES, self.decompressed_bytes)
+    def decompress_limit(self, compressed_bytes: int) -> int:
+        """Bytes that the next batch, of so many compressed ones, may decompress to."""
+        dense = max(ALWAYS_DECOMPRESSED_BYTES, MAX_EXPANSION * compressed_bytes)
+        return min(dense, MAX_DECOMPRESSED_BYTES, self.decompressed_bytes)
 
     def take_batch(self, offset: int) -> Problem | None:
         """A problem when there are more batches than may still be decoded."""

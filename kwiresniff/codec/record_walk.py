@@ -137,7 +137,7 @@ class _RecordSetWalk:
         data, at = self.buf, start
         try:
             if codec:
-                data, at = decompress(codec, self.buf[start:stop], self.budget.decompress_limit()), 0
+                data, at = decompress(codec, self.buf[start:stop], self.budget.decompress_limit(stop - start)), 0
                 stop = len(data)
                 self.budget.decompressed_bytes -= stop
                 self.uncompressed(node, records, codec, stop)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import cramjam
 import pytest
 
 from kwiresniff.codec import decoder, record_limits, walk
@@ -329,3 +330,25 @@ def test_there_is_an_end_to_the_batches_of_a_message() -> None:
     nodes, problems = walk_record_set(wire, 0, len(wire), budgets[1])
     assert plain_batches(nodes)[3] == batches[3]
     assert [(problem.code, problem.path) for problem in problems] == [("too_many_batches", "[3]")]
+
+
+def zstd_batch(size: int, count: int) -> bytes:
+    """A batch of magic 2 that says ``count`` records and decompresses to ``size`` bytes, all of them records of six."""
+    said = cramjam.zstd.compress(b"\x0c\0\0\0\x01\x01\0" * (size // 7))
+    batch = {"base_offset": 0, "attributes": 4, "records": [{"offset": 0, "timestamp": 0}]}
+    wire = bytearray(encode_record_set([batch])[:61])
+    wire[8:12] = (49 + len(bytes(said))).to_bytes(4, "big")
+    wire[57:61] = count.to_bytes(4, "big")
+    return bytes(wire) + bytes(said)
+
+
+@pytest.mark.parametrize(("size", "code"), [(4 << 20, []), ((4 << 20) + 7, ["decompressed_too_large"])])
+def test_few_bytes_do_not_become_very_many(size: int, code: list[str]) -> None:
+    """Whatever zstd packs into a kilobyte: four megabytes are more than a producer puts into a batch."""
+    size -= size % 7
+    wire = zstd_batch(size, size // 7)
+    assert len(wire) < 2_000
+    issues: list[Problem] = []
+    (batch,) = decoded_batches(wire, 0, len(wire), "full", issues)
+    assert [issue.code for issue in issues if issue.code != "bad_crc"] == code
+    assert len(batch["records"]) == (0 if code else size // 7)

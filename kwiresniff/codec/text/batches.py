@@ -104,7 +104,7 @@ class RecordSetWriter:
         first: i64 = pos + HEADER_SIZE
         last: i64 = stop
         if codec:
-            data = decompress(codec, frame[first:stop], budget.decompress_limit())
+            data = decompress(codec, frame[first:stop], budget.decompress_limit(stop - first))
             first = 0
             last = len(data)
             budget.decompressed_bytes -= last
