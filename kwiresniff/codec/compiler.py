@@ -31,7 +31,9 @@ from kwiresniff.codec.layout import (
 )
 from kwiresniff.codec.primitives import UNKNOWN_TAGS
 from kwiresniff.codec.reader_source import ReaderSource, joined
+from kwiresniff.codec.record_limits import Budget
 from kwiresniff.codec.source import literal
+from kwiresniff.errors import SchemaError
 from kwiresniff.model import Body, Problem, RecordsMode
 from kwiresniff.schema.types import MessageVersion, WireField
 
@@ -58,36 +60,43 @@ def few_unpackers(code: str) -> tuple[Callable[[bytes, int], tuple[Any, ...]], .
     return tuple(Struct(f">{count}{code}").unpack_from for count in range(FEW))
 
 
-def record_names() -> dict[str, Any]:
-    """What a decoder of records needs, imported when the first one is compiled: it brings the compression codecs."""
-    from kwiresniff.codec.record_limits import Budget
-    from kwiresniff.codec.records import decode_record_set
-
-    return {"decode_records": decode_record_set, "Budget": Budget}
+#: ``batches = decode(frame, start, end, mode, issues, budget, unaligned=...)``, see ``records.decode_record_set``.
+RecordSetDecoder = Callable[..., Any]
 
 
-def compile_decoder(message: MessageVersion, records: RecordsMode = "full") -> Decoder:
+def compile_decoder(
+    message: MessageVersion,
+    records: RecordsMode = "full",
+    record_set_decoder: Callable[[], RecordSetDecoder] | None = None,
+) -> Decoder:
     """Make the decoder of one message; it raises DecodeError, and nothing else, for bytes that do not fit.
 
-    Raises SchemaError for a definition that nests too deep.
+    ``record_set_decoder`` is asked for what opens record sets when the message can hold some. Raises SchemaError for
+    a definition that nests too deep, or holds record sets that nobody opens.
     """
     check_nesting(message)
-    return _DecoderSource(message, records).compile()
+    return _DecoderSource(message, records, record_set_decoder).compile()
 
 
 class _DecoderSource(ReaderSource):
-    def __init__(self, message: MessageVersion, records: RecordsMode, counted: bool = False) -> None:
+    def __init__(
+        self,
+        message: MessageVersion,
+        records: RecordsMode,
+        record_set_decoder: Callable[[], RecordSetDecoder] | None,
+        counted: bool = False,
+    ) -> None:
         super().__init__(message.flexible, counted)
         self.message = message
         self.records: RecordsMode = records
+        self.record_set_decoder = record_set_decoder
         self.namespace["array_unpacker"] = array_unpacker
 
     def compile(self) -> Decoder:
         with self.block("def decode(b, p, issues):"):
-            self.begin(lambda: _DecoderSource(self.message, self.records, counted=True).compile(), "b, p, issues")
+            self.begin(self.counting_twin, "b, p, issues")
             if self.records != "skip" and holds_records(self.message.fields):
-                self.namespace |= record_names()
-                self.line("budget = Budget()")
+                self.open_record_sets()
             with self.block("try:"):
                 body = self.structure(self.message.fields, "")
                 self.flush()
@@ -97,6 +106,18 @@ class _DecoderSource(ReaderSource):
             self.line("if p > end: raise truncated('', p - end)")
             self.line("return body, p")
         return self.function("decode", f"{self.message.name} v{self.message.version}")
+
+    def counting_twin(self) -> Decoder:
+        return _DecoderSource(self.message, self.records, self.record_set_decoder, counted=True).compile()
+
+    def open_record_sets(self) -> None:
+        """Put what record sets are opened with at hand, and what they may cost together."""
+        if self.record_set_decoder is None:
+            raise SchemaError(
+                f"{self.message.name} v{self.message.version} holds record sets, which nothing opens here"
+            )
+        self.namespace |= {"decode_records": self.record_set_decoder(), "Budget": Budget}
+        self.line("budget = Budget()")
 
     def structure(self, fields: tuple[WireField, ...], path: str) -> str:
         """Add the code that reads a structure; returns the expression of its dict, good after a ``flush``."""

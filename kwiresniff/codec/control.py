@@ -7,9 +7,14 @@ understood keeps its bytes. Sources: protocol guide ("Control Batches"), KIP-98,
 from __future__ import annotations
 
 import struct
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
+from kwiresniff import schema
 from kwiresniff.errors import KwiresniffError
+
+if TYPE_CHECKING:
+    from kwiresniff.codec.compiler import Decoder
 
 #: Type number to (name, the stored message that the value holds).
 CONTROL_TYPES: dict[int, tuple[str, str]] = {
@@ -21,6 +26,9 @@ CONTROL_TYPES: dict[int, tuple[str, str]] = {
     5: ("kraft_version", "KRaftVersionRecord"),
     6: ("kraft_voters", "VotersRecord"),
 }
+
+#: Decoders kept; the six messages above have had fewer than ten versions together.
+KEPT = 64
 
 _KEY = struct.Struct(">hh")
 _MARKER = struct.Struct(">hi")
@@ -47,11 +55,16 @@ def control_of(key: bytes | None, value: bytes | None) -> dict[str, Any]:
 
 
 def _stored_message(name: str, version: int, value: bytes) -> dict[str, Any] | None:
-    # Imported here: the compiled decoders call the record decoder, which calls this.
-    from kwiresniff import codec
-
     try:
-        fields, end = codec.data_decoder(name, version)(value, 0, [])
-    except (KwiresniffError, AttributeError):
+        fields, end = _decoder(name, version)(value, 0, [])
+    except KwiresniffError:
         return None
     return fields if end == len(value) else None
+
+
+@lru_cache(KEPT)
+def _decoder(name: str, version: int) -> Decoder:
+    """The decoder of a stored message; Raises SchemaError for any other."""
+    from kwiresniff.codec.compiler import compile_decoder  # imported here: control records are rare
+
+    return compile_decoder(schema.data_message(name, version))

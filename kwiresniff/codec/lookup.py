@@ -17,7 +17,7 @@ from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, RecordsMode, Walk
 
 if TYPE_CHECKING:
-    from kwiresniff.codec.compiler import Decoder
+    from kwiresniff.codec.compiler import Decoder, RecordSetDecoder
     from kwiresniff.codec.encoders import Encoder
     from kwiresniff.codec.error_finders import ErrorFinder
     from kwiresniff.codec.scanners import FrontScanner, Scanner
@@ -42,7 +42,13 @@ def decoder(api_key: int, version: int, direction: Direction, records: RecordsMo
     """
     from kwiresniff.codec.compiler import compile_decoder
 
-    return compile_decoder(schema.message(api_key, version, direction), records)
+    return compile_decoder(schema.message(api_key, version, direction), records, _record_set_decoder)
+
+
+def _record_set_decoder() -> RecordSetDecoder:
+    from kwiresniff.codec.records import decode_record_set  # brings the compression codecs
+
+    return decode_record_set
 
 
 @lru_cache(KEPT)

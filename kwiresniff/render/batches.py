@@ -14,7 +14,7 @@ from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.lines import Chunk
 from kwiresniff.render.records import record_row, timestamp_text
-from kwiresniff.render.row import Row, plain_rows
+from kwiresniff.render.row import OpenedRows, Row, plain_rows
 from kwiresniff.render.values import Style, leaf, meaning_spans, problem_spans, selection
 
 #: Batches of one record set and records of one batch shown at verbosity 0.
@@ -29,12 +29,13 @@ _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
 
 
-def record_set_rows(node: Node, style: Style) -> list[Row]:
-    """The record set of one partition."""
+def record_set_rows(node: Node, style: Style, opened: OpenedRows) -> list[Row]:
+    """The record set of one partition; ``opened`` draws what has been read in the bytes of keys and values."""
     batches = node.children
     messages = batches[0].type == "MESSAGE"
     shown, calm = selection(batches, RECORDS_SHOWN if messages else BATCHES_SHOWN, style)
-    rows = [_batch_row(batches[index], f"{'message' if messages else 'batch'}[{index}]", style) for index in shown]
+    name = "message" if messages else "batch"
+    rows = [_batch_row(batches[index], f"{name}[{index}]", style, opened) for index in shown]
     if hidden := len(batches) - len(shown):
         size = sum([batch.length for batch in batches]) - sum([batches[index].length for index in shown])
         rows.append(Row([hidden_batches(hidden, size, style, calm=calm, messages=messages)]))
@@ -51,7 +52,7 @@ def hidden_batches(hidden: int, size: int, style: Style, *, calm: bool, messages
     return [("dim", f"{rest}, all without problems" if calm else rest)]
 
 
-def _batch_row(batch: Node, name: str, style: Style) -> Row:
+def _batch_row(batch: Node, name: str, style: Style, opened: OpenedRows) -> Row:
     parts = {child.name: child for child in batch.children}
     records = parts.get("records")
     head: Chunk = [("key", name), *problem_spans(batch)]
@@ -65,14 +66,14 @@ def _batch_row(batch: Node, name: str, style: Style) -> Row:
             head.insert(1, ("dim", f" {units.size(batch.length)}, {escape(batch.meaning)}"))
         return Row([head], fields, batch)
     if records is None:
-        row = record_row(batch, parts, style, label=head)
+        row = record_row(batch, parts, style, opened, label=head)
         row.children = [*fields, *row.children]
         return row
     chunks = [head, *_facts(batch, parts, records, style)]
     if not style.verbosity:
         # What is wrong with a field that has no row of its own.
         chunks += [leaf(child, style) for child in batch.children if child.problem and child is not records]
-    return Row(chunks, [*fields, *_record_rows(records, style)], batch)
+    return Row(chunks, [*fields, *_record_rows(records, style, opened)], batch)
 
 
 def _facts(batch: Node, parts: dict[str, Node], records: Node, style: Style) -> list[Chunk]:
@@ -130,7 +131,7 @@ def records_facts(
     return [records, chunk]
 
 
-def _record_rows(records: Node, style: Style) -> list[Row]:
+def _record_rows(records: Node, style: Style, opened: OpenedRows) -> list[Row]:
     children = records.children
     shown, calm = selection(children, RECORDS_SHOWN, style)
     parts = [{child.name: child for child in children[index].children} for index in shown]
@@ -138,9 +139,9 @@ def _record_rows(records: Node, style: Style) -> list[Row]:
     rows = []
     for index, part in zip(shown, parts, strict=True):
         if "records" in part:
-            rows.append(_batch_row(children[index], f"message[{index}]", style))
+            rows.append(_batch_row(children[index], f"message[{index}]", style, opened))
         else:
-            rows.append(record_row(children[index], part, style, offset_width=width))
+            rows.append(record_row(children[index], part, style, opened, offset_width=width))
     if hidden := len(children) - len(shown):
         rows.append(Row([hidden_records(hidden, style, calm=calm)]))
     if records.problem and all(child.problem != records.problem for child in children):

@@ -8,7 +8,7 @@ from kwiresniff.model import Node
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.lines import Chunk, pad_left
-from kwiresniff.render.row import Row, plain_rows
+from kwiresniff.render.row import OpenedRows, Row, plain_rows
 from kwiresniff.render.values import Style, hidden_parts, leaf, meaning_spans, problem_spans, scalar
 
 #: Headers of one record on its row at verbosity 0.
@@ -26,11 +26,18 @@ def timestamp_text(milliseconds: Any) -> str:
 
 
 def record_row(
-    record: Node, parts: dict[str, Node], style: Style, *, offset_width: int = 0, label: Chunk | None = None
+    record: Node,
+    parts: dict[str, Node],
+    style: Style,
+    opened: OpenedRows,
+    *,
+    offset_width: int = 0,
+    label: Chunk | None = None,
 ) -> Row:
     """The row of a record, or of a message of a message set, whose children by name are ``parts``.
 
-    With ``label`` the row stands beside batches and starts with it; else it stands among the records of one.
+    ``opened`` draws what has been read in key and value. With ``label`` the row stands beside batches and starts with
+    it; else it stands among the records of one.
     """
     offset = parts.get("offset") or parts.get("base_offset")
     if offset is None:
@@ -54,17 +61,13 @@ def record_row(
     if not style.verbosity:
         chunks += [leaf(child, style) for child in record.children if child.problem and not child.children]
     rows = _own_rows(record, style) if label is None and style.verbosity > 1 else []
-    return Row(chunks, [*rows, *_inside(parts, style)], record)
+    return Row(chunks, [*rows, *_inside(parts, style, opened)], record)
 
 
-def _inside(parts: dict[str, Node], style: Style) -> list[Row]:
+def _inside(parts: dict[str, Node], style: Style, opened: OpenedRows) -> list[Row]:
     """What has been read in the bytes of key and value."""
-    opened = [parts[name] for name in ("key", "value") if name in parts and parts[name].children]
-    if not opened:
-        return []
-    from kwiresniff.render.rows import field_rows  # which draws record sets by this module
-
-    return [row for node in opened for row in field_rows(node, style, 0)]
+    nodes = [parts[name] for name in ("key", "value") if name in parts and parts[name].children]
+    return [row for node in nodes for row in opened(node, style)]
 
 
 def _said(node: Node, style: Style) -> Chunk:

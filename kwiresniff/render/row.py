@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kwiresniff.model import Node
@@ -20,6 +20,10 @@ class Row:
     chunks: list[Chunk]
     children: list[Row] = field(default_factory=list)
     node: Node | None = None
+
+
+#: The rows of what has been read in bytes, drawn by whoever draws records (``kwiresniff.render.rows``).
+OpenedRows = Callable[[Node, Style], "list[Row]"]
 
 
 def name_column(nodes: Sequence[Node]) -> int:

@@ -70,12 +70,17 @@ def field_rows(node: Node, style: Style, depth: int, name_width: int = 0) -> lis
     if depth >= MAX_DEPTH:
         return [Row([[("name", node.name), ("dim", f" {style.glyphs.ellipsis} nested too deeply to show")]], node=node)]
     if node.type.endswith("RECORDS"):
-        return record_set_rows(node, style)
+        return record_set_rows(node, style, _opened_rows)
     if node.type.endswith("ARRAY"):
         if is_plain(node):
             return [Row([scalars(node, style, name_width=name_width)], node=node)]
         return _array_rows(node, style, depth)
     return [_struct_row(node, label(node, style), style, depth)]
+
+
+def _opened_rows(node: Node, style: Style) -> list[Row]:
+    """What has been read in the bytes of a record's key or value; its depth counts from there."""
+    return field_rows(node, style, 0)
 
 
 def _array_rows(array: Node, style: Style, depth: int) -> list[Row]:

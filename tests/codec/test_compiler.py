@@ -273,6 +273,13 @@ def test_the_deepest_definition_with_tags_at_every_level_compiles() -> None:
     assert compile_decoder(message(inner, flexible=True))(b"\0", 0, [])[0] == {"x": []}
 
 
+def test_a_decoder_of_records_that_nothing_opens_is_refused() -> None:
+    """Whoever makes a decoder says what opens record sets, or that there is none to open."""
+    definition = message(field("records", "RECORDS"))
+    with pytest.raises(SchemaError, match="Test v0 holds record sets"):
+        compile_decoder(definition)
+
+
 def test_records_to_be_skipped_give_their_size() -> None:
     definition = message(field("index", "INT32"), field("records", "RECORDS", nullable=True), field("z", "INT8"))
     decode = compile_decoder(definition, "skip")

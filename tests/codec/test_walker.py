@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kwiresniff.codec import record_limits, walker
 from kwiresniff.codec.compiler import compile_decoder
 from kwiresniff.codec.plain import plain
+from kwiresniff.codec.records import decode_record_set
 from kwiresniff.codec.walker import walk
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Node, Problem
@@ -243,7 +244,7 @@ def test_record_sets_are_opened_and_their_problems_carry_the_whole_path() -> Non
     assert problem.code == "bad_crc"
     assert problem.offset == 12 + 17
     issues: list[Problem] = []
-    body, _ = compile_decoder(definition)(raw, 0, issues)
+    body, _ = compile_decoder(definition, "full", lambda: decode_record_set)(raw, 0, issues)
     assert plain(walked.root) == body
     assert body["partitions"][1]["records"][0]["records"][0]["key"] == b"k"
     assert [issue.code for issue in issues] == ["bad_crc"]
@@ -254,7 +255,7 @@ def test_the_record_sets_of_one_message_share_the_limits(monkeypatch: pytest.Mon
     definition = message(array("partitions", "STRUCT", field("records", "RECORDS")))
     raw = b"\0\0\0\x02" + (len(BATCH).to_bytes(4, "big") + BATCH) * 2
     issues: list[Problem] = []
-    compile_decoder(definition)(raw, 0, issues)
+    compile_decoder(definition, "full", lambda: decode_record_set)(raw, 0, issues)
     walked = walk(definition, raw, 0)
     assert "too_many_records" in {issue.code for issue in issues}
     assert "partitions[1].records[0].records" in {problem.path for problem in walked.problems}
