@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
+from kwiresniff.base.api_keys import API_VERSIONS
+
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
@@ -297,7 +299,6 @@ STEPS: Final = frozenset({
     "COORDINATOR_LOAD_IN_PROGRESS",
 })  # fmt: skip
 #: In answer to an ApiVersions request too new, which is then asked again (KIP-511).
-_API_VERSIONS: Final = 18
 _FALLBACK: Final = "UNSUPPORTED_VERSION"
 
 #: A part of a wait that is not known.
@@ -360,7 +361,7 @@ class Exchange:
         if not self.errors:
             return self.outcome == "unanswered" and self.waiting != ""
         for _, _, name, _ in self.errors:
-            if name not in STEPS and not (name == _FALLBACK and self.api_key == _API_VERSIONS):
+            if name not in STEPS and not (name == _FALLBACK and self.api_key == API_VERSIONS):
                 return False
         return True
 

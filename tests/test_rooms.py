@@ -14,10 +14,11 @@ from kwiresniff.compiled import COMPILED
 
 PACKAGE = Path(__file__).resolve().parent.parent / "kwiresniff"
 
-BASE = {"model", "answers", "errors", "jsontext", "compiled"}
+BASE = {"base", "model", "answers", "errors", "jsontext", "compiled"}
 #: Room -> what it may import of ours. Everybody may import itself.
 ALLOWED = {
-    "model": set(),
+    "base": set(),
+    "model": {"base"},
     "answers": {"model"},
     "errors": set(),
     "jsontext": set(),

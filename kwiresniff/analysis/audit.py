@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kwiresniff.analysis.client_traffic import API_VERSIONS
 from kwiresniff.answers.clients import ApiUse, AuditFinding, AuditRow, Client
+from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema import find_release, release_history, releases, versions_in
 

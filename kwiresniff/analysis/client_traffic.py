@@ -9,6 +9,35 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.base.api_keys import (
+    ADD_PARTITIONS_TO_TXN,
+    ALLOCATE_PRODUCER_IDS,
+    ALTER_PARTITION,
+    API_VERSIONS,
+    ASSIGN_REPLICAS_TO_DIRS,
+    BEGIN_QUORUM_EPOCH,
+    BROKER_HEARTBEAT,
+    BROKER_REGISTRATION,
+    CONTROLLED_SHUTDOWN,
+    CONTROLLER_REGISTRATION,
+    DELETE_SHARE_GROUP_STATE,
+    END_QUORUM_EPOCH,
+    ENVELOPE,
+    FETCH,
+    FETCH_SNAPSHOT,
+    INITIALIZE_SHARE_GROUP_STATE,
+    LEADER_AND_ISR,
+    LIST_OFFSETS,
+    OFFSET_FOR_LEADER_EPOCH,
+    READ_SHARE_GROUP_STATE,
+    READ_SHARE_GROUP_STATE_SUMMARY,
+    STOP_REPLICA,
+    UPDATE_METADATA,
+    UPDATE_RAFT_VOTER,
+    VOTE,
+    WRITE_SHARE_GROUP_STATE,
+    WRITE_TXN_MARKERS,
+)
 from kwiresniff.model import Body, Exchange
 
 #: Memory of all clients. One takes some 5 kB.
@@ -28,14 +57,14 @@ _OFFER_BYTES = 200
 MAX_SHARED_OFFERS = 64
 MAX_SHARED_APIS = 500
 
-API_VERSIONS = 18
-ADD_PARTITIONS_TO_TXN = 24
-FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH = 1, 2, 23
-#: APIs with which only nodes of a cluster talk to each other: LeaderAndIsr, StopReplica, UpdateMetadata,
-#: ControlledShutdown, WriteTxnMarkers, Vote, BeginQuorumEpoch, EndQuorumEpoch, AlterPartition, Envelope,
-#: FetchSnapshot, BrokerRegistration, BrokerHeartbeat, AllocateProducerIds, ControllerRegistration,
-#: AssignReplicasToDirs, UpdateRaftVoter, and the five of the share-group state.
-CLUSTER_APIS = frozenset({4, 5, 6, 7, 27, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82, 83, 84, 85, 86, 87})
+#: APIs with which only nodes of a cluster talk to each other.
+CLUSTER_APIS = frozenset({
+    LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, CONTROLLED_SHUTDOWN, WRITE_TXN_MARKERS, VOTE, BEGIN_QUORUM_EPOCH,
+    END_QUORUM_EPOCH, ALTER_PARTITION, ENVELOPE, FETCH_SNAPSHOT, BROKER_REGISTRATION, BROKER_HEARTBEAT,
+    ALLOCATE_PRODUCER_IDS, CONTROLLER_REGISTRATION, ASSIGN_REPLICAS_TO_DIRS, UPDATE_RAFT_VOTER,
+    INITIALIZE_SHARE_GROUP_STATE, READ_SHARE_GROUP_STATE, WRITE_SHARE_GROUP_STATE, DELETE_SHARE_GROUP_STATE,
+    READ_SHARE_GROUP_STATE_SUMMARY,
+})  # fmt: skip
 
 #: The versions that a broker offers, by API key.
 Offer: TypeAlias = dict[int, tuple[int, int]]

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
-from kwiresniff.analysis.client_traffic import API_VERSIONS, ClientTraffic, InventoryMemory, Names
+from kwiresniff.analysis.client_traffic import ClientTraffic, InventoryMemory, Names
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.analysis.names import groups_of, session_topics, topics_of, transactional_ids_of
 from kwiresniff.answers.clients import ApiUse, Client
+from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.model import Connection, Exchange, TopicNames
 
 #: Clients kept; nobody reads more.

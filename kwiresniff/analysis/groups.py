@@ -11,11 +11,21 @@ from typing import Any
 from kwiresniff.analysis.group_events import EventLog, LastKnown, Member, Partitions, new_member_budget
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.answers.groups import GroupEvent
+from kwiresniff.base.api_keys import (
+    CONSUMER_GROUP_HEARTBEAT,
+    HEARTBEAT,
+    JOIN_GROUP,
+    LEAVE_GROUP,
+    OFFSET_COMMIT,
+    SHARE_GROUP_HEARTBEAT,
+    STREAMS_GROUP_HEARTBEAT,
+    SYNC_GROUP,
+    TXN_OFFSET_COMMIT,
+)
 from kwiresniff.model import Body, Exchange, TopicNames
 
-OFFSET_COMMIT, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, TXN_OFFSET_COMMIT = 8, 11, 12, 13, 14, 28
 #: The heartbeats of KIP-848, KIP-932 and KIP-1071, in which a group's members and brokers agree on everything.
-HEARTBEATS = {68: "consumer", 76: "share", 88: "streams"}
+HEARTBEATS = {CONSUMER_GROUP_HEARTBEAT: "consumer", SHARE_GROUP_HEARTBEAT: "share", STREAMS_GROUP_HEARTBEAT: "streams"}
 CLASSIC = "classic"
 
 #: ``member_epoch`` of a member that leaves, and of a static one that will be back.

@@ -21,9 +21,8 @@ from kwiresniff.analysis.record_counts import base_of, batches_in, end_of, recor
 from kwiresniff.analysis.topic_state import ClientState, Identity, PartitionState, TopicState
 from kwiresniff.analysis.topic_summary import TopicSummary
 from kwiresniff.answers.topics import Topic
+from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE, SHARE_FETCH, TXN_OFFSET_COMMIT
 from kwiresniff.model import Body, Exchange, TopicNames
-
-PRODUCE, FETCH, OFFSET_COMMIT, OFFSET_FETCH, TXN_OFFSET_COMMIT, SHARE_FETCH = 0, 1, 8, 9, 28, 78
 
 #: Names, rows and numbers of everything: ten thousand topics of a hundred partitions each.
 MAX_REMEMBERED_BYTES = 64 << 20

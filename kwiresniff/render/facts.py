@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
+from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.model import Exchange, Gist, TopicNames
 from kwiresniff.render import units
 
 Facts: TypeAlias = Iterator[str]
 Fields: TypeAlias = dict[str, Any]
 
-PRODUCE: Final = 0
 #: Compression codecs (``attributes`` of a batch).
 _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 

@@ -8,10 +8,8 @@ Kafka decides the same in the generated class ``ApiMessageType``.
 
 from __future__ import annotations
 
+from kwiresniff.base.api_keys import API_VERSIONS, CONTROLLED_SHUTDOWN
 from kwiresniff.schema.apis import known_api
-
-CONTROLLED_SHUTDOWN = 7
-API_VERSIONS = 18
 
 
 def header_version(kind: str, api_key: int, version: int, flexible: bool) -> int:

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from kwiresniff import codec
+from kwiresniff.base.api_keys import FETCH, SHARE_ACKNOWLEDGE, SHARE_FETCH
 from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import (
@@ -37,7 +38,6 @@ from kwiresniff.session.roles import UNSETTLED
 from kwiresniff.session.scan import Scanner
 from kwiresniff.session.topics import MAX_TOPIC_NAMES, Topics
 from kwiresniff.session.tracker import Tracker, link_of
-from kwiresniff.session.waits import FETCH, SHARE_ACKNOWLEDGE, SHARE_FETCH
 from kwiresniff.stream.budget import Budget, Holder
 from kwiresniff.stream.half import (
     LOST_GAP,

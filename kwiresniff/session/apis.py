@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kwiresniff import schema
+from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, SHARE_FETCH, SYNC_GROUP
 from kwiresniff.model import Direction, Exchange
 
 if TYPE_CHECKING:
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
 #: (API, version) pairs remembered. Real traffic has a few dozen; an attacker can invent 2^32.
 MAX_FACTS = 4096
 
-#: Fetch, JoinGroup, SyncGroup, ShareFetch.
-MAY_HOLD: Final = frozenset({1, 11, 14, 78})
-API_VERSIONS: Final = 18
+#: APIs whose answers a broker may hold back on purpose.
+MAY_HOLD: Final = frozenset({FETCH, JOIN_GROUP, SYNC_GROUP, SHARE_FETCH})
 UNSUPPORTED_VERSION = 35
 
 

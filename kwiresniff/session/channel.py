@@ -11,21 +11,18 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from kwiresniff import codec, schema
+from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, SHARE_FETCH, SYNC_GROUP
 from kwiresniff.codec.layout import FIXED
 from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import UNKNOWN_NS, Exchange, Message
-from kwiresniff.session.apis import API_VERSIONS, UNSUPPORTED_VERSION, ApiFacts
+from kwiresniff.session.apis import UNSUPPORTED_VERSION, ApiFacts
 from kwiresniff.session.waits import (
-    FETCH,
     HELD_NS,
-    JOIN_GROUP,
     LONG_POLL,
     MILLISECOND_NS,
     POLL_NS,
     REBALANCE,
-    SHARE_FETCH,
-    SYNC_GROUP,
     THROTTLED,
     holds_throttled,
     is_short,

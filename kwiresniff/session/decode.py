@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff import codec, schema
+from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
 from kwiresniff.codec.compiler import Decoder
 from kwiresniff.codec.embedded import INTERNAL_TOPICS, BodyHolder, NodeHolder
-from kwiresniff.codec.embedded.envelope import ANSWER, ENVELOPE
+from kwiresniff.codec.embedded.envelope import ANSWER
 from kwiresniff.codec.error_finders import ErrorFinder
 from kwiresniff.codec.metadata_topic import METADATA_TOPIC_ID
 from kwiresniff.codec.plain import plain
@@ -20,7 +21,7 @@ from kwiresniff.codec.source import made_when_called
 from kwiresniff.codec.walker import walk
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Node, Problem, RecordsMode, Walk
-from kwiresniff.session.apis import API_VERSIONS, MAX_FACTS, read_version
+from kwiresniff.session.apis import MAX_FACTS, read_version
 from kwiresniff.session.embedded import OPENERS, QUICK_LOOKS, forwarded
 from kwiresniff.session.secrets import conceal, conceal_header, conceal_walk, has_secrets, is_sound, may_hide
 from kwiresniff.session.topics import Topics, teaches

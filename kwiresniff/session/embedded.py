@@ -9,6 +9,16 @@ from collections.abc import Callable
 from typing import Any
 
 from kwiresniff import codec
+from kwiresniff.base.api_keys import (
+    DESCRIBE_GROUPS,
+    ENVELOPE,
+    FETCH,
+    FETCH_SNAPSHOT,
+    JOIN_GROUP,
+    PRODUCE,
+    PUSH_TELEMETRY,
+    SYNC_GROUP,
+)
 from kwiresniff.codec.embedded import (
     INTERNAL_TOPICS,
     Holder,
@@ -19,7 +29,7 @@ from kwiresniff.codec.embedded import (
     open_metrics,
     open_subscription,
 )
-from kwiresniff.codec.embedded.envelope import ENVELOPE, answer_header, enveloped_header
+from kwiresniff.codec.embedded.envelope import answer_header, enveloped_header
 from kwiresniff.codec.headers import RequestHeader
 from kwiresniff.codec.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from kwiresniff.errors import KwiresniffError
@@ -96,17 +106,17 @@ def _push_telemetry(holder: Holder, exchange: Exchange, topic_name: TopicNames) 
 
 
 OPENERS: dict[tuple[int, str], Opener] = {
-    (0, "request"): _produce,
-    (1, "response"): _fetch,
-    (11, "request"): _join_request,
-    (11, "response"): _join_response,
-    (14, "request"): _sync_request,
-    (14, "response"): _sync_response,
-    (15, "response"): _describe_groups,
-    (58, "request"): _envelope_request,
-    (58, "response"): _envelope_response,
-    (59, "response"): _fetch_snapshot,
-    (72, "request"): _push_telemetry,
+    (PRODUCE, "request"): _produce,
+    (FETCH, "response"): _fetch,
+    (JOIN_GROUP, "request"): _join_request,
+    (JOIN_GROUP, "response"): _join_response,
+    (SYNC_GROUP, "request"): _sync_request,
+    (SYNC_GROUP, "response"): _sync_response,
+    (DESCRIBE_GROUPS, "response"): _describe_groups,
+    (ENVELOPE, "request"): _envelope_request,
+    (ENVELOPE, "response"): _envelope_response,
+    (FETCH_SNAPSHOT, "response"): _fetch_snapshot,
+    (PUSH_TELEMETRY, "request"): _push_telemetry,
 }
 
 
@@ -126,8 +136,8 @@ def _has_internal_topic(array: str, field: str) -> Callable[[Body, TopicNames], 
 #: Nearly all of these messages are about users' topics, which a look at the names tells at less cost than trying each
 #: one (8 % of decoding captures of single records). Whether ``body`` has something to open or to conceal.
 QUICK_LOOKS: dict[tuple[int, str], Callable[[Body, TopicNames], bool]] = {
-    (0, "request"): _has_internal_topic("topic_data", "name"),
-    (1, "response"): _has_internal_topic("responses", "topic"),
+    (PRODUCE, "request"): _has_internal_topic("topic_data", "name"),
+    (FETCH, "response"): _has_internal_topic("responses", "topic"),
 }
 
 

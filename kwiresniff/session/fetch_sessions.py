@@ -12,11 +12,11 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kwiresniff import codec
+from kwiresniff.base.api_keys import FETCH
 from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, FetchedTopics, Message
 from kwiresniff.session.apis import read_version
-from kwiresniff.session.waits import FETCH
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -5,6 +5,17 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING
 
+from kwiresniff.base.api_keys import (
+    ALTER_CONFIGS,
+    ALTER_USER_SCRAM_CREDENTIALS,
+    CREATE_TOPICS,
+    ENVELOPE,
+    EXPIRE_DELEGATION_TOKEN,
+    INCREMENTAL_ALTER_CONFIGS,
+    RENEW_DELEGATION_TOKEN,
+    SASL_AUTHENTICATE,
+    STREAMS_GROUP_HEARTBEAT,
+)
 from kwiresniff.compiled import COMPILED, i16
 from kwiresniff.model import Problem
 from kwiresniff.stream.half import LOST_GAP
@@ -15,7 +26,10 @@ if TYPE_CHECKING:
 _int16 = Struct(">h").unpack_from
 
 #: Requests that may hold a secret: those that ``secrets`` conceals anything in.
-SECRET_REQUESTS = frozenset((19, 33, 36, 39, 40, 44, 51, 58, 88))
+SECRET_REQUESTS = frozenset({
+    CREATE_TOPICS, ALTER_CONFIGS, SASL_AUTHENTICATE, RENEW_DELEGATION_TOKEN, EXPIRE_DELEGATION_TOKEN,
+    INCREMENTAL_ALTER_CONFIGS, ALTER_USER_SCRAM_CREDENTIALS, ENVELOPE, STREAMS_GROUP_HEARTBEAT,
+})  # fmt: skip
 
 
 def missing_bytes(which: str, lost: int, size: int) -> Problem:

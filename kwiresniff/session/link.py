@@ -8,6 +8,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from kwiresniff.base.api_keys import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwiresniff.compiled import COMPILED, i16, i32
 from kwiresniff.model import Exchange, Message, Problem
 from kwiresniff.session.apis import FACTS, api_facts
@@ -25,7 +26,7 @@ from kwiresniff.session.pairing import MAX_PENDING, MAX_PENDING_BYTES, Pending, 
 from kwiresniff.session.readings import FAILS, read_response
 from kwiresniff.session.recognize import answer_of, protocol_of
 from kwiresniff.session.roles import UNSETTLED, Roles
-from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, SASL_AUTHENTICATE, SASL_HANDSHAKE, Sasl
+from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, Sasl
 from kwiresniff.session.waits import LONG_POLL, under_way
 from kwiresniff.stream.footing import MIN_REQUEST_BYTES
 from kwiresniff.stream.half import (
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from kwiresniff.session.bare_tokens import BareTokens
     from kwiresniff.session.tls import Tls
 
-PRODUCE: Final = 0
-API_VERSIONS: Final = 18
 #: A correlation id and an empty tag section.
 MIN_RESPONSE_FRONT_BYTES: Final = 5
 #: What is told of the name of a client's software, and of its version. Real ones have some tens.

@@ -11,6 +11,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from kwiresniff import codec
+from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.session.readings import (
     FAILS,
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 
 #: A new connection whose first frame cannot be judged by its header alone is judged by all of it, or by this much.
 OPENING_BYTES = 16 << 10
-PRODUCE = 0
 _request_header = Struct(">hhih").unpack_from
 _correlation_id = Struct(">i").unpack_from
 _length = Struct(">i").unpack_from

@@ -10,9 +10,6 @@ from typing import Any
 
 from kwiresniff.model import Body, Connection
 
-SASL_HANDSHAKE = 17
-SASL_AUTHENTICATE = 36
-
 #: Authentications told of one connection: the first ones and the last. A session of an hour is renewed every hour.
 MAX_AUTHENTICATIONS = 32
 #: Characters of names in them, all together; when there are more, the last authentication takes the place of the one

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from kwiresniff import codec, schema
+from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
 from kwiresniff.codec.skim import Skimmer, Step
 from kwiresniff.compiled import COMPILED
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange, Message
-from kwiresniff.session.apis import API_VERSIONS, MAX_FACTS, known_versions, read_version
+from kwiresniff.session.apis import MAX_FACTS, known_versions, read_version
 from kwiresniff.session.sieve import Sieve, sieve_steps
 from kwiresniff.session.topics import TEACHING_RESPONSES, Topics
-
-ENVELOPE: Final = 58
 
 _Scan = Callable[[bytes, int], list[tuple[str, Any]]]
 

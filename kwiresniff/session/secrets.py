@@ -14,6 +14,23 @@ from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import Any
 
+from kwiresniff.base.api_keys import (
+    ALTER_CONFIGS,
+    ALTER_USER_SCRAM_CREDENTIALS,
+    CREATE_DELEGATION_TOKEN,
+    CREATE_TOPICS,
+    DESCRIBE_CONFIGS,
+    DESCRIBE_DELEGATION_TOKEN,
+    ENVELOPE,
+    EXPIRE_DELEGATION_TOKEN,
+    FETCH,
+    FETCH_SNAPSHOT,
+    INCREMENTAL_ALTER_CONFIGS,
+    RENEW_DELEGATION_TOKEN,
+    SASL_AUTHENTICATE,
+    STREAMS_GROUP_DESCRIBE,
+    STREAMS_GROUP_HEARTBEAT,
+)
 from kwiresniff.codec.primitives import UNKNOWN_TAGS
 from kwiresniff.model import Body, Node, Problem, Walk
 from kwiresniff.session.fronts import is_swallowed
@@ -23,30 +40,29 @@ from kwiresniff.session.withheld import all_nodes, hide, hide_text, withheld, wi
 
 #: (api_key, direction) -> names of the fields that hold secrets, at any depth.
 _SECRET_FIELDS: dict[tuple[int, str], frozenset[str]] = {
-    (36, "request"): frozenset({"auth_bytes"}),  # SaslAuthenticate
-    (36, "response"): frozenset({"auth_bytes"}),
-    (38, "response"): frozenset({"hmac"}),  # CreateDelegationToken
-    (39, "request"): frozenset({"hmac"}),  # RenewDelegationToken
-    (40, "request"): frozenset({"hmac"}),  # ExpireDelegationToken
-    (41, "response"): frozenset({"hmac"}),  # DescribeDelegationToken
-    (51, "request"): frozenset({"salt", "salted_password"}),  # AlterUserScramCredentials
+    (SASL_AUTHENTICATE, "request"): frozenset({"auth_bytes"}),
+    (SASL_AUTHENTICATE, "response"): frozenset({"auth_bytes"}),
+    (CREATE_DELEGATION_TOKEN, "response"): frozenset({"hmac"}),
+    (RENEW_DELEGATION_TOKEN, "request"): frozenset({"hmac"}),
+    (EXPIRE_DELEGATION_TOKEN, "request"): frozenset({"hmac"}),
+    (DESCRIBE_DELEGATION_TOKEN, "response"): frozenset({"hmac"}),
+    (ALTER_USER_SCRAM_CREDENTIALS, "request"): frozenset({"salt", "salted_password"}),
 }
 #: Messages that carry configs: names, values, and what the broker says of them.
 _CONFIG_APIS = frozenset(
     {
-        (19, "request"),  # CreateTopics
-        (19, "response"),
-        (32, "response"),  # DescribeConfigs
-        (33, "request"),  # AlterConfigs
-        (44, "request"),  # IncrementalAlterConfigs
-        (88, "request"),  # StreamsGroupHeartbeat, the configs of the topics it wants
-        (89, "response"),  # StreamsGroupDescribe
+        (CREATE_TOPICS, "request"),
+        (CREATE_TOPICS, "response"),
+        (DESCRIBE_CONFIGS, "response"),
+        (ALTER_CONFIGS, "request"),
+        (INCREMENTAL_ALTER_CONFIGS, "request"),
+        (STREAMS_GROUP_HEARTBEAT, "request"),  # the configs of the topics it wants
+        (STREAMS_GROUP_DESCRIBE, "response"),
     }
 )
 _CONFIG_NAMES = ("name", "config_name", "key")
 _CONFIG_VALUES = ("value", "config_value")
-_ENVELOPE = 58
-_FETCHES = frozenset({(1, "response"), (59, "response")})
+_FETCHES = frozenset({(FETCH, "response"), (FETCH_SNAPSHOT, "response")})
 _api_key = Struct(">h").unpack_from
 
 
@@ -58,7 +74,7 @@ def has_secrets(api_key: int, direction: str) -> bool:
 def may_hide(api_key: int, direction: str) -> bool:
     """Whether a secret may hide in any field of such a message, when it is not sound."""
     where = (api_key, direction)
-    return where in _SECRET_FIELDS or where in _CONFIG_APIS or api_key == _ENVELOPE
+    return where in _SECRET_FIELDS or where in _CONFIG_APIS or api_key == ENVELOPE
 
 
 def is_sound(problems: Iterable[Problem], missing: int) -> bool:
@@ -74,7 +90,7 @@ def conceal(api_key: int, direction: str, body: Body, *, sound: bool = True, inn
         conceal_metadata_records(body)
     elif not sound and may_hide(api_key, direction):
         without_text(body)
-    elif api_key == _ENVELOPE:
+    elif api_key == ENVELOPE:
         _conceal_envelope(direction, body, inner_sound)
     elif where in _SECRET_FIELDS:
         _conceal_fields(body, _SECRET_FIELDS[where])
@@ -153,7 +169,7 @@ def conceal_walk(
         conceal_metadata_nodes(walk.root)
     elif not sound and may_hide(api_key, direction):
         hide_text(walk.root)
-    elif api_key == _ENVELOPE:
+    elif api_key == ENVELOPE:
         _conceal_envelope_nodes(direction, walk, inner_api_key)
     elif may_hide(api_key, direction):
         fields = _SECRET_FIELDS.get(where, frozenset())

@@ -6,6 +6,14 @@ from collections.abc import Mapping
 from itertools import islice
 from sys import getsizeof
 
+from kwiresniff.base.api_keys import (
+    CREATE_TOPICS,
+    DELETE_TOPICS,
+    DESCRIBE_TOPIC_PARTITIONS,
+    LEADER_AND_ISR,
+    METADATA,
+    UPDATE_METADATA,
+)
 from kwiresniff.codec.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from kwiresniff.model import Body
 
@@ -18,12 +26,12 @@ _ENTRY_BYTES = 100
 
 #: Where a message carries both: (api_key, direction) -> (array field, field of the name).
 _TEACHERS: dict[tuple[int, str], tuple[str, str]] = {
-    (3, "response"): ("topics", "name"),  # Metadata
-    (4, "request"): ("topic_states", "topic_name"),  # LeaderAndIsr
-    (6, "request"): ("topic_states", "topic_name"),  # UpdateMetadata
-    (19, "response"): ("topics", "name"),  # CreateTopics
-    (20, "response"): ("responses", "name"),  # DeleteTopics
-    (75, "response"): ("topics", "name"),  # DescribeTopicPartitions
+    (METADATA, "response"): ("topics", "name"),
+    (LEADER_AND_ISR, "request"): ("topic_states", "topic_name"),
+    (UPDATE_METADATA, "request"): ("topic_states", "topic_name"),
+    (CREATE_TOPICS, "response"): ("topics", "name"),
+    (DELETE_TOPICS, "response"): ("responses", "name"),
+    (DESCRIBE_TOPIC_PARTITIONS, "response"): ("topics", "name"),
 }
 TEACHING_RESPONSES = frozenset(api_key for api_key, direction in _TEACHERS if direction == "response")
 

@@ -11,17 +11,12 @@ from struct import Struct
 from typing import Final
 
 from kwiresniff import codec, schema
+from kwiresniff.base.api_keys import FETCH, SHARE_FETCH
 from kwiresniff.codec.skim import Skimmer
 from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Exchange, Message
 from kwiresniff.session.apis import MAX_FACTS, ApiFacts, api_facts
-
-FETCH: Final = 1
-JOIN_GROUP: Final = 11
-SYNC_GROUP: Final = 14
-SHARE_FETCH: Final = 78
-SHARE_ACKNOWLEDGE: Final = 79
 
 LONG_POLL: Final = "long poll"
 REBALANCE: Final = "rebalance"

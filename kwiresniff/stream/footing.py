@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from struct import Struct
 from typing import Final
 
+from kwiresniff.base.api_keys import CONTROLLED_SHUTDOWN
 from kwiresniff.stream.half import MAX_FRAME_BYTES, SOUND_FRAME_BYTES
 from kwiresniff.stream.run import Run
 
@@ -76,8 +77,8 @@ def grade_request(data: bytes | bytearray, offset: int, versions: Versions, *, o
     if not exists:
         if not opening or api_key < 0 or api_version < 0 or client_id_length <= 0 or size > SOUND_FRAME_BYTES:
             return NO
-    elif api_key == 7 and api_version == 0:
-        # ControlledShutdown v0 has no client id: header v0 and a broker id.
+    elif api_key == CONTROLLED_SHUTDOWN and api_version == 0:
+        # Its v0 has no client id: header v0 and a broker id.
         return WEAK if size == 12 else NO
     if client_id_length <= 0:
         return WEAK if client_id_length >= -1 else NO

@@ -11,7 +11,6 @@ from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.answers.findings import Finding
 from kwiresniff.model import Connection, Exchange
 
-SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 FAILED, MECHANISM, STATE = "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.base.api_keys import API_VERSIONS, METADATA
 from kwiresniff.model import Body, Exchange
 
 #: Nodes remembered, and addresses. A large cluster has some hundred, each with some listeners.
@@ -15,7 +16,6 @@ MAX_NODES = 10_000
 #: Addresses whose offered versions are remembered; each is a table of some eighty entries.
 MAX_OFFERS = 500
 
-METADATA, API_VERSIONS = 3, 18
 #: What a listener that wants SASL answers before it: SaslHandshake, ApiVersions, SaslAuthenticate.
 BEFORE_AUTHENTICATION = frozenset({-1, 17, 18, 36})
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.rule import WASTE, Context, Rule, found
 from kwiresniff.answers.findings import Finding
+from kwiresniff.base.api_keys import FETCH, METADATA, OFFSET_COMMIT, PRODUCE
 from kwiresniff.model import Body, Exchange
-
-PRODUCE, FETCH, METADATA, OFFSET_COMMIT = 0, 1, 3, 8
 
 #: Requests that must be seen before a rate says anything.
 ENOUGH = 20

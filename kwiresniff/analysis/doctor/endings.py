@@ -13,11 +13,11 @@ from enum import Enum
 from typing import Final
 
 from kwiresniff.analysis.doctor.cluster import BEFORE_AUTHENTICATION, Cluster
+from kwiresniff.base.api_keys import FETCH, JOIN_GROUP, PRODUCE, SASL_AUTHENTICATE, SHARE_FETCH
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Connection, Exchange, Problem
 from kwiresniff.schema import find_release, releases, versions_in
 
-PRODUCE, FETCH, JOIN_GROUP, SHARE_FETCH, SASL_AUTHENTICATE = 0, 1, 11, 78, 36
 #: Connections that have not ended and have unanswered requests; those of one end with it, so there are few.
 MAX_OPEN = 2_000
 #: Unanswered requests of a connection that are kept apart; the others are counted.

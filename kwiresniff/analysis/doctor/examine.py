@@ -29,6 +29,7 @@ from kwiresniff.analysis.doctor.transactions import FencingRule
 from kwiresniff.analysis.doctor.unanswered import ClosedByBrokerRule, SaslWantedRule, UnansweredRule, VersionRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.answers.findings import Finding
+from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Problem, TopicNames
 
 #: All rules but the one for error codes that no other judges.
@@ -38,7 +39,6 @@ RULES: Final[tuple[type[Rule], ...]] = (
     ClosedByBrokerRule, NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
-METADATA, API_VERSIONS = 3, 18
 #: Answers that came sooner were not waited for.
 LONG_NS = 1_000_000_000
 
@@ -95,7 +95,7 @@ class Doctor:
                 context.begin_ns = message.first_ns
         if response is not None:
             context.cluster.answered(exchange, response.first_ns)
-        if api_key in (METADATA, API_VERSIONS) or (exchange.errors and api_key in (0, 1)):
+        if api_key in (METADATA, API_VERSIONS) or (exchange.errors and api_key in (PRODUCE, FETCH)):
             context.cluster.learn(exchange)
         takers = self._on_api.get(api_key)
         if takers is None:

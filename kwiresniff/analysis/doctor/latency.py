@@ -9,10 +9,11 @@ from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Episodes, client_o
 from kwiresniff.analysis.doctor.rule import SYMPTOM, Context, Rule, found
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.answers.findings import Finding
+from kwiresniff.base.api_keys import JOIN_GROUP, SYNC_GROUP
 from kwiresniff.model import Exchange
 
-#: JoinGroup, SyncGroup: what they wait for is their group.
-HOLDING: Final = frozenset({11, 14})
+#: What these wait for is their group.
+HOLDING: Final = frozenset({JOIN_GROUP, SYNC_GROUP})
 #: An answer that the broker did not hold back on purpose is slow from here on.
 SLOW_NS: Final = 1_000_000_000
 #: Once or twice, and not for so long, is what happens when brokers start or make an internal topic.

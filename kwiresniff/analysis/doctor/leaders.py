@@ -16,9 +16,9 @@ from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers,
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.answers.findings import Finding, scope_of
+from kwiresniff.base.api_keys import FETCH, METADATA, PRODUCE
 from kwiresniff.model import Body, Connection, Exchange
 
-PRODUCE, FETCH, METADATA = 0, 1, 3
 #: Partitions whose leader is remembered, changes of leaders, and clients that wait for a partition's new leader.
 MAX_PARTITIONS = 50_000
 MAX_CHANGES = 5_000

@@ -14,9 +14,9 @@ from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.answers.findings import Finding
+from kwiresniff.base.api_keys import FETCH, LIST_OFFSETS
 from kwiresniff.model import Body, Exchange
 
-FETCH, LIST_OFFSETS = 1, 2
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 #: ListOffsets' timestamps that ask for the ends of the log.
 LATEST, EARLIEST = -1, -2

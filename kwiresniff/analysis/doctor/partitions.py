@@ -10,9 +10,9 @@ from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.answers.findings import Finding
+from kwiresniff.base.api_keys import METADATA, PRODUCE
 from kwiresniff.model import Exchange
 
-PRODUCE, METADATA = 0, 3
 #: Every so manieth Produce request is looked into, so that a busy producer costs little; shares come out the same.
 SAMPLE = 8
 #: Partitions that a topic must have, and requests that must have been looked at, before a share says anything.

@@ -9,9 +9,9 @@ from kwiresniff.analysis.doctor.evidence import Case, client_of, place_of
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.answers.findings import Finding
+from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.model import Connection, Exchange
 
-PRODUCE, FETCH = 0, 1
 #: Connections whose mute is remembered.
 MAX_MUTED = 10_000
 #: A client that loses so much of its time to a quota cannot do its work.

@@ -15,9 +15,9 @@ from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers,
 from kwiresniff.analysis.doctor.wording import listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.answers.findings import Finding, scope_of
+from kwiresniff.base.api_keys import METADATA
 from kwiresniff.model import Exchange
 
-METADATA = 3
 CODES = frozenset({"NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"})
 #: Partitions whose replicas are remembered.
 MAX_PARTITIONS = 20_000

@@ -14,6 +14,19 @@ from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, c
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.answers.findings import Finding, scope_of
+from kwiresniff.base.api_keys import (
+    API_VERSIONS,
+    DESCRIBE_CLUSTER,
+    DESCRIBE_CONFIGS,
+    FETCH,
+    FIND_COORDINATOR,
+    HEARTBEAT,
+    LIST_OFFSETS,
+    METADATA,
+    OFFSET_FETCH,
+    PRODUCE,
+    SASL_HANDSHAKE,
+)
 from kwiresniff.model import ConnectionAttempt, Exchange
 
 #: Silence is a stall from here on, and an error from there on.
@@ -24,10 +37,11 @@ AFTER_NS = 250_000_000
 #: Stalls remembered of all brokers.
 MAX_STALLS = 5_000
 
-PRODUCE, FETCH = 0, 1
-#: APIs that a broker answers from what it has, waiting for nobody: ListOffsets, Metadata, OffsetFetch, FindCoordinator,
-#: Heartbeat, SaslHandshake, ApiVersions, DescribeConfigs, DescribeCluster.
-_PROMPT = frozenset({2, 3, 9, 10, 12, 17, 18, 32, 60})
+#: APIs that a broker answers from what it has, waiting for nobody.
+_PROMPT = frozenset({
+    LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, HEARTBEAT, SASL_HANDSHAKE, API_VERSIONS,
+    DESCRIBE_CONFIGS, DESCRIBE_CLUSTER,
+})  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -13,9 +13,9 @@ from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.negotiation import ADMIN_APIS
 from kwiresniff.answers.findings import Finding, scope_of
+from kwiresniff.base.api_keys import DELETE_TOPICS, FETCH, INIT_PRODUCER_ID, METADATA, PRODUCE
 from kwiresniff.model import Exchange
 
-PRODUCE, FETCH, METADATA, CREATE_TOPICS, DELETE_TOPICS, INIT_PRODUCER_ID = 0, 1, 3, 19, 20, 22
 #: ListOffsets, OffsetCommit, OffsetFetch, JoinGroup, Heartbeat, SyncGroup, the heartbeats of other groups, ShareFetch:
 #: whoever asks these consumes.
 _CONSUMING = frozenset({FETCH, 2, 8, 9, 11, 12, 14, 68, 76, 78, 88})

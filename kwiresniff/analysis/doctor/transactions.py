@@ -15,9 +15,9 @@ from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import clock, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.answers.findings import Finding, scope_of
+from kwiresniff.base.api_keys import INIT_PRODUCER_ID
 from kwiresniff.model import Body, Exchange
 
-PRODUCE, INIT_PRODUCER_ID = 0, 22
 FENCED = frozenset({"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 #: Transactional ids whose holders are remembered.
 MAX_IDS = 5_000

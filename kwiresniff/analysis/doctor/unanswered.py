@@ -10,11 +10,11 @@ from kwiresniff.analysis.doctor.evidence import Case, Episodes, client_text
 from kwiresniff.analysis.doctor.rule import INCIDENT, SYMPTOM, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.answers.findings import Finding
+from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Exchange
 from kwiresniff.schema import API_NAMES, versions_in
 
-API_VERSIONS = 18
 CLUSTER_API_NAMES = frozenset(API_NAMES[key] for key in CLUSTER_APIS if key in API_NAMES)
 
 #: A request that was not answered so short a time before the end may just not have been answered yet.

@@ -7,13 +7,13 @@ answers, so its request is asked.
 from __future__ import annotations
 
 from kwiresniff import schema
+from kwiresniff.base.api_keys import ENVELOPE
 from kwiresniff.codec.embedded.content import versioned
 from kwiresniff.codec.embedded.holder import DECODED, Holder
 from kwiresniff.codec.headers import RequestHeader, decode_request_header, decode_response_header
 from kwiresniff.errors import DecodeError, KwiresniffError
 
 REQUEST, RESPONSE, PRINCIPAL = "request_data", "response_data", "request_principal"
-ENVELOPE = 58
 #: Where a body has the answer that the controller gave.
 ANSWER = RESPONSE + DECODED
 

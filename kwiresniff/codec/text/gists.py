@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
 from kwiresniff import schema
+from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES
 from kwiresniff.codec.text.plan import (
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
 #: The APIs whose messages hold records of topics, in fields of these names.
-API_KEYS: Final = frozenset([0, 1])
+API_KEYS: Final = frozenset([PRODUCE, FETCH])
 TOPICS: Final = frozenset(["topics", "topic_data", "responses"])
 INDEXES: Final = frozenset(["index", "partition", "partition_index"])
 
