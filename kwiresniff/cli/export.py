@@ -10,10 +10,9 @@ from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
-from kwiresniff.cli.printing import encode_for
 from kwiresniff.cli.reading import Reading
 from kwiresniff.errors import ExportError
-from kwiresniff.export import WRITERS, Output, format_of
+from kwiresniff.export import WRITERS, JsonEncoder, Output, format_of
 from kwiresniff.model import Event, Problem
 
 
@@ -36,7 +35,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
         form = format_of(output)
     except ExportError as error:
         raise click.UsageError(str(error)) from None
-    reading = Reading(captures, options, "records", screen=False, encode=encode_for(form))
+    reading = Reading(captures, options, "records", screen=False, encode=JsonEncoder().text)
     messages = Messages(reading)
     with Output(output) as out:
         writer = WRITERS[form](out.stream, reading.files)

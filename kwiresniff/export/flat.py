@@ -24,15 +24,11 @@ A value that is not there is an empty field in CSV and null in Parquet.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
-from typing import IO, Any
+from collections.abc import Sequence
+from typing import IO
 
-from kwiresniff.export.controls import escape_cell
-from kwiresniff.export.objects import file_name
-from kwiresniff.export.times import rfc3339
-from kwiresniff.model import Event, Exchange, Message, packet_number
+from kwiresniff.export.csv_lines import CsvLines, cells
+from kwiresniff.model import Event, Exchange
 
 _MESSAGE_COLUMNS = (
     ("time", "text"),
@@ -66,70 +62,18 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("problems", "text"),
 )
 
-_NO_MESSAGE: tuple[None, ...] = (None,) * len(_MESSAGE_COLUMNS)
-
-
-def flat_row(exchange: Exchange, files: Sequence[str] = ()) -> tuple[Any, ...]:
-    """The values of ``COLUMNS`` for one exchange."""
-    several = len(files) > 1
-    return (
-        exchange.connection.id,
-        exchange.connection.client,
-        exchange.connection.broker,
-        exchange.api_key,
-        exchange.api,
-        exchange.api_version,
-        exchange.correlation_id,
-        exchange.client_id,
-        exchange.outcome,
-        exchange.waiting or None,
-        exchange.latency_ns,
-        exchange.queued_ns,
-        exchange.held_ns,
-        exchange.broker_ns,
-        *_message_values(exchange.request, files, several),
-        *_message_values(exchange.response, files, several),
-        _words(name for _, _, name, _ in exchange.errors),
-        len(exchange.errors),
-        _words(problem.code for problem in exchange.problems),
-    )
-
-
-def _message_values(message: Message | None, files: Sequence[str], several: bool) -> tuple[Any, ...]:
-    if message is None:
-        return _NO_MESSAGE
-    return (
-        rfc3339(message.first_ns),
-        message.first_ns,
-        file_name(message.first_packet, files) if several else None,
-        packet_number(message.first_packet),
-        packet_number(message.last_packet),
-        message.size_bytes,
-    )
-
-
-def _words(names: Iterable[str]) -> str | None:
-    """Each name once, in order of first appearance."""
-    return " ".join(dict.fromkeys(names)) or None
-
 
 class CsvWriter:
-    """Comma-separated values with a header line, UTF-8, lines ended by a newline (RFC 4180 quoting).
-
-    Control characters other than tabs and newlines are written as escapes, and so is a first character by which
-    spreadsheets would take a text for a formula.
-    """
+    """Comma-separated values with a header line, UTF-8, lines ended by a newline."""
 
     def __init__(self, out: IO[bytes], files: Sequence[str] = ()) -> None:
-        self._text = io.TextIOWrapper(out, encoding="utf-8", errors="backslashreplace", newline="", write_through=True)
-        self._writer = csv.writer(self._text, lineterminator="\n")
-        self._writer.writerow([name for name, _ in COLUMNS])
-        self._files = files
+        self._write = out.write
+        self._line = CsvLines(files).line
+        self._write((cells(name for name, _ in COLUMNS) + "\n").encode())
 
     def write(self, event: Event) -> None:
-        if isinstance(event, Exchange):
-            row = flat_row(event, self._files)
-            self._writer.writerow([escape_cell(value) if isinstance(value, str) else value for value in row])
+        if event.__class__ is Exchange:
+            self._write(self._line(event).encode("utf-8", "backslashreplace"))
 
     def close(self) -> None:
-        self._text.detach()
+        """Every line is complete in itself."""

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import IO, Any
+from typing import IO
 
 from kwiresniff.errors import ExportError
 from kwiresniff.export.encode import JsonEncoder
-from kwiresniff.export.flat import COLUMNS, flat_row
-from kwiresniff.model import Event, Exchange, Message
+from kwiresniff.export.flat import COLUMNS
+from kwiresniff.export.flat_columns import FlatColumns
+from kwiresniff.model import Event, Exchange
 
 #: A row group is held in memory until it is full. Readers like some ten thousand rows; long texts end it sooner.
 ROW_GROUP_ROWS = 16_384
 ROW_GROUP_BYTES = 16 << 20
 
 BODY_COLUMNS = ("request_body", "response_body")
+#: Columns of texts of which none comes twice: a dictionary of them would be made in vain.
+UNIQUE = frozenset({*BODY_COLUMNS, "request_time", "response_time"})
 
 
 class ParquetWriter:
@@ -36,40 +39,36 @@ class ParquetWriter:
         types = {"text": pyarrow.string(), "int16": pyarrow.int16(), "int32": pyarrow.int32(), "int64": pyarrow.int64()}
         columns = [(name, types[kind]) for name, kind in COLUMNS] + [(name, types["text"]) for name in BODY_COLUMNS]
         self._schema = pyarrow.schema(columns)
-        self._writer = parquet.ParquetWriter(out, self._schema, compression="zstd")
+        self._writer = parquet.ParquetWriter(
+            out,
+            self._schema,
+            compression="zstd",
+            use_dictionary=[name for name, kind in COLUMNS if kind == "text" and name not in UNIQUE],
+            write_statistics=[name for name, _ in COLUMNS],
+        )
         self._files = files
-        self._line = JsonEncoder().line
-        self._rows: list[tuple[Any, ...]] = []
-        self._text_bytes = 0
+        self._encode = JsonEncoder().text
+        self._rows = self._begun()
 
     def write(self, event: Event) -> None:
         if not isinstance(event, Exchange):
             return
-        request, response = self._body(event.request), self._body(event.response)
-        row = flat_row(event, self._files)
-        self._text_bytes += sum([len(value) for value in row if value.__class__ is str])
-        self._rows.append((*row, request, response))
-        if len(self._rows) >= ROW_GROUP_ROWS or self._text_bytes >= ROW_GROUP_BYTES:
+        rows = self._rows
+        rows.add(event)
+        if rows.exchanges.rows >= ROW_GROUP_ROWS or rows.exchanges.held_bytes >= ROW_GROUP_BYTES:
             self._flush()
 
     def close(self) -> None:
         self._flush()
         self._writer.close()
 
-    def _body(self, message: Message | None) -> str | None:
-        if message is None or message.body is None:
-            return None
-        text = self._line(message.body)[:-1].decode()
-        self._text_bytes += len(text)
-        return text
+    def _begun(self) -> FlatColumns:
+        return FlatColumns(self._files, self._encode)
 
     def _flush(self) -> None:
-        if not self._rows:
+        if not self._rows.exchanges.rows:
             return
-        columns = [
-            self._arrow.array(values, column.type)
-            for values, column in zip(zip(*self._rows, strict=True), self._schema, strict=True)
-        ]
-        self._writer.write_table(self._arrow.Table.from_arrays(columns, schema=self._schema))
-        self._rows.clear()
-        self._text_bytes = 0
+        named = self._rows.named()
+        arrays = [named[field.name].array(self._arrow, field.type) for field in self._schema]
+        self._rows = self._begun()
+        self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Final
 
-SECOND_NS = 1_000_000_000
+SECOND_NS: Final = 1_000_000_000
 
 
 @lru_cache(maxsize=64)
@@ -22,3 +23,26 @@ def rfc3339(timestamp_ns: int) -> str | None:
     seconds, fraction = divmod(timestamp_ns, SECOND_NS)
     text = _seconds_text(seconds)
     return None if text is None else f"{text}.{fraction:09d}Z"
+
+
+class TimeTexts:
+    """Times one after another: the text of the second that the last one lay in is kept."""
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._text = ""
+        self._begin(0)
+
+    def text(self, timestamp_ns: int) -> str:
+        """What ``rfc3339`` gives, empty for None."""
+        second = timestamp_ns // SECOND_NS
+        if second != self._second:
+            self._begin(second)
+        if not self._text:
+            return ""
+        return f"{self._text}{str(timestamp_ns - second * SECOND_NS + SECOND_NS)[1:]}Z"
+
+    def _begin(self, second: int) -> None:
+        self._second = second
+        text = _seconds_text(second)
+        self._text = "" if text is None else f"{text}."
