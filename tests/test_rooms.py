@@ -114,8 +114,9 @@ def test_no_module_takes_the_place_of_a_function(room: str) -> None:
 #: What a capture without TLS, in one pcap file, needs none of to be counted; each takes some tenths of a millisecond.
 NOT_FOR_STATS = (
     "ctypes", "dataclasses", "json", "orjson", "rich", "textwrap",
-    "kwiresniff.analysis.filter", "kwiresniff.analysis.names", "kwiresniff.capture.fragments",
-    "kwiresniff.capture.keylog", "kwiresniff.capture.pcapng", "kwiresniff.capture.tls", "kwiresniff.codec.embedded",
+    "kwiresniff.analysis.filter", "kwiresniff.analysis.names", "kwiresniff.capture.ip_reassembly",
+    "kwiresniff.capture.keylog", "kwiresniff.capture.pcapng", "kwiresniff.capture.tls_decryption",
+    "kwiresniff.codec.embedded",
     "kwiresniff.codec.encoders", "kwiresniff.codec.error_finders", "kwiresniff.codec.records",
     "kwiresniff.codec.walker", "kwiresniff.export", "kwiresniff.session.decode", "kwiresniff.session.sasl_tokens",
     "kwiresniff.session.secrets", "kwiresniff.session.tls", "kwiresniff.session.tls_names",

@@ -2,17 +2,17 @@
 
 ``open_captures(paths)`` takes files, folders, patterns and ``-``; iterating what it returns gives ``Segment``
 tuples (see ``kwiresniff.model``). The only errors are CaptureError, raised before the first segment; whatever is
-wrong with a capture after that is a Problem in ``Captures.problems``. ``with_decryption`` adds what
+wrong with a capture after that is a Problem in ``CaptureSet.problems``. ``with_decryption`` adds what
 TLS connections carry to them. Live captures are in ``capture.live``.
 """
 
-from kwiresniff.capture.captures import Captures, open_captures
-from kwiresniff.capture.segments import SegmentSource
+from kwiresniff.capture.capture_set import CaptureSet, open_captures
+from kwiresniff.capture.sources import SegmentSource
 
-__all__ = ["Captures", "SegmentSource", "open_captures", "with_decryption"]
+__all__ = ["CaptureSet", "SegmentSource", "open_captures", "with_decryption"]
 
 
-def with_decryption(captures: Captures, keylog: str | None) -> SegmentSource:
+def with_decryption(captures: CaptureSet, keylog: str | None) -> SegmentSource:
     """``captures`` with what their TLS connections carry, as far as keys are there.
 
     The keys are those in the file ``keylog``, and those that pcapng files have before their first packets. Without
@@ -20,6 +20,6 @@ def with_decryption(captures: Captures, keylog: str | None) -> SegmentSource:
     """
     if keylog is None and not captures.has_secrets():
         return captures
-    from kwiresniff.capture.tls import decrypted  # imported when there are keys
+    from kwiresniff.capture.tls_decryption import decrypted  # imported when there are keys
 
     return decrypted(captures, keylog)

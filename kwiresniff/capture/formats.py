@@ -6,11 +6,11 @@ import codecs
 from collections.abc import Callable
 
 from kwiresniff.capture.compression import compression_of
-from kwiresniff.capture.fronts import NEVER, Front
-from kwiresniff.capture.network import PacketDecoder
+from kwiresniff.capture.fast_path import NEVER, Front
+from kwiresniff.capture.input_stream import Stream
+from kwiresniff.capture.packet_decoder import PacketDecoder
 from kwiresniff.capture.pcap import MAGICS, PcapReader
-from kwiresniff.capture.segments import Reader, segments_of
-from kwiresniff.capture.streams import Stream
+from kwiresniff.capture.sources import Reader, segments_of
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
 

@@ -1,7 +1,7 @@
 """The pcapng file format: a row of blocks, of which a few kinds hold packets.
 
 Source: draft-ietf-opsawg-pcapng. The enhanced packet block of a known interface is read here; what else packets need is
-in ``sections``. All other blocks are skipped by their length.
+in ``pcapng_blocks``. All other blocks are skipped by their length.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from kwiresniff.capture.fronts import NEVER
-from kwiresniff.capture.network import PacketDecoder
-from kwiresniff.capture.reader import FileReader, give
-from kwiresniff.capture.sections import (
+from kwiresniff.capture.fast_path import NEVER
+from kwiresniff.capture.input_stream import Stream
+from kwiresniff.capture.packet_decoder import PacketDecoder
+from kwiresniff.capture.pcapng_blocks import (
     ENHANCED_PACKET,
     ORDERS,
     PACKET_HEADER_BYTES,
@@ -23,7 +23,7 @@ from kwiresniff.capture.sections import (
     Interface,
     Section,
 )
-from kwiresniff.capture.streams import Stream
+from kwiresniff.capture.reader import FileReader, give
 from kwiresniff.compiled import COMPILED, u16, u32, u32_little
 from kwiresniff.model import Problem, SegmentSink
 

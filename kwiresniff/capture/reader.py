@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kwiresniff.capture.damage import Damage
-from kwiresniff.capture.network import PacketDecoder
-from kwiresniff.capture.streams import Stream
+from kwiresniff.capture.file_problems import Damage
+from kwiresniff.capture.input_stream import Stream
+from kwiresniff.capture.packet_decoder import PacketDecoder
 from kwiresniff.model import Problem, Segment, SegmentSink
 
 

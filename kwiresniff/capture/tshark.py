@@ -15,7 +15,7 @@ from pyshark.capture.capture import TSharkCrashException
 from pyshark.capture.pipe_capture import PipeCapture
 
 from kwiresniff.capture.pyshark_settings import use_own_settings
-from kwiresniff.capture.tls_feed import DATA_PORT
+from kwiresniff.capture.tshark_input import DATA_PORT
 from kwiresniff.errors import CaptureError
 
 

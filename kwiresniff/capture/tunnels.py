@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 
-from kwiresniff.capture.link import BRIDGED, NOTHING, LinkLayer
+from kwiresniff.capture.link_layer import BRIDGED, NOTHING, LinkLayer
 
 _GRE_CHECKSUM = 0x8000
 _GRE_ROUTING = 0x4000

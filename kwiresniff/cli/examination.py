@@ -7,7 +7,7 @@ import time
 
 from kwiresniff.analysis.doctor import SEVERITIES, Doctor
 from kwiresniff.analysis.doctor.live import LiveExamination
-from kwiresniff.capture.live import Live
+from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.plugin_rules import rules_of
@@ -55,7 +55,7 @@ class _Review:
             sys.stdout.flush()
 
 
-def examine(live: Live, reading: Reading) -> bool:
+def examine(live: LiveCapture, reading: Reading) -> bool:
     """Examines the traffic until it ends; whether nobody interrupted it."""
     messages = Messages(reading)
     review = _Review(reading)

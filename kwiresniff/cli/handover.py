@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from kwiresniff.capture.live import Live, LiveOptions, Rotation, open_live
+from kwiresniff.capture.live import LiveCapture, LiveOptions, Rotation, open_live
 from kwiresniff.capture.live.privileges import NOBODY, Identity, give_up_root, may_read, obstacle, successor
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.preload import preload
@@ -13,7 +13,7 @@ from kwiresniff.cli.preload import preload
 
 def open_and_hand_over(
     live_options: LiveOptions, options: ReadOptions, user: str | None, write: str | None, rotation: Rotation, mode: int
-) -> Live:
+) -> LiveCapture:
     """The capture, with the files for its packets, read by a process that is root no longer.
 
     It stays root only when what it was asked for is out of everybody else's reach, and says so. Raises CaptureError.
@@ -34,7 +34,7 @@ def open_and_hand_over(
 
 
 def _needs_nobody_else(
-    live: Live, identity: Identity, options: ReadOptions, write: str | None, rotation: Rotation, mode: int
+    live: LiveCapture, identity: Identity, options: ReadOptions, write: str | None, rotation: Rotation, mode: int
 ) -> bool:
     """Whether root can be given up: ``identity`` can read and write all that is needed, or root has opened it."""
     read = [*options.plugin, *([options.keylog] if options.keylog else [])]

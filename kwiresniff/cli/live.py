@@ -15,7 +15,7 @@ from typing import Literal
 
 from kwiresniff.analysis.filter import Filter, compile_filter
 from kwiresniff.analysis.stats import Key, StatsTable
-from kwiresniff.capture.live import Live
+from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.keyboard import Keyboard
 from kwiresniff.cli.last import ExchangeLines, LastExchanges
@@ -47,7 +47,7 @@ class LiveView:
 
     def __init__(
         self,
-        live: Live,
+        live: LiveCapture,
         reading: Reading,
         by: Sequence[Sequence[str]],
         keys: Callable[[], list[str]],
@@ -323,7 +323,9 @@ class LiveView:
         self._reset()
 
 
-def watch(live: Live, reading: Reading, by: Sequence[Sequence[str]]) -> tuple[bool, list[StatsTable], list[Problem]]:
+def watch(
+    live: LiveCapture, reading: Reading, by: Sequence[Sequence[str]]
+) -> tuple[bool, list[StatsTable], list[Problem]]:
     """Shows the view until the capture ends; whether nobody interrupted it, what was counted, and the problems."""
     problems: deque[Problem] = deque(maxlen=LAST_PROBLEMS)
 

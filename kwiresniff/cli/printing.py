@@ -14,7 +14,7 @@ from kwiresniff.model import Direction, Event, Exchange, Message, Problem, Walk
 from kwiresniff.session import Depth
 
 if TYPE_CHECKING:
-    from kwiresniff.capture.live import Live
+    from kwiresniff.capture.live import LiveCapture
     from kwiresniff.cli.options import ReadOptions
     from kwiresniff.cli.screen import Screen
     from kwiresniff.codec.text.words import Words
@@ -50,7 +50,7 @@ def words_for(form: str, options: ReadOptions, screen: Screen | None) -> Words |
     return words_of(screen.out, screen.width, screen.color)
 
 
-def print_events(reading: Reading, form: str, screen: Screen | None, live: Live | None = None) -> bool:
+def print_events(reading: Reading, form: str, screen: Screen | None, live: LiveCapture | None = None) -> bool:
     """Prints everything ``reading`` gives, problems on stderr where the form has no place for them; False when the
     user interrupted it. With ``live`` an interrupt ends the capture without losing what is unfinished, and what is
     wrong with it is told even when nothing passes."""

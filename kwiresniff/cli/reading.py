@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from kwiresniff.capture import Captures, SegmentSource, open_captures, with_decryption
+from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_decryption
 from kwiresniff.cli.main import FAILED
 from kwiresniff.cli.memory import keep_freed_memory
 from kwiresniff.cli.options import ReadOptions
@@ -255,7 +255,7 @@ class Reading:
         captures = self._captures
         options = self.options
         bounded = any(bound is not None for bound in (options.since, options.until, options.packets))
-        if bounded or not isinstance(captures, Captures):
+        if bounded or not isinstance(captures, CaptureSet):
             return self._analyzer.analyze(self._bounded(iter(captures)))
 
         def feed(sink: SegmentSink) -> bool:

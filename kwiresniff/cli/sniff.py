@@ -17,13 +17,13 @@ from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import (
     DecryptedLive,
     Decryption,
-    Live,
+    LiveCapture,
     LiveOptions,
     Rotation,
     network_interfaces,
 )
 from kwiresniff.capture.live.bpf import expression
-from kwiresniff.capture.live.packet_files import PRIVATE
+from kwiresniff.capture.live.savefiles import PRIVATE
 from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_DELAY_MS, DEFAULT_SNAP_BYTES
 from kwiresniff.cli.handover import open_and_hand_over
 from kwiresniff.cli.interrupts import for_each
@@ -252,7 +252,7 @@ def command(
     return reading.exit_code()
 
 
-def _count(live: Live, reading: Reading, names: tuple[tuple[str, ...], ...], *, watched: bool) -> bool:
+def _count(live: LiveCapture, reading: Reading, names: tuple[tuple[str, ...], ...], *, watched: bool) -> bool:
     """Statistics instead of exchanges, on the way when somebody watches and at the end in any case."""
     from kwiresniff.cli.live import watch
 
@@ -295,13 +295,13 @@ def _check_files(write: str | None, file_size: int | None, seconds: int | None, 
         raise click.UsageError("-w needs the name of a file: standard output has the exchanges")
 
 
-def _say_listening(live: Live, expression: str) -> None:
+def _say_listening(live: LiveCapture, expression: str) -> None:
     """From here on no packet is missed: whoever starts traffic by a script waits for this line."""
     chosen = f", {expression}" if expression else ""
     print(f"kwiresniff: listening on {', '.join(live.files)}{chosen}", file=sys.stderr, flush=True)
 
 
-def _sum_up(live: Live, reading: Reading) -> None:
+def _sum_up(live: LiveCapture, reading: Reading) -> None:
     sys.stdout.flush()
     print(
         f"kwiresniff: {', '.join(live.files)}: {live.packets:,} packets, {reading.exchanges:,} exchanges, "

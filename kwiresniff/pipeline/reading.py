@@ -11,9 +11,9 @@ from typing import Any
 
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.capture import open_captures, with_decryption
-from kwiresniff.capture.captures import Captures
+from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.capture.formats import NotACapture
-from kwiresniff.capture.segments import SegmentSource
+from kwiresniff.capture.sources import SegmentSource
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Connection, Event, Exchange, Problem, Segment
 from kwiresniff.pipeline.ends import LeftOut, with_filled, without
@@ -142,7 +142,7 @@ class UnitReading:
         What tshark decrypts is of this source's own files, so TLS is told as far as they have it.
         """
         found: dict[str, SegmentSource] = {}
-        for other in self._unit.source.others if isinstance(self._captures, Captures) else ():
+        for other in self._unit.source.others if isinstance(self._captures, CaptureSet) else ():
             try:
                 found[other.name] = captures = open_captures([file.path for file in other.files], first_index=index)
                 index += len(captures.files)

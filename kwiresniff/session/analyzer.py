@@ -157,7 +157,7 @@ class Analyzer(SegmentSink):
         yield from self.events()
 
     def draw(self, feed: Callable[[SegmentSink], bool]) -> Iterator[Event]:
-        """The same for a source that gives its segments itself, which costs less: see ``Captures.feed``."""
+        """The same for a source that gives its segments itself, which costs less: see ``CaptureSet.feed``."""
         while feed(self):
             if self._out:
                 yield from self.events()

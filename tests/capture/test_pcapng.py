@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import pytest
 
-from kwiresniff.capture import sections
+from kwiresniff.capture import pcapng_blocks
 from kwiresniff.capture.formats import open_reader
-from kwiresniff.capture.network import Decoder
-from kwiresniff.capture.segments import segments_of
-from kwiresniff.capture.streams import Stream
+from kwiresniff.capture.input_stream import Stream
+from kwiresniff.capture.packet_decoder import LayerDecoder
+from kwiresniff.capture.sources import segments_of
 from kwiresniff.model import Segment
 from tests.support import packet_builder
 from tests.support.packet_builder import Pcapng
@@ -150,7 +150,7 @@ def test_tls_keys_are_remembered() -> None:
     block = NG.block(10, struct.pack("<II", 0x544C534B, 9) + b"CLIENT_RA")
     block += NG.block(10, struct.pack("<II", 0x57474B4C, 4) + b"WGKL")
     data = NG.section() + block + NG.interface() + NG.enhanced(FIRST)
-    reader = open_reader(Stream("x", io.BytesIO(data)), Decoder({}), 0, lambda problem: None)
+    reader = open_reader(Stream("x", io.BytesIO(data)), LayerDecoder({}), 0, lambda problem: None)
     assert len(list(segments_of(reader))) == 1
     assert reader.secrets == [b"CLIENT_RA"]
 
@@ -220,10 +220,13 @@ def test_a_simple_packet_needs_an_interface() -> None:
 
 def test_key_logs_are_bounded_by_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Empty ones are not kept, tiny ones count with what an object takes."""
-    monkeypatch.setattr(sections, "MAX_SECRETS_BYTES", 1000)
-    section = sections.Section(cast(Any, lambda link_type, order: None))
+    monkeypatch.setattr(pcapng_blocks, "MAX_SECRETS_BYTES", 1000)
+    section = pcapng_blocks.Section(cast(Any, lambda link_type, order: None))
     for key_log in [b""] * 100 + [b"CLIE"] * 100:
-        block = struct.pack("<IIII", sections.SECRETS, 20 + len(key_log), sections.TLS_KEY_LOG, len(key_log)) + key_log
-        section.take(sections.SECRETS, block + bytes(4), 0, len(block) + 4)
+        block = (
+            struct.pack("<IIII", pcapng_blocks.SECRETS, 20 + len(key_log), pcapng_blocks.TLS_KEY_LOG, len(key_log))
+            + key_log
+        )
+        section.take(pcapng_blocks.SECRETS, block + bytes(4), 0, len(block) + 4)
     assert set(section.secrets) == {b"CLIE"}
     assert len(section.secrets) * 64 <= 1000

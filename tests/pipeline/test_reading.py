@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.capture import tls
+from kwiresniff.capture import tls_decryption
 from kwiresniff.pipeline.columns import READABLE, TABLES, arrow_schema
 from kwiresniff.pipeline.plan import Unit, find_sources
 from kwiresniff.pipeline.reading import Settings, table_rows
@@ -135,7 +135,7 @@ def test_tls_is_decrypted_with_a_key_log(shards: int, tmp_path: Path) -> None:
 
 def test_without_tshark_there_is_a_row_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the connections are told as TLS."""
-    monkeypatch.setattr(tls, "tshark_is_there", lambda: False)
+    monkeypatch.setattr(tls_decryption, "tshark_is_there", lambda: False)
     unit = unit_of(CAPTURES / "kafka-python-tls.pcap")
     settings = Settings(keylog=str(CAPTURES / "keys" / "kafka-python-tls.log"))
     assert [row["code"] for row in rows("problems", unit, settings)] == ["not_decrypted"]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kwiresniff.capture import Captures, open_captures
+from kwiresniff.capture import CaptureSet, open_captures
 from kwiresniff.model import Segment, packet_number
 
 
@@ -92,7 +92,7 @@ def by_us(path: Path) -> list[Seen]:
     return found
 
 
-def read(data: bytes) -> tuple[list[Segment], Captures]:
+def read(data: bytes) -> tuple[list[Segment], CaptureSet]:
     """All segments of a capture given as bytes, through standard input."""
     captures = open_captures(["-"], stdin=io.BytesIO(data))
     return list(captures), captures

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from kwiresniff.capture.keylog import WITHOUT_TSHARK, GrowingKeyLog, tshark_is_there
-from kwiresniff.capture.live.live import Live
-from kwiresniff.capture.tls_feed import MAX_CONVERSATIONS, PREFIX, Conversations, Side, marker_block, segment_blocks
-from kwiresniff.capture.tls_weave import Weave
+from kwiresniff.capture.live.live_capture import LiveCapture
+from kwiresniff.capture.tls_merge import Weave
+from kwiresniff.capture.tshark_input import MAX_CONVERSATIONS, PREFIX, Conversations, Side, marker_block, segment_blocks
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
 
@@ -73,7 +73,7 @@ class _Waiting:
 class DecryptedLive:
     """Iterates over what ``live`` gives and what that carries; stopped and closed like it."""
 
-    def __init__(self, live: Live, decryption: Decryption) -> None:
+    def __init__(self, live: LiveCapture, decryption: Decryption) -> None:
         self._key_log = decryption.key_log
         self.files = live.files
         self.problems = live.problems

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kwiresniff.capture.link import ETHERNET
-from kwiresniff.capture.live.live import Live
-from kwiresniff.capture.live.ring import BLOCK_BYTES, Ring
+from kwiresniff.capture.link_layer import ETHERNET
+from kwiresniff.capture.live.live_capture import LiveCapture
+from kwiresniff.capture.live.packet_ring import BLOCK_BYTES, PacketRing
 from kwiresniff.capture.live.source import Batch, LiveOptions, Packet
 from kwiresniff.model import Problem
 
@@ -31,7 +31,7 @@ def block(first: int, count: int) -> bytes:
     return (head + packets).ljust(BLOCK_BYTES, b"\0")
 
 
-class Filled(Ring):
+class Filled(PacketRing):
     """A ring with these blocks, and no kernel behind it."""
 
     def __init__(self, *blocks: bytes) -> None:
@@ -126,7 +126,7 @@ def test_packets_passed_over_are_counted_as_dropped_and_the_others_keep_their_nu
     monkeypatch.setattr(time, "time_ns", lambda: 1)
     ring = Filled(block(0, 2), block(2, 3))
     ring.backlog_bytes = 1
-    live = Live(ring, LiveOptions(("lo",)))
+    live = LiveCapture(ring, LiveOptions(("lo",)))
     monkeypatch.setattr(live, "_packet_files", Nothing())
     assert list(live) == []
     assert (live.packets, live.passed_over, live.dropped) == (2, 3, 3)
@@ -137,7 +137,7 @@ def test_packets_passed_over_are_counted_as_dropped_and_the_others_keep_their_nu
 
 def test_who_does_not_wait_for_the_end_is_told_what_was_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: 1)
-    live = Live(Filled(block(0, 5), block(5, 2)), LiveOptions(("lo",)))
+    live = LiveCapture(Filled(block(0, 5), block(5, 2)), LiveOptions(("lo",)))
     monkeypatch.setattr(live, "_packet_files", Nothing())
     beats = live.beats()
     next(beats)

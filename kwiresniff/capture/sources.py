@@ -34,7 +34,7 @@ class SegmentSource(Protocol):
     def close(self) -> None: ...
 
 
-class Feeder(Protocol):
+class SegmentProducer(Protocol):
     """Who has segments to give."""
 
     def feed(self, sink: SegmentSink, /) -> bool:
@@ -46,7 +46,7 @@ class Feeder(Protocol):
         ...
 
 
-class Reader(Feeder, Protocol):
+class Reader(SegmentProducer, Protocol):
     """One capture file being read. ``secrets`` are the TLS key logs found in it so far."""
 
     packets: int
@@ -55,7 +55,7 @@ class Reader(Feeder, Protocol):
     def secrets(self) -> list[bytes]: ...
 
 
-def segments_of(reader: Feeder) -> Iterator[Segment]:
+def segments_of(reader: SegmentProducer) -> Iterator[Segment]:
     """What a reader gives, as tuples."""
     sink = SegmentList()
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kwiresniff.capture.live.packet_files import PacketFiles, Rotation
+from kwiresniff.capture.live.savefiles import PacketFiles, Rotation
 from kwiresniff.errors import CaptureError
 from tests.support.raw_packets import Packet, packets
 

@@ -11,7 +11,7 @@ from time import monotonic
 
 import pytest
 
-from kwiresniff.capture.streams import PIPE_WAIT_MS, Stream
+from kwiresniff.capture.input_stream import PIPE_WAIT_MS, Stream
 
 
 @pytest.fixture

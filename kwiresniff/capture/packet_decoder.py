@@ -1,6 +1,6 @@
 """One captured packet to its TCP segment, for every packet that is not the common case.
 
-The readers recognise plain IPv4 and TCP themselves (``fronts``); everything else comes here: tags, tunnels,
+The readers recognise plain IPv4 and TCP themselves (``fast_path``); everything else comes here: tags, tunnels,
 IPv6, options, fragments. What is not TCP in the end is counted by a short name in ``other``.
 """
 
@@ -10,13 +10,13 @@ import struct
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from kwiresniff.capture.fronts import Front, front
-from kwiresniff.capture.link import ARP, BRIDGED, IPV4, IPV6, LINK_LAYERS, ethernet
+from kwiresniff.capture.fast_path import Front, front
+from kwiresniff.capture.link_layer import ARP, BRIDGED, IPV4, IPV6, LINK_LAYERS, ethernet
 from kwiresniff.capture.tunnels import UDP_TUNNELS, gre
 from kwiresniff.model import Segment
 
 if TYPE_CHECKING:
-    from kwiresniff.capture.fragments import Fragments
+    from kwiresniff.capture.ip_reassembly import Fragments
 
 #: Packets inside packets. Clouds nest two or three; a hostile capture could nest a thousand.
 MAX_NESTING = 8
@@ -58,7 +58,7 @@ class PacketDecoder(Protocol):
     ) -> Segment | None: ...
 
 
-class Decoder:
+class LayerDecoder:
     """Takes packets of one file apart; keeps its unfinished fragments.
 
     ``other`` counts the packets that gave no TCP segment, by reason.
@@ -134,7 +134,7 @@ class Decoder:
     def _add(self, key: Hashable, packet: int, offset: int, data: bytes, last: bool) -> bytes | None:
         """Take a fragment; the payload of its datagram when that is whole."""
         if self._fragments is None:
-            from kwiresniff.capture.fragments import Fragments
+            from kwiresniff.capture.ip_reassembly import Fragments
 
             self._fragments = Fragments()
         return self._fragments.add(key, packet, offset, data, last)

@@ -16,11 +16,11 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kwiresniff.capture.captures import Captures
+from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.capture.keylog import WITHOUT_TSHARK, check_key_log, tshark_is_there
-from kwiresniff.capture.segments import SegmentSource
-from kwiresniff.capture.tls_feed import Feed
-from kwiresniff.capture.tls_weave import Weave
+from kwiresniff.capture.sources import SegmentSource
+from kwiresniff.capture.tls_merge import Weave
+from kwiresniff.capture.tshark_input import Feed
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _NOTHING = (-1, b"")
 
 
-def decrypted(captures: Captures, keylog: str | None) -> SegmentSource:
+def decrypted(captures: CaptureSet, keylog: str | None) -> SegmentSource:
     """What ``with_decryption`` gives where there are keys: in the file ``keylog``, or else in the captures."""
     if keylog is not None:
         check_key_log(keylog)
@@ -54,7 +54,7 @@ class DecryptedCaptures:
     Which segments these are, and where they stand, is ``tls_weave``'s business.
     """
 
-    def __init__(self, captures: Captures, again: Captures, keylog: str | None) -> None:
+    def __init__(self, captures: CaptureSet, again: CaptureSet, keylog: str | None) -> None:
         """``again`` are the same captures, to be read a second time."""
         self.files = captures.files
         self.problems = captures.problems
@@ -102,7 +102,7 @@ class DecryptedCaptures:
 class _Plaintexts:
     """Iterates over ``(packet, data)``: what each record carries, by the packet that completed it, in order."""
 
-    def __init__(self, captures: Captures, keylog: str | None) -> None:
+    def __init__(self, captures: CaptureSet, keylog: str | None) -> None:
         self._captures = captures
         self._keylog = keylog
         self._tshark: Tshark | None = None

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from kwiresniff.capture.fronts import Front
+from kwiresniff.capture.fast_path import Front
 
 SECTION = 0x0A0D0D0A
 INTERFACE = 1

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO
 
-from kwiresniff.capture.damage import MAX_PACKET_BYTES
+from kwiresniff.capture.file_problems import MAX_PACKET_BYTES
 from kwiresniff.capture.live.source import WAIT_MS, Batch, LiveOptions, Packet
 from kwiresniff.capture.pcap import FILE_HEADER_BYTES, MAGICS
 from kwiresniff.model import Problem

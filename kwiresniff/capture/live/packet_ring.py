@@ -24,7 +24,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from kwiresniff.capture.link import ETHERNET, LINUX_SLL2
+from kwiresniff.capture.link_layer import ETHERNET, LINUX_SLL2
 from kwiresniff.capture.live import bpf
 from kwiresniff.capture.live.interfaces import ANY
 from kwiresniff.capture.live.source import WAIT_MS, Batch, LiveOptions, Packet
@@ -59,7 +59,7 @@ _PACKET_HEADER_BYTES = 48
 _sll2 = struct.Struct(">2sHIHBB8s")
 
 
-class Ring:
+class PacketRing:
     """One packet socket with its ring.
 
     A single Ethernet or loopback interface gives its packets as they are. Several interfaces, all of them, or one of

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from struct import Struct, pack
 from typing import BinaryIO, TypeAlias
 
-from kwiresniff.capture.captures import Captures
+from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.model import SYN, Segment
 
 #: The server's port in the stream; not one that a dissector of tshark's claims.
@@ -89,7 +89,7 @@ class Conversations:
 class Feed:
     """Writes the stream; ``references`` gets the packet of each frame before the frame is written."""
 
-    def __init__(self, captures: Captures, references: deque[int]) -> None:
+    def __init__(self, captures: CaptureSet, references: deque[int]) -> None:
         self._captures = captures
         self._references = references
         self._conversations = Conversations()

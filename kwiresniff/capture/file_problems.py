@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kwiresniff.capture.streams import Stream
+from kwiresniff.capture.input_stream import Stream
 from kwiresniff.model import Problem
 
 #: The longest packet a record may hold. The largest super-packets that offloading hands to a capture are 512 KiB;

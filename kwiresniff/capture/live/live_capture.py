@@ -8,13 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from kwiresniff.capture.link import ETHERNET
+from kwiresniff.capture.link_layer import ETHERNET
 from kwiresniff.capture.live import bpf
+from kwiresniff.capture.live.capture_process import PROGRAMS, Pipe, PipeFailed
 from kwiresniff.capture.live.interfaces import check_names
-from kwiresniff.capture.live.packet_files import PacketFiles, Rotation
-from kwiresniff.capture.live.pipe import PROGRAMS, Pipe, PipeFailed
+from kwiresniff.capture.live.savefiles import PacketFiles, Rotation
 from kwiresniff.capture.live.source import LiveOptions, Packet, PacketSource
-from kwiresniff.capture.network import Decoder
+from kwiresniff.capture.packet_decoder import LayerDecoder
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
 
@@ -25,8 +25,8 @@ COUNT_INTERVAL_SECONDS = 1.0
 REPORT_INTERVAL_SECONDS = 10.0
 
 
-class Live:
-    """Iterates over the segments that pass, once, until it is stopped; has what ``Captures`` has besides.
+class LiveCapture:
+    """Iterates over the segments that pass, once, until it is stopped; has what ``CaptureSet`` has besides.
 
     ``packets`` and ``position`` are up to a batch behind while it goes on. ``on_pause`` is called whenever there is
     nothing to do for a moment, every tenth of a second at the least. ``dropped`` counts the packets lost, as far as it
@@ -72,7 +72,7 @@ class Live:
     def beats(self) -> Iterator[Segment | None]:
         """The segments, and None after each batch of packets and at every pause: a beat, ten a second at the least."""
         options, files = self._options, self._packet_files
-        decoder = Decoder(self.other_packets)
+        decoder = LayerDecoder(self.other_packets)
         now = time.monotonic()
         if options.duration_ns is not None:
             self._end_seconds = now + options.duration_ns / 1e9
@@ -188,22 +188,22 @@ def _packets(count: int) -> str:
     return f"{count:,} packets were" if count != 1 else "a packet was"
 
 
-def open_live(options: LiveOptions, user: str | None = None) -> Live:
+def open_live(options: LiveOptions, user: str | None = None) -> LiveCapture:
     """Starts to capture; a program that does it for us does it as ``user``, when there is one.
 
     Raises CaptureError when an interface is not there, the user may not capture, or the filter is not understood.
     """
     check_names(options.interfaces)
-    return Live(_open_source(options, user), options)
+    return LiveCapture(_open_source(options, user), options)
 
 
 def _open_source(options: LiveOptions, user: str | None) -> PacketSource:
     denied = ""
     if sys.platform == "linux":
-        from kwiresniff.capture.live.ring import Ring
+        from kwiresniff.capture.live.packet_ring import PacketRing
 
         try:
-            return Ring(options)
+            return PacketRing(options)
         except PermissionError:
             denied = "may not"
         except OSError as error:

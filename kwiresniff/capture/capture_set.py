@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from kwiresniff.capture.formats import PCAPNG_MAGIC, NotACapture, first_timestamp, open_reader
-from kwiresniff.capture.network import Decoder
+from kwiresniff.capture.input_stream import Stream
+from kwiresniff.capture.packet_decoder import LayerDecoder
 from kwiresniff.capture.paths import STANDARD_INPUT, Input, expand, reason
-from kwiresniff.capture.segments import Reader, segments_of
-from kwiresniff.capture.streams import Stream
+from kwiresniff.capture.sources import Reader, segments_of
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import PACKET_BITS, Problem, Segment, SegmentSink
 
@@ -20,7 +20,7 @@ from kwiresniff.model import PACKET_BITS, Problem, Segment, SegmentSink
 _HEAD_BYTES = (4096, 65536, 1024 * 1024)
 
 
-class Captures:
+class CaptureSet:
     """Iterates over the segments of all files, once.
 
     ``files`` are the names in the order of reading; a packet reference carries the index into them.
@@ -47,7 +47,7 @@ class Captures:
         self._done_packets = 0
         self._stream: Stream | None = None
         self._reader: Reader | None = None
-        self._decoder: Decoder | None = None  # the current reader's
+        self._decoder: LayerDecoder | None = None  # the current reader's
         self._next = 0  # index of the next input
 
     def __iter__(self) -> Iterator[Segment]:
@@ -85,9 +85,9 @@ class Captures:
         """Whether any of the files begins with TLS keys."""
         return any(one.size_bytes is not None and _begins_with_secrets(one.path) for one in self._inputs)
 
-    def again(self) -> Captures | None:
+    def again(self) -> CaptureSet | None:
         """The same captures from their start; None when an input can be read only once."""
-        return None if self.total_bytes is None else Captures(self._inputs, {}, [], self._first_index)
+        return None if self.total_bytes is None else CaptureSet(self._inputs, {}, [], self._first_index)
 
     def position(self) -> int:
         """Bytes consumed so far, as they lie on disk."""
@@ -108,7 +108,7 @@ class Captures:
 
         try:
             self._stream = self._streams.get(one.path) or _open(one.path)
-            self._decoder = Decoder(self.other_packets)
+            self._decoder = LayerDecoder(self.other_packets)
             reference = (self._first_index + index) << PACKET_BITS
             self._reader = open_reader(self._stream, self._decoder, reference, report)
         except CaptureError as error:  # it was a capture when it was checked
@@ -123,7 +123,7 @@ class Captures:
             self._reader = self._decoder = None
 
 
-def open_captures(paths: Sequence[str], *, stdin: BinaryIO | None = None, first_index: int = 0) -> Captures:
+def open_captures(paths: Sequence[str], *, stdin: BinaryIO | None = None, first_index: int = 0) -> CaptureSet:
     """Find and check the captures that ``paths`` name: files, folders, patterns, ``-`` for ``stdin``.
 
     Several files are put in the order of their first packets; packet references count them from ``first_index`` on.
@@ -157,7 +157,7 @@ def open_captures(paths: Sequence[str], *, stdin: BinaryIO | None = None, first_
         raise CaptureError("no capture named: give one or more files or folders, or - for standard input")
     problems[:0] = [_unreadable(error) for error in refused]
     inputs.sort(key=lambda item: item[0])
-    return Captures([one for _, one in inputs], streams, problems, first_index)
+    return CaptureSet([one for _, one in inputs], streams, problems, first_index)
 
 
 def _unreadable(error: CaptureError, file: str | None = None) -> Problem:
@@ -202,7 +202,7 @@ def _begins_with_secrets(path: str) -> bool:
 
 
 def _recognise(stream: Stream) -> float:
-    open_reader(stream, Decoder({}), 0, _ignore)
+    open_reader(stream, LayerDecoder({}), 0, _ignore)
     return float("inf")
 
 

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from kwiresniff.capture.link import ETHERNET, IPV4, LINUX_SLL, LINUX_SLL2, LOOP, NULL, RAW
+from kwiresniff.capture.link_layer import ETHERNET, IPV4, LINUX_SLL, LINUX_SLL2, LOOP, NULL, RAW
 
 Front: TypeAlias = tuple[Callable[[bytes, int], tuple[Any, ...]], int, Any, int, int, int, int]
 

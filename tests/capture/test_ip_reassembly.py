@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.capture import fragments
-from kwiresniff.capture.fragments import Fragments
+from kwiresniff.capture import ip_reassembly
+from kwiresniff.capture.ip_reassembly import Fragments
 from tests.support import packet_builder
 from tests.support.tshark_view import read, seen
 
@@ -73,17 +73,17 @@ def test_a_datagram_cannot_grow_beyond_what_ip_can_describe() -> None:
 def test_old_datagrams_make_way_when_there_are_too_many() -> None:
     """Oldest out first, and what is given up is counted."""
     store = Fragments()
-    for i in range(fragments.MAX_DATAGRAMS + 10):
+    for i in range(ip_reassembly.MAX_DATAGRAMS + 10):
         store.add(i, i, *PIECES[0])
     assert store.given_up == 10
     assert store.add(9, 9999, *PIECES[3]) is None  # its first fragment is gone
-    rest = [store.add(fragments.MAX_DATAGRAMS, 9999, *piece) for piece in PIECES[1:]]
+    rest = [store.add(ip_reassembly.MAX_DATAGRAMS, 9999, *piece) for piece in PIECES[1:]]
     assert rest == [None, None, WHOLE]
 
 
 def test_bytes_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few large datagrams cost as much as many small ones."""
-    monkeypatch.setattr(fragments, "MAX_BYTES", 3 * (1000 + fragments.FRAGMENT_OVERHEAD_BYTES))
+    monkeypatch.setattr(ip_reassembly, "MAX_BYTES", 3 * (1000 + ip_reassembly.FRAGMENT_OVERHEAD_BYTES))
     store = Fragments()
     for i in range(5):
         store.add(i, i, 0, bytes(1000), False)
@@ -94,7 +94,7 @@ def test_a_datagram_is_not_completed_after_a_long_time() -> None:
     """The identification has come round since; the old fragments belong to another datagram."""
     store = Fragments()
     store.add("key", 1, *PIECES[0])
-    assert [store.add("key", 2 + fragments.MAX_AGE_PACKETS, *piece) for piece in PIECES[1:]] == [None] * 3
+    assert [store.add("key", 2 + ip_reassembly.MAX_AGE_PACKETS, *piece) for piece in PIECES[1:]] == [None] * 3
     assert store.given_up == 1
 
 
