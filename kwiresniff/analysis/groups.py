@@ -22,6 +22,7 @@ from kwiresniff.base.api_keys import (
     SYNC_GROUP,
     TXN_OFFSET_COMMIT,
 )
+from kwiresniff.base.body_members import DECODED
 from kwiresniff.model import Body, Exchange, TopicNames
 
 #: The heartbeats of KIP-848, KIP-932 and KIP-1071, in which a group's members and brokers agree on everything.
@@ -103,7 +104,7 @@ class GroupTimeline:
     def _sync(self, exchange: Exchange, request: Body, answer: Body) -> None:
         if self._failed(exchange, request, answer, CLASSIC):
             return
-        opened = answer.get("assignment_decoded")
+        opened = answer.get(f"assignment{DECODED}")
         data = opened.get("data", {}) if isinstance(opened, dict) else {}
         partitions = data.get("assigned_partitions")
         if partitions is not None or not answer.get("assignment"):
@@ -272,7 +273,7 @@ def _subscribed(request: Body) -> list[str]:
     """The topics that a JoinGroup request's subscriptions name."""
     topics: dict[str, None] = {}
     for protocol in request.get("protocols") or ():
-        opened = protocol.get("metadata_decoded")
+        opened = protocol.get(f"metadata{DECODED}")
         data = opened.get("data") if isinstance(opened, dict) else None
         topics.update(dict.fromkeys((data or {}).get("topics") or ()))
     return [str(topic) for topic in topics]

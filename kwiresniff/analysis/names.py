@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.model import Body, Exchange, TopicNames
 
-_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 _TOPIC_FIELDS = ("topic", "topic_name", "sink_topic")
 #: Arrays whose elements' ``name`` is a topic's: those with ``topic`` in their own name, and these.
 _TOPIC_PARENTS = frozenset({"responses", "results"})
@@ -91,7 +91,7 @@ def _topic_of(parent: str, member: Body, topic_name: TopicNames | None) -> str |
         return text
     if "topic_id" in member:
         topic_id = member["topic_id"]
-        if topic_id.__class__ is str and topic_id != _NO_ID:
+        if topic_id.__class__ is str and topic_id != ZERO_UUID:
             return (topic_name(topic_id) if topic_name is not None else None) or str(topic_id)
     if "resource_type" in member and member["resource_type"] == _TOPIC_RESOURCE:
         return _text(member.get("resource_name"))

@@ -22,6 +22,7 @@ from kwiresniff.analysis.topic_state import ClientState, Identity, PartitionStat
 from kwiresniff.analysis.topic_summary import TopicSummary
 from kwiresniff.answers.topics import Topic
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE, SHARE_FETCH, TXN_OFFSET_COMMIT
+from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.model import Body, Exchange, TopicNames
 
 #: Names, rows and numbers of everything: ten thousand topics of a hundred partitions each.
@@ -32,7 +33,6 @@ PARTITION_BYTES = 1_000
 #: Different values of ``acks`` that are told of a client: there are three (-1, 0, 1), and those of broken clients.
 MAX_ACKS = 8
 
-_NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 _TOPIC_NAMES = ("name", "topic", "topic_name")
 _PARTITIONS = ("partition_data", "partition_responses", "partitions")
 _INDEXES = ("index", "partition", "partition_index")
@@ -303,7 +303,7 @@ def _key_of(member: Body) -> str | None:
         if isinstance(found := member.get(name), str) and found:
             return found
     topic_id = member.get("topic_id")
-    return topic_id if isinstance(topic_id, str) and topic_id != _NO_TOPIC_ID else None
+    return topic_id if isinstance(topic_id, str) and topic_id != ZERO_UUID else None
 
 
 def topic_of_path(body: Body, path: str) -> str | None:

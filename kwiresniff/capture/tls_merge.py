@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.capture.tls_records import Breaks, RecordStarts
 from kwiresniff.model import DECRYPTED, SYN, Problem, Segment, file_index
 
@@ -31,12 +32,12 @@ class Weave:
             at = self._positions.get(flow, 0)
             size = len(data)
             self._breaks.plaintext(flow, seq)
-            self._positions[flow] = (at + size) & 0xFFFFFFFF
+            self._positions[flow] = (at + size) & SEQ_MASK
             done = 0
             if begun is not None and size:
                 yield *begun, flow, at, 0, DECRYPTED, data, 0, 1, 0
                 begun, done = None, 1
-            yield packet, ns, flow, (at + done) & 0xFFFFFFFF, 0, DECRYPTED, data, done, size, 0
+            yield packet, ns, flow, (at + done) & SEQ_MASK, 0, DECRYPTED, data, done, size, 0
         broken = self._breaks.segment(segment)
         if broken is not None:
             self._broken(*broken)

@@ -7,6 +7,7 @@ A record is type, version, 16-bit length (RFC 8446, section 5.1).
 
 from __future__ import annotations
 
+from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
 from kwiresniff.model import SYN, Segment
 
 #: Directions followed at once; beyond it the ones that began first are let go.
@@ -18,8 +19,6 @@ MAX_SILENT_RECORDS = 4
 
 _HEADER_BYTES = 5
 _HANDSHAKE, _APPLICATION_DATA = 22, 23
-_SEQ_MASK = 0xFFFFFFFF
-_SEQ_HALF = 1 << 31
 
 
 class _Direction:
@@ -57,13 +56,13 @@ class RecordStarts:
             if len(directions) >= MAX_FLOWS:
                 del directions[next(iter(directions))]
             one = directions[flow] = _Direction(seq)
-        behind = (one.next_seq - seq) & _SEQ_MASK
-        if behind >= _SEQ_HALF:
+        behind = (one.next_seq - seq) & SEQ_MASK
+        if behind >= SEQ_HALF:
             del directions[flow]
             return None
         if behind >= end - start:
             return None
-        one.next_seq = (seq + end - start) & _SEQ_MASK
+        one.next_seq = (seq + end - start) & SEQ_MASK
         return self._follow(one, (packet, ns), buffer, start + behind, end)
 
     @staticmethod
@@ -123,7 +122,7 @@ class Breaks:
         furthest, count, place = silent
         if end - start < _HEADER_BYTES or buffer[start] != _APPLICATION_DATA or buffer[start + 1] != 3:
             return None
-        if not 0 < (seq - furthest) & _SEQ_MASK < _SEQ_HALF:
+        if not 0 < (seq - furthest) & SEQ_MASK < SEQ_HALF:
             return None  # sent again
         if count + 1 == MAX_SILENT_RECORDS:
             del self._silent[flow]

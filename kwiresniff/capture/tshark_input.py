@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from struct import Struct, pack
 from typing import BinaryIO, TypeAlias
 
+from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.model import SYN, Segment
 
@@ -128,9 +129,7 @@ def frame_block(side: Side, seq: int, ack: int, flags: int, payload: bytes, miss
     wire = size + missing
     ends = (client, _SERVER) if by_client else (_SERVER, client)
     ports = (_CLIENT_PORT, DATA_PORT) if by_client else (DATA_PORT, _CLIENT_PORT)
-    headers = _ip(0x45, min(wire, 0xFFFF), 64, 6, *ends) + _tcp(
-        *ports, seq & 0xFFFFFFFF, ack, 0x50, flags & 0xFF, 0xFFFF
-    )
+    headers = _ip(0x45, min(wire, 0xFFFF), 64, 6, *ends) + _tcp(*ports, seq & SEQ_MASK, ack, 0x50, flags & 0xFF, 0xFFFF)
     return _packet(headers + payload, wire)
 
 

@@ -11,7 +11,12 @@ import re
 
 import google_crc32c
 
-from kwiresniff.codec.batch import ATTRIBUTES_OFFSET, HEADER, HEADER_BYTES, LOG_OVERHEAD
+from kwiresniff.base.batch_layout import (
+    ATTRIBUTES_AT,
+    HEADER_BYTES,
+    LOG_OVERHEAD,
+)
+from kwiresniff.codec.batch import HEADER
 
 #: A front that makes sense: an offset below 2^56, a length below 16 MiB (a broker's batches in the metadata log have at
 #: most 8), magic 2, attributes below 128, and an offset delta and a count of records that are not negative.
@@ -37,6 +42,6 @@ def first_batch(buf: bytes, start: int, end: int) -> int:
         if stop - at < HEADER_BYTES or stop > end:
             continue
         left -= length
-        if google_crc32c.value(buf[at + ATTRIBUTES_OFFSET : stop]) == crc:
+        if google_crc32c.value(buf[at + ATTRIBUTES_AT : stop]) == crc:
             return at
     return end

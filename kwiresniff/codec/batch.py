@@ -12,6 +12,15 @@ from typing import Any
 
 import google_crc32c
 
+from kwiresniff.base.batch_layout import (
+    ATTRIBUTES_AT,
+    CODEC_MASK,
+    CONTROL,
+    CRC_AT,
+    HEADER_BYTES,
+    LOG_APPEND_TIME,
+    TRANSACTIONAL,
+)
 from kwiresniff.codec.compression import codec_name, decompress
 from kwiresniff.codec.control import control_of
 from kwiresniff.codec.record import decode_records
@@ -19,18 +28,8 @@ from kwiresniff.codec.record_limits import Budget, problem
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
 
+#: All fields of the header, in the order of ``batch_layout``.
 HEADER = struct.Struct(">qiibIhiqqqhii")
-HEADER_BYTES = HEADER.size
-#: base_offset and batch_length, which the length does not count.
-LOG_OVERHEAD = 12
-CRC_OFFSET = 17
-ATTRIBUTES_OFFSET = 21
-
-CODEC_MASK = 0x07
-LOG_APPEND_TIME = 0x08
-TRANSACTIONAL = 0x10
-CONTROL = 0x20
-DELETE_HORIZON = 0x40
 
 
 def decode_batch(buf: bytes, pos: int, stop: int, full: bool, issues: list[Problem], budget: Budget) -> dict[str, Any]:
@@ -63,12 +62,12 @@ def decode_batch(buf: bytes, pos: int, stop: int, full: bool, issues: list[Probl
         return batch
     data, start, end = buf, pos + HEADER_BYTES, stop
     batch["uncompressed_size_bytes"] = stop - start
-    actual_crc = google_crc32c.value(buf[pos + ATTRIBUTES_OFFSET : stop])
+    actual_crc = google_crc32c.value(buf[pos + ATTRIBUTES_AT : stop])
     batch["crc_valid"] = actual_crc == crc
     records: list[dict[str, Any]] = []
     batch["records"] = records
     if actual_crc != crc:
-        issues.append(crc_problem(crc, actual_crc, pos + CRC_OFFSET))
+        issues.append(crc_problem(crc, actual_crc, pos + CRC_AT))
     try:
         if codec:
             batch["uncompressed_size_bytes"] = None

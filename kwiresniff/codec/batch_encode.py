@@ -7,18 +7,19 @@ from typing import Any
 
 import google_crc32c
 
-from kwiresniff.codec.batch import (
-    ATTRIBUTES_OFFSET,
+from kwiresniff.base.batch_layout import (
+    ATTRIBUTES_AT,
     CODEC_MASK,
+    CODEC_NAMES,
     CONTROL,
-    CRC_OFFSET,
-    HEADER,
+    CRC_AT,
     HEADER_BYTES,
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
     TRANSACTIONAL,
 )
-from kwiresniff.codec.compression import CODEC_NAMES, compress
+from kwiresniff.codec.batch import HEADER
+from kwiresniff.codec.compression import compress
 from kwiresniff.codec.record import wrapped
 from kwiresniff.errors import EncodeError
 
@@ -49,8 +50,8 @@ def encode_batch(batch: dict[str, Any], *, keep_crc: bool = False) -> bytes:
         wire = bytearray(HEADER.pack(*values) + payload)
     except struct.error as error:
         raise EncodeError(f"a record batch field is out of range: {error}") from error
-    crc = batch["crc"] if keep_crc and "crc" in batch else google_crc32c.value(bytes(wire[ATTRIBUTES_OFFSET:]))
-    wire[CRC_OFFSET:ATTRIBUTES_OFFSET] = crc.to_bytes(4, "big")
+    crc = batch["crc"] if keep_crc and "crc" in batch else google_crc32c.value(bytes(wire[ATTRIBUTES_AT:]))
+    wire[CRC_AT:ATTRIBUTES_AT] = crc.to_bytes(4, "big")
     return bytes(wire)
 
 

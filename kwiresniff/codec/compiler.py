@@ -13,11 +13,10 @@ from functools import lru_cache
 from struct import Struct
 from typing import Any
 
+from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.codec.layout import (
-    FIXED,
     NULLABLE_STRUCT_MARK,
     UNALIGNED,
-    Fixed,
     check_nesting,
     default_value,
     fixed_size,
@@ -29,13 +28,14 @@ from kwiresniff.codec.layout import (
     single,
     tagged,
 )
-from kwiresniff.codec.primitives import UNKNOWN_TAGS
+from kwiresniff.codec.primitives import reader_of
 from kwiresniff.codec.reader_source import ReaderSource, joined
 from kwiresniff.codec.record_limits import Budget
 from kwiresniff.codec.source import literal
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Body, Problem, RecordsMode
 from kwiresniff.schema.types import MessageVersion, WireField
+from kwiresniff.schema.wire_types import BY_GUIDE, FIXED, Fixed
 
 #: ``body, end = decode(frame, body_offset, issues)``
 Decoder = Callable[[bytes, int, "list[Problem]"], tuple[Body, int]]
@@ -206,7 +206,7 @@ class _DecoderSource(ReaderSource):
 
     def entries(self, field: WireField, path: str, count: str, made: str) -> None:
         fixed = FIXED.get(field.type)
-        if fixed and field.type not in ("UUID", "FLOAT64"):
+        if fixed and not reader_of(field.type):
             few = f"few_{fixed.code.replace('?', 'Z')}"
             self.namespace[few] = few_unpackers(fixed.code)
             choice = f"({few}[{count}] if {count} < {FEW} else array_unpacker({fixed.code!r}, {count}))"
@@ -255,6 +255,4 @@ def holds_records(fields: tuple[WireField, ...]) -> bool:
 
 def fixed_expression(wire_type: str, name: str) -> str:
     """The expression that makes the decoder's value of what ``struct`` gave."""
-    if wire_type == "UUID":
-        return f"uuid({name})"
-    return f"float_value({name})" if wire_type == "FLOAT64" else name
+    return f"{BY_GUIDE[wire_type].reader}({name})" if reader_of(wire_type) else name

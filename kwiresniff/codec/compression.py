@@ -15,11 +15,11 @@ from typing import Any
 
 import cramjam
 
+from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES
 from kwiresniff.errors import DecodeError, EncodeError
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
-CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
 #: First guess at the output, as a multiple of the input and as a floor: covers text and JSON at once, and clearing
 #: the buffer (about 2 µs) stays small beside the decompression itself.

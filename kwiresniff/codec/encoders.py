@@ -11,8 +11,8 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.codec.layout import (
-    FIXED,
     NULLABLE_STRUCT_MARK,
     check_nesting,
     default_value,
@@ -26,11 +26,12 @@ from kwiresniff.codec.layout import (
     tagged,
 )
 from kwiresniff.codec.misfit import misfit
-from kwiresniff.codec.primitives import UNKNOWN_TAGS, uuid_bytes, write_uvarint
+from kwiresniff.codec.primitives import WRITERS, write_uvarint, writer_of
 from kwiresniff.codec.source import Source, literal
 from kwiresniff.errors import EncodeError
 from kwiresniff.model import Body
 from kwiresniff.schema.types import MessageVersion, WireField
+from kwiresniff.schema.wire_types import BY_GUIDE, FIXED
 
 #: ``raw = encode(body)``
 Encoder = Callable[[Body], bytes]
@@ -99,8 +100,8 @@ class _EncoderSource(Source):
         elif field.type == "STRUCT":
             self.nested(field, expression)
         elif fixed := FIXED.get(field.type):
-            convert = {"UUID": "uuid_bytes", "FLOAT64": "float"}.get(field.type, "")
-            self.put(fixed.code, f"{convert}({expression})" if convert else expression)
+            writer = BY_GUIDE[field.type].writer if writer_of(field.type) else ""
+            self.put(fixed.code, f"{writer}({expression})" if writer else expression)
         else:
             self.sized(field, expression)
 
@@ -216,11 +217,11 @@ def _explain(message: MessageVersion, body: Any, error: Exception) -> EncodeErro
 
 
 _NAMESPACE: dict[str, Any] = {
-    "__builtins__": {"len": len, "float": float},
+    "__builtins__": {"len": len},
     "NOTICED": _NOTICED,
     "join": b"".join,
     "uvarint": write_uvarint,
-    "uuid_bytes": uuid_bytes,
+    **WRITERS,
     "tag_section": _tag_section,
     "unknown_tags": _unknown_tags,
     "entries": _entries,

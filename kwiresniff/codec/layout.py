@@ -6,53 +6,24 @@ forms and tagged fields; KIP-893 for nullable structures.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.types import MessageVersion, WireField
+from kwiresniff.schema.wire_types import BY_DEFINITION, BY_GUIDE, FIXED, Fixed
 
 #: Structures inside structures. Kafka's own messages nest at most 6 deep; CPython refuses source with more than 20
 #: nested loops, and an array costs one and a tagged field another.
 MAX_NESTING = 9
 
-UUID_SIZE = 16
-
 #: The field whose record set may begin and end inside a batch (FetchSnapshot, KIP-630).
 UNALIGNED = "unaligned_records"
 
 
-class Fixed(NamedTuple):
-    """A type of fixed size: the code it has in a ``struct`` format and its bytes."""
-
-    code: str
-    size: int
-
-
-#: Types of fixed size.
-FIXED: dict[str, Fixed] = {
-    "BOOLEAN": Fixed("?", 1),
-    "INT8": Fixed("b", 1),
-    "INT16": Fixed("h", 2),
-    "UINT16": Fixed("H", 2),
-    "INT32": Fixed("i", 4),
-    "UINT32": Fixed("I", 4),
-    "INT64": Fixed("q", 8),
-    "FLOAT64": Fixed("d", 8),
-    "UUID": Fixed("16s", UUID_SIZE),
-}
-
-#: Values of each whole-number type, both ends included.
-INTEGER_RANGES: dict[str, tuple[int, int]] = {
-    "INT8": (-(2**7), 2**7 - 1),
-    "INT16": (-(2**15), 2**15 - 1),
-    "UINT16": (0, 2**16 - 1),
-    "INT32": (-(2**31), 2**31 - 1),
-    "UINT32": (0, 2**32 - 1),
-    "INT64": (-(2**63), 2**63 - 1),
-}
-
-INT16_LENGTH = Fixed("h", 2)
-INT32_LENGTH = Fixed("i", 4)
+#: The length of a string.
+STRING_LENGTH = BY_DEFINITION["string"].layout
+#: The length of bytes and of a record set, and the count of an array.
+INT32_LENGTH = FIXED["INT32"]
 NULLABLE_STRUCT_MARK = Fixed("b", 1)
 #: The first, and mostly the only, byte of an UNSIGNED_VARINT.
 VARINT_BYTE = Fixed("B", 1)
@@ -84,7 +55,7 @@ def length_prefix(field: WireField, flexible: bool) -> Fixed | None:
     """The length of a string, byte array or record set, or the count of an array; None for an UNSIGNED_VARINT."""
     if flexible if field.array else is_compact(field.type):
         return None
-    return INT16_LENGTH if is_string(field.type) and not field.array else INT32_LENGTH
+    return STRING_LENGTH if is_string(field.type) and not field.array else INT32_LENGTH
 
 
 def may_be_null(field: WireField) -> bool:
@@ -149,18 +120,12 @@ def default_value(field: WireField) -> Any:
             child.name: given[child.name] if child.name in given else default_value(child) for child in field.fields
         }
     if field.type in FIXED:
-        return _fixed_default(field)
+        return BY_GUIDE[field.type].zero if field.default is None else field.default
     if field.default is None and may_be_null(field):
         return None
     if is_string(field.type):
         return str(field.default or "")
     return b"" if not is_records(field.type) else []
-
-
-def _fixed_default(field: WireField) -> Any:
-    if field.default is not None:
-        return field.default
-    return {"BOOLEAN": False, "FLOAT64": 0.0, "UUID": "AAAAAAAAAAAAAAAAAAAAAA"}.get(field.type, 0)
 
 
 def check_nesting(message: MessageVersion) -> None:

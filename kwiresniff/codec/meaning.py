@@ -13,13 +13,12 @@ from functools import lru_cache
 from typing import Any
 
 from kwiresniff import schema
+from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.model import TopicNames
 from kwiresniff.schema.types import WireField
 
 Meaning = Callable[[Any], str]
 
-#: How the all-zero UUID prints; Kafka uses it for "no id".
-NO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 
@@ -84,7 +83,7 @@ def _unit(name: str, wire_type: str) -> Meaning | None:
 
 
 def _uuid_meaning(name: str, value: str, topic_name: TopicNames | None) -> str:
-    if value == NO_UUID:
+    if value == ZERO_UUID:
         return "none"
     return (topic_name(value) or "") if topic_name and "topic" in name else ""
 

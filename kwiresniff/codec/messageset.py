@@ -11,8 +11,14 @@ import struct
 import zlib
 from typing import Any
 
-from kwiresniff.codec.batch import CODEC_MASK, LOG_APPEND_TIME, LOG_OVERHEAD, crc_problem
-from kwiresniff.codec.compression import CODEC_NAMES, codec_name, compress, decompress
+from kwiresniff.base.batch_layout import (
+    CODEC_MASK,
+    CODEC_NAMES,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+)
+from kwiresniff.codec.batch import crc_problem
+from kwiresniff.codec.compression import codec_name, compress, decompress
 from kwiresniff.codec.record import wrapped
 from kwiresniff.codec.record_limits import MAX_NESTING, Budget, problem
 from kwiresniff.errors import DecodeError, EncodeError

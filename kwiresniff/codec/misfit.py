@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwiresniff.codec.layout import (
-    FIXED,
-    INTEGER_RANGES,
-    is_compact,
-    is_records,
-    is_string,
-    may_be_null,
-    single,
-)
-from kwiresniff.codec.primitives import UNKNOWN_TAGS, uuid_bytes
+from kwiresniff.base.body_members import UNKNOWN_TAGS
+from kwiresniff.codec.layout import is_compact, is_records, is_string, may_be_null, single
+from kwiresniff.codec.primitives import writer_of
 from kwiresniff.schema.types import MessageVersion, WireField
+from kwiresniff.schema.wire_types import FIXED, INTEGER_RANGES
 
 #: The longest string with an INT16 length.
 MAX_INT16 = 2**15 - 1
@@ -85,10 +79,8 @@ def _fixed(wire_type: str, value: Any) -> str:
         low, high = INTEGER_RANGES[wire_type]
         return "" if low <= value <= high else f"is {value}, which does not fit {wire_type} ({low} to {high})"
     try:
-        if wire_type == "UUID":
-            uuid_bytes(value)
-        elif wire_type == "FLOAT64":
-            float(value)
+        if write := writer_of(wire_type):
+            write(value)
     except (ValueError, TypeError) as error:
         return f"does not fit {wire_type}: {error}"
     return ""

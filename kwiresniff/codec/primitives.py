@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
+from collections.abc import Callable
 from functools import lru_cache
 from math import isfinite
+from typing import Any
 
+from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.codec.failures import bad_count, bad_varint, truncated
-from kwiresniff.codec.layout import UUID_SIZE
+from kwiresniff.errors import SchemaError
+from kwiresniff.schema.wire_types import BY_GUIDE, FIXED
 
 #: A 32-bit value needs five groups of seven bits, a 64-bit value ten.
 MAX_VARINT_BYTES = 5
@@ -22,7 +26,6 @@ MAX_VARLONG_BYTES = 10
 #: Distinct topic, member and directory ids kept as text; a large cluster has some ten thousand topics.
 UUID_CACHE_SIZE = 16_384
 
-UNKNOWN_TAGS = "_tagged_fields"
 #: Tagged fields of one structure. Kafka's own have at most five; every one of them costs a dict entry.
 MAX_TAGS = 1024
 
@@ -102,7 +105,7 @@ def uuid_bytes(text: str) -> bytes:
         raw = urlsafe_b64decode(f"{text}==")
     except (Base64Error, ValueError) as error:
         raise ValueError(f"{text!r} is not a UUID in Kafka's base64 form") from error
-    if len(raw) != UUID_SIZE or uuid_text(raw) != text:
+    if len(raw) != FIXED["UUID"].size or uuid_text(raw) != text:
         raise ValueError(f"{text!r} is not a UUID in Kafka's base64 form")
     return raw
 
@@ -112,6 +115,34 @@ def float_value(value: float) -> float | str:
     if isfinite(value):
         return value
     return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+#: What makes a value of what ``struct`` gives, by the names that ``wire_types`` has for them, and the reverse.
+READERS: dict[str, Callable[[Any], Any]] = {"uuid_text": uuid_text, "float_value": float_value}
+WRITERS: dict[str, Callable[[Any], Any]] = {"uuid_bytes": uuid_bytes, "float": float}
+
+
+def reader_of(wire_type: str) -> Callable[[Any], Any] | None:
+    """What makes a value of this type of fixed size of what ``struct`` gives; None where that is the value.
+
+    Raises SchemaError for a type whose reader is not here.
+    """
+    return _convert(READERS, BY_GUIDE[wire_type].reader, wire_type, "read")
+
+
+def writer_of(wire_type: str) -> Callable[[Any], Any] | None:
+    """What makes of a value what ``struct`` takes, see ``reader_of``."""
+    return _convert(WRITERS, BY_GUIDE[wire_type].writer, wire_type, "written")
+
+
+def _convert(
+    converters: dict[str, Callable[[Any], Any]], name: str, wire_type: str, what: str
+) -> Callable[[Any], Any] | None:
+    if not name:
+        return None
+    if name not in converters:
+        raise SchemaError(f"{wire_type} cannot be {what}: there is no {name}")
+    return converters[name]
 
 
 def check_tag_count(count: int, remaining: int, path: str) -> None:

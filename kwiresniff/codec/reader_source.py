@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.codec import failures, primitives
-from kwiresniff.codec.layout import FIXED, VARINT_BYTE, Fixed, length_prefix, may_be_null, single, smallest_size, tagged
-from kwiresniff.codec.primitives import UNKNOWN_TAGS
+from kwiresniff.codec.layout import VARINT_BYTE, length_prefix, may_be_null, single, smallest_size, tagged
 from kwiresniff.codec.source import Source, made_when_called
 from kwiresniff.schema.types import WireField
+from kwiresniff.schema.wire_types import FIXED, Fixed
 
 #: Frames up to this size are read without counting what is made of them: the smallest structure takes two bytes and
 #: becomes a dict of 184, so this is 24 MB at the worst.
@@ -42,8 +43,7 @@ _NAMESPACE: dict[str, Any] = {
     "check_tag_count": primitives.check_tag_count,
     "read_tags": primitives.read_tags,
     "skip_tags": primitives.skip_tags,
-    "uuid": primitives.uuid_text,
-    "float_value": primitives.float_value,
+    **primitives.READERS,
 }
 
 

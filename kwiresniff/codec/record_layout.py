@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from struct import Struct, calcsize, unpack_from
 
-from kwiresniff.codec.batch import HEADER_BYTES, LOG_OVERHEAD
+from kwiresniff.base.batch_layout import (
+    HEADER_BYTES,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+)
 from kwiresniff.codec.messageset import MIN_MESSAGE_BYTES
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES
 from kwiresniff.model import Problem
-
-MAGIC_OFFSET = 16
 
 LEAST_BYTES = {**MIN_MESSAGE_BYTES, 2: HEADER_BYTES}
 #: Header fields of a batch and of a message (its timestamp is not there in magic 0), with their struct codes.
@@ -38,12 +40,12 @@ def batch_span(buf: bytes, pos: int, end: int) -> tuple[int, int, Problem | None
         return end, -1, None
     _, size = _offset_and_size(buf, pos)
     stop = pos + LOG_OVERHEAD + size
-    magic = buf[pos + MAGIC_OFFSET] if pos + MAGIC_OFFSET < end else None
-    least = MIN_MESSAGE_BYTES[0] if magic is None else LEAST_BYTES.get(magic, MAGIC_OFFSET + 1)
+    magic = buf[pos + MAGIC_AT] if pos + MAGIC_AT < end else None
+    least = MIN_MESSAGE_BYTES[0] if magic is None else LEAST_BYTES.get(magic, MAGIC_AT + 1)
     if stop - pos < least or size > MAX_BATCH_BYTES:
         return end, -1, Problem("bad_batch_length", f"a batch of {size} bytes", pos + 8)
     if magic is not None and magic not in LEAST_BYTES:
-        return min(stop, end), -1, Problem("unknown_magic", f"magic {magic} is not known", pos + MAGIC_OFFSET)
+        return min(stop, end), -1, Problem("unknown_magic", f"magic {magic} is not known", pos + MAGIC_AT)
     if stop > end:
         return end, -1, None
     assert magic is not None  # the least size reaches past it
@@ -56,8 +58,8 @@ def header_fields(buf: bytes, pos: int, end: int) -> Iterator[tuple[str, str, in
     Before the magic is there only the first two are sure, and named as in a batch.
     """
     layout: tuple[tuple[str, str], ...] = _BATCH_FIELDS[:2]
-    if end - pos > MAGIC_OFFSET:
-        magic = buf[pos + MAGIC_OFFSET]
+    if end - pos > MAGIC_AT:
+        magic = buf[pos + MAGIC_AT]
         layout = _MESSAGE_FIELDS[: 5 + magic] if magic < 2 else _BATCH_FIELDS
     for name, code in layout:
         width = calcsize(code)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kwiresniff.codec.batch import CODEC_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL
+from kwiresniff.base.batch_layout import (
+    CODEC_MASK,
+    CONTROL,
+    LOG_APPEND_TIME,
+    TRANSACTIONAL,
+)
+from kwiresniff.base.body_members import CUT_SHORT
 from kwiresniff.codec.compression import codec_name
 from kwiresniff.model import Node
 
@@ -41,8 +47,6 @@ def _plain_batch(node: Node) -> dict[str, Any]:
     return fields
 
 
-#: What a batch that is cut short says of itself.
-CUT_SHORT = "cut short"
 _NOT_HEADER = frozenset({"records", "key", "value", "uncompressed_size_bytes"})
 
 

@@ -12,17 +12,18 @@ from typing import Any
 
 import google_crc32c
 
-from kwiresniff.codec.alignment import first_batch
-from kwiresniff.codec.batch import (
-    ATTRIBUTES_OFFSET,
+from kwiresniff.base.batch_layout import (
+    ATTRIBUTES_AT,
     CODEC_MASK,
     CONTROL,
     DELETE_HORIZON,
     HEADER_BYTES,
     LOG_APPEND_TIME,
     TRANSACTIONAL,
-    crc_problem,
 )
+from kwiresniff.base.body_members import CUT_SHORT
+from kwiresniff.codec.alignment import first_batch
+from kwiresniff.codec.batch import crc_problem
 from kwiresniff.codec.compression import codec_name, decompress
 from kwiresniff.codec.control import control_of
 from kwiresniff.codec.meaning import time_meaning
@@ -30,7 +31,6 @@ from kwiresniff.codec.messageset import CRC_START, FRONT, inner_base, inner_set,
 from kwiresniff.codec.record import MIN_RECORD_BYTES, header_key, read_bytes, read_headers, read_varint, wrapped
 from kwiresniff.codec.record_layout import batch_span, header_fields
 from kwiresniff.codec.record_limits import MAX_NESTING, Budget
-from kwiresniff.codec.record_plain import CUT_SHORT
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Node, Problem
 
@@ -132,7 +132,7 @@ class _RecordSetWalk:
         if attributes & DELETE_HORIZON:
             _child(node, "base_timestamp").meaning = f"delete horizon {time_meaning(fields['base_timestamp'])}"
         crc = _child(node, "crc")
-        self.check_crc(node, crc.value, google_crc32c.value(self.buf[node.offset + ATTRIBUTES_OFFSET : stop]), path)
+        self.check_crc(node, crc.value, google_crc32c.value(self.buf[node.offset + ATTRIBUTES_AT : stop]), path)
         records = self.add(node, "records", "ARRAY", start, stop - start)
         data, at = self.buf, start
         try:

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from kwiresniff.base.batch_layout import (
+    MAGIC_AT,
+)
 from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.batch import decode_batch
 from kwiresniff.codec.batch_encode import encode_batch
 from kwiresniff.codec.messageset import decode_message, encode_message
-from kwiresniff.codec.record_layout import LEAST_BYTES, MAGIC_OFFSET, batch_span, header_fields
+from kwiresniff.codec.record_layout import LEAST_BYTES, batch_span, header_fields
 from kwiresniff.codec.record_limits import Budget
 from kwiresniff.codec.record_plain import plain_batches
 from kwiresniff.codec.record_walk import walk_record_set
@@ -62,7 +65,7 @@ def decode_record_set(
         elif magic >= 0:
             batches.append(decode_message(buf, pos, stop, full, issues, budget))
         elif trouble is not None:
-            batches.append({**_known(buf, pos, min(pos + MAGIC_OFFSET + 1, stop)), "size_bytes": stop - pos})
+            batches.append({**_known(buf, pos, min(pos + MAGIC_AT + 1, stop)), "size_bytes": stop - pos})
         else:
             batches.append({"truncated": True, "size_bytes": stop - pos, **_known(buf, pos, stop)})
         pos = stop

@@ -13,9 +13,7 @@ from typing import Any
 from kwiresniff.codec.compiler import fixed_expression
 from kwiresniff.codec.failures import NOTICED
 from kwiresniff.codec.layout import (
-    FIXED,
     NULLABLE_STRUCT_MARK,
-    UUID_SIZE,
     check_nesting,
     fixed_size,
     is_records,
@@ -29,6 +27,7 @@ from kwiresniff.codec.layout import (
 from kwiresniff.codec.reader_source import MAX_ENTRIES, ReaderSource, joined
 from kwiresniff.errors import DecodeError
 from kwiresniff.schema.types import MessageVersion, WireField
+from kwiresniff.schema.wire_types import FIXED
 
 #: ``found = scan(frame, body_offset)``
 Scanner = Callable[[bytes, int], "list[tuple[str, Any]]"]
@@ -61,7 +60,6 @@ def compile_front_scanner(message: MessageVersion, wanted: Set[str]) -> FrontSca
 class _ScannerSource(ReaderSource):
     def __init__(self, message: MessageVersion, wanted: Set[str], counted: bool = False) -> None:
         super().__init__(message.flexible, counted)
-        self.namespace["NO_UUID"] = bytes(UUID_SIZE)
         self.message = message
         self.wanted = wanted
         self._reports: list[str] = []
@@ -137,7 +135,11 @@ class _ScannerSource(ReaderSource):
         self._reports.append(self.report(field, name))
 
     def report(self, field: WireField, name: str) -> str:
-        test = f"{name} != NO_UUID" if field.type == "UUID" else name
+        test = name
+        fixed = FIXED[field.type]
+        if fixed.code.endswith("s"):
+            self.namespace[f"zeros_{fixed.size}"] = bytes(fixed.size)
+            test = f"{name} != zeros_{fixed.size}"
         return f"if {test}: found.append(({field.name!r}, {fixed_expression(field.type, name)}))"
 
     def flush(self) -> None:

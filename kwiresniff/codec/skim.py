@@ -11,8 +11,7 @@ from collections.abc import Set
 from typing import TYPE_CHECKING, Final
 
 from kwiresniff.codec.layout import (
-    FIXED,
-    INT16_LENGTH,
+    STRING_LENGTH,
     check_nesting,
     is_records,
     length_prefix,
@@ -23,6 +22,7 @@ from kwiresniff.codec.layout import (
 from kwiresniff.compiled import i16, i32
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.types import MessageVersion, WireField
+from kwiresniff.schema.wire_types import FIXED
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -145,7 +145,7 @@ class _Maker:
         if field.type in FIXED:
             return [Step(CODE) if self.is_code(field) else Step(JUMP, FIXED[field.type].size)]
         prefix = length_prefix(field, self.flexible)
-        kind = SIZED_COMPACT if prefix is None else SIZED_16 if prefix is INT16_LENGTH else SIZED_32
+        kind = SIZED_COMPACT if prefix is None else SIZED_16 if prefix is STRING_LENGTH else SIZED_32
         records = is_records(field.type)
         return [Step(kind, int(records and self.weighs), may_be_null(field), records=records)]
 

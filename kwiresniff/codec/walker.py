@@ -12,9 +12,9 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
+from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.codec import failures
 from kwiresniff.codec.layout import (
-    FIXED,
     UNALIGNED,
     check_nesting,
     default_value,
@@ -29,10 +29,11 @@ from kwiresniff.codec.layout import (
     tagged,
 )
 from kwiresniff.codec.meaning import meaning_of
-from kwiresniff.codec.primitives import UNKNOWN_TAGS, check_tag_count, float_value, read_uvarint, uuid_text
+from kwiresniff.codec.primitives import check_tag_count, read_uvarint, reader_of
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Node, Problem, TopicNames, Walk
 from kwiresniff.schema.types import MessageVersion, WireField
+from kwiresniff.schema.wire_types import FIXED
 
 if TYPE_CHECKING:
     from kwiresniff.codec.record_limits import Budget
@@ -168,10 +169,8 @@ class _Walker:
     def fixed(self, node: Node, field: WireField, path: str) -> None:
         code, size = FIXED[field.type]
         (value,) = struct.unpack(f">{code}", self.take(size, path))
-        if field.type == "UUID":
-            value = uuid_text(value)
-        elif field.type == "FLOAT64":
-            value = float_value(value)
+        if read := reader_of(field.type):
+            value = read(value)
         node.value = value
         node.meaning = meaning_of(field, value, self.topic_name)
 

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from kwiresniff.stream.half import SEQ_HALF, SEQ_MASK
+from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
 
 #: From a place up to, not including, another one; or a start and a length where that is said.
 Range: TypeAlias = tuple[int, int]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import DECRYPTED, FIN, RST, SYN, Segment
 from kwiresniff.pipeline.coverage import Coverage, Range
 from kwiresniff.session.flows import reverse
-from kwiresniff.stream.half import SEQ_MASK
 
 #: Connections looked at in one source at once, of some kilobytes each; of more the oldest is taken for ended.
 MAX_SIGHTINGS = 200_000

@@ -9,6 +9,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kwiresniff.base.batch_layout import (
+    CODEC_MASK,
+    CODEC_NAMES,
+    CONTROL,
+    LOG_APPEND_TIME,
+    TRANSACTIONAL,
+)
+from kwiresniff.base.body_members import CUT_SHORT
 from kwiresniff.model import Node
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
@@ -20,13 +28,6 @@ from kwiresniff.render.values import Style, leaf, meaning_spans, problem_spans, 
 #: Batches of one record set and records of one batch shown at verbosity 0.
 BATCHES_SHOWN: Final = 8
 RECORDS_SHOWN: Final = 10
-
-#: Attributes of a batch (KIP-98) and of a message (KIP-32).
-_CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
-_CODEC_MASK: Final = 0x07
-_LOG_APPEND_TIME: Final = 0x08
-_TRANSACTIONAL: Final = 0x10
-_CONTROL: Final = 0x20
 
 
 def record_set_rows(node: Node, style: Style, opened: OpenedRows) -> list[Row]:
@@ -61,7 +62,7 @@ def _batch_row(batch: Node, name: str, style: Style, opened: OpenedRows) -> Row:
         # The bytes of a key and a value are shown with -vv only; as text they stand on the row of the message.
         told = ("records", "key", "value") if style.verbosity == 1 else ("records",)
         fields = plain_rows([child for child in batch.children if child.name not in told], style)
-    if "attributes" not in parts or batch.meaning == "cut short":
+    if "attributes" not in parts or batch.meaning == CUT_SHORT:
         if batch.meaning:
             head.insert(1, ("dim", f" {units.size(batch.length)}, {escape(batch.meaning)}"))
         return Row([head], fields, batch)
@@ -86,7 +87,7 @@ def _facts(batch: Node, parts: dict[str, Node], records: Node, style: Style) -> 
     chunks: list[Chunk] = [
         *records_facts(
             value("records_count") or len(records.children),
-            attributes & _CODEC_MASK,
+            attributes & CODEC_MASK,
             batch.length,
             records.length,
             value("uncompressed_size_bytes"),
@@ -96,7 +97,7 @@ def _facts(batch: Node, parts: dict[str, Node], records: Node, style: Style) -> 
     ]
     time = value("base_timestamp") if "base_timestamp" in parts else value("timestamp")
     if time is not None:
-        kind = "log_append_time" if attributes & _LOG_APPEND_TIME else "create_time"
+        kind = "log_append_time" if attributes & LOG_APPEND_TIME else "create_time"
         chunks.append([("name", f"{kind} "), ("value", timestamp_text(time))])
     if value("producer_id") not in (None, -1):
         numbers = [("producer_id", "producer_id"), ("epoch", "producer_epoch"), ("sequence", "base_sequence")]
@@ -104,9 +105,9 @@ def _facts(batch: Node, parts: dict[str, Node], records: Node, style: Style) -> 
         for word, name in numbers:
             spans += [("name", f"{' ' if spans else ''}{word} "), ("value", str(value(name)))]
         chunks.append(spans)
-    if attributes & _TRANSACTIONAL:
+    if attributes & TRANSACTIONAL:
         chunks.append([("meaning", "transactional")])
-    if attributes & _CONTROL:
+    if attributes & CONTROL:
         chunks.append([("meaning", "control")])
     if value("magic") != 2:
         chunks.append([("name", "magic "), ("value", str(value("magic")))])
@@ -123,7 +124,7 @@ def records_facts(
     records: Chunk = [("value", units.count(count, "record"))]
     if codec == 0:
         return [records, [("dim", "uncompressed "), ("value", units.size(size))]]
-    name = _CODECS[codec] if codec < len(_CODECS) else f"codec {codec}"
+    name = CODEC_NAMES[codec] if codec < len(CODEC_NAMES) else f"codec {codec}"
     chunk: Chunk = [("value", f"{name} {units.size(compressed_bytes)}")]
     if isinstance(uncompressed_bytes, int) and compressed_bytes:
         ratio = f"({uncompressed_bytes / compressed_bytes:.1f}{style.glyphs.times})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kwiresniff.base.batch_layout import NO_TIMESTAMP
 from kwiresniff.model import Node
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
@@ -13,9 +14,6 @@ from kwiresniff.render.values import Style, hidden_parts, leaf, meaning_spans, p
 
 #: Headers of one record on its row at verbosity 0.
 HEADERS_SHOWN: Final = 8
-
-#: What a record or a batch without a timestamp has for one.
-NO_TIMESTAMP: Final = -1
 
 _MILLI: Final = 1_000_000
 

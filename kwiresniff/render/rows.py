@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.model import Node
 from kwiresniff.render import units
 from kwiresniff.render.batches import record_set_rows
@@ -45,10 +46,6 @@ IDENTIFYING: Final = frozenset(
         "topic_id", "topic_name", "transactional_id", "user",
     ]
 )  # fmt: skip
-
-
-#: Kafka's "no id".
-ZERO_UUID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 def struct_rows(nodes: Sequence[Node], style: Style, depth: int = 0) -> list[Row]:

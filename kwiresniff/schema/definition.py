@@ -14,16 +14,10 @@ Sources: KIP-482 (flexible versions, tagged fields); the README beside Kafka's m
 from typing import Any, NamedTuple
 
 from kwiresniff.errors import SchemaError
+from kwiresniff.schema.wire_types import BY_DEFINITION, STRUCT_DEFINITION
 
 #: Types of a value as the definitions name them; ``struct`` has fields of its own.
-TYPES = frozenset(
-    {
-        "bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid",
-        "string", "bytes", "records", "struct",
-    }
-)  # fmt: skip
-NUMBERS = frozenset({"int8", "int16", "uint16", "int32", "uint32", "int64"})
-SIZED = frozenset({"string", "bytes", "records"})
+TYPES = frozenset({*BY_DEFINITION, STRUCT_DEFINITION})
 
 
 class Versions(NamedTuple):
@@ -121,23 +115,9 @@ def zero(type_name: str, array: bool, fields: tuple[Shape, ...]) -> Any:
     """What a field of this type holds when its definition gives no default."""
     if array:
         return []
-    if type_name == "struct":
+    if type_name == STRUCT_DEFINITION:
         return {field.name: field.default for field in fields}
-    return ZEROS[type_name]
-
-
-#: An all-zero UUID in the text form Kafka gives it.
-ZERO_UUID = "A" * 22
-
-ZEROS: dict[str, Any] = {
-    **dict.fromkeys(NUMBERS, 0),
-    "bool": False,
-    "float64": 0.0,
-    "uuid": ZERO_UUID,
-    "string": "",
-    "bytes": b"",
-    "records": b"",
-}
+    return BY_DEFINITION[type_name].zero
 
 
 class Record(NamedTuple):

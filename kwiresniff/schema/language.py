@@ -29,7 +29,7 @@ A field line is ``NAME TYPE`` and then, in this order and each only when it says
     key                it identifies an element of the array it stands in
     was NAME[,NAME]    what older releases called it
 
-TYPE is ``bool int8 int16 uint16 int32 uint32 int64 float64 uuid string bytes records struct``, led by ``[]`` for an
+TYPE is ``struct`` or one that ``wire_types.py`` has, such as ``int32``, ``uuid`` and ``string``, led by ``[]`` for an
 array. VERSIONS is ``4``, ``1-3``, ``2+`` (up to the message's newest) or ``none``. A name may stand on several lines
 of a structure with different versions: the field was moved or changed its type.
 """

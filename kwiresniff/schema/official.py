@@ -13,8 +13,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.definition import NO_VERSIONS, NUMBERS, ROLES, SIZED, TYPES, Field, Message, Record, Versions
+from kwiresniff.schema.definition import NO_VERSIONS, ROLES, TYPES, Field, Message, Record, Versions
 from kwiresniff.schema.language import parse_versions
+from kwiresniff.schema.wire_types import BY_DEFINITION
 
 #: Kafka's deepest definition nests 6 levels; structures that refer to each other in a circle would never end.
 MAX_DEPTH = 16
@@ -147,7 +148,7 @@ def _field(document: dict[str, Any], parent: Versions, structs: dict[str, Any], 
     if document.get("default") is not None:
         field = field._replace(default=_default(document["default"], field), explicit_default=True)
     if "flexibleVersions" in document:
-        if array or type_name not in SIZED:
+        if array or type_name not in BY_DEFINITION or BY_DEFINITION[type_name].is_fixed:
             raise ValueError(f"flexibleVersions of its own on {document['name']}, which is not a string or bytes")
         field = field._replace(flexible=_within(document["flexibleVersions"], versions))
     return field
@@ -164,10 +165,11 @@ def _default(value: Any, field: Field) -> Any:
         return None
     if field.array:
         return []
-    if field.type in NUMBERS:
+    json_type = BY_DEFINITION[field.type].json if field.type in BY_DEFINITION else ""
+    if json_type == "integer":
         return int(value, 0) if isinstance(value, str) else int(value)
-    if field.type == "bool":
+    if json_type == "boolean":
         return value if isinstance(value, bool) else value == "true"
-    if field.type == "float64":
+    if json_type == "number":
         return float(value)
     return value

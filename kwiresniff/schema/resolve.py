@@ -6,10 +6,7 @@ from kwiresniff.schema.definition import Message, Shape
 from kwiresniff.schema.enums import enum_of
 from kwiresniff.schema.headers import header_version
 from kwiresniff.schema.types import MessageVersion, WireField
-
-#: Types whose wire form depends on nullability and on compact lengths; RECORDS have no nullable name of their own.
-_SIZED = {"string": "STRING", "bytes": "BYTES"}
-_NAMES = {"bool": "BOOLEAN", "struct": "STRUCT"}
+from kwiresniff.schema.wire_types import guide_name
 
 
 def resolve(message: Message, version: int) -> MessageVersion:
@@ -44,11 +41,4 @@ def _wire_field(shape: Shape, owner: str) -> WireField:
 
 def wire_type(shape: Shape) -> str:
     """The protocol guide's name for the type of the value, or of the elements when it is an array."""
-    if shape.type == "records":
-        return "COMPACT_RECORDS" if shape.compact else "RECORDS"
-    sized = _SIZED.get(shape.type)
-    if sized is None:
-        return _NAMES.get(shape.type) or shape.type.upper()
-    if shape.nullable and not shape.array:
-        sized = f"NULLABLE_{sized}"
-    return f"COMPACT_{sized}" if shape.compact else sized
+    return guide_name(shape.type, nullable=shape.nullable and not shape.array, compact=shape.compact)

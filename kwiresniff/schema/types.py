@@ -8,16 +8,6 @@ Sources: KIP-482 (flexible versions), the protocol guide's type names.
 
 from typing import Any, NamedTuple
 
-#: Wire types a leaf can have, by the protocol guide's names.
-LEAF_TYPES = frozenset(
-    {
-        "BOOLEAN", "INT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "FLOAT64", "UUID",
-        "STRING", "NULLABLE_STRING", "COMPACT_STRING", "COMPACT_NULLABLE_STRING",
-        "BYTES", "NULLABLE_BYTES", "COMPACT_BYTES", "COMPACT_NULLABLE_BYTES",
-        "RECORDS", "COMPACT_RECORDS",
-    }
-)  # fmt: skip
-
 
 class WireField(NamedTuple):
     """One field at one version.

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, SHARE_FETCH, SYNC_GROUP
-from kwiresniff.codec.layout import FIXED
 from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import UNKNOWN_NS, Exchange, Message
+from kwiresniff.schema.wire_types import FIXED
 from kwiresniff.session.apis import UNSUPPORTED_VERSION, ApiFacts
 from kwiresniff.session.waits import (
     HELD_NS,

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
+from kwiresniff.base.known_ids import METADATA_TOPIC_ID
 from kwiresniff.codec.compiler import Decoder
 from kwiresniff.codec.embedded import INTERNAL_TOPICS, BodyHolder, NodeHolder
 from kwiresniff.codec.embedded.envelope import ANSWER
 from kwiresniff.codec.error_finders import ErrorFinder
-from kwiresniff.codec.metadata_topic import METADATA_TOPIC_ID
 from kwiresniff.codec.plain import plain
 from kwiresniff.codec.source import made_when_called
 from kwiresniff.codec.walker import walk

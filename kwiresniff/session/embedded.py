@@ -19,6 +19,7 @@ from kwiresniff.base.api_keys import (
     PUSH_TELEMETRY,
     SYNC_GROUP,
 )
+from kwiresniff.base.known_ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from kwiresniff.codec.embedded import (
     INTERNAL_TOPICS,
     Holder,
@@ -31,7 +32,6 @@ from kwiresniff.codec.embedded import (
 )
 from kwiresniff.codec.embedded.envelope import answer_header, enveloped_header
 from kwiresniff.codec.headers import RequestHeader
-from kwiresniff.codec.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Body, Exchange, Message, TopicNames
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kwiresniff import codec
 from kwiresniff.base.api_keys import FETCH
+from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, FetchedTopics, Message
@@ -36,7 +37,6 @@ MAX_SESSION_PARTITIONS = 10_000
 INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 
-_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 _ENTRY_BYTES: Final = 130
 
 #: Broker and session id, or broker, group and member.
@@ -201,7 +201,7 @@ def _name(topic: Body) -> str:
         name = topic.get("topic_id")
     if name.__class__ is bytes:
         name = name.decode("utf-8", "backslashreplace")
-    return str(name) if name and name != _NO_ID else ""
+    return str(name) if name and name != ZERO_UUID else ""
 
 
 def _index(partition: Body | int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kwiresniff.codec.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from kwiresniff.base.known_ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from kwiresniff.model import Body, Node
 from kwiresniff.session.secret_configs import is_secret_config
 from kwiresniff.session.withheld import all_nodes, hide, hide_bytes, hide_text, withheld, without_text
@@ -70,7 +70,7 @@ def _batches(body: Body) -> Iterator[Any]:
 
 def conceal_metadata_nodes(root: Node) -> None:
     """The same for the annotated message."""
-    from kwiresniff.codec.record_plain import CUT_SHORT  # imported here: it brings the compression codecs
+    from kwiresniff.base.body_members import CUT_SHORT
 
     for topic in all_nodes(root):
         if not any(child.value in (METADATA_TOPIC, METADATA_TOPIC_ID) for child in topic.children):

@@ -31,7 +31,7 @@ from kwiresniff.base.api_keys import (
     STREAMS_GROUP_DESCRIBE,
     STREAMS_GROUP_HEARTBEAT,
 )
-from kwiresniff.codec.primitives import UNKNOWN_TAGS
+from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
 from kwiresniff.model import Body, Node, Problem, Walk
 from kwiresniff.session.fronts import is_swallowed
 from kwiresniff.session.secret_configs import is_secret_config
@@ -100,7 +100,7 @@ def conceal(api_key: int, direction: str, body: Body, *, sound: bool = True, inn
 
 def _conceal_envelope(direction: str, body: Body, inner_sound: bool) -> None:
     name = f"{direction}_data"
-    inside = body.get(f"{name}_decoded")
+    inside = body.get(f"{name}{DECODED}")
     if body.get(name) and _envelope_is_secret(body[name], direction, inside and inside["api_key"]):
         body[name] = withheld(body[name])
     if inside:

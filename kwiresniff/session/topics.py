@@ -14,7 +14,7 @@ from kwiresniff.base.api_keys import (
     METADATA,
     UPDATE_METADATA,
 )
-from kwiresniff.codec.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from kwiresniff.base.known_ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID
 from kwiresniff.model import Body
 
 #: Names remembered per run; a cluster has at most some 10,000s of topics, an attacker has any number.
@@ -39,9 +39,6 @@ TEACHING_RESPONSES = frozenset(api_key for api_key, direction in _TEACHERS if di
 def teaches(api_key: int, direction: str) -> bool:
     """Whether such a message carries both ids and names."""
     return (api_key, direction) in _TEACHERS
-
-
-ZERO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 class Topics:
@@ -69,7 +66,7 @@ class Topics:
         array, name_field = place
         for topic in body.get(array) or ():
             topic_id, name = topic.get("topic_id"), topic.get(name_field)
-            if topic_id and topic_id != ZERO_ID and isinstance(name, str):
+            if topic_id and topic_id != ZERO_UUID and isinstance(name, str):
                 self._remember(topic_id, name)
 
     def _remember(self, topic_id: str, name: str) -> None:

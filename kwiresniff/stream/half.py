@@ -25,6 +25,8 @@ from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from kwiresniff.base.sequence_numbers import SEQ_HALF as SEQ_HALF
+from kwiresniff.base.sequence_numbers import SEQ_MASK as SEQ_MASK
 from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.stream.budget import SEGMENT_BYTES, STEP_BYTES, Budget
 from kwiresniff.stream.run import MARK_BYTES, Run
@@ -33,9 +35,6 @@ from kwiresniff.stream.waiting import Waiting
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-SEQ_MASK: Final = 0xFFFFFFFF
-#: Half the sequence space: a forward distance beyond it means "behind".
-SEQ_HALF: Final = 0x80000000
 
 #: Further than this from what was expected, a segment belongs to another connection on the same ports. No TCP
 #: window in use comes near it, and a capture that lost so much between two segments gains nothing from continuity.

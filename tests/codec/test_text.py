@@ -12,9 +12,9 @@ import pytest
 from librt.strings import BytesWriter
 
 from kwiresniff import codec, schema
+from kwiresniff.base.batch_layout import CONTROL
 from kwiresniff.capture import open_captures
 from kwiresniff.codec import lookup
-from kwiresniff.codec.batch import CONTROL
 from kwiresniff.codec.compression import compress
 from kwiresniff.codec.layout import default_value
 from kwiresniff.codec.record import decode_records

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kwiresniff import schema
-from kwiresniff.codec.layout import FIXED, INTEGER_RANGES, single
+from kwiresniff.codec.layout import single
 from kwiresniff.schema.apis import data_index
 from kwiresniff.schema.registry import EARLIER, definitions
 from kwiresniff.schema.types import WireField
+from kwiresniff.schema.wire_types import FIXED, INTEGER_RANGES
 from tests.support.kafka_vectors import UNKNOWN_TAGS, Entry, entries
 
 #: A string or bytes of this length and more has a compact length of two bytes.

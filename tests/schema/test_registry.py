@@ -9,7 +9,7 @@ import pytest
 
 from kwiresniff import schema
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.types import LEAF_TYPES
+from kwiresniff.schema.wire_types import LEAF_TYPES
 
 
 def test_an_api_is_found_by_key_by_name_and_by_an_older_name() -> None:

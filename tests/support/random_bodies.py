@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kwiresniff.codec.layout import INTEGER_RANGES
 from kwiresniff.schema.types import MessageVersion, WireField
+from kwiresniff.schema.wire_types import INTEGER_RANGES
 
 TEXTS = ("", "orders", "größe", "x" * 127, "y" * 300)
 BLOBS = (b"", b"\xff\x00", bytes(range(150)))

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica, place_of
-from kwiresniff.analysis.doctor.quorum import LEADER_CODES, METADATA_TOPIC
+from kwiresniff.analysis.doctor.quorum import LEADER_CODES
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.answers.findings import Finding, scope_of
 from kwiresniff.base.api_keys import FETCH, METADATA, PRODUCE
+from kwiresniff.base.known_ids import METADATA_TOPIC
 from kwiresniff.model import Body, Connection, Exchange
 
 #: Partitions whose leader is remembered, changes of leaders, and clients that wait for a partition's new leader.

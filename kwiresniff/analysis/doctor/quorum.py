@@ -8,11 +8,11 @@ from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import client_of, place_of
 from kwiresniff.analysis.doctor.rule import ERROR, Context, Rule, found
 from kwiresniff.answers.findings import Finding
+from kwiresniff.base.known_ids import METADATA_TOPIC
 from kwiresniff.model import Exchange
 
 #: Whom the search concerns; a client is told with its address and cannot be called so.
 QUORUM = "metadata quorum"
-METADATA_TOPIC = "__cluster_metadata"
 LEADER_CODES = frozenset({"NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH"})
 #: An election takes a second or two. One that goes on for longer, without a pause of so much, does not succeed.
 ELECTION_NS = 10_000_000_000

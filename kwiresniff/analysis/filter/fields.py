@@ -19,6 +19,7 @@ from kwiresniff.analysis.names import (
     topics_of,
     transactional_ids_of,
 )
+from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
 from kwiresniff.model import Body, Direction, Exchange, Message, TopicNames
 from kwiresniff.schema.aliases import body_names, newer_paths
 
@@ -186,11 +187,6 @@ Step = str | int
 _RECORD_SETS = RECORD_SETS | {"record_set"}
 
 
-#: What the output has beside the fields that are defined.
-_UNKNOWN_TAGS = "_tagged_fields"
-_DECODED = "_decoded"
-
-
 def unknown_body_name(name: str) -> str | None:
     """Of the name of a ``body_field``, the first step when no message of that side has, or had, such a field."""
     match = _PATH.fullmatch(name)
@@ -198,7 +194,7 @@ def unknown_body_name(name: str) -> str | None:
         return None
     first = match[2][1:].replace("[", ".").partition(".")[0]
     side: Direction = "request" if match[1] == "request" else "response"
-    if first == _UNKNOWN_TAGS or first.removesuffix(_DECODED) in body_names(side):
+    if first == UNKNOWN_TAGS or first.removesuffix(DECODED) in body_names(side):
         return None
     return first
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from kwiresniff import schema
 from kwiresniff.base.api_keys import ENVELOPE
+from kwiresniff.base.body_members import DECODED
 from kwiresniff.codec.embedded.content import versioned
-from kwiresniff.codec.embedded.holder import DECODED, Holder
+from kwiresniff.codec.embedded.holder import Holder
 from kwiresniff.codec.headers import RequestHeader, decode_request_header, decode_response_header
 from kwiresniff.errors import DecodeError, KwiresniffError
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from kwiresniff import schema
+from kwiresniff.base.body_members import DECODED
 from kwiresniff.codec.embedded.content import Content
 from kwiresniff.codec.headers import RequestHeader
 from kwiresniff.codec.lookup import data_decoder, decoder, walk_header
@@ -26,7 +27,6 @@ MAX_NODES = 100_000
 #: Problems told of what is embedded in one message: more of the same tell nothing new.
 MAX_PROBLEMS = 100
 
-DECODED = "_decoded"
 #: In a tree, the bytes of a message that follow the field nobody could read.
 UNDECODED = "undecoded"
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from kwiresniff import schema
+from kwiresniff.base.known_ids import METADATA_TOPIC
 from kwiresniff.codec.embedded.content import VERSION_BYTES, Content
 from kwiresniff.codec.embedded.groups import open_group_record
 from kwiresniff.codec.embedded.holder import Holder
-from kwiresniff.codec.metadata_topic import METADATA_TOPIC
 from kwiresniff.codec.primitives import read_uvarint
 from kwiresniff.errors import DecodeError
 

@@ -8,6 +8,26 @@ from typing import TYPE_CHECKING, Any, Final, final
 import google_crc32c
 from librt.strings import BytesWriter, read_i64_be
 
+from kwiresniff.base.batch_layout import (
+    ATTRIBUTES_AT,
+    BASE_SEQUENCE_AT,
+    BASE_TIMESTAMP_AT,
+    CODEC_MASK,
+    CONTROL,
+    CRC_AT,
+    HEADER_BYTES,
+    LAST_DELTA_AT,
+    LEADER_EPOCH_AT,
+    LENGTH_AT,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    MAX_TIMESTAMP_AT,
+    PRODUCER_EPOCH_AT,
+    PRODUCER_ID_AT,
+    RECORDS_COUNT_AT,
+    TRANSACTIONAL,
+)
 from kwiresniff.codec.compression import codec_name, decompress
 from kwiresniff.codec.record_limits import Budget
 from kwiresniff.codec.records import decode_record_set
@@ -22,16 +42,7 @@ if TYPE_CHECKING:
 #: each time, which takes as long as filling it.
 PIECE_BYTES: Final = 64 << 10
 
-#: The layout of a batch (``kwiresniff.codec.batch``) as constants of this module, which cost nothing when compiled.
-HEADER_SIZE: Final = 61
-OVERHEAD: Final = 12
-MAGIC_AT: Final = 16
-ATTRIBUTES_AT: Final = 21
-CODEC: Final = 7
-APPEND_TIME: Final = 0x08
-IS_TRANSACTIONAL: Final = 0x10
-IS_CONTROL: Final = 0x20
-COMPRESSION: Final = [f',"compression":"{codec_name(codec)}"'.encode() for codec in range(CODEC + 1)]
+COMPRESSION: Final = [f',"compression":"{codec_name(codec)}"'.encode() for codec in range(CODEC_MASK + 1)]
 
 
 def hand_over(out: BytesWriter, pieces: list[bytes]) -> None:
@@ -80,28 +91,28 @@ class RecordSetWriter:
     def _batch(self, frame: bytes, pos: i64, end: i64, budget: Budget) -> i64:
         """A batch of magic 2 with nothing unusual about it, as ``decode_batch`` reads it."""
         out = self.out
-        if end - pos < HEADER_SIZE or frame[pos + MAGIC_AT] != 2:
+        if end - pos < HEADER_BYTES or frame[pos + MAGIC_AT] != 2:
             return -1
-        length: i64 = int32(frame, pos + 8)
-        stop: i64 = pos + OVERHEAD + length
+        length: i64 = int32(frame, pos + LENGTH_AT)
+        stop: i64 = pos + LOG_OVERHEAD + length
         attributes: i64 = int16(frame, pos + ATTRIBUTES_AT)
-        count: i64 = int32(frame, pos + HEADER_SIZE - 4)
+        count: i64 = int32(frame, pos + RECORDS_COUNT_AT)
         if (
-            length < HEADER_SIZE - OVERHEAD
+            length < HEADER_BYTES - LOG_OVERHEAD
             or stop > end
-            or attributes & IS_CONTROL
+            or attributes & CONTROL
             or count < 0
             or count > budget.records
             or budget.take_batch(pos) is not None
         ):
             return -1
-        word: i64 = int32(frame, pos + ATTRIBUTES_AT - 4)
+        word: i64 = int32(frame, pos + CRC_AT)
         crc: i64 = word & 0xFFFFFFFF
         if crc != google_crc32c.value(frame[pos + ATTRIBUTES_AT : stop]):
             return -1
-        codec: i64 = attributes & CODEC
+        codec: i64 = attributes & CODEC_MASK
         data = frame
-        first: i64 = pos + HEADER_SIZE
+        first: i64 = pos + HEADER_BYTES
         last: i64 = stop
         if codec:
             data = decompress(codec, frame[first:stop], budget.decompress_limit(stop - first))
@@ -110,36 +121,36 @@ class RecordSetWriter:
             budget.decompressed_bytes -= last
         budget.records -= count
         base_offset: i64 = read_i64_be(frame, pos)
-        base_timestamp: i64 = read_i64_be(frame, pos + 27)
-        max_timestamp: i64 = read_i64_be(frame, pos + 35)
-        append_time = attributes & APPEND_TIME != 0
+        base_timestamp: i64 = read_i64_be(frame, pos + BASE_TIMESTAMP_AT)
+        max_timestamp: i64 = read_i64_be(frame, pos + MAX_TIMESTAMP_AT)
+        append_time = attributes & LOG_APPEND_TIME != 0
         out.write(b'{"base_offset":')
         write_number(out, base_offset)
         out.write(b',"batch_length":')
         write_number(out, length)
         out.write(b',"partition_leader_epoch":')
-        write_number(out, int32(frame, pos + 12))
+        write_number(out, int32(frame, pos + LEADER_EPOCH_AT))
         out.write(b',"magic":2,"crc":')
         write_number(out, crc)
         out.write(b',"attributes":')
         write_number(out, attributes)
         out.write(b',"last_offset_delta":')
-        write_number(out, int32(frame, pos + 23))
+        write_number(out, int32(frame, pos + LAST_DELTA_AT))
         out.write(b',"base_timestamp":')
         write_number(out, base_timestamp)
         out.write(b',"max_timestamp":')
         write_number(out, max_timestamp)
         out.write(b',"producer_id":')
-        write_number(out, read_i64_be(frame, pos + 43))
+        write_number(out, read_i64_be(frame, pos + PRODUCER_ID_AT))
         out.write(b',"producer_epoch":')
-        write_number(out, int16(frame, pos + 51))
+        write_number(out, int16(frame, pos + PRODUCER_EPOCH_AT))
         out.write(b',"base_sequence":')
-        write_number(out, int32(frame, pos + 53))
+        write_number(out, int32(frame, pos + BASE_SEQUENCE_AT))
         out.write(b',"records_count":')
         write_number(out, count)
         out.write(COMPRESSION[codec])
         out.write(b',"timestamp_type":"log_append_time"' if append_time else b',"timestamp_type":"create_time"')
-        out.write(b',"is_transactional":true' if attributes & IS_TRANSACTIONAL else b',"is_transactional":false')
+        out.write(b',"is_transactional":true' if attributes & TRANSACTIONAL else b',"is_transactional":false')
         out.write(b',"is_control":false,"size_bytes":')
         write_number(out, stop - pos)
         out.write(b',"uncompressed_size_bytes":')

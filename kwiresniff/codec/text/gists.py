@@ -11,23 +11,27 @@ from typing import TYPE_CHECKING, Final, final
 
 from kwiresniff import schema
 from kwiresniff.base.api_keys import FETCH, PRODUCE
+from kwiresniff.base.batch_layout import (
+    ATTRIBUTES_AT,
+    CODEC_MASK,
+    HEADER_BYTES,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    RECORDS_COUNT_AT,
+)
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES
 from kwiresniff.codec.text.plan import (
-    BOOLEAN,
     ERROR_CODE,
-    INT8,
-    INT16,
+    FIXED_KINDS,
     INT32,
-    INT64,
     RECORDS,
     STRING,
     STRUCTURE,
     TAG_SECTION,
     TOPIC,
     TOPIC_ID,
-    UINT16,
-    UINT32,
     UUID,
     Step,
     plan,
@@ -36,6 +40,7 @@ from kwiresniff.codec.text.reader import BodyReader
 from kwiresniff.errors import SchemaError
 from kwiresniff.jsontext import int16, int32
 from kwiresniff.model import Direction, Gist
+from kwiresniff.schema.wire_types import FIXED
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -55,15 +60,10 @@ _ACKS: Final = 4
 _TRANSACTION: Final = 5
 _SESSION: Final = 6
 
-#: The layout of a batch (``kwiresniff.codec.batch``).
-_HEADER_SIZE: Final = 61
-_OVERHEAD: Final = 12
-_MAGIC_AT: Final = 16
-_ATTRIBUTES_AT: Final = 21
-_CODEC: Final = 7
+#: The codec with the highest number.
 _LAST_CODEC: Final = 4
 
-_SIZES: Final = {BOOLEAN: 1, INT8: 1, INT16: 2, UINT16: 2, INT32: 4, UINT32: 4, INT64: 8, UUID: 16, ERROR_CODE: 2}
+_SIZES: Final = {ERROR_CODE: 2, **{kind: FIXED[name].size for name, kind in FIXED_KINDS.items()}}
 
 
 @final
@@ -199,22 +199,22 @@ class GistReader(BodyReader):
         found = self.found
         while pos < end:
             self.left -= 1
-            if end - pos < _OVERHEAD:
+            if end - pos < LOG_OVERHEAD:
                 found.add_batch(0, 0, 0)
                 return end
-            if self.left < 0 or end - pos <= _MAGIC_AT or frame[pos + _MAGIC_AT] != 2:
+            if self.left < 0 or end - pos <= MAGIC_AT or frame[pos + MAGIC_AT] != 2:
                 return -1
-            length: i64 = int32(frame, pos + 8)
-            stop: i64 = pos + _OVERHEAD + length
-            if length < _HEADER_SIZE - _OVERHEAD or length > MAX_BATCH_BYTES:
+            length: i64 = int32(frame, pos + LENGTH_AT)
+            stop: i64 = pos + LOG_OVERHEAD + length
+            if length < HEADER_BYTES - LOG_OVERHEAD or length > MAX_BATCH_BYTES:
                 return -1
             if stop > end:
                 found.add_batch(0, 0, 0)
                 return end
-            codec: i64 = int16(frame, pos + _ATTRIBUTES_AT) & _CODEC
+            codec: i64 = int16(frame, pos + ATTRIBUTES_AT) & CODEC_MASK
             if codec > _LAST_CODEC:
                 return -1
-            found.add_batch(int32(frame, pos + _HEADER_SIZE - 4), stop - pos, codec)
+            found.add_batch(int32(frame, pos + RECORDS_COUNT_AT), stop - pos, codec)
             pos = stop
         return end
 

@@ -44,7 +44,9 @@ ERROR_CODE: Final = 14
 TOPIC: Final = 15
 TOPIC_ID: Final = 16
 
-_FIXED: Final = {
+#: Types of fixed size that the writers know, by the names of ``kwiresniff.schema.wire_types``. FLOAT64, which is in no
+#: message that is written often, and any type that is added later are refused.
+FIXED_KINDS: Final = {
     "BOOLEAN": BOOLEAN, "INT8": INT8, "INT16": INT16, "UINT16": UINT16, "INT32": INT32, "UINT32": UINT32,
     "INT64": INT64, "UUID": UUID,
 }  # fmt: skip
@@ -136,7 +138,7 @@ def _kind(field: WireField) -> int:
         return BYTES
     if field.name == "topic_id":
         return TOPIC_ID
-    kind = _FIXED.get(field.type)
+    kind = FIXED_KINDS.get(field.type)
     if kind is None:
         raise SchemaError(f"{field.type} is not written as text")
     return kind

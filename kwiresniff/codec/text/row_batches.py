@@ -7,9 +7,29 @@ from typing import TYPE_CHECKING, Final, final
 import google_crc32c
 from librt.strings import BytesWriter, read_i64_be
 
+from kwiresniff.base.batch_layout import (
+    ATTRIBUTES_AT,
+    BASE_SEQUENCE_AT,
+    BASE_TIMESTAMP_AT,
+    CODEC_MASK,
+    CONTROL,
+    CRC_AT,
+    HEADER_BYTES,
+    LENGTH_AT,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    MAX_TIMESTAMP_AT,
+    NO_TIMESTAMP,
+    PRODUCER_EPOCH_AT,
+    PRODUCER_ID_AT,
+    RECORDS_COUNT_AT,
+    TRANSACTIONAL,
+)
+from kwiresniff.base.body_members import CUT_SHORT
 from kwiresniff.codec.compression import decompress
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, Budget
-from kwiresniff.codec.text.row_records import NO_TIMESTAMP, RecordRows, write_thousandths
+from kwiresniff.codec.text.row_records import RecordRows, write_thousandths
 from kwiresniff.codec.text.values import ValueWriter
 from kwiresniff.codec.text.words import Words
 from kwiresniff.jsontext import int16, int32, write_number
@@ -19,16 +39,6 @@ if TYPE_CHECKING:
 
 #: Batches of a record set that are shown; the same number as in ``kwiresniff.render``.
 BATCHES_SHOWN: Final = 8
-
-#: The layout of a batch (``kwiresniff.codec.batch``) as constants of this module, which cost nothing when compiled.
-HEADER_SIZE: Final = 61
-OVERHEAD: Final = 12
-MAGIC_AT: Final = 16
-ATTRIBUTES_AT: Final = 21
-CODEC: Final = 7
-APPEND_TIME: Final = 0x08
-IS_TRANSACTIONAL: Final = 0x10
-IS_CONTROL: Final = 0x20
 
 #: What the walker makes of a batch: itself, its fields, its records.
 _BATCH_NODES: Final = 17
@@ -80,9 +90,9 @@ class RecordSetRows(RecordRows):
     @staticmethod
     def _stop(frame: bytes, pos: i64, end: i64) -> i64:
         """Where a batch that begins at ``pos`` ends, no further than ``end``."""
-        if end - pos < OVERHEAD:
+        if end - pos < LOG_OVERHEAD:
             return end
-        stop: i64 = pos + OVERHEAD + int32(frame, pos + 8)
+        stop: i64 = pos + LOG_OVERHEAD + int32(frame, pos + LENGTH_AT)
         return stop if pos < stop < end else end
 
     def _batch(self, frame: bytes, pos: i64, end: i64, budget: Budget, index: i64, depth: i64) -> i64:
@@ -90,27 +100,27 @@ class RecordSetRows(RecordRows):
         self.nodes += _BATCH_NODES
         if budget.take_batch(pos) is not None:
             return -1
-        if end - pos < OVERHEAD:
+        if end - pos < LOG_OVERHEAD:
             return self._cut_short(pos, end, index, depth)
         if end - pos <= MAGIC_AT or frame[pos + MAGIC_AT] != 2:
             return -1
-        length: i64 = int32(frame, pos + 8)
-        stop: i64 = pos + OVERHEAD + length
-        if length < HEADER_SIZE - OVERHEAD or length > MAX_BATCH_BYTES:
+        length: i64 = int32(frame, pos + LENGTH_AT)
+        stop: i64 = pos + LOG_OVERHEAD + length
+        if length < HEADER_BYTES - LOG_OVERHEAD or length > MAX_BATCH_BYTES:
             return -1
         if stop > end:
             return self._cut_short(pos, end, index, depth)
         attributes: i64 = int16(frame, pos + ATTRIBUTES_AT)
-        count: i64 = int32(frame, pos + HEADER_SIZE - 4)
-        if attributes & IS_CONTROL or count < 0 or count > budget.records:
+        count: i64 = int32(frame, pos + RECORDS_COUNT_AT)
+        if attributes & CONTROL or count < 0 or count > budget.records:
             return -1
-        word: i64 = int32(frame, pos + ATTRIBUTES_AT - 4)
+        word: i64 = int32(frame, pos + CRC_AT)
         crc: i64 = word & 0xFFFFFFFF
         if crc != google_crc32c.value(frame[pos + ATTRIBUTES_AT : stop]):
             return -1
-        codec: i64 = attributes & CODEC
+        codec: i64 = attributes & CODEC_MASK
         data = frame
-        first: i64 = pos + HEADER_SIZE
+        first: i64 = pos + HEADER_BYTES
         last: i64 = stop
         if codec:
             data = decompress(codec, frame[first:stop], budget.decompress_limit(stop - first))
@@ -118,19 +128,21 @@ class RecordSetRows(RecordRows):
             last = len(data)
             budget.decompressed_bytes -= last
         budget.records -= count
-        if not self.check(data, first, last, count, read_i64_be(frame, pos), read_i64_be(frame, pos + 27)):
+        if not self.check(
+            data, first, last, count, read_i64_be(frame, pos), read_i64_be(frame, pos + BASE_TIMESTAMP_AT)
+        ):
             return -1
         if index < BATCHES_SHOWN:
-            compressed: i64 = stop - pos - HEADER_SIZE if codec else 0
+            compressed: i64 = stop - pos - HEADER_BYTES if codec else 0
             self._batch_row(frame, pos, stop, index, depth, compressed, last - first)
-            append_time: i64 = read_i64_be(frame, pos + 35)
-            self.add_records(data, count, append_time, attributes & APPEND_TIME != 0, depth + 1)
+            append_time: i64 = read_i64_be(frame, pos + MAX_TIMESTAMP_AT)
+            self.add_records(data, count, append_time, attributes & LOG_APPEND_TIME != 0, depth + 1)
         return stop
 
     def _cut_short(self, pos: i64, end: i64, index: i64, depth: i64) -> i64:
         if index < BATCHES_SHOWN:
             size: int = end - pos
-            text = self.words.span("dim", f" {self.words.size(size).decode()}, cut short")
+            text = self.words.span("dim", f" {self.words.size(size).decode()}, {CUT_SHORT}")
             self.add_row(depth, self.batches[index] + text)
         return end
 
@@ -139,25 +151,25 @@ class RecordSetRows(RecordRows):
     ) -> None:
         out = self.out
         attributes: i64 = int16(frame, pos + ATTRIBUTES_AT)
-        count: i64 = int32(frame, pos + HEADER_SIZE - 4)
+        count: i64 = int32(frame, pos + RECORDS_COUNT_AT)
         out.write(self.batches[index])
         out.write(self.gap)
-        out.write(self._facts(count, stop - pos, compressed, uncompressed, attributes & CODEC))
+        out.write(self._facts(count, stop - pos, compressed, uncompressed, attributes & CODEC_MASK))
         out.write(self.gap)
         out.write(self.base_offset)
         out.write(self.ident)
         write_number(out, read_i64_be(frame, pos))
         out.write(self.ident_off)
         out.write(self.gap)
-        out.write(self.append_time if attributes & APPEND_TIME else self.create_time)
-        self._instant(read_i64_be(frame, pos + 27))
-        producer_id: i64 = read_i64_be(frame, pos + 43)
+        out.write(self.append_time if attributes & LOG_APPEND_TIME else self.create_time)
+        self._instant(read_i64_be(frame, pos + BASE_TIMESTAMP_AT))
+        producer_id: i64 = read_i64_be(frame, pos + PRODUCER_ID_AT)
         if producer_id != -1:
             out.write(self.gap)
             self._number(self.producer_id, producer_id)
-            self._number(self.epoch, int16(frame, pos + 51))
-            self._number(self.sequence, int32(frame, pos + 53))
-        if attributes & IS_TRANSACTIONAL:
+            self._number(self.epoch, int16(frame, pos + PRODUCER_EPOCH_AT))
+            self._number(self.sequence, int32(frame, pos + BASE_SEQUENCE_AT))
+        if attributes & TRANSACTIONAL:
             out.write(self.gap)
             out.write(self.transactional)
         self.add_row(depth, out.getvalue())

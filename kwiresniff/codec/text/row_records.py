@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from librt.strings import BytesWriter
 
+from kwiresniff.base.batch_layout import NO_TIMESTAMP
 from kwiresniff.codec.text.records import RecordReader
 from kwiresniff.codec.text.values import ValueWriter
 from kwiresniff.codec.text.words import Words
@@ -26,8 +27,6 @@ _DELTA_GROUPS: Final = 9
 #: What the walker makes of a record and of a header: itself and its fields.
 _RECORD_NODES: Final = 8
 _HEADER_NODES: Final = 3
-#: What a record without a timestamp has for one.
-NO_TIMESTAMP: Final = -1
 
 
 class RecordRows(RecordReader):

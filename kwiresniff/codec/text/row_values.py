@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from librt.strings import BytesWriter, read_i64_be
 
+from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.codec.meaning import meaning_of
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.plan import (
@@ -33,9 +34,7 @@ if TYPE_CHECKING:
 
 #: Values of one field whose text is kept.
 KEPT: Final = 4096
-#: Kafka's "no id".
-ZERO_UUID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
-_ZERO_BYTES: Final = b"AAAAAAAAAAAAAAAAAAAAAA"
+_ZERO_BYTES: Final = ZERO_UUID.encode()
 
 
 class ValueRows(BodyReader):

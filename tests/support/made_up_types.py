@@ -1,0 +1,90 @@
+"""Every reader and writer with two types in the table that no release has, run as a process of its own.
+
+``UINT64`` is a whole number like others. ``DECIMAL`` needs a reader that nobody has. What each says of a message with
+such fields is printed as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = ROOT / "kwiresniff" / "schema" / "wire_types.py"
+ROWS = """    WireType("uint64", "UINT64", "integer", 0, Fixed("Q", 8)),
+    WireType("decimal", "DECIMAL", "number", 0, Fixed("q", 8), reader="decimal_value", writer="decimal_bytes"),
+"""
+LAST_ROW = '    WireType("uuid",'
+
+VALUE = 2**64 - 2
+RAW = VALUE.to_bytes(8, "big")
+
+
+def add_rows() -> None:
+    """Put the table with two more rows in the place of the module, before anybody has imported it."""
+    source = TABLE.read_text(encoding="utf-8")
+    assert source.count(LAST_ROW) == 1
+    module = types.ModuleType("kwiresniff.schema.wire_types")
+    sys.modules[module.__name__] = module
+    exec(compile(source.replace(LAST_ROW, ROWS + LAST_ROW), str(TABLE), "exec"), module.__dict__)
+
+
+def told(make: Callable[[], Any]) -> Any:
+    """What comes of it, or the words with which it is refused."""
+    from kwiresniff.errors import KwiresniffError
+
+    try:
+        return make()
+    except KwiresniffError as error:
+        return f"refused: {error}"
+
+
+def readings(definition: str) -> dict[str, Any]:
+    """What each reader and writer makes of a message with a number of this type, and an array of two."""
+    from kwiresniff.codec.compiler import compile_decoder
+    from kwiresniff.codec.encoders import compile_encoder
+    from kwiresniff.codec.error_finders import compile_error_finder
+    from kwiresniff.codec.misfit import misfit
+    from kwiresniff.codec.plain import plain
+    from kwiresniff.codec.scanners import compile_front_scanner, compile_scanner
+    from kwiresniff.codec.skim import skimmer, whole
+    from kwiresniff.codec.text.plan import plan
+    from kwiresniff.codec.walker import walk
+    from kwiresniff.schema.grammar import grammar
+    from kwiresniff.schema.language import parse, print_messages
+    from kwiresniff.schema.official import read_definition
+    from kwiresniff.schema.resolve import resolve
+
+    text = f"data Made 0 flexible 0+\n  one {definition}\n  many []{definition}\n  late {definition} tag 0 = 7\n"
+    (parsed,) = parse(text)
+    message = resolve(parsed, 0)
+    raw = RAW + b"\x03" + RAW + RAW + b"\0"
+    body = {"one": VALUE, "many": [VALUE, VALUE], "late": 7}
+    wanted = frozenset({"one", "many"})
+    official = {"name": "One", "type": definition, "versions": "0", "default": "0x10"}
+    document = {"name": "Made", "type": "data", "validVersions": "0", "fields": [official]}
+    return {
+        "printed again": print_messages((parsed,)) == text,
+        "from Kafka's definitions": told(lambda: read_definition(json.dumps(document), "made.json").at(0)[0].default),
+        "grammar": grammar(message).splitlines()[1:],
+        "decoder": told(lambda: compile_decoder(message)(raw, 0, [])),
+        "encoder": told(lambda: compile_encoder(message)(body).hex()),
+        "encoder of too much": told(lambda: compile_encoder(message)({**body, "one": 2**64})),
+        "misfit": told(lambda: misfit(message, {**body, "one": -1})),
+        "walker": told(lambda: plain(walk(message, raw, 0).root)),
+        "scanner": told(lambda: compile_scanner(message, wanted)(raw, 0)),
+        "front scanner": told(lambda: compile_front_scanner(message, wanted)(raw, 0, len(raw))),
+        "skimmer": told(lambda: (skimmer(message, frozenset({"error_code"})) is not None, whole(message) is not None)),
+        "error finder": told(lambda: compile_error_finder(message)(body)),
+        "text": told(lambda: plan(message) is not None),
+    }
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    add_rows()
+    print(json.dumps({name: readings(name) for name in ("uint64", "decimal")}))
