@@ -7,10 +7,10 @@ import sys
 import click
 
 from kwiresniff.analysis.audit import BREAKS, NOT_JUDGED, VERDICTS, audit
+from kwiresniff.cli.collect import FORMS, print_json
 from kwiresniff.cli.inventory import collect, writer
 from kwiresniff.cli.main import FAILED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
-from kwiresniff.cli.passes import FORMS, print_json
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema import find_release
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from kwiresniff.cli.collect import FORMS, print_json
 from kwiresniff.cli.inventory import collect, writer
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
-from kwiresniff.cli.passes import FORMS, print_json
 
 
 @click.command("clients", cls=TrafficCommand)

@@ -7,11 +7,11 @@ import sys
 import click
 
 from kwiresniff.analysis.doctor import SEVERITIES, Doctor
+from kwiresniff.cli.collect import FORMS, print_json, read_through
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.main import FAILED, INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
-from kwiresniff.cli.passes import FORMS, print_json, read_through
 from kwiresniff.cli.plugin_rules import rules_of
-from kwiresniff.cli.reading import Reading
 
 
 @click.command("doctor", cls=TrafficCommand)
@@ -30,7 +30,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     Errors that clients get, slow and unanswered requests, throttling, rebalances, tiny batches, connection churn, TLS
     failures, packets sent twice, damaged batches.
     """
-    reading = Reading(captures, options, "bodies", screen=False, sessions=True, attempts=True)
+    reading = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True)
     doctor = Doctor(reading.topic_name, rules_of(reading.plugins))
     finished, messages = read_through(reading, doctor.add)
     found = doctor.findings()

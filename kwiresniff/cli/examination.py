@@ -8,10 +8,10 @@ import time
 from kwiresniff.analysis.doctor import SEVERITIES, Doctor
 from kwiresniff.analysis.doctor.live import LiveExamination
 from kwiresniff.capture.live import LiveCapture
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
-from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.plugin_rules import rules_of
-from kwiresniff.cli.reading import Reading
+from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Problem
 from kwiresniff.render import use_color, width_of
 from kwiresniff.render.findings import FindingWriter
@@ -25,7 +25,7 @@ SILENT_NS = 5_000_000_000
 class _Review:
     """Looks at the findings from time to time and prints what has changed."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: EventSource) -> None:
         out = sys.stdout
         self._reading = reading
         self._writer = FindingWriter(out, width_of(out), use_color(out, reading.options.color), reading.files)
@@ -55,7 +55,7 @@ class _Review:
             sys.stdout.flush()
 
 
-def examine(live: LiveCapture, reading: Reading) -> bool:
+def examine(live: LiveCapture, reading: EventSource) -> bool:
     """Examines the traffic until it ends; whether nobody interrupted it."""
     messages = Messages(reading)
     review = _Review(reading)

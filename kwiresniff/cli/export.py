@@ -6,11 +6,11 @@ import sys
 
 import click
 
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import INTERRUPTED
-from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
-from kwiresniff.cli.reading import Reading
+from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.errors import ExportError
 from kwiresniff.export import WRITERS, JsonEncoder, Output, format_of
 from kwiresniff.model import Event, Problem
@@ -35,7 +35,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
         form = format_of(output)
     except ExportError as error:
         raise click.UsageError(str(error)) from None
-    reading = Reading(captures, options, "records", screen=False, encode=JsonEncoder().text)
+    reading = EventSource(captures, options, "records", screen=False, encode=JsonEncoder().text)
     messages = Messages(reading)
     with Output(output) as out:
         writer = WRITERS[form](out.stream, reading.files)

@@ -7,10 +7,10 @@ import sys
 import click
 
 from kwiresniff.analysis.groups import GroupTimeline
+from kwiresniff.cli.collect import FORMS, print_json, read_through
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
-from kwiresniff.cli.passes import FORMS, print_json, read_through
-from kwiresniff.cli.reading import Reading
 from kwiresniff.model import Event, Exchange
 
 
@@ -23,7 +23,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     Groups of both rebalance protocols, share groups and streams groups. Heartbeats that say nothing new are left out,
     and commits of one member in a row are one line. One group alone: -Y 'group == NAME'.
     """
-    reading = Reading(captures, options, "bodies", screen=False)
+    reading = EventSource(captures, options, "bodies", screen=False)
     timeline = GroupTimeline(reading.topic_name)
 
     def take(event: Event) -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.answers.clients import Client
+from kwiresniff.cli.collect import read_through
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.main import INTERRUPTED
-from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions
-from kwiresniff.cli.passes import read_through
-from kwiresniff.cli.reading import Reading
+from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Connection, Event, Exchange
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Collected:
     """What a pass over the captures has found."""
 
-    reading: Reading
+    reading: EventSource
     clients: list[Client]
     left_out: int
     cut: int
@@ -45,7 +45,7 @@ class Collected:
 
 def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
     """Reads the captures; raises what is wrong with them or the options before anything is printed."""
-    reading = Reading(captures, options, "bodies", screen=False, sessions=True)
+    reading = EventSource(captures, options, "bodies", screen=False, sessions=True)
     inventory = Inventory(reading.topic_name)
 
     def take(event: Event) -> None:
@@ -59,7 +59,7 @@ def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
     return Collected(reading, clients, inventory.left_out, inventory.cut, finished, messages)
 
 
-def writer(reading: Reading) -> ClientWriter:
+def writer(reading: EventSource) -> ClientWriter:
     """What writes clients to standard output."""
     from kwiresniff.render import use_color, width_of
     from kwiresniff.render.clients import ClientWriter

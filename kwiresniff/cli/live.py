@@ -16,11 +16,11 @@ from typing import Literal
 from kwiresniff.analysis.filter import Filter, compile_filter
 from kwiresniff.analysis.stats import Key, StatsTable
 from kwiresniff.capture.live import LiveCapture
+from kwiresniff.cli.event_source import DEPTHS, EventSource
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.keyboard import Keyboard
-from kwiresniff.cli.last import ExchangeLines, LastExchanges
 from kwiresniff.cli.panels import ORDERS, REFRESH_SECONDS, SAMPLES, Panel
-from kwiresniff.cli.reading import DEPTHS, Reading
+from kwiresniff.cli.recent import ExchangeLines, LastExchanges
 from kwiresniff.errors import FilterError
 from kwiresniff.model import Event, Exchange, Problem
 from kwiresniff.render import escape, use_color
@@ -48,7 +48,7 @@ class LiveView:
     def __init__(
         self,
         live: LiveCapture,
-        reading: Reading,
+        reading: EventSource,
         by: Sequence[Sequence[str]],
         keys: Callable[[], list[str]],
         show: Callable[[LiveView], None],
@@ -324,7 +324,7 @@ class LiveView:
 
 
 def watch(
-    live: LiveCapture, reading: Reading, by: Sequence[Sequence[str]]
+    live: LiveCapture, reading: EventSource, by: Sequence[Sequence[str]]
 ) -> tuple[bool, list[StatsTable], list[Problem]]:
     """Shows the view until the capture ends; whether nobody interrupted it, what was counted, and the problems."""
     problems: deque[Problem] = deque(maxlen=LAST_PROBLEMS)

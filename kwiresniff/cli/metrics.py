@@ -13,8 +13,8 @@ from kwiresniff import __version__
 from kwiresniff.analysis.metrics import Metrics
 from kwiresniff.answers.metrics import Metric
 from kwiresniff.capture.live import LiveCapture
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ParamType
-from kwiresniff.cli.reading import Reading
 
 
 class AddressType(ParamType):
@@ -34,7 +34,7 @@ class AddressType(ParamType):
 
 
 @contextmanager
-def served_metrics(live: LiveCapture, reading: Reading, address: tuple[str, int], series: int) -> Iterator[None]:
+def served_metrics(live: LiveCapture, reading: EventSource, address: tuple[str, int], series: int) -> Iterator[None]:
     """Serves what ``reading`` tells, at ``address``, and says where that is. Raises ExportError."""
     from kwiresniff.export.prometheus import MetricsServer
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.stats import Counts, Key, RowCounts, StatsTable, key_parts
-from kwiresniff.cli.reading import Reading
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.model import Exchange
 from kwiresniff.render.live import LivePanel, LiveRow
 
@@ -23,7 +23,7 @@ ORDERS = ("rate", "count", "errors", "latency")
 class Panel:
     """One table, the part of it that is shown, and its recent counts."""
 
-    def __init__(self, by: Sequence[str], reading: Reading) -> None:
+    def __init__(self, by: Sequence[str], reading: EventSource) -> None:
         self.table = StatsTable(by, reading.topic_name)
         self.ranked: list[Key] = []
         self.shown: list[Key] = []

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
+from kwiresniff.cli.event_output import DEPTHS, encode_for, print_events, screen_for, words_for
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 from kwiresniff.cli.pager import paged, pager
-from kwiresniff.cli.printing import DEPTHS, encode_for, print_events, screen_for, words_for
-from kwiresniff.cli.reading import Reading
 
 
 @click.command("read", cls=TrafficCommand)
@@ -31,7 +31,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, no_pager
     screen = screen_for(form, options)
     words = words_for(form, options, screen)
     gists = form == "summary"
-    reading = Reading(captures, options, DEPTHS[form], encode=encode_for(form), words=words, gists=gists)
+    reading = EventSource(captures, options, DEPTHS[form], encode=encode_for(form), words=words, gists=gists)
     # What comes through standard input may be live, and is read as it comes.
     straight = no_pager or screen is None or "-" in captures
     with paged(None if straight else pager()):

@@ -7,11 +7,11 @@ import sys
 import click
 
 from kwiresniff.analysis.report import Reporter
+from kwiresniff.cli.collect import read_through
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
-from kwiresniff.cli.passes import read_through
 from kwiresniff.cli.plugin_rules import rules_of
-from kwiresniff.cli.reading import Reading
 
 
 @click.command("report", cls=TrafficCommand)
@@ -27,7 +27,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
     from kwiresniff.render.page import check, page
 
     check()
-    reading = Reading(captures, options, "bodies", screen=False, sessions=True, attempts=True)
+    reading = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True)
     reporter = Reporter(reading.topic_name, rules_of(reading.plugins))
     finished, messages = read_through(reading, reporter.add)
     with Output(output) as out:

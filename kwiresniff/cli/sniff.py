@@ -25,14 +25,14 @@ from kwiresniff.capture.live import (
 from kwiresniff.capture.live.bpf import expression
 from kwiresniff.capture.live.savefiles import PRIVATE
 from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_DELAY_MS, DEFAULT_SNAP_BYTES
+from kwiresniff.cli.event_output import DEPTHS, print_events, screen_for, words_for
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.handover import open_and_hand_over
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import INTERRUPTED
-from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.metrics import AddressType, served_metrics
 from kwiresniff.cli.options import ParamType, ReadOptions, TrafficCommand, live_options
-from kwiresniff.cli.printing import DEPTHS, print_events, screen_for, words_for
-from kwiresniff.cli.reading import Reading
+from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.cli.tables import ByType, print_tables
 from kwiresniff.model import Event, Exchange, Problem
 from kwiresniff.session import Depth
@@ -232,7 +232,7 @@ def command(
         output = None if counted or examined else screen_for(form, options)
         depth: Depth = "errors" if counted else "bodies" if examined else DEPTHS[form]
         how = words_for(form, options, output)
-        reading = Reading(source, options, depth, topics=topics, screen=not counted, words=how, attempts=examined)
+        reading = EventSource(source, options, depth, topics=topics, screen=not counted, words=how, attempts=examined)
         if address is not None:
             stack.enter_context(served_metrics(live, reading, address, metrics_series))
         if not (watched or options.quiet):
@@ -252,7 +252,7 @@ def command(
     return reading.exit_code()
 
 
-def _count(live: LiveCapture, reading: Reading, names: tuple[tuple[str, ...], ...], *, watched: bool) -> bool:
+def _count(live: LiveCapture, reading: EventSource, names: tuple[tuple[str, ...], ...], *, watched: bool) -> bool:
     """Statistics instead of exchanges, on the way when somebody watches and at the end in any case."""
     from kwiresniff.cli.live import watch
 
@@ -301,7 +301,7 @@ def _say_listening(live: LiveCapture, expression: str) -> None:
     print(f"kwiresniff: listening on {', '.join(live.files)}{chosen}", file=sys.stderr, flush=True)
 
 
-def _sum_up(live: LiveCapture, reading: Reading) -> None:
+def _sum_up(live: LiveCapture, reading: EventSource) -> None:
     sys.stdout.flush()
     print(
         f"kwiresniff: {', '.join(live.files)}: {live.packets:,} packets, {reading.exchanges:,} exchanges, "

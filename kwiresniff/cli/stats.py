@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import click
 
 from kwiresniff.analysis.stats import DIMENSIONS, ExchangeCounts, StatsTable
+from kwiresniff.cli.collect import print_json
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import INTERRUPTED
-from kwiresniff.cli.messages import Messages
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
-from kwiresniff.cli.passes import print_json
-from kwiresniff.cli.reading import Reading
+from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.cli.tables import ByType, print_tables
 from kwiresniff.model import Event, Exchange, Problem
 
@@ -34,7 +34,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, by: tuple[tuple[str
     Latency is last byte of the request to first byte of the response, at the capture point. Exchanges in which the
     broker held the answer back on purpose (long polls, rebalances, throttling) are counted apart.
     """
-    reading = Reading(captures, options, "errors", topics=any("topic" in names for names in by), screen=False)
+    reading = EventSource(captures, options, "errors", topics=any("topic" in names for names in by), screen=False)
     tables = [StatsTable(names, reading.topic_name) for names in by]
     messages = Messages(reading)
     counts = ExchangeCounts(tables)

@@ -7,10 +7,10 @@ import sys
 import click
 
 from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.cli.collect import FORMS, print_json, read_through
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
-from kwiresniff.cli.passes import FORMS, print_json, read_through
-from kwiresniff.cli.reading import Reading
 from kwiresniff.model import Event, Exchange
 
 
@@ -24,7 +24,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     produce to consume is that from a Produce response to the Fetch response that carries the batch, where the capture
     has both.
     """
-    reading = Reading(captures, options, "bodies", screen=False)
+    reading = EventSource(captures, options, "bodies", screen=False)
     traffic = TopicTraffic(reading.topic_name)
 
     def take(event: Event) -> None:

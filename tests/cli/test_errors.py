@@ -136,7 +136,7 @@ def test_a_plugin_that_is_not_there_is_named(kwiresniff: Run, tmp_path: Path) ->
 
 
 def test_a_bug_of_ours_is_one_line_too(kwiresniff: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import kwiresniff.cli.reading as reading
+    import kwiresniff.cli.event_source as reading
 
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")

@@ -19,11 +19,11 @@ import pytest
 
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.capture import open_captures
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.keyboard import split_keys
-from kwiresniff.cli.last import LAST_BYTES, LastExchanges
 from kwiresniff.cli.live import LiveView
 from kwiresniff.cli.options import ReadOptions
-from kwiresniff.cli.reading import Reading
+from kwiresniff.cli.recent import LAST_BYTES, LastExchanges
 from kwiresniff.model import Connection, Exchange, Message, Problem, Segment
 from kwiresniff.render.lines import cells
 from kwiresniff.render.live import rows_per_panel
@@ -69,7 +69,7 @@ class Attended:
 
     def __init__(self) -> None:
         self.live = Recorded(FIRST_LOOK)
-        self.reading = Reading(self.live, ReadOptions(), "errors", topics=True)
+        self.reading = EventSource(self.live, ReadOptions(), "errors", topics=True)
         self.exchanges = [event for event in self.reading.events() if isinstance(event, Exchange)]
         self._keys = ""
         self.draws = 0

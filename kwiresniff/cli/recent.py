@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable
 
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes, value_bytes
-from kwiresniff.cli.printing import tree_of
-from kwiresniff.cli.reading import Reading
+from kwiresniff.cli.event_output import tree_of
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.model import Exchange, Message
 from kwiresniff.render import SummaryWriter
 from kwiresniff.session import BodyDecoder
@@ -79,7 +79,7 @@ def _without_bodies(exchange: Exchange) -> Exchange:
 class ExchangeLines:
     """Draws exchanges as lines ready to print."""
 
-    def __init__(self, reading: Reading, color: bool) -> None:
+    def __init__(self, reading: EventSource, color: bool) -> None:
         self._reading = reading
         self._color = color
         self._decoder = BodyDecoder("headers", reading.analyzer.topics, show_secrets=reading.options.show_secrets)

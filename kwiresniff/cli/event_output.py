@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TextIO
 
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
-from kwiresniff.cli.messages import Messages
-from kwiresniff.cli.reading import Reading
+from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Direction, Event, Exchange, Message, Problem, Walk
 from kwiresniff.session import Depth
 
@@ -50,7 +50,7 @@ def words_for(form: str, options: ReadOptions, screen: Screen | None) -> Words |
     return words_of(screen.out, screen.width, screen.color)
 
 
-def print_events(reading: Reading, form: str, screen: Screen | None, live: LiveCapture | None = None) -> bool:
+def print_events(reading: EventSource, form: str, screen: Screen | None, live: LiveCapture | None = None) -> bool:
     """Prints everything ``reading`` gives, problems on stderr where the form has no place for them; False when the
     user interrupted it. With ``live`` an interrupt ends the capture without losing what is unfinished, and what is
     wrong with it is told even when nothing passes."""
@@ -83,7 +83,7 @@ def print_events(reading: Reading, form: str, screen: Screen | None, live: LiveC
 _Writer = tuple[Callable[[Event], None], Callable[[], None] | None, Callable[[], None]]
 
 
-def _writer(form: str, reading: Reading, stack: ExitStack, screen: Screen | None) -> _Writer:
+def _writer(form: str, reading: EventSource, stack: ExitStack, screen: Screen | None) -> _Writer:
     """What writes an event, what makes it appear at once (None when nobody watches), and what ends the output."""
     if screen is None:
         watched = reading.live or sys.stdout.isatty()
@@ -97,7 +97,7 @@ def _writer(form: str, reading: Reading, stack: ExitStack, screen: Screen | None
     return write, (screen.flush if screen.watched or reading.live else None), screen.flush
 
 
-def _summary_writer(reading: Reading, screen: Screen) -> Callable[[Event], None]:
+def _summary_writer(reading: EventSource, screen: Screen) -> Callable[[Event], None]:
     from kwiresniff.render import SummaryWriter
 
     topic_name = reading.topic_name
@@ -110,7 +110,7 @@ def _summary_writer(reading: Reading, screen: Screen) -> Callable[[Event], None]
     return line
 
 
-def tree_writer(reading: Reading, screen: Screen) -> Callable[[Event], None]:
+def tree_writer(reading: EventSource, screen: Screen) -> Callable[[Event], None]:
     """What writes an exchange as an annotated tree, with what plugins and redaction make of it."""
     draw = tree_of(reading, screen.out, screen.width, screen.color)
 
@@ -121,7 +121,7 @@ def tree_writer(reading: Reading, screen: Screen) -> Callable[[Event], None]:
     return write
 
 
-def tree_of(reading: Reading, out: TextIO, width: int | None, color: bool) -> Callable[[Exchange], bytes]:
+def tree_of(reading: EventSource, out: TextIO, width: int | None, color: bool) -> Callable[[Exchange], bytes]:
     """What draws such a tree for a place like ``out``, in UTF-8."""
     from kwiresniff.cli.decoded import decode_walk
     from kwiresniff.render import TreeWriter

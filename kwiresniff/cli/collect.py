@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
-from kwiresniff.cli.messages import Messages
-from kwiresniff.cli.reading import Reading
+from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Problem
 
 FORMS = ("table", "json", "jsonl")
 
 
-def read_through(reading: Reading, take: Callable[[Event], None]) -> tuple[bool, Messages]:
+def read_through(reading: EventSource, take: Callable[[Event], None]) -> tuple[bool, Messages]:
     """Gives every event to ``take`` and tells problems on stderr; False when the user interrupted it."""
     messages = Messages(reading)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_decryption
 from kwiresniff.cli.main import FAILED
-from kwiresniff.cli.memory import keep_freed_memory
+from kwiresniff.cli.malloc import keep_freed_memory
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.progress import Progress
 from kwiresniff.model import (
@@ -57,7 +57,7 @@ def _redactor(options: ReadOptions) -> Redactor | None:
     return Redactor(options.redact_key)
 
 
-class Reading:
+class EventSource:
     """One pass over the captures, or over a source of segments that is open already.
 
     Everything that can be wrong with the command line or the files is raised here, before anything is printed.

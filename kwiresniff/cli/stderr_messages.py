@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from kwiresniff.cli.reading import Reading
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.model import Problem
 
 #: A folder may hold thousands; the line should still be read.
@@ -24,7 +24,7 @@ class Messages:
     ``elsewhere`` says that the output itself tells problems, so that only this last line is left to say.
     """
 
-    def __init__(self, reading: Reading, *, elsewhere: bool = False) -> None:
+    def __init__(self, reading: EventSource, *, elsewhere: bool = False) -> None:
         self._reading = reading
         self._elsewhere = elsewhere
         self._others: list[Problem] = []
