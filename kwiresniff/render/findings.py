@@ -97,7 +97,7 @@ class FindingWriter:
         return [
             [("name", f"{name} "), ("ident", say(numbers[key]))]
             for key, (name, say) in _SAID.items()
-            if isinstance(numbers.get(key), int)
+            if isinstance(numbers.get(key), int) and numbers[key]
         ]
 
     def _evidence(self, packet: int, ns: int) -> Chunk:

@@ -99,8 +99,8 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     FetchSession: (lambda: FetchSession(True), ("is_whole", "partitions", "size_bytes", "told", "topics")),
     FetchSessions: (FetchSessions, ("held_bytes", "sessions")),
     Front: (_plainly(Front), (
-        "_buffer", "_messages", "_room", "alert", "certificate", "certificate_requested", "cipher", "done",
-        "encrypted", "hello", "offered", "protocol", "sent_certificate", "server_name", "version",
+        "_buffer", "_messages", "_room", "alert", "certificate", "certificate_requested", "cipher", "clear_bytes",
+        "done", "encrypted", "hello", "offered", "protocol", "sent_certificate", "server_name", "version",
     )),
     Half: (lambda: Half(b"", _no_frame, _no_loss, _no_place, 0, _nobody().budget), (
         "_busy", "_head", "_lost_in_frame", "_position", "_search_code", "ack", "at_edge", "behind", "beyond", "budget",

@@ -12,6 +12,11 @@ from kwiresniff.session.tls_hello import CLIENT_HELLO, SERVER_HELLO, Front
 from kwiresniff.session.tls_records import HANDSHAKE, RECORD_HEADER_BYTES
 from kwiresniff.stream.half import Half
 
+#: The shortest Finished in a record of TLS 1.3: five bytes, a message of 4 + 32, one for its type, a tag of 16.
+FINISHED_BYTES = 58
+#: What is told of an alert that cannot be read.
+ENCRYPTED = "encrypted"
+
 if TYPE_CHECKING:
     from kwiresniff.session.link import Link
 
@@ -116,7 +121,7 @@ class Tls:
             "client_certificate": certified,
             "client_certificate_names": client.certificate if certified else None,
             "server_certificate_names": server.certificate,
-            "alert": _alert(client, server),
+            "alert": _alert(client, server) or self._encrypted_alert(client),
             "decrypted": self.carried is not None,
         }
 
@@ -126,6 +131,16 @@ class Tls:
         broker, parting = link.broker, link.parting
         silent = broker.bytes == 0 and broker.unseen is None and broker.syn_seq >= 0
         return silent and self._fronts[0].hello and parting is not None and parting[0] == broker.flow
+
+    def _encrypted_alert(self, client: Front) -> dict[str, Any] | None:
+        """In TLS 1.3 alerts are encrypted: one is all that fits into what a client sent that is no Finished."""
+        half = self._link.client
+        sent = half.bytes - client.clear_bytes
+        ended = self._link.parting is not None and half.unseen is None and half.syn_seq >= 0
+        encrypts = client.hello and client.encrypted and self._fronts[1].version_name == "TLSv1.3"
+        if ended and encrypts and 0 < sent < FINISHED_BYTES:
+            return {"sender": "client", "description": ENCRYPTED}
+        return None
 
 
 def _alert(client: Front, server: Front) -> dict[str, Any] | None:

@@ -71,12 +71,12 @@ class Front:
     ``done`` once nothing more can be learned from it; ``hello`` once a hello was read. What was not seen stays None:
     ``version`` and ``cipher`` are a server's choice, ``server_name`` and ``offered`` (application protocols) a client's
     wish; ``protocol`` is the one chosen. ``certificate`` has the names in the first certificate sent, empty when there
-    was none in it.
+    was none in it. ``clear_bytes`` were read before what is encrypted begins.
     """
 
     __slots__ = (
-        "_buffer", "_messages", "_room", "alert", "certificate", "certificate_requested", "cipher", "done",
-        "encrypted", "hello", "offered", "protocol", "sent_certificate", "server_name", "version",
+        "_buffer", "_messages", "_room", "alert", "certificate", "certificate_requested", "cipher", "clear_bytes",
+        "done", "encrypted", "hello", "offered", "protocol", "sent_certificate", "server_name", "version",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -92,6 +92,7 @@ class Front:
         self.sent_certificate = False
         self.certificate_requested = False
         self.alert: str | None = None
+        self.clear_bytes = 0
         self._buffer = bytearray()
         self._messages = bytearray()
         self._room = MAX_FRONT_BYTES
@@ -117,6 +118,7 @@ class Front:
             at += RECORD_HEADER_BYTES
             self._record(kind, bytes(buffer[at : at + length]))
             at += length
+        self.clear_bytes += at
         del buffer[:at]
         if self._room <= 0:
             self.done = True

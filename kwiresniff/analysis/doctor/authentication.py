@@ -9,9 +9,12 @@ from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, client_of, cl
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.answers.findings import Finding
+from kwiresniff.base.api_keys import SASL_HANDSHAKE
 from kwiresniff.model import Connection, Exchange
 
 FAILED, MECHANISM, STATE = "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE"
+#: What is counted as the last of them where the listener has no SASL.
+PLAINTEXT = "ILLEGAL_SASL_STATE of a listener without SASL"
 
 
 class AuthenticationRule(Rule):
@@ -32,7 +35,9 @@ class AuthenticationRule(Rule):
             return
         connection = exchange.connection
         sasl = connection.sasl or {}
-        case = self._cases.case(client_of(exchange), names[0])
+        # A listener without SASL takes a handshake for a request at the wrong time, and says nothing else of itself.
+        plain = names[0] == STATE and exchange.api_key == SASL_HANDSHAKE and sasl.get("outcome") != "ok"
+        case = self._cases.case(client_of(exchange), PLAINTEXT if plain else names[0])
         case.add(*place_of(exchange))
         case.note("apis", [exchange.api])
         case.note("brokers", [connection.broker])
@@ -78,6 +83,11 @@ class AuthenticationRule(Rule):
                 title = f"{name}: asks for {listed(mechanisms) or 'a mechanism'} that the listener does not have"
                 title += f"; it has {offered}" if offered else ""
                 remedy = "Compare sasl.mechanism of the client with sasl.enabled.mechanisms of the listener."
+            elif name == PLAINTEXT:
+                name = STATE
+                at = listed([self.context.cluster.broker_text(broker) for broker in brokers])
+                title = f"{name}: speaks SASL{by} to {at}, a listener without it, {times(case.count)}"
+                remedy = "Set security.protocol of the client to PLAINTEXT (or SSL), or use a port with SASL."
             else:
                 title = f"{name}: speaks SASL at the wrong time"
                 remedy = "Compare security.protocol of the client with the listener's."

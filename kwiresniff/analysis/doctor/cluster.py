@@ -7,17 +7,40 @@ from __future__ import annotations
 
 from typing import Any
 
+from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
-from kwiresniff.base.api_keys import API_VERSIONS, METADATA
+from kwiresniff.base.api_keys import (
+    ADD_PARTITIONS_TO_TXN,
+    API_VERSIONS,
+    CONSUMER_GROUP_HEARTBEAT,
+    FETCH,
+    JOIN_GROUP,
+    LIST_OFFSETS,
+    METADATA,
+    OFFSET_COMMIT,
+    OFFSET_FETCH,
+    PRODUCE,
+    SHARE_FETCH,
+    SHARE_GROUP_HEARTBEAT,
+    STREAMS_GROUP_HEARTBEAT,
+)
 from kwiresniff.model import Body, Exchange
 
 #: Nodes remembered, and addresses. A large cluster has some hundred, each with some listeners.
 MAX_NODES = 10_000
 #: Addresses whose offered versions are remembered; each is a table of some eighty entries.
 MAX_OFFERS = 500
+#: Connections remembered on which clients got to work.
+MAX_WORKING = 20_000
 
 #: What a listener that wants SASL answers before it: SaslHandshake, ApiVersions, SaslAuthenticate.
 BEFORE_AUTHENTICATION = frozenset({-1, 17, 18, 36})
+#: What a client asks the leader of a partition or the coordinator of a group for, at an address that Metadata or
+#: FindCoordinator has named.
+AT_ADVERTISED = frozenset({
+    PRODUCE, FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP, ADD_PARTITIONS_TO_TXN,
+    CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, SHARE_FETCH, STREAMS_GROUP_HEARTBEAT,
+})  # fmt: skip
 
 
 class Cluster:
@@ -25,7 +48,8 @@ class Cluster:
 
     ``last_answer_ns`` is, by broker address, when the last answer came from there, ``answer_before_ns`` when
     the one before the exchange that is looked at did, 0 when there was none. ``unauthenticated`` are the
-    addresses that have answered more than ApiVersions to somebody who had not authenticated by SASL.
+    addresses that have answered more than ApiVersions to somebody who had not authenticated by SASL. ``served`` are
+    clients' hosts with the addresses where they got from bootstrapping to work, and their client ids.
     """
 
     def __init__(self, budget: MemoryBudget) -> None:
@@ -37,6 +61,8 @@ class Cluster:
         self.last_answer_ns: dict[str, int] = {}
         self.answer_before_ns = 0
         self.unauthenticated: set[str] = set()
+        self.served: dict[tuple[str, str], set[str]] = {}
+        self._working: set[int] = set()
 
     def answered(self, exchange: Exchange, ns: int) -> None:
         """An answer came from an address."""
@@ -51,6 +77,17 @@ class Cluster:
                 and exchange.connection.sasl is None
             ):
                 self.unauthenticated.add(broker)
+        if exchange.api_key in AT_ADVERTISED and exchange.connection.id not in self._working:
+            self._works(exchange, broker)
+
+    def _works(self, exchange: Exchange, broker: str) -> None:
+        """A connection on which a client does what it has come for."""
+        if len(self._working) >= MAX_WORKING:
+            return
+        self._working.add(exchange.connection.id)
+        key, name = (host_of(exchange.connection.client), broker), exchange.client_id or ""
+        if self._budget.admit(ENTRY_BYTES + text_bytes(*key, name)):
+            self.served.setdefault(key, set()).add(name)
 
     def learn(self, exchange: Exchange) -> None:
         """Take in a Metadata or ApiVersions answer, or another that names the endpoints of nodes."""

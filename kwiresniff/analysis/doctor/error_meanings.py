@@ -144,16 +144,6 @@ MEANINGS: Final[dict[str, Meaning]] = {
     "ILLEGAL_GENERATION": _GENERATION,
     "STALE_MEMBER_EPOCH": _GENERATION,
     "FENCED_MEMBER_EPOCH": _GENERATION,
-    "FENCED_INSTANCE_ID": Meaning(
-        "error",
-        "a static member was replaced by another with its group.instance.id",
-        "Two live instances share a group.instance.id: give each its own.",
-    ),
-    "UNRELEASED_INSTANCE_ID": Meaning(
-        "error",
-        "a static member joins while another holds its group.instance.id",
-        "Two live instances share a group.instance.id: give each its own.",
-    ),
     "GROUP_MAX_SIZE_REACHED": Meaning(
         "error", "the group has as many members as it may", "Raise group.max.size or run fewer members."
     ),

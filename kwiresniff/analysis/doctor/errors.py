@@ -3,29 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS, Meaning
 from kwiresniff.analysis.doctor.error_places import error_places
-from kwiresniff.analysis.doctor.evidence import Case, client_of, place_of
+from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, place_of
 from kwiresniff.analysis.doctor.rule import ERROR, Context, Rule, found
+from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.names import groups_of, transactional_ids_of
 from kwiresniff.analysis.negotiation import ADMIN_APIS, COORDINATOR_CODES, is_step
 from kwiresniff.answers.findings import Finding
+from kwiresniff.base.api_keys import FIND_COORDINATOR, INIT_PRODUCER_ID
 from kwiresniff.model import Exchange
 
 #: How often a retriable error may come before it is more than what happens when a leader moves.
 FEW = 3
 #: For so long a coordinator may not be there: after a start, or when the topic behind it is made, it takes seconds.
 COORDINATOR_NS = 10_000_000_000
+#: One that was found in between was asked without an error; clients that are sent away ask again within a second.
+FOUND_NS = 3_000_000_000
+#: So many times in vain, and never found, is not what happens after a start.
+IN_VAIN = 10
 
 _ADMIN_REMEDY = "An answer to somebody's command, which was told of it; look there."
+
+
+@dataclass(slots=True)
+class _Search:
+    """How long a client looks for its coordinator at a stretch."""
+
+    began_ns: int = 0
+    last_ns: int = 0
+    longest_ns: int = 0
+    found: bool = False
+
+    def goes_on(self, ns: int) -> None:
+        """It was sent away again."""
+        self.found = False
+        if ns - self.last_ns > FOUND_NS:
+            self.began_ns = ns
+        self.last_ns = ns
+        self.longest_ns = max(self.longest_ns, ns - self.began_ns)
 
 
 class ErrorRule(Rule):
     """Error codes that clients are answered with, one finding for each code and client."""
 
-    apis = frozenset()
+    apis = frozenset({FIND_COORDINATOR, INIT_PRODUCER_ID})
     codes = tuple(name.lower() for name in MEANINGS)
 
     def __init__(self, context: Context, judged: frozenset[str] = frozenset()) -> None:
@@ -34,6 +59,7 @@ class ErrorRule(Rule):
         self._cases = context.tally()
         self._retriable: dict[str, bool] = {}
         self._of_admins: dict[tuple[str, str], bool] = {}
+        self._searches: dict[tuple[str, str], _Search] = {}
 
     def failure(self, exchange: Exchange) -> None:
         """Count every error code of an answer once, with the topics and partitions that it stands beneath."""
@@ -54,6 +80,15 @@ class ErrorRule(Rule):
             if place.message:
                 case.note("messages", [place.message])
 
+    def exchange(self, exchange: Exchange) -> None:
+        """A client that has found its coordinator."""
+        if self._searches and not exchange.errors and exchange.response is not None:
+            client = client_of(exchange)
+            for name in COORDINATOR_CODES:
+                search = self._searches.get((client, name))
+                if search is not None:
+                    search.found = True
+
     def _count(self, exchange: Exchange, name: str, packet: int, ns: int) -> Case:
         client = client_of(exchange)
         case = self._cases.case(client, name)
@@ -68,6 +103,8 @@ class ErrorRule(Rule):
         principal = (exchange.connection.sasl or {}).get("principal")
         if principal:
             case.note("principals", [str(principal)])
+        if name in COORDINATOR_CODES and len(self._searches) < MAX_SUBJECTS:
+            self._searches.setdefault((client, name), _Search()).goes_on(ns)
         self._of_admins[client, name] = exchange.api_key in ADMIN_APIS and case.count <= FEW
         return case
 
@@ -78,18 +115,25 @@ class ErrorRule(Rule):
             admin = self._of_admins.get((client, name), False)
             meaning = MEANINGS.get(name) or Meaning(
                 "info" if retriable else "warning",
-                "is answered with it",
+                "",
                 "Clients retry this by themselves." if retriable else "Clients do not retry this: look at the answers.",
             )
             severity = meaning.severity
-            if severity == "warning" and (admin or _is_passing(name, case, retriable)):
+            search = self._searches.get((client, name))
+            if search is not None:
+                in_vain = not search.found and case.count >= IN_VAIN
+                passing = search.longest_ns <= COORDINATOR_NS and not in_vain
+                severity = "error" if in_vain and search.longest_ns > COORDINATOR_NS else severity
+            else:
+                passing = (retriable or is_follower(case)) and case.count <= FEW
+            if severity == "warning" and (admin or passing):
                 severity = "info"
             remedy = _ADMIN_REMEDY if admin and name not in MEANINGS else meaning.remedy
             yield found(
                 name.lower(),
                 severity,
                 client,
-                f"{name}: {meaning.title}",
+                f"{name}: {_title(name, meaning, case)}",
                 remedy,
                 case,
                 _numbers(name, case),
@@ -102,10 +146,27 @@ class ErrorRule(Rule):
 MAX_NOTED = 5
 
 
-def _is_passing(name: str, case: Case, retriable: bool) -> bool:
-    if name in COORDINATOR_CODES:
-        return case.last_ns - case.first_ns <= COORDINATOR_NS
-    return retriable and case.count <= FEW
+def _title(name: str, meaning: Meaning, case: Case) -> str:
+    """What a code amounts to; who may not do what with what, and what was asked for where that is all there is."""
+    apis = listed(case.noted("apis"))
+    if name.endswith("_AUTHORIZATION_FAILED"):
+        users = listed(case.noted("principals"))
+        what = [
+            *(f"topic {topic}" for topic in case.noted("topics")),
+            *(f"group {group}" for group in case.noted("groups") if name.startswith("GROUP")),
+            *(f"transactional id {one}" for one in case.noted("transactions") if name.startswith("TRANSACTIONAL")),
+        ]
+        on = f" on {listed(what)}" if what else ""
+        return f"{f'user {users}' if users else 'its user'} {meaning.title} ({apis}{on})"
+    if meaning.title:
+        return meaning.title
+    concerns = case.noted("concerns")
+    return f"the broker answers {apis} with it" + (f" for {listed(concerns)}" if concerns else "")
+
+
+def is_follower(case: Case) -> bool:
+    """Whether brokers ask each other: a follower tries again whatever it was answered."""
+    return all("fetcher" in client.lower() for client in case.noted("clients"))
 
 
 def _numbers(name: str, case: Case) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class Case:
         self.most = max(self.most, amount)
         self.first_ns = ns if self.first_ns < 0 else min(self.first_ns, ns)
         self.last_ns = max(self.last_ns, ns, until_ns)
-        if len(self.evidence) < MAX_EVIDENCE and packet:
+        if len(self.evidence) < MAX_EVIDENCE and packet and (packet, ns) not in self.evidence:
             self.evidence.append((packet, ns))
 
     def note(self, kind: str, names: Iterable[str], most: int = MAX_NAMES) -> None:

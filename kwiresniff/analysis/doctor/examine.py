@@ -23,6 +23,7 @@ from kwiresniff.analysis.doctor.quotas import QuotaRule
 from kwiresniff.analysis.doctor.replicas import ReplicaRule
 from kwiresniff.analysis.doctor.rule import Context, Rule
 from kwiresniff.analysis.doctor.stalls import StallRule
+from kwiresniff.analysis.doctor.static_members import StaticMemberRule
 from kwiresniff.analysis.doctor.tls import TlsRule
 from kwiresniff.analysis.doctor.topics import TopicRule
 from kwiresniff.analysis.doctor.transactions import FencingRule
@@ -35,8 +36,8 @@ from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Pro
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, TlsRule, SaslWantedRule, AuthenticationRule, VersionRule, StallRule, LeaderRule, ReplicaRule,
-    QuotaRule, TopicRule, FencingRule, OffsetRule, GroupRule, HotPartitionRule, QuorumRule, LatencyRule, UnansweredRule,
-    ClosedByBrokerRule, NetworkRule, DamageRule, EfficiencyRule,
+    QuotaRule, TopicRule, FencingRule, OffsetRule, GroupRule, StaticMemberRule, HotPartitionRule, QuorumRule,
+    LatencyRule, UnansweredRule, ClosedByBrokerRule, NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
 #: Answers that came sooner were not waited for.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped, place_of
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
-from kwiresniff.analysis.doctor.wording import duration, listed, times
+from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.answers.findings import Finding, scope_of
 from kwiresniff.base.api_keys import (
@@ -24,7 +24,7 @@ from kwiresniff.base.api_keys import (
     STREAMS_GROUP_HEARTBEAT,
     SYNC_GROUP,
 )
-from kwiresniff.model import Body, Exchange
+from kwiresniff.model import Body, Connection, Exchange
 
 _HEARTBEATS = {CONSUMER_GROUP_HEARTBEAT: "consumer", SHARE_GROUP_HEARTBEAT: "share", STREAMS_GROUP_HEARTBEAT: "streams"}
 #: Generations or epochs of one group in ten minutes before it rebalances too much, and how long one join may take.
@@ -34,6 +34,8 @@ LONG_REBALANCE_NS = 10_000_000_000
 #: Members of a group that are told apart, all groups together, and those named in a finding.
 MAX_MEMBERS = 10_000
 MAX_TOLD = 10
+#: Reasons that members give for what the protocol has them do.
+ORDINARY = ("need to re-join with the given member-id", "group is already rebalancing", "rebalance failed due to")
 #: Codes by which a member learns that the group goes on without it.
 REMOVED = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"})
 
@@ -53,6 +55,7 @@ class _Member:
     last_ns: int = 0
     leaving_id: str = ""
     connection: int = 0
+    vanished_ns: int = 0
     reasons: dict[str, None] = field(default_factory=dict)
     errors: dict[str, None] = field(default_factory=dict)
 
@@ -79,6 +82,7 @@ class GroupRule(Rule):
         self._long = context.tally()
         self._removed = context.tally()
         self._members = 0
+        self._on: dict[int, _Member] = {}
 
     # -- what happens -------------------------------------------------------------------------------------------
 
@@ -100,6 +104,14 @@ class GroupRule(Rule):
             self._heartbeat(exchange, request, answer or {})
         elif api_key in (OFFSET_COMMIT, SYNC_GROUP):
             self._active(exchange, request)
+        elif api_key == HEARTBEAT:
+            self._of(exchange, request, "classic", make=False)
+
+    def connection(self, connection: Connection) -> None:
+        """A member whose connection its client closes without having left: it was killed, or its machine was."""
+        member = self._on.pop(connection.id, None)
+        if member is not None and connection.closed_by == "client" and not member.left_ns:
+            member.vanished_ns = connection.closed_ns
 
     def _join(self, exchange: Exchange, request: Body, answer: Body) -> None:
         group, member = self._of(exchange, request, "classic")
@@ -118,6 +130,7 @@ class GroupRule(Rule):
         if group.epochs.get(member_id) is None:
             member.joined += 1
             self._came_back(exchange, member, _asked(exchange)[1])
+            self._follow(exchange, member)
             if len(group.epochs) < MAX_SUBJECTS:
                 group.epochs[clipped(member_id)] = 0
         member.interval_ms = request.get("rebalance_timeout_ms", 0) or member.interval_ms
@@ -147,6 +160,11 @@ class GroupRule(Rule):
             member.overslept_ns = max(member.overslept_ns, member.silent_ns)
         member.left_ns = member.silent_ns = 0
 
+    def _follow(self, exchange: Exchange, member: _Member) -> None:
+        """Which connection a member's membership is on."""
+        if len(self._on) < MAX_MEMBERS:
+            self._on[exchange.connection.id] = member
+
     def _active(self, exchange: Exchange, request: Body) -> None:
         _, member = self._of(exchange, request, "classic", make=False)
         if member is not None:
@@ -165,6 +183,7 @@ class GroupRule(Rule):
         if asked == 0:
             member.joined += 1
             self._came_back(exchange, member, _asked(exchange)[1])
+            self._follow(exchange, member)
         if isinstance(epoch, int):
             self._generation(group, max(epoch, group.newest), exchange)
         member.last_ns = place_of(exchange)[1]
@@ -212,6 +231,8 @@ class GroupRule(Rule):
         if member is None and room and self.context.budget.admit(8 * ENTRY_BYTES + text_bytes(client)):
             member = group.members[client] = _Member()
             self._members += 1
+        if member is not None:
+            member.vanished_ns = 0
         return group, member
 
     def _generation(self, group: _Group, generation: int, exchange: Exchange) -> None:
@@ -270,6 +291,12 @@ class GroupRule(Rule):
             f"({duration(member.interval_ms * 1_000_000)})"
             for client, member in overslept[:3]
         ]
+        causes += [
+            f"{client} left and came back on the same connection {times(member.returned)}, as one does that is longer "
+            f"between polls than max.poll.interval.ms ({duration(member.interval_ms * 1_000_000)})"
+            for client, member in members
+            if member.returned and member.interval_ms and not member.overslept_ns
+        ][:3]
         reasons = list(dict.fromkeys(reason for _, member in members for reason in member.reasons))
         word = "generations" if group.protocol == "classic" else "epochs"
         kind = "" if group.protocol == "classic" else f"{group.protocol} "
@@ -291,7 +318,7 @@ class GroupRule(Rule):
                 "reasons": reasons or details[:MAX_TOLD],
                 "members": [client for client, _ in members[:100]],
             },
-            details=details + [f"a member says: {clipped(reason)}" for reason in reasons[:5]],
+            details=details,
             clients=[client for client, _ in members[:100]],
             groups=[group_id],
             explains={
@@ -337,8 +364,13 @@ def _history(client: str, member: _Member) -> str:
         parts.append(f"came back {times(member.returned)} on the same connection")
     if member.removed:
         parts.append(f"was removed {times(member.removed)}")
+    if member.vanished_ns:
+        parts.append(f"closed its connection at {clock(member.vanished_ns)} without leaving")
     if member.errors:
         parts.append(f"was answered {listed(list(member.errors))}")
+    reasons = [clipped(reason) for reason in member.reasons if not reason.startswith(ORDINARY)]
+    if reasons and parts:
+        parts[-1] += f"; it says: {'; '.join(reasons)}"
     return f"{client} {', '.join(parts)}" if parts else ""
 
 

@@ -72,7 +72,9 @@ class LatencyRule(Rule):
             much = False
             if known is not None and (summary := known.summary()) is not None:
                 numbers |= {"of": known.count, "p50_ns": summary.p50_ns, "p99_ns": summary.p99_ns}
-                much = known.count >= ENOUGH and summary.p99_ns >= SLOW_NS
+                # Of fewer than 100 requests a single one is the 99th percentile.
+                often = case.count >= FEW or summary.p50_ns >= SLOW_NS
+                much = known.count >= ENOUGH and summary.p99_ns >= SLOW_NS and often
             yield found(
                 "slow",
                 "error" if much else "warning" if case.count >= FEW or case.most >= VERY_SLOW_NS else "info",

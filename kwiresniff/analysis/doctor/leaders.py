@@ -359,6 +359,7 @@ class LeaderRule(Rule):
                 clients=[client],
                 brokers=[wait.broker],
                 topics=[topic],
+                explains={"not_leader_or_follower": as_clients(client)},
                 rank=INCIDENT,
             )
 

@@ -1,7 +1,8 @@
 """Addresses: brokers that advertise what a client cannot reach, and brokers that are not there.
 
 A client dials a bootstrap address and then the addresses that Metadata names (``advertised.listeners``). Where those
-are wrong, everything but ApiVersions and Metadata fails, and nothing on the wire but the SYNs says why.
+are wrong, everything but ApiVersions and Metadata fails, and nothing on the wire but the SYNs says why. A name that
+does not resolve leaves not even a SYN: the client asks for Metadata again and again, and never gets to work.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.answers.findings import Finding, scope_of
 from kwiresniff.base.api_keys import METADATA
-from kwiresniff.model import Connection, ConnectionAttempt, Exchange
+from kwiresniff.model import Body, Connection, ConnectionAttempt, Exchange
 
 #: Addresses that a Metadata answer advertises, as many as are remembered of each dialled one.
 MAX_ADVERTISED = 100
@@ -26,6 +27,11 @@ MAX_ADVERTISED = 100
 MAX_ATTEMPTS = 10_000
 #: A SYN that is not answered for so long is not just slow.
 SYN_NS = 1_000_000_000
+#: A client that asks so often for its topics, whose leaders it was told each time, and so soon again, and does nothing
+#: else, cannot reach them. One that only wants to know dials a leader, too, and asks there.
+ASKED_AGAIN = 4
+ASKED_NS = 2_000_000_000
+ASKED_EVERY_NS = 5_000_000_000
 #: A broker that is away for longer is more than one that restarts.
 AWAY_NS = 30_000_000_000
 
@@ -58,7 +64,8 @@ class ListenerRule(Rule):
         self._dialled: dict[tuple[str, str], _Dialled] = {}
         self._failed: dict[tuple[str, str], _Failures] = {}
         self._reached: dict[tuple[str, str], int] = {}
-        self._clients: dict[str, str] = {}
+        self._asking = context.tally()
+        self._midway: set[tuple[str, str, str]] = set()
 
     def exchange(self, exchange: Exchange) -> None:
         """A Metadata answer hands out addresses."""
@@ -75,6 +82,10 @@ class ListenerRule(Rule):
         known.case.add(*place_of(exchange))
         if exchange.client_id:
             known.case.note("names", [exchange.client_id])
+        if _tells_leaders(exchange, body):
+            case = self._asking.case(f"{exchange.client_id or ''}\0{host}", broker)
+            case.add(*place_of(exchange))
+            case.note("connections", [str(exchange.connection.id)])
         for node in body.get("brokers") or ():
             address = clipped(address_text(node))
             new = address and address not in known.advertised and len(known.advertised) < MAX_ADVERTISED
@@ -86,6 +97,8 @@ class ListenerRule(Rule):
         key = host_of(connection.client), connection.broker
         if connection.bytes[1] and (key in self._reached or len(self._reached) < MAX_ATTEMPTS):
             self._reached[key] = connection.first_ns
+        if not connection.handshake_seen and len(self._midway) < MAX_ATTEMPTS:
+            self._midway.add((connection.client_id or "", *key))
 
     def attempt(self, attempt: ConnectionAttempt) -> None:
         """A SYN that was refused or not answered."""
@@ -129,7 +142,30 @@ class ListenerRule(Rule):
         if broker in dialled.advertised or any((host, address) in self._reached for address in advertised):
             return []
         failed = [address for address in advertised if (host, address) in self._failed]
-        return failed or [address for address in advertised if _is_elsewhere(address, host, broker)]
+        if failed:
+            return failed
+        if any(at in self.context.cluster.served for at in ((host, broker), *((host, one) for one in advertised))):
+            return []  # what is advertised is translated on the way, as by a forwarded port
+        return [address for address in advertised if _is_elsewhere(address, host, broker)] or (
+            advertised if all(_is_name(address) for address in advertised) and self._waiting(host, broker) else []
+        )
+
+    def _waiting(self, host: str, broker: str) -> dict[str, Case]:
+        """The clients at a host that go on asking for the leaders of their topics and never ask these for anything."""
+        working = {
+            name for (served, _), names in self.context.cluster.served.items() if served == host for name in names
+        }
+        found: dict[str, Case] = {}
+        for subject, asked, case in self._asking:
+            name, _, at = subject.partition("\0")
+            lasted_ns = case.last_ns - case.first_ns
+            # It dials the address that it was given again and again, and asks once on each, or keeps its connection.
+            _, *elsewhere = case.counts("connections").values()
+            often = case.count >= ASKED_AGAIN and ASKED_NS <= lasted_ns <= case.count * ASKED_EVERY_NS
+            known = (at, asked) == (host, broker) and name not in working and (name, host, broker) not in self._midway
+            if known and often and max(elsewhere, default=1) == 1:
+                found[name] = case
+        return found
 
     def _advertised(self, host: str, broker: str, dialled: _Dialled, wrong: list[str]) -> Finding:
         case = self.context.case()
@@ -141,9 +177,14 @@ class ListenerRule(Rule):
                 case.count += failures.refused + failures.unanswered - len(failures.places)
                 case.last_ns = max(case.last_ns, failures.last_ns)
         how = self._how(host, wrong)
+        names = dialled.case.noted("names")
+        if not case.count:
+            waiting = self._waiting(host, broker)
+            for one in waiting.values():
+                case.merge(one)
+            names = [name for name in waiting if name] or names
         if not case.count:
             case.merge(dialled.case)
-        names = dialled.case.noted("names")
         clients = [f"{name} {host}" for name in names] or [f"(no client id) {host}"]
         return found(
             "advertised_listener",
@@ -151,7 +192,8 @@ class ListenerRule(Rule):
             broker,
             f"Metadata from {broker} names {listed(wrong)}, {how}: wrong advertised.listeners for {listed(clients)}",
             "Set advertised.listeners of the listener that is dialled to an address that its clients can reach: a name "
-            "or address of the broker in their network, not its loopback address or one behind a translation.",
+            "or address of the broker in their network, not its loopback address or one behind a translation. A name "
+            "must resolve where the client runs.",
             case,
             {"dialled": broker, "advertised": wrong, "clients": clients, "reached": False},
             clients=clients,
@@ -174,6 +216,8 @@ class ListenerRule(Rule):
             return "where connections are refused"
         if any(_is_loopback(host_of(address)) for address in wrong):
             return "which is the client's own machine"
+        if all(_is_name(address) for address in wrong):
+            return "where the client never connects, though it goes on asking for the leaders of its topics"
         return "a private address that cannot be reached from elsewhere"
 
     # -- brokers that are away ----------------------------------------------------------------------------------
@@ -222,6 +266,27 @@ def _is_elsewhere(address: str, client: str, broker: str) -> bool:
         return ip_address(host.strip("[]")).is_private and ip_address(dialled.strip("[]")).is_global
     except ValueError:
         return False
+
+
+def _tells_leaders(exchange: Exchange, body: Body) -> bool:
+    """Whether topics were asked for by name or id, and all have leaders to go to."""
+    asked = exchange.request.body if exchange.request is not None else None
+    if not asked or not asked.get("topics"):
+        return False
+    return all(
+        not topic.get("error_code")
+        and all(not one.get("error_code") and one.get("leader_id", -1) >= 0 for one in topic.get("partitions") or ())
+        for topic in body.get("topics") or ()
+    )
+
+
+def _is_name(address: str) -> bool:
+    """Whether the host of an address is a name, which somebody must resolve."""
+    try:
+        ip_address(host_of(address).strip("[]"))
+    except ValueError:
+        return True
+    return False
 
 
 def _is_loopback(host: str) -> bool:

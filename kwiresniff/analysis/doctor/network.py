@@ -17,7 +17,7 @@ ENOUGH_CONNECTIONS = 20
 #: The part of segments sent twice above which the network is bad.
 RETRANSMITS = 0.01
 ENOUGH_PACKETS = 1_000
-#: The part of connections whose SYN was sent again above which something is wrong, of so many at least.
+#: The part of connections whose SYN was sent again above which something is wrong, when so many were sent again.
 SYN_RETRANSMITS = 0.05
 FEW_SYNS = 3
 
@@ -51,6 +51,7 @@ class NetworkRule(Rule):
             case = self._syns.case(connection.broker)
             took_ns = connection.handshake_rtt_ns or 0
             case.add(*place, took_ns)
+            case.total += connection.syn_retransmits - took_ns
             case.note("clients", [client])
             case.note("hosts", [host_of(connection.client)])
 
@@ -63,7 +64,7 @@ class NetworkRule(Rule):
             if case.count >= ENOUGH_CONNECTIONS and rate > CONNECTIONS_PER_MINUTE:
                 yield found(
                     "connection_churn",
-                    "warning",
+                    "info" if is_node(client) else "warning",
                     f"{client} {broker}",
                     f"opens {rate:.0f} connections a minute",
                     "Clients should live as long as their process: one made per request costs a handshake each time.",
@@ -85,21 +86,33 @@ class NetworkRule(Rule):
                 rank=SYMPTOM,
             )
         for broker, _, case in self._syns:
-            if case.count < FEW_SYNS or case.count < opened.get(broker, 0) * SYN_RETRANSMITS:
+            if case.count < opened.get(broker, 0) * SYN_RETRANSMITS:
                 continue
             took = f", which took {duration(case.most)} at most" if case.most else ""
             yield found(
                 "syn_retransmits",
-                "warning",
+                "warning" if case.total >= FEW_SYNS else "info",
                 broker,
-                f"answers SYNs late: {times(case.count)} one had to be sent again{took}",
+                f"answers SYNs late: for {case.count} of {max(opened.get(broker, 0), case.count)} connections they had "
+                f"to be sent again, {times(case.total)}{took}",
                 "The listener's queue of connections overflows (socket.listen.backlog.size, net.core.somaxconn; many "
                 "clients that reconnect at once), or packets are lost on the way.",
                 case,
-                {"longest_ns": case.most, "clients": case.noted("clients"), "connections": opened.get(broker, 0)},
+                {
+                    "retransmits": case.total,
+                    **({"longest_ns": case.most} if case.most else {}),
+                    "clients": case.noted("clients"),
+                    "connections": opened.get(broker, 0),
+                },
                 brokers=[broker],
                 rank=SYMPTOM,
             )
+
+
+def is_node(client: str) -> bool:
+    """Whether a client is a broker that speaks to its controller: its client id is its node id. While it looks for the
+    active one it connects anew each time."""
+    return client.partition(" ")[0].isdigit()
 
 
 class DamageRule(Rule):

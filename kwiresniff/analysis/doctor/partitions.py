@@ -11,9 +11,11 @@ from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.answers.findings import Finding
 from kwiresniff.base.api_keys import METADATA, PRODUCE
-from kwiresniff.model import Exchange
+from kwiresniff.model import Body, Exchange
 
-#: Every so manieth Produce request is looked into, so that a busy producer costs little; shares come out the same.
+#: After the first Produce requests every so manieth is looked into, so that a busy producer costs little; it stands for
+#: as many, so shares come out the same.
+ALL_OF = 512
 SAMPLE = 8
 #: Partitions that a topic must have, and requests that must have been looked at, before a share says anything.
 ENOUGH_PARTITIONS = 3
@@ -21,8 +23,10 @@ ENOUGH_REQUESTS = 60
 #: The part of a topic's bytes that one partition gets, and how many times its fair share that must be.
 HOT_SHARE = 0.5
 HOT_TIMES = 3.0
-#: A producer without keys stays with a partition until a batch is full; only over such a time that evens out.
+#: A producer without keys stays with a partition until a batch is full; only over such a time that evens out. One that
+#: writes to several partitions at once, or goes from one to another, so often, has keys.
 LASTING_NS = 10_000_000_000
+MIXED = 20
 #: Topics and partitions counted apart.
 MAX_TOPICS = 2_000
 MAX_PARTITIONS = 1_000
@@ -33,6 +37,16 @@ class _Topic:
     case: Case
     sizes: dict[int, int] = field(default_factory=dict)
     clients: dict[str, None] = field(default_factory=dict)
+    written: dict[int, int] = field(default_factory=dict)
+    mixed: int = 0
+
+    def mix(self, connection: int, partitions: list[Body]) -> None:
+        """Whether a producer has written to more than the one partition it wrote to before."""
+        one = partitions[0].get("index", -1) if len(partitions) == 1 else -1
+        if one < 0 or self.written.get(connection, one) != one:
+            self.mixed += 1
+        if connection in self.written or len(self.written) < MAX_PARTITIONS:
+            self.written[connection] = one
 
 
 class HotPartitionRule(Rule):
@@ -53,8 +67,8 @@ class HotPartitionRule(Rule):
             self._learn(exchange)
             return
         self._seen += 1
-        request = exchange.request
-        if self._seen % SAMPLE or request is None or request.body is None:
+        request, weight = exchange.request, 1 if self._seen <= ALL_OF else SAMPLE
+        if self._seen % weight or request is None or request.body is None:
             return
         for topic in request.body.get("topic_data") or ():
             name = clipped(self.context.topic_of(topic))
@@ -67,13 +81,15 @@ class HotPartitionRule(Rule):
             known.case.add(request.first_packet, request.first_ns)
             if exchange.client_id and len(known.clients) < 10:
                 known.clients[clipped(exchange.client_id)] = None
+            if weight == 1 and topic.get("partition_data"):
+                known.mix(exchange.connection.id, topic["partition_data"])
             for one in topic.get("partition_data") or ():
                 partition = one.get("index", -1)
                 if partition in known.sizes or len(known.sizes) < MAX_PARTITIONS:
                     size = sum(
                         batch.get("size_bytes", 0) for batch in one.get("records") or () if isinstance(batch, dict)
                     )
-                    known.sizes[partition] = known.sizes.get(partition, 0) + size
+                    known.sizes[partition] = known.sizes.get(partition, 0) + size * weight
 
     def _learn(self, exchange: Exchange) -> None:
         body = exchange.response.body if exchange.response is not None else None
@@ -104,7 +120,7 @@ class HotPartitionRule(Rule):
             case = known.case
             if count < ENOUGH_PARTITIONS or case.count < ENOUGH_REQUESTS or not whole:
                 continue
-            if case.last_ns - case.first_ns < LASTING_NS:
+            if case.last_ns - case.first_ns < LASTING_NS and known.mixed < MIXED:
                 continue
             partition, most = max(known.sizes.items(), key=lambda one: one[1])
             share = most / whole

@@ -23,6 +23,9 @@ _CERTIFICATE_ALERTS = frozenset({
     "unknown_ca", "certificate_required", "access_denied",
 })  # fmt: skip
 _EXPIRED = "certificate_expired"
+#: An alert of TLS 1.3 that cannot be read; a client sends one before its Finished when it does not like what the server
+#: has shown, and that is its certificate.
+_ENCRYPTED = "encrypted"
 
 PLAIN_BROKER, UNTRUSTED_BROKER, UNTRUSTED_CLIENT, REFUSED = "plain", "untrusted", "untrusted client", "refused"
 
@@ -47,7 +50,7 @@ class TlsRule(Rule):
         if not alert:
             if tls.get("version") is None and connection.bytes[1] == 0 and connection.closed_by == "broker":
                 self._count(connection, PLAIN_BROKER)
-        elif description in _CERTIFICATE_ALERTS:
+        elif description in _CERTIFICATE_ALERTS or (description == _ENCRYPTED and sender == "client"):
             kind = UNTRUSTED_BROKER if sender == "client" else UNTRUSTED_CLIENT
             self._count(connection, f"{kind}\0{description}")
         elif description != "close_notify":
@@ -115,6 +118,8 @@ class TlsRule(Rule):
             numbers |= {"alert": what[1], "certificate_names": names}
             whose = f" ({', '.join(names)})" if names else ""
             title = f"does not trust the certificate of {name}{whose}: it refuses the handshake with {what[1]}, {count}"
+            if what[1] == _ENCRYPTED:
+                title = f"refuses the handshake with {name} when it has its certificate, by an encrypted alert, {count}"
             remedy = (
                 "The broker's certificate has expired: renew it."
                 if what[1] == _EXPIRED

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from kwiresniff.analysis.client_traffic import CLUSTER_APIS
 from kwiresniff.analysis.doctor.endings import Ending, Reason, Unanswered, release_of
-from kwiresniff.analysis.doctor.evidence import Case, Episodes, client_text
+from kwiresniff.analysis.doctor.error_places import error_places
+from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, Case, Episodes, client_text, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, SYMPTOM, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.answers.findings import Finding
@@ -25,8 +26,16 @@ GAVE_UP_NS = 1_000_000_000
 OFTEN = 3
 #: Requests whose refusal is remembered by API and version.
 MAX_ASKED = 2_000
+#: A smaller request is below any limit that a broker may be configured with.
+LARGE_BYTES = 10_000
 #: socket.request.max.bytes, unless it is configured.
 MAX_REQUEST_BYTES = 100 << 20
+
+
+_NOT_ENABLED = (
+    "Enable it at the brokers (kafka-features upgrade, and group.coordinator.rebalance.protocols where that is set), "
+    "or let the client use what is enabled (group.protocol=classic)."
+)
 
 
 def client_in(ending: Ending) -> str:
@@ -113,6 +122,7 @@ class ClosedByBrokerRule(Rule):
         case = self._cases.case(client_in(ending), connection.broker)
         case.add(first.packet, first.first_ns, first.size_bytes, until_ns=connection.closed_ns)
         case.note("requests", [f"{first.api} v{first.version}"])
+        case.note("sizes", [f"{first.size_bytes:,}"])
         case.note("fresh", ["yes" if connection.exchanges.keys() <= {"unanswered"} else "no"])
         if first.api in CLUSTER_API_NAMES:
             case.note("cluster", ["yes"])
@@ -122,11 +132,16 @@ class ClosedByBrokerRule(Rule):
         for client, broker, case in self._cases:
             requests = case.noted("requests")
             large = case.most >= MAX_REQUEST_BYTES
-            again = case.count >= OFTEN and case.noted("fresh") == ["yes"]
-            size = f" of {case.most:,} bytes" if large else ""
+            # The same request again and again: it is the request that the broker does not take.
+            same = len(requests) == 1 and len(case.counts("sizes")) == 1 and case.most >= LARGE_BYTES
+            again = case.count >= OFTEN and (case.noted("fresh") == ["yes"] or same)
+            size = f" of {case.most:,} bytes" if large or (again and same) else ""
             remedy = (
                 "The request is larger than socket.request.max.bytes of the broker takes."
                 if large
+                else "It is this request that the broker does not take: larger than its socket.request.max.bytes, or "
+                "one that it cannot read; its log says which."
+                if again and same
                 else "A broker that stops or is killed does so; else its log says why: a request that it cannot read, "
                 "an authentication that expired, connections.max.idle.ms, or max.connections.per.ip."
             )
@@ -223,6 +238,9 @@ class VersionRule(Rule):
             case = self._case(client, broker, exchange.api_key, exchange.api, exchange.api_version)
             case.add(exchange.request.first_packet, exchange.request.first_ns)
             case.note("how", ["answers UNSUPPORTED_VERSION"])
+            case.note(
+                "messages", {place.message: None for place in error_places(exchange, self.context) if place.message}
+            )
 
     def _case(self, client: str, broker: str, api_key: int, api: str, version: int) -> Case:
         what = f"{broker}\0{api} v{version}"
@@ -243,18 +261,23 @@ class VersionRule(Rule):
                 who = f"Kafka {release}" if release else "the broker"
                 takes = f"; {who} takes v{span_[0]} to v{span_[1]}"
             refuses = "which it does not take"
+            software = f" ({listed(case.noted('software'))})" if case.noted("software") else ""
+            remedy = (
+                f"Update the client{software}, or let it ask for ApiVersions (no fixed api_version or "
+                "broker.version.fallback). All that would break: kwiresniff audit --target "
+                f"{release or 'RELEASE'}."
+            )
             if span_ is not None and span_[0] <= version <= span_[1]:
                 refuses, takes = "which it offers but has not enabled", ""
+                remedy = _NOT_ENABLED
             how = listed(case.noted("how")) or "refuses it"
-            software = f" ({listed(case.noted('software'))})" if case.noted("software") else ""
+            messages = [clipped(one, MAX_MESSAGE_CHARS) for one in case.noted("messages")]
             yield found(
                 "unsupported_version",
                 "error",
                 client,
                 f"asks {self.context.cluster.broker_text(broker)} for {request}, {refuses}: it {how}{takes}",
-                f"Update the client{software}, or let it ask for ApiVersions (no fixed api_version or "
-                "broker.version.fallback). All that would break: kwiresniff audit --target "
-                f"{release or 'RELEASE'}.",
+                remedy,
                 case,
                 {
                     "broker": broker,
@@ -262,7 +285,9 @@ class VersionRule(Rule):
                     "api_version": version,
                     "takes": list(span_) if span_ is not None else None,
                     "release": release or None,
+                    **({"error_messages": messages} if messages else {}),
                 },
+                details=[f"the broker says: {message}" for message in messages[:3]],
                 clients=[client],
                 brokers=[broker],
                 explains={

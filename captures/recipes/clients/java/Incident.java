@@ -1,0 +1,369 @@
+import java.lang.reflect.InvocationTargetException;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.consumer.CloseOptions;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.KafkaShareConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+
+/**
+ * Things that go wrong, one a run. A line of output that begins with "fact:" is what really happened.
+ *
+ * Usage: Incident BOOTSTRAP WHAT [SETTING=VALUE...]
+ */
+public class Incident {
+    static final Map<String, String> SETTINGS = new HashMap<>();
+
+    public static void main(String[] args) throws Exception {
+        SETTINGS.put("bootstrap.servers", args[0]);
+        for (String setting : List.of(args).subList(2, args.length)) {
+            SETTINGS.put(setting.split("=", 2)[0], setting.split("=", 2)[1]);
+        }
+        try {
+            Incident.class.getDeclaredMethod(args[1].replace('-', '_')).invoke(null);
+        } catch (InvocationTargetException failed) {
+            System.out.println(failed.getCause());
+        }
+        System.exit(0);  // what cannot reach its broker would try for long to close in order
+    }
+
+    static Map<String, Object> settings(String clientId, String... more) {
+        Map<String, Object> settings = new HashMap<>(SETTINGS);
+        settings.put("client.id", clientId);
+        settings.put("enable.metrics.push", "false");
+        for (String one : more) {
+            settings.put(one.split("=", 2)[0], one.split("=", 2)[1]);
+        }
+        return settings;
+    }
+
+    static KafkaProducer<String, String> producer(String clientId, String... more) {
+        return new KafkaProducer<>(settings(clientId, more), new StringSerializer(), new StringSerializer());
+    }
+
+    static KafkaConsumer<String, String> consumer(String clientId, String... more) {
+        Map<String, Object> settings = settings(clientId, more);
+        settings.putIfAbsent("auto.offset.reset", "earliest");
+        settings.putIfAbsent("fetch.max.wait.ms", "400");
+        return new KafkaConsumer<>(settings, new StringDeserializer(), new StringDeserializer());
+    }
+
+    static Thread run(Step step) {
+        Thread thread = new Thread(() -> {
+            try {
+                step.run();
+            } catch (Exception failed) {
+                System.out.println(failed);
+            }
+        });
+        thread.start();
+        return thread;
+    }
+
+    interface Step {
+        void run() throws Exception;
+    }
+
+    static void fact(String text) {
+        System.out.println("fact: " + text);
+    }
+
+    /** A record every so often, for so long; what fails is counted. */
+    static void produce(KafkaProducer<String, String> producer, String topic, int times, int everyMs) throws Exception {
+        int failed = 0;
+        for (int i = 0; i < times; i++) {
+            try {
+                producer.send(new ProducerRecord<>(topic, i % 2, "key-" + i, "value " + i)).get();
+            } catch (ExecutionException | KafkaException refused) {
+                failed++;
+            }
+            Thread.sleep(everyMs);
+        }
+        System.out.println(failed + " of " + times + " records were not written");
+    }
+
+    /** Poll until the time is over. */
+    static void poll(KafkaConsumer<String, String> consumer, long forMs) throws InterruptedException {
+        long end = System.currentTimeMillis() + forMs;
+        while (System.currentTimeMillis() < end) {
+            try {
+                consumer.poll(Duration.ofMillis(100));
+            } catch (KafkaException failed) {
+                System.out.println(failed);
+                Thread.sleep(500);  // it would be asked again at once
+            }
+        }
+    }
+
+    // -- topics ------------------------------------------------------------------------------------------------
+
+    /** A topic is deleted while one client writes to it and another reads it. */
+    static void topic_deleted() throws Exception {
+        try (Admin admin = Admin.create(settings("cleanup-job"));
+             var producer = producer("billing", "max.block.ms=1500", "delivery.timeout.ms=3000", "request.timeout.ms=1500", "linger.ms=0");
+             var consumer = consumer("report", "group.id=reports")) {
+            Thread writing = run(() -> produce(producer, "orders", 35, 100));
+            Thread reading = run(() -> {
+                consumer.subscribe(List.of("orders"));
+                poll(consumer, 11000);
+            });
+            Thread.sleep(3000);
+            admin.deleteTopics(List.of("orders")).all().get();
+            fact("cleanup-job deleted orders while billing wrote to it and report read it");
+            reading.join();
+            writing.join();
+        }
+    }
+
+    /** Nine records in ten have one key. */
+    static void hot_partition() throws Exception {
+        try (var producer = producer("tracker", "linger.ms=5", "batch.size=1000")) {
+            for (int i = 0; i < 1500; i++) {
+                String key = i % 10 == 0 ? "tenant-" + i : "tenant-1";
+                producer.send(new ProducerRecord<>("clicks", key, "x".repeat(40)));
+                if (i % 10 == 0) {
+                    Thread.sleep(10);
+                }
+            }
+            producer.flush();
+        }
+        fact("nine in ten records that tracker writes to clicks have the key tenant-1");
+    }
+
+    /** A record larger than the topic takes, again and again. */
+    static void too_large() throws Exception {
+        try (var producer = producer("uploader")) {
+            produce(producer, "small", 3, 50);
+            for (int i = 0; i < 5; i++) {
+                try {
+                    producer.send(new ProducerRecord<>("small", 0, "picture", "x".repeat(20000))).get();
+                } catch (ExecutionException refused) {
+                    System.out.println(refused.getMessage());
+                }
+            }
+        }
+        fact("uploader writes records of 20,000 bytes to small, which takes 2,000");
+    }
+
+    /** A request larger than the broker reads. */
+    static void request_too_large() throws Exception {
+        try (var producer = producer("uploader", "delivery.timeout.ms=5000", "request.timeout.ms=3000", "linger.ms=0", "max.request.size=2000000")) {
+            try {
+                producer.send(new ProducerRecord<>("pictures", 0, "picture", "x".repeat(60000))).get();
+            } catch (ExecutionException refused) {
+                System.out.println(refused.getMessage());
+            }
+        }
+        fact("uploader sends a Produce of 60,000 bytes, socket.request.max.bytes is 50,000");
+    }
+
+    // -- groups ------------------------------------------------------------------------------------------------
+
+    /** One member stays, one comes and goes, one does not poll in time, one is cut off without a word. */
+    static void group_churn() throws Exception {
+        String protocol = SETTINGS.getOrDefault("group.protocol", "classic");
+        String[] quick = protocol.equals("classic")
+            ? new String[] {"group.id=packers", "session.timeout.ms=3000", "heartbeat.interval.ms=500"}
+            : new String[] {"group.id=packers"};
+        Thread steady = run(() -> {
+            try (var consumer = consumer("packer-steady", quick)) {
+                consumer.subscribe(List.of("parcels"));
+                poll(consumer, 24000);
+            }
+        });
+        Thread restless = run(() -> {
+            for (int i = 0; i < 4; i++) {
+                Thread.sleep(1500);
+                try (var consumer = consumer("packer-restless", quick)) {
+                    consumer.subscribe(List.of("parcels"));
+                    poll(consumer, 2000);
+                }
+            }
+        });
+        String[] slow = java.util.Arrays.copyOf(quick, quick.length + 1);
+        slow[quick.length] = "max.poll.interval.ms=4000";
+        Thread lazy = run(() -> {
+            try (var consumer = consumer("packer-lazy", slow)) {
+                consumer.subscribe(List.of("parcels"));
+                poll(consumer, 2500);
+                Thread.sleep(6000);
+                poll(consumer, 3000);
+                Thread.sleep(6000);
+                poll(consumer, 2000);
+            }
+        });
+        Process crashed = new ProcessBuilder(ProcessHandle.current().info().command().get(), "-cp",
+            System.getProperty("java.class.path"), "-Xmx100m", System.getProperty("jdk.launcher.sourcefile", source()),
+            SETTINGS.get("bootstrap.servers"), "member", "group.protocol=" + protocol).inheritIO().start();
+        Thread.sleep(11000);
+        crashed.destroyForcibly();
+        fact("packer-restless came and went 4 times, packer-lazy did not poll for 6 s twice (max.poll.interval.ms 4000), "
+            + "packer-crashed was killed");
+        for (Thread thread : List.of(steady, restless, lazy)) {
+            thread.join();
+        }
+    }
+
+    static String source() {
+        return System.getProperty("recipe.source");
+    }
+
+    /** A member until it is killed. */
+    static void member() throws InterruptedException {
+        boolean classic = SETTINGS.getOrDefault("group.protocol", "classic").equals("classic");
+        try (var consumer = classic
+                ? consumer("packer-crashed", "group.id=packers", "session.timeout.ms=3000", "heartbeat.interval.ms=500")
+                : consumer("packer-crashed", "group.id=packers")) {
+            consumer.subscribe(List.of("parcels"));
+            poll(consumer, 60000);
+        }
+    }
+
+    /** One member stays, one comes and goes. */
+    static void share_churn() throws Exception {
+        Thread steady = run(() -> worker("worker-steady", 14000));
+        for (int i = 0; i < 5; i++) {
+            Thread.sleep(500);
+            worker("worker-restless", 1500);
+        }
+        fact("worker-restless came and went 5 times");
+        steady.join();
+    }
+
+    static void worker(String clientId, long forMs) {
+        Map<String, Object> settings = settings(clientId, "group.id=workers", "fetch.max.wait.ms=400");
+        try (var consumer = new KafkaShareConsumer<>(settings, new StringDeserializer(), new StringDeserializer())) {
+            consumer.subscribe(List.of("parcels"));
+            long end = System.currentTimeMillis() + forMs;
+            while (System.currentTimeMillis() < end) {
+                consumer.poll(Duration.ofMillis(100));
+            }
+        }
+    }
+
+    /** Two consumers with one group.instance.id throw each other out. */
+    static void same_instance() throws Exception {
+        Step member = () -> {
+            String name = Thread.currentThread().getName();
+            for (int i = 0; i < 3; i++) {
+                try (var consumer = consumer(name, "group.id=packers", "group.instance.id=packer-1",
+                        "heartbeat.interval.ms=500", "session.timeout.ms=6000")) {
+                    consumer.subscribe(List.of("parcels"));
+                    for (int n = 0; n < 30; n++) {
+                        consumer.poll(Duration.ofMillis(100));
+                    }
+                } catch (KafkaException fenced) {
+                    System.out.println(name + ": " + fenced);
+                }
+            }
+        };
+        Thread one = run(() -> { Thread.currentThread().setName("pod-a"); member.run(); });
+        Thread.sleep(1500);
+        Thread two = run(() -> { Thread.currentThread().setName("pod-b"); member.run(); });
+        one.join();
+        two.join();
+        fact("pod-a and pod-b are both group.instance.id packer-1");
+    }
+
+    // -- transactions ------------------------------------------------------------------------------------------
+
+    /** A transaction is left open, and a reader of what is committed waits behind it until it times out. */
+    static void transaction_left_open() throws Exception {
+        var left = producer("payments-left", "transactional.id=payments-left", "transaction.timeout.ms=4000");
+        left.initTransactions();
+        left.beginTransaction();
+        left.send(new ProducerRecord<>("parcels", 0, "lost", "value")).get();
+        try (var producer = producer("payments", "transactional.id=payments", "transaction.timeout.ms=60000")) {
+            producer.initTransactions();
+            for (int i = 0; i < 6; i++) {
+                producer.beginTransaction();
+                producer.send(new ProducerRecord<>("parcels", 0, "key-" + i, "value")).get();
+                if (i % 3 == 2) {
+                    producer.abortTransaction();
+                } else {
+                    producer.commitTransaction();
+                }
+            }
+        }
+        try (var consumer = consumer("ledger", "group.id=ledgers", "isolation.level=read_committed")) {
+            consumer.assign(List.of(new TopicPartition("parcels", 0)));
+            int seen = 0;
+            for (int i = 0; i < 150 && seen < 4; i++) {
+                seen += consumer.poll(Duration.ofMillis(100)).count();
+            }
+            System.out.println("seen " + seen);
+        }
+        try {
+            left.commitTransaction();
+        } catch (KafkaException refused) {
+            System.out.println(refused);
+        }
+        fact("payments-left left its transaction open, the coordinator aborted it after transaction.timeout.ms (4 s); "
+            + "payments committed 4 and aborted 2");
+    }
+
+    /** The same transactional id in two producers. */
+    static void fenced() throws Exception {
+        var old = producer("payments-old", "transactional.id=payments-tx");
+        old.initTransactions();
+        old.beginTransaction();
+        old.send(new ProducerRecord<>("parcels", 0, "one", "value")).get();
+        try (var young = producer("payments-new", "transactional.id=payments-tx")) {
+            young.initTransactions();
+            young.beginTransaction();
+            young.send(new ProducerRecord<>("parcels", 1, "two", "value")).get();
+            young.commitTransaction();
+        }
+        try {
+            old.send(new ProducerRecord<>("parcels", 0, "three", "value")).get();
+            old.commitTransaction();
+        } catch (ExecutionException | KafkaException refused) {
+            System.out.println(refused);
+        }
+        fact("payments-new fenced payments-old; the transaction of payments-old was aborted, that of payments-new committed");
+    }
+
+    // -- connections -------------------------------------------------------------------------------------------
+
+    /** Write a few records, as far as that goes. */
+    static void write() throws Exception {
+        try (var producer = producer("billing", "max.block.ms=4000", "delivery.timeout.ms=5000", "request.timeout.ms=2000", "linger.ms=0")) {
+            produce(producer, "orders", 3, 200);
+        }
+    }
+
+    /** Read for a while what others may have written. */
+    static void read() throws Exception {
+        try (var consumer = consumer("report", "group.id=reports")) {
+            consumer.subscribe(List.of("orders"));
+            poll(consumer, 6000);
+        }
+    }
+
+    /** Ten connections, one after the other. */
+    static void connect() throws Exception {
+        for (int i = 0; i < 4; i++) {
+            try (var producer = producer("cron-" + i)) {
+                produce(producer, "orders", 1, 100);
+            }
+        }
+    }
+
+    /** A record now and then, so that the broker closes what is idle. */
+    static void idle() throws Exception {
+        try (var producer = producer("heartbeat")) {
+            produce(producer, "orders", 3, 4000);
+        }
+    }
+}

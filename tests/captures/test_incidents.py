@@ -1,0 +1,101 @@
+"""What the doctor says of incidents that were provoked on a real broker.
+
+``captures/recipes/incidents.py`` made the recordings; what really happened is known from what it did, and stands in the
+manifest. What must be said first is written here by hand from that, not taken from what the doctor says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.command import Done
+from tests.support.paths import CAPTURES
+
+Run = Callable[..., Done]
+
+FOLDER = CAPTURES / "incidents"
+ROWS = {row["file"]: row for row in tomllib.loads((FOLDER / "MANIFEST.toml").read_text(encoding="utf-8"))["capture"]}
+
+#: By recording: code and severity of what must be said first, and words that must stand with it.
+FIRST = {
+    "topic-deleted": ("topic_deleted", "error", ["orders", "cleanup-job", "billing", "report"]),
+    "hot-partition": ("hot_partition", "warning", ["clicks-", "tracker"]),
+    "record-too-large": ("message_too_large", "error", ["uploader", "small-0"]),
+    "request-too-large": ("closed_by_broker", "error", ["uploader", "Produce", "socket.request.max.bytes"]),
+    "churn-classic": (
+        "rebalances", "warning",
+        ["packers", "packer-restless 10.9.0.2 joined 4 times, left 4 times", "consumer poll timeout has expired",
+         "packer-crashed 10.9.0.2 joined once, closed its connection", "max.poll.interval.ms (4 s)"],
+    ),
+    "churn-consumer": (
+        "rebalances", "warning",
+        ["packers", "the consumer group", "packer-restless 10.9.0.2 joined 4 times, left 4 times",
+         "packer-lazy 10.9.0.2 left and came back on the same connection twice", "max.poll.interval.ms (4 s)",
+         "packer-crashed 10.9.0.2 joined once, closed its connection"],
+    ),
+    "churn-share": (
+        "rebalances", "warning", ["workers", "the share group", "worker-restless 10.9.0.2 joined 5 times, left 5"],
+    ),
+    "churn-streams": (
+        "rebalances", "warning",
+        ["word-count", "the streams group", "counter-restless-StreamThread-1-consumer 10.9.0.2 joined 4 times, left 4"],
+    ),
+    "same-instance": ("fenced_instance_id", "error", ["packer-1", "pod-a", "pod-b", "packers"]),
+    "transaction-left-open": ("invalid_txn_state", "error", ["payments-left", "transaction.timeout.ms"]),
+    "fenced": ("producer_fenced", "error", ["payments-tx", "payments-old", "payments-new"]),
+    "listener-refused": ("advertised_listener", "error", ["10.9.0.1:9092", "10.9.0.1:9999", "refused", "billing"]),
+    "listener-unresolvable": ("advertised_listener", "error", ["10.9.0.1:9092", "kafka-1.internal:9092", "billing"]),
+    "listener-unresolvable-librdkafka": (
+        "advertised_listener", "error", ["10.9.0.1:9092", "kafka-1.internal:9092", "sensor"],
+    ),
+    "syn-lost": ("syn_retransmits", "warning", ["10.9.0.1:9092", "1 of 8 connections", "3 times", "3.07 s"]),
+    "stale-metadata": ("stale_metadata", "warning", ["old-dashboard", "orders-0"]),
+    "sasl-on-plaintext": ("illegal_sasl_state", "error", ["billing", "PLAIN", "10.9.0.1:9092", "listener without it"]),
+    "no-sasl": ("sasl_wanted", "error", ["billing", "10.9.0.1:9092", "does not authenticate"]),
+    "untrusted-certificate": ("untrusted_certificate", "error", ["10.9.0.2", "10.9.0.1:9092", "certificate"]),
+    "not-authorized": ("cluster_authorization_failed", "error", ["billing", "user alice", "ACLs"]),
+    "no-coordinator": ("coordinator_not_available", "warning", ["report", "__consumer_offsets"]),
+    "protocol-not-enabled": ("unsupported_version", "error", ["report", "ConsumerGroupHeartbeat", "not enabled"]),
+}  # fmt: skip
+#: What else is said of a recording above info: other people whom the same thing happens to.
+ALSO = {
+    "not-authorized": {("group_authorization_failed", "error"), ("topic_authorization_failed", "error")},
+}
+HEALTHY = ("idle-connections",)
+
+
+def test_every_recording_has_a_row_and_an_expectation() -> None:
+    """And the rows are those of the files."""
+    assert set(ROWS) == {path.name for path in FOLDER.glob("*.pcap.xz")}
+    assert set(ROWS) == {f"{name}.pcap.xz" for name in (*FIRST, *HEALTHY)}
+    for name, row in ROWS.items():
+        assert hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() == row["sha256"]
+
+
+def findings(kwiresniff: Run, name: str) -> list[dict[str, Any]]:
+    done = kwiresniff("doctor", "-o", "jsonl", str(FOLDER / f"{name}.pcap.xz"))
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_the_cause_is_said_first_and_what_follows_from_it_not_again(kwiresniff: Run, name: str) -> None:
+    """By its code, its severity, and those whom it concerns; one incident is one finding."""
+    code, severity, words = FIRST[name]
+    first, *more = findings(kwiresniff, name)
+    assert (first["code"], first["severity"]) == (code, severity)
+    told = json.dumps(first, ensure_ascii=False)
+    assert [word for word in words if word not in told] == []
+    assert first["evidence"]
+    assert {(one["code"], one["severity"]) for one in more if one["severity"] != "info"} == ALSO.get(name, set())
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_nothing_is_said_where_nothing_is_wrong(kwiresniff: Run, name: str) -> None:
+    """Above what is good to know."""
+    assert [one for one in findings(kwiresniff, name) if one["severity"] != "info"] == []
