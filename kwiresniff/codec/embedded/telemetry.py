@@ -92,7 +92,7 @@ class _Reader:
 
     def message(self, message: Any, depth: int) -> dict[str, Any]:
         if depth > MAX_NESTING:
-            raise DecodeError(f"more than {MAX_NESTING} messages inside each other", code="nested_too_deeply")
+            raise DecodeError(f"more than {MAX_NESTING} messages inside each other", code="nested_too_deep")
         return {field.name: self._value(value, depth + 1) for field, value in message.ListFields()}
 
     def _value(self, value: Any, depth: int) -> Any:
