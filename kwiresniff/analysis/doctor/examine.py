@@ -16,6 +16,7 @@ from kwiresniff.analysis.doctor.latency import LatencyRule
 from kwiresniff.analysis.doctor.leaders import LeaderRule
 from kwiresniff.analysis.doctor.listeners import ListenerRule
 from kwiresniff.analysis.doctor.network import DamageRule, NetworkRule
+from kwiresniff.analysis.doctor.not_kafka import NotKafkaRule
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.partitions import HotPartitionRule
 from kwiresniff.analysis.doctor.quorum import QuorumRule
@@ -35,9 +36,9 @@ from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Pro
 
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
-    ListenerRule, TlsRule, SaslWantedRule, AuthenticationRule, VersionRule, StallRule, LeaderRule, ReplicaRule,
-    QuotaRule, TopicRule, FencingRule, OffsetRule, GroupRule, StaticMemberRule, HotPartitionRule, QuorumRule,
-    LatencyRule, UnansweredRule, ClosedByBrokerRule, NetworkRule, DamageRule, EfficiencyRule,
+    ListenerRule, NotKafkaRule, TlsRule, SaslWantedRule, AuthenticationRule, VersionRule, StallRule, LeaderRule,
+    ReplicaRule, QuotaRule, TopicRule, FencingRule, OffsetRule, GroupRule, StaticMemberRule, HotPartitionRule,
+    QuorumRule, LatencyRule, UnansweredRule, ClosedByBrokerRule, NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
 #: Answers that came sooner were not waited for.

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.doctor.endings import Ending, Reason
-from kwiresniff.analysis.doctor.evidence import Case, client_text
+from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_text
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.answers.findings import Explains, Finding, scope_of
-from kwiresniff.model import Connection
+from kwiresniff.model import Connection, Problem
 
 #: Alerts by which a peer says that it does not take the other's certificate.
 _CERTIFICATE_ALERTS = frozenset({
@@ -39,6 +39,8 @@ class TlsRule(Rule):
         super().__init__(context)
         self._handshakes = context.tally()
         self._plain = context.tally()
+        self._answers = context.tally()
+        self._plaintext_brokers: set[str] = set()
 
     def connection(self, connection: Connection) -> None:
         """A TLS connection whose handshake came to nothing."""
@@ -79,9 +81,26 @@ class TlsRule(Rule):
             case.add(ending.first.packet, ending.first.first_ns, until_ns=connection.closed_ns)
             case.note("requests", [f"{ending.first.api} v{ending.first.version}"])
 
+    def problem(self, problem: Problem) -> None:
+        """What servers answered to plaintext with TLS, and to a hello with silence, over all their connections."""
+        details = problem.details or {}
+        server = str(details.get("server") or "")
+        if (
+            problem.code == "tls_not_answered"
+            and details.get("speaks_kafka")
+            and len(self._plaintext_brokers) < MAX_SUBJECTS
+        ):
+            self._plaintext_brokers.add(server)
+        elif problem.code == "not_kafka_answer" and details.get("protocol") == "tls":
+            case = self._answers.case(host_of(str(details.get("client") or "")), server)
+            case.add(problem.packet or 0, problem.timestamp_ns or 0)
+            case.count += max(int(details.get("connections") or 1) - 1, 0)
+
     def findings(self) -> Iterator[Finding]:
-        """By client and broker."""
-        for client, broker, case in self._plain:
+        """By client and broker; a server's answer is told where none of its clients has a finding."""
+        told = {broker for _, broker, _ in self._plain}
+        answers = [one for one in self._answers if one[1] not in told]
+        for client, broker, case in [*self._plain, *answers]:
             yield found(
                 "plaintext_to_tls",
                 "error",
@@ -108,7 +127,7 @@ class TlsRule(Rule):
         if what[0] == PLAIN_BROKER:
             code = "tls_to_plaintext"
             title = f"speaks TLS to {name}, which does not: it closes the connection at the hello, {count}"
-            if broker in self.context.cluster.unauthenticated:
+            if broker in self.context.cluster.unauthenticated or broker in self._plaintext_brokers:
                 title = f"speaks TLS to {name}, a plaintext listener: it closes the connection at the hello, {count}"
             remedy = (
                 "Set security.protocol of the client to PLAINTEXT (or SASL_PLAINTEXT), or use the port of one with TLS."

@@ -1,0 +1,160 @@
+"""What looks like trouble and is none, and where the doctor must not be fooled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwiresniff.analysis.doctor import Doctor
+from kwiresniff.model import Connection, Event, Exchange, Problem
+from tests.support.exchanges import START_NS, connection, exchange
+
+SECOND = 1_000_000_000
+HOST = "172.19.0.1"
+BROKER = "172.19.0.3:9092"
+LOADING = [("error_code", 14, "COORDINATOR_LOAD_IN_PROGRESS", True)]
+AWAY = [("error_code", 15, "COORDINATOR_NOT_AVAILABLE", True)]
+
+
+def said(*events: Event) -> list[tuple[str, str]]:
+    doctor = Doctor()
+    for event in events:
+        doctor.add(event)
+    return [(one.code, one.severity) for one in doctor.findings()]
+
+
+def metadata(host: str, at_ns: int = 0, on: Connection | None = None, **more: Any) -> Exchange:
+    body = {
+        "cluster_id": "c",
+        "brokers": [{"node_id": 1, "host": host, "port": 9092}],
+        "topics": [
+            {"error_code": 0, "name": "orders", "partitions": [{"error_code": 0, "partition_index": 0, "leader_id": 1}]}
+        ],
+    }
+    return exchange("Metadata", 3, 12, request={"topics": [{"name": "orders"}]}, response=body,
+                    start_ns=START_NS + at_ns, on=on or connection(1, f"{HOST}:5000", BROKER), **more)  # fmt: skip
+
+
+def ended(on: Connection, *, from_the_start: bool = True) -> Connection:
+    on.handshake_seen, on.bytes, on.client_id = from_the_start, [100, 100], "billing-1"
+    return on
+
+
+def test_a_forwarded_port_is_no_wrong_listener() -> None:
+    """The client dials localhost, and something between it and the capture point translates that."""
+    fetch = exchange(on=connection(2, f"{HOST}:5001", BROKER), request={}, response={})
+    assert said(metadata("localhost")) == [("advertised_listener", "error")]
+    assert said(metadata("localhost"), fetch) == []
+
+
+def asks(times: int, every_ns: int, host: str = "kafka-1.internal", connections: int = 1) -> list[Event]:
+    on = [connection(number + 1, f"{HOST}:{5000 + number}", BROKER) for number in range(connections)]
+    return [metadata(host, number * every_ns, on[number % connections]) for number in range(times)]
+
+
+def test_a_client_that_goes_on_asking_for_leaders_cannot_reach_them() -> None:
+    """A name that does not resolve leaves no SYN."""
+    assert said(*asks(6, SECOND)) == [("advertised_listener", "error")]
+    assert said(*asks(4, SECOND, connections=4)) == [("advertised_listener", "error")]
+
+
+def test_a_client_that_works_or_watches_is_not_told_of_listeners() -> None:
+    """One that fetches elsewhere, one that asks at a leader, one that asks now and then, one that was there before."""
+    fetch = exchange(on=connection(9, f"{HOST}:5009", "172.19.0.9:9092"), request={}, response={})
+    assert said(*asks(6, SECOND), fetch) == []
+    assert said(*asks(8, SECOND, connections=2)) == []
+    assert said(*asks(6, 60 * SECOND)) == []
+    assert said(*asks(6, SECOND), ended(connection(1, f"{HOST}:5000", BROKER), from_the_start=False)) == []
+
+
+def searches(*at_ns: int, errors: list[tuple[str, int, str, bool]]) -> list[Event]:
+    return [
+        exchange("FindCoordinator", 10, 4, request={}, response={}, start_ns=START_NS + ns, errors=errors)
+        for ns in at_ns
+    ]
+
+
+def test_a_coordinator_that_loads_twice_is_no_lasting_trouble() -> None:
+    """What counts is how long it was away at a stretch, not from the first time to the last."""
+    found = exchange("FindCoordinator", 10, 4, request={}, response={}, start_ns=START_NS + 70 * SECOND)
+    twice = searches(0, SECOND, 60 * SECOND, 61 * SECOND, errors=LOADING)
+    assert said(*twice, found) == [("coordinator_load_in_progress", "info")]
+    long = searches(*range(0, 20 * SECOND, SECOND), errors=LOADING)
+    assert said(*long, found) == [("coordinator_load_in_progress", "warning")]
+
+
+def test_a_coordinator_that_is_never_found_is_told_even_when_the_capture_is_short() -> None:
+    """And as an error when it goes on."""
+    assert said(*searches(*range(0, 3 * SECOND, SECOND // 5), errors=AWAY)) == [
+        ("coordinator_not_available", "warning")
+    ]
+    assert said(*searches(*range(0, 30 * SECOND, SECOND), errors=AWAY)) == [("coordinator_not_available", "error")]
+
+
+def test_one_slow_answer_of_many_is_no_error() -> None:
+    """Of fewer than a hundred a single one is the 99th percentile."""
+    quick: list[Event] = [exchange(request={}, response={}) for _ in range(60)]
+    slow: list[Event] = []
+    for number in range(1, 4):
+        start_ns = START_NS + number * 6 * SECOND
+        other = connection(2, "10.0.0.6:50000")
+        slow.append(exchange(request={}, response={}, start_ns=start_ns + SECOND, on=other))
+        slow.append(exchange(request={}, response={}, start_ns=start_ns, latency_ns=2 * SECOND))
+    assert said(*quick, *slow[:2]) == [("slow", "info")]
+    assert ("slow", "error") in said(*quick, *slow)
+
+
+def produce(partitions: list[int], number: int, size: int = 1000, on: int = 1) -> Exchange:
+    written = [{"index": one, "records": [{"size_bytes": size}]} for one in partitions]
+    body = {"topic_data": [{"name": "orders", "partition_data": written}]}
+    return exchange("Produce", 0, 9, request=body, response={"responses": [], "brokers": []},
+                    start_ns=START_NS + number * 10_000_000, on=connection(on))  # fmt: skip
+
+
+def brokers_of_orders() -> Exchange:
+    partitions = [{"error_code": 0, "partition_index": index, "leader_id": 1} for index in range(6)]
+    body = {
+        "cluster_id": "c",
+        "brokers": [{"node_id": 1, "host": "10.0.0.1", "port": 9092}],
+        "topics": [{"error_code": 0, "name": "orders", "partitions": partitions}],
+    }
+    return exchange("Metadata", 3, 12, request={}, response=body)
+
+
+def test_keys_that_are_one_make_a_partition_hot_within_a_second() -> None:
+    """The producer writes to the others in between."""
+    skewed = [produce([3] if number % 4 else [number % 6], number) for number in range(100)]
+    assert said(brokers_of_orders(), *skewed) == [("hot_partition", "warning")]
+
+
+def test_a_producer_without_keys_that_stays_with_a_partition_is_not_told() -> None:
+    """It goes to another one when a batch is full, which takes a while."""
+    sticky = [produce([3 if number < 90 else 4], number) for number in range(100)]
+    assert said(brokers_of_orders(), *sticky) == []
+
+
+def test_a_server_that_is_no_broker_is_named() -> None:
+    """With what it speaks instead."""
+    details = {"protocol": "http", "server": "10.0.0.9:8080", "client": "10.0.0.5:50000", "connections": 3}
+    answered = Problem("not_kafka_answer", "", packet=7, timestamp_ns=START_NS, details=details)
+    assert said(answered) == [("not_kafka_answer", "error")]
+
+
+def test_tls_that_answers_plaintext_is_named_even_without_the_requests() -> None:
+    """As where the capture holds only what the server says."""
+    details = {"protocol": "tls", "server": "10.0.0.9:9093", "client": "10.0.0.5:50000", "connections": 3}
+    answered = Problem("not_kafka_answer", "", packet=7, timestamp_ns=START_NS, details=details)
+    assert said(answered) == [("plaintext_to_tls", "error")]
+
+
+def test_two_consumers_with_one_instance_id_are_one_finding() -> None:
+    """Both are named, whoever was thrown out."""
+    joins: list[Event] = []
+    for number, name in enumerate(["pod-a", "pod-b"] * 2):
+        on = connection(number + 1, f"10.0.0.{number % 2 + 5}:{5000 + number}")
+        body = {"group_id": "g", "group_instance_id": "i-1", "member_id": f"m-{number}"}
+        answer = {"member_id": f"m-{number}", "generation_id": number}
+        joins.append(exchange("JoinGroup", 11, 9, request=body, response=answer, client_id=name, on=on))
+        if number:
+            fenced = [("error_code", 82, "FENCED_INSTANCE_ID", False)]
+            joins.append(exchange("Heartbeat", 12, 4, request=body, response={}, client_id=name, on=on, errors=fenced))
+    assert said(*joins) == [("fenced_instance_id", "error")]
