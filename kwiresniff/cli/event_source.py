@@ -12,7 +12,9 @@ from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_de
 from kwiresniff.cli.main import FAILED
 from kwiresniff.cli.malloc import keep_freed_memory
 from kwiresniff.cli.options import ReadOptions
+from kwiresniff.cli.problem_count import ProblemCount
 from kwiresniff.cli.progress import Progress
+from kwiresniff.cli.time_window import TimeWindow
 from kwiresniff.model import (
     Connection,
     ConnectionAttempt,
@@ -100,9 +102,8 @@ class EventSource:
             if isinstance(captures, Sequence)
             else captures
         )
-        self._since_ns: int | None = None
-        self._until_ns: int | None = None
-        self._narrowed = self._filter is not None or options.since is not None or options.until is not None
+        self._window = TimeWindow(options)
+        self._narrowed = self._filter is not None or self._window.bounded
         looks_into_bodies = self._filter is not None or self.redactor is not None or bool(self.plugins.loaded)
         self._analyzer = Analyzer(
             self.depth,
@@ -121,16 +122,23 @@ class EventSource:
 
             self._analyzer.topics.add(read_topic_file(options.topics))
         self._screen = screen
-        self.live = self._captures.total_bytes is None
         keep_freed_memory()
         self.exchanges = 0
         self.shown = 0
-        self.problems = 0
         self.encrypted = 0
-        self._unreadable = False
-        self._problems_told = 0
+        self._problems = ProblemCount(self._captures.problems)
         self.tell: Callable[[Event], None] | None = None
         self._counts: ExchangeCounts | None = None
+
+    @property
+    def live(self) -> bool:
+        """Whether nobody knows how much is still to come."""
+        return self._captures.total_bytes is None
+
+    @property
+    def problems(self) -> int:
+        """Everything that was wrong so far, inside exchanges too."""
+        return self._problems.found
 
     @property
     def files(self) -> list[str]:
@@ -188,7 +196,7 @@ class EventSource:
                 progress.step()
                 if event.__class__ is Exchange:
                     if narrowed:
-                        if not (self._in_time(event) and self._matches(event)):
+                        if not (self._window.holds(event) and self._matches(event)):
                             continue
                         connections.add(event.connection.id)
                     else:
@@ -196,13 +204,13 @@ class EventSource:
                     if finished:
                         self._finish(event)
                     if event.problems:
-                        self.problems += len(event.problems)
+                        self._problems.found += len(event.problems)
                     yield event
                     self.shown += 1
                     if self.shown == limit:
                         break
                 elif isinstance(event, Problem):
-                    self.problems += 1
+                    self._problems.found += 1
                     yield self._placed(event)
                 elif isinstance(event, Connection):
                     if event.protocol == "tls" and event.tls is not None and not event.tls["decrypted"]:
@@ -212,17 +220,15 @@ class EventSource:
                 elif isinstance(event, ConnectionAttempt):
                     yield event
                 if self.plugins.loaded:
-                    yield from self._tell(self.plugins.take_problems())
-                if len(self._captures.problems) > self._problems_told:
+                    yield from self._problems.counted(self.plugins.take_problems())
+                if self._problems.waiting:
                     yield from self.new_problems()
             yield from self.new_problems()
-            yield from self._tell(self.plugins.take_problems())
+            yield from self._problems.counted(self.plugins.take_problems())
 
     def new_problems(self) -> Iterator[Problem]:
         """Those of the captures that were not given yet, for whoever does not want to wait for the next event."""
-        found = self._captures.problems[self._problems_told :]
-        self._problems_told += len(found)
-        return self._tell(found)
+        return self._problems.new()
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -233,7 +239,7 @@ class EventSource:
             if self._counts is not None:
                 self.exchanges += self._counts.exchanges
                 self.shown += self._counts.exchanges
-                self.problems += self._counts.problems
+                self._problems.found += self._counts.problems
 
     def _placed(self, problem: Problem) -> Problem:
         """Says the file a problem is in, when there are several."""
@@ -244,18 +250,12 @@ class EventSource:
 
     def exit_code(self, code: int = 0) -> int:
         """That of a command that has come to its end, ``code`` when nothing stood in its way."""
-        return FAILED if self._unreadable or (self.options.strict and self.problems) else code
-
-    def _tell(self, problems: Sequence[Problem]) -> Iterator[Problem]:
-        self.problems += len(problems)
-        self._unreadable = self._unreadable or any(problem.code == "capture_unreadable" for problem in problems)
-        return iter(problems)
+        return FAILED if self._problems.unreadable or (self.options.strict and self.problems) else code
 
     def _analyzed(self, progress: Progress) -> Iterator[Event]:
         captures = self._captures
         options = self.options
-        bounded = any(bound is not None for bound in (options.since, options.until, options.packets))
-        if bounded or not isinstance(captures, CaptureSet):
+        if self._window.bounded or options.packets is not None or not isinstance(captures, CaptureSet):
             return self._analyzer.analyze(self._bounded(iter(captures)))
 
         def feed(sink: SegmentSink) -> bool:
@@ -265,18 +265,10 @@ class EventSource:
         return chain(self._analyzer.draw(feed), self._analyzer.finish())
 
     def _bounded(self, segments: Iterator[Segment]) -> Iterable[Segment]:
-        """The first packets where no more are wanted; works out ``--since`` and ``--until`` by looking at the first."""
-        since, until = self.options.since, self.options.until
+        """The first packets where no more are wanted."""
         if self.options.packets is not None:
             segments = islice(segments, self.options.packets)
-        if since is None and until is None:
-            return segments
-        first = next(segments, None)
-        if first is None:
-            return ()
-        self._since_ns = since.since_epoch(first[1]) if since else None
-        self._until_ns = until.since_epoch(first[1]) if until else None
-        return chain((first,), segments)
+        return self._window.begun(segments) if self._window.bounded else segments
 
     def _want(self, exchange: Exchange) -> bool | None:
         """Asked before bodies are decoded; None is a maybe.
@@ -284,18 +276,10 @@ class EventSource:
         What tells the names of topics is decoded in any case, or those that are shown would go by their ids.
         """
         self.exchanges += 1
-        wanted: bool | None = self._in_time(exchange)
+        wanted: bool | None = self._window.holds(exchange)
         if wanted and self._filter is not None:
             wanted = self._filter.matches_header(exchange)
         return None if wanted is False and exchange.api_key in TEACHING_RESPONSES else wanted
-
-    def _in_time(self, exchange: Exchange) -> bool:
-        since_ns, until_ns = self._since_ns, self._until_ns
-        if since_ns is None and until_ns is None:
-            return True
-        message = exchange.request or exchange.response
-        time_ns = message.first_ns if message is not None else 0
-        return (since_ns is None or time_ns >= since_ns) and (until_ns is None or time_ns < until_ns)
 
     def _matches(self, exchange: Exchange) -> bool:
         return self._filter is None or self._filter.matches(exchange)

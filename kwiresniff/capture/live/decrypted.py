@@ -74,7 +74,6 @@ class DecryptedLive:
     """Iterates over what ``live`` gives and what that carries; stopped and closed like it."""
 
     def __init__(self, live: LiveCapture, decryption: Decryption) -> None:
-        self._key_log = decryption.key_log
         self.files = live.files
         self.problems = live.problems
         self.other_packets = live.other_packets
@@ -154,9 +153,9 @@ class DecryptedLive:
         yield from self._decrypted(0.0)
 
     def _look_for_keys(self, now: float) -> Iterator[Segment]:
-        self._key_log.look()
+        self._decryption.key_log.look()
         for client, waiting in list(self._waiting.items()):
-            if self._key_log.has(*waiting.session()):
+            if self._decryption.key_log.has(*waiting.session()):
                 self._settle(client, True)
                 for side, segment in self._take(client).segments:
                     self._feed(side, segment)

@@ -11,18 +11,13 @@ from collections.abc import Callable, Iterator
 from kwiresniff.capture.link_layer import ETHERNET
 from kwiresniff.capture.live import bpf
 from kwiresniff.capture.live.capture_process import PROGRAMS, Pipe, PipeFailed
+from kwiresniff.capture.live.drops import Drops
 from kwiresniff.capture.live.interfaces import check_names
 from kwiresniff.capture.live.savefiles import PacketFiles, Rotation
 from kwiresniff.capture.live.source import LiveOptions, Packet, PacketSource
 from kwiresniff.capture.packet_decoder import LayerDecoder
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
-
-#: How often the drops are counted.
-COUNT_INTERVAL_SECONDS = 1.0
-#: Dropped packets are reported as they happen, but not more often than this: a machine that cannot keep up has
-#: better things to do.
-REPORT_INTERVAL_SECONDS = 10.0
 
 
 class LiveCapture:
@@ -40,20 +35,26 @@ class LiveCapture:
         self.other_packets: dict[str, int] = {}
         self.total_bytes: int | None = None
         self.packets = 0
-        self.dropped = 0
         self.on_pause: Callable[[], None] | None = None
-        self.passed_over = 0
         self._kept = 0
         self._bytes = 0
         self._source = source
+        self._drops = Drops(source, source.problems)
         self._options = options
         self._packet_files: PacketFiles | None = None
         self._stopped = False
         self._closed = False
         self._end_seconds: float | None = None
-        self._drops_told = self._passed_over_told = 0
-        self._counted_at = 0.0
-        self._told_at = 0.0
+
+    @property
+    def dropped(self) -> int:
+        """Packets lost, whether before they could be read or for lack of time."""
+        return self._drops.total
+
+    @property
+    def passed_over(self) -> int:
+        """Packets that were written, but not decoded for lack of time."""
+        return self._drops.passed_over
 
     @property
     def writes(self) -> bool:
@@ -87,7 +88,7 @@ class LiveCapture:
         try:
             for passed_over, batch in self._source.batches(go_on, self._keep, keep_all=files is not None):
                 number += passed_over  # packets are numbered as in the file
-                self.passed_over += passed_over
+                self._drops.passed_over += passed_over
                 due = number + len(batch)
                 for timestamp_ns, buffer, start, end, wire in batch:
                     number += 1
@@ -109,7 +110,7 @@ class LiveCapture:
         finally:
             self.packets, self._bytes = number - self.passed_over, size
             if self._stopped:  # and not waited for
-                self.passed_over += due - number + self._source.waiting
+                self._drops.passed_over += due - number + self._source.waiting
             self.close()
 
     def _keep(self, batch: list[Packet]) -> bool:
@@ -143,49 +144,18 @@ class LiveCapture:
         if self._closed:
             return
         self._closed = True
-        self._tell_drops()
+        self._drops.tell()
         self._source.close()
-        self._tell_drops()
+        self._drops.tell()
         if self._packet_files is not None:
             self._packet_files.close()
 
     def _go_on(self) -> bool:
         now = time.monotonic()
-        if now - self._counted_at >= COUNT_INTERVAL_SECONDS:
-            self._counted_at = now
-            self.dropped = self._source.dropped() + self.passed_over
-            if self.dropped > self._drops_told and now - self._told_at >= REPORT_INTERVAL_SECONDS:
-                self._told_at = now
-                self._tell_drops()
+        self._drops.poll(now)
         if self.on_pause is not None:
             self.on_pause()
         return not self._stopped and (self._end_seconds is None or now < self._end_seconds)
-
-    def _tell_drops(self) -> None:
-        self.dropped = self._source.dropped() + self.passed_over
-        own = self.passed_over - self._passed_over_told
-        lost = self.dropped - self._drops_told - own
-        self._drops_told, self._passed_over_told = self.dropped, self.passed_over
-        said = []
-        if lost > 0:
-            said.append(
-                f"{_packets(lost)} dropped before they could be read; a larger buffer (-B) or a narrower filter helps"
-            )
-        if own > 0:
-            said.append(f"{_packets(own)} written but not decoded, for lack of time")
-        if said:
-            self.problems.append(
-                Problem(
-                    "packets_dropped",
-                    "; ".join(said),
-                    timestamp_ns=time.time_ns(),
-                    details={"packets": lost + own, "only_written": own, "total": self.dropped},
-                )
-            )
-
-
-def _packets(count: int) -> str:
-    return f"{count:,} packets were" if count != 1 else "a packet was"
 
 
 def open_live(options: LiveOptions, user: str | None = None) -> LiveCapture:

@@ -1,0 +1,62 @@
+"""Packets that a live capture lost, and when that is told."""
+
+from __future__ import annotations
+
+import time
+
+from kwiresniff.capture.live.source import PacketSource
+from kwiresniff.model import Problem
+
+#: How often the drops are counted.
+COUNT_INTERVAL_SECONDS = 1.0
+#: Dropped packets are reported as they happen, but not more often than this: a machine that cannot keep up has
+#: better things to do.
+REPORT_INTERVAL_SECONDS = 10.0
+
+
+class Drops:
+    """Counts of lost packets: ``total``, and ``passed_over``, the part of it that was written into the file, but
+    not decoded for lack of time.
+
+    What is new since the last time becomes a ``packets_dropped`` among ``problems``.
+    """
+
+    def __init__(self, source: PacketSource, problems: list[Problem]) -> None:
+        self.total = 0
+        self.passed_over = 0
+        self._source = source
+        self._problems = problems
+        self._told = self._passed_over_told = 0
+        self._counted_at = self._told_at = 0.0
+
+    def poll(self, now: float) -> None:
+        """Counts, and tells, when it is time; ``now`` are seconds of a clock that only goes on."""
+        if now - self._counted_at >= COUNT_INTERVAL_SECONDS:
+            self._counted_at = now
+            self.total = self._source.dropped() + self.passed_over
+            if self.total > self._told and now - self._told_at >= REPORT_INTERVAL_SECONDS:
+                self._told_at = now
+                self.tell()
+
+    def tell(self) -> None:
+        """Counts and tells now."""
+        self.total = self._source.dropped() + self.passed_over
+        own = self.passed_over - self._passed_over_told
+        lost = self.total - self._told - own
+        self._told, self._passed_over_told = self.total, self.passed_over
+        said = []
+        if lost > 0:
+            said.append(
+                f"{_packets(lost)} dropped before they could be read; a larger buffer (-B) or a narrower filter helps"
+            )
+        if own > 0:
+            said.append(f"{_packets(own)} written but not decoded, for lack of time")
+        if said:
+            details = {"packets": lost + own, "only_written": own, "total": self.total}
+            self._problems.append(
+                Problem("packets_dropped", "; ".join(said), timestamp_ns=time.time_ns(), details=details)
+            )
+
+
+def _packets(count: int) -> str:
+    return f"{count:,} packets were" if count != 1 else "a packet was"

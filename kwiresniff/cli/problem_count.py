@@ -1,0 +1,34 @@
+"""How much was wrong with what a command reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kwiresniff.model import Problem
+
+
+class ProblemCount:
+    """How much was wrong, and which of a capture's own problems were given on."""
+
+    def __init__(self, of_captures: Sequence[Problem]) -> None:
+        self.found = 0
+        self.unreadable = False
+        self._of_captures = of_captures
+        self._given = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether captures have had problems since they were last given on."""
+        return len(self._of_captures) > self._given
+
+    def new(self) -> Iterator[Problem]:
+        """Those of the captures that were not given yet."""
+        found = self._of_captures[self._given :]
+        self._given += len(found)
+        return self.counted(found)
+
+    def counted(self, problems: Sequence[Problem]) -> Iterator[Problem]:
+        """``problems``, which count from now on."""
+        self.found += len(problems)
+        self.unreadable = self.unreadable or any(problem.code == "capture_unreadable" for problem in problems)
+        return iter(problems)
