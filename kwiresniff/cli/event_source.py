@@ -103,12 +103,12 @@ class EventSource:
             else captures
         )
         self._window = TimeWindow(options)
-        self._narrowed = self._filter is not None or self._window.bounded
+        narrowed = self._filter is not None or self._window.bounded
         looks_into_bodies = self._filter is not None or self.redactor is not None or bool(self.plugins.loaded)
         self._analyzer = Analyzer(
             self.depth,
             topics=topics and self.depth in ("headers", "errors"),
-            want=self._want if self._narrowed else None,
+            want=self._want if narrowed else None,
             show_secrets=options.show_secrets,
             ports=options.port,
             encode=None if looks_into_bodies else encode,
@@ -185,7 +185,7 @@ class EventSource:
 
     def _events(self) -> Iterator[Event]:
         limit = self.options.limit
-        narrowed = self._narrowed
+        narrowed = self._filter is not None or self._window.bounded
         finished = bool(self.plugins.annotators or self.plugins.decoders) or self.redactor is not None
         connections: set[int] = set()
         bar = Progress(
