@@ -17,7 +17,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,15 @@ ALICE = (
     "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
     'username="alice" password="not-a-secret";',
 )
+
+#: What a client needs to trust the recipes' broker.
+TRUSTING = (
+    "ssl.truststore.type=PEM",
+    f"ssl.truststore.location={rig.HERE / 'kafka' / 'tls.pem'}",
+    "ssl.endpoint.identification.algorithm=",
+)
+#: A broker on which alice may do everything.
+GENEROUS = replace(PLAIN, settings=PLAIN.settings | {"auto.create.topics.enable": "true", "num.partitions": "2"})
 
 INCIDENTS = (
     Incident("topic-deleted", [incident("topic-deleted")], topics("orders:2")),
@@ -197,6 +206,31 @@ INCIDENTS = (
         topics("orders:2"),
         single(group_coordinator_rebalance_protocols="classic"),
         happened="report asks for the consumer protocol, the broker has only the classic one",
+    ),
+    Incident("fetch-quota", [incident("fetch-quota", *ALICE)], broker=GENEROUS),
+    Incident(
+        "tls-on-plaintext",
+        [incident("write", "security.protocol=SSL")],
+        topics("orders:2"),
+        happened="the client speaks TLS to a plaintext listener",
+    ),
+    Incident(
+        "plaintext-on-tls",
+        [incident("write")],
+        broker=TLS,
+        happened="billing speaks plaintext to a TLS listener",
+    ),
+    Incident(
+        "certificate-wanted",
+        [incident("write", "security.protocol=SSL", *TRUSTING)],
+        broker=replace(TLS, settings=TLS.settings | {"ssl.client.auth": "required"}),
+        happened="the broker wants a certificate of its clients, this one has none",
+    ),
+    Incident(
+        "missing-topic",
+        [incident("read")],
+        topics("others:1"),
+        happened="report reads orders, which does not exist",
     ),
     Incident(
         "idle-connections",

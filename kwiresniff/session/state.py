@@ -127,7 +127,7 @@ OBJECTS: dict[type, tuple[_Maker, tuple[str, ...]]] = {
     Tracker: (lambda: Tracker(_nobody()), (
         "_analyzer", "_edges", "_ended", "_lingering", "_nobody", "_openings", "halves", "now_ns", "strangers",
     )),
-    Tls: (_plainly(Tls), ("_fronts", "_link", "carried", "connection")),
+    Tls: (_plainly(Tls), ("_answered_bytes", "_fronts", "_link", "carried", "connection")),
     Waiting: (Waiting, ("_acked", "_acked_ns", "_acked_packet", "bytes", "segments")),
 }  # fmt: skip
 #: What of an analyzer is state; the rest is what was wanted of it.

@@ -28,7 +28,7 @@ class Tls:
     there is anything decrypted.
     """
 
-    __slots__ = ("_fronts", "_link", "carried", "connection")
+    __slots__ = ("_answered_bytes", "_fronts", "_link", "carried", "connection")
 
     def __init__(self, link: Link, half: Half, offset: int) -> None:
         """The run of ``half`` shows records from ``offset`` on."""
@@ -39,6 +39,7 @@ class Tls:
         self.connection.protocol = "tls"
         self.carried: Link | None = None
         self._fronts = (Front(), Front())
+        self._answered_bytes = 0  # what the server had sent when the client began to encrypt
         for index, one in enumerate((link.client, link.broker)):
             one.index = index
             one.lost = self._lost
@@ -67,6 +68,8 @@ class Tls:
         half.budget.held += len(half.run)
         half.run.clear()
         if front.done:
+            if half is self._link.client:
+                self._answered_bytes = self._link.broker.bytes
             half.count_only()
         return -1
 
@@ -133,13 +136,16 @@ class Tls:
         return silent and self._fronts[0].hello and parting is not None and parting[0] == broker.flow
 
     def _encrypted_alert(self, client: Front) -> dict[str, Any] | None:
-        """In TLS 1.3 alerts are encrypted: one is all that fits into what a client sent that is no Finished."""
-        half = self._link.client
-        sent = half.bytes - client.clear_bytes
-        ended = self._link.parting is not None and half.unseen is None and half.syn_seq >= 0
-        encrypts = client.hello and client.encrypted and self._fronts[1].version_name == "TLSv1.3"
-        if ended and encrypts and 0 < sent < FINISHED_BYTES:
+        """In TLS 1.3 alerts are encrypted: one is all that fits into what a client sent that is no Finished, and what a
+        server sent after the client's that is no session ticket."""
+        mine, other, parting = self._link.client, self._link.broker, self._link.parting
+        whole = mine.unseen is None and mine.syn_seq >= 0 and other.unseen is None
+        if parting is None or not whole or not client.encrypted or self._fronts[1].version_name != "TLSv1.3":
+            return None
+        if 0 < mine.bytes - client.clear_bytes < FINISHED_BYTES:
             return {"sender": "client", "description": ENCRYPTED}
+        if parting[0] == other.flow and 0 < other.bytes - self._answered_bytes < FINISHED_BYTES:
+            return {"sender": "broker", "description": ENCRYPTED}
         return None
 
 

@@ -61,6 +61,11 @@ FIRST = {
     "untrusted-certificate": ("untrusted_certificate", "error", ["10.9.0.2", "10.9.0.1:9092", "certificate"]),
     "not-authorized": ("cluster_authorization_failed", "error", ["billing", "user alice", "ACLs"]),
     "no-coordinator": ("coordinator_not_available", "warning", ["report", "__consumer_offsets"]),
+    "certificate-wanted": ("untrusted_certificate", "error", ["10.9.0.2", "10.9.0.1:9092", "client certificates"]),
+    "tls-on-plaintext": ("tls_to_plaintext", "error", ["10.9.0.2", "10.9.0.1:9092", "speaks TLS"]),
+    "plaintext-on-tls": ("plaintext_to_tls", "error", ["billing", "10.9.0.1:9092", "wants TLS"]),
+    "fetch-quota": ("throttled", "error", ["replayer", "fetch quota of user alice"]),
+    "missing-topic": ("unknown_topic_or_partition", "warning", ["report", "orders"]),
     "protocol-not-enabled": ("unsupported_version", "error", ["report", "ConsumerGroupHeartbeat", "not enabled"]),
 }  # fmt: skip
 #: What else is said of a recording above info: other people whom the same thing happens to.

@@ -23,8 +23,8 @@ _CERTIFICATE_ALERTS = frozenset({
     "unknown_ca", "certificate_required", "access_denied",
 })  # fmt: skip
 _EXPIRED = "certificate_expired"
-#: An alert of TLS 1.3 that cannot be read; a client sends one before its Finished when it does not like what the server
-#: has shown, and that is its certificate.
+#: An alert of TLS 1.3 that cannot be read. A client sends one before its Finished when it does not like what the server
+#: has shown, a server after it when it does not like the client's: each time that is a certificate.
 _ENCRYPTED = "encrypted"
 
 PLAIN_BROKER, UNTRUSTED_BROKER, UNTRUSTED_CLIENT, REFUSED = "plain", "untrusted", "untrusted client", "refused"
@@ -52,7 +52,7 @@ class TlsRule(Rule):
         if not alert:
             if tls.get("version") is None and connection.bytes[1] == 0 and connection.closed_by == "broker":
                 self._count(connection, PLAIN_BROKER)
-        elif description in _CERTIFICATE_ALERTS or (description == _ENCRYPTED and sender == "client"):
+        elif description in _CERTIFICATE_ALERTS or description == _ENCRYPTED:
             kind = UNTRUSTED_BROKER if sender == "client" else UNTRUSTED_CLIENT
             self._count(connection, f"{kind}\0{description}")
         elif description != "close_notify":
@@ -150,6 +150,8 @@ class TlsRule(Rule):
             numbers |= {"alert": what[1], "certificate_names": names}
             whose = f" ({', '.join(names)})" if names else ""
             title = f"its certificate{whose} is not taken by {name}: {what[1]}, {count}"
+            if what[1] == _ENCRYPTED:
+                title = f"{name} ends the handshake once the client has done its part, by an encrypted alert, {count}"
             remedy = (
                 "The listener wants client certificates (ssl.client.auth): give the client a keystore whose "
                 "certificate the broker's truststore trusts, and that has not expired."

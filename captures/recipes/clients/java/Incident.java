@@ -360,6 +360,27 @@ public class Incident {
         }
     }
 
+    /** A quota on what a user reads. */
+    static void fetch_quota() throws Exception {
+        try (Admin admin = Admin.create(settings("quota-admin"))) {
+            var entity = new org.apache.kafka.common.quota.ClientQuotaEntity(Map.of("user", "alice"));
+            var quota = new org.apache.kafka.common.quota.ClientQuotaAlteration.Op("consumer_byte_rate", 20000.0);
+            admin.alterClientQuotas(List.of(
+                new org.apache.kafka.common.quota.ClientQuotaAlteration(entity, List.of(quota)))).all().get();
+        }
+        try (var producer = producer("loader", "compression.type=none")) {
+            for (int i = 0; i < 60; i++) {
+                producer.send(new ProducerRecord<>("orders", i % 2, "key", "x".repeat(8000)));
+            }
+            producer.flush();
+        }
+        try (var consumer = consumer("replayer", "group.id=replays", "max.partition.fetch.bytes=40000", "fetch.max.bytes=40000")) {
+            consumer.subscribe(List.of("orders"));
+            poll(consumer, 15000);
+        }
+        fact("alice may read 20,000 bytes a second, replayer reads 480,000");
+    }
+
     /** A record now and then, so that the broker closes what is idle. */
     static void idle() throws Exception {
         try (var producer = producer("heartbeat")) {
