@@ -18,8 +18,8 @@ from kwiresniff.export.csv_lines import MAX_KEPT
 from kwiresniff.export.flat import COLUMNS
 from kwiresniff.model import Exchange
 from kwiresniff.session import Analyzer
-from tests.export.test_lines import EXCHANGES, FILES
 from tests.support.exported import recorded
+from tests.support.odd_exchanges import EXCHANGES, FILES
 
 
 def flat(exchange: Exchange, files: tuple[str, ...]) -> dict[str, Any]:
