@@ -13,8 +13,15 @@ from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
 from kwiresniff.base.known_ids import METADATA_TOPIC_ID
 from kwiresniff.codec.compiler import Decoder
-from kwiresniff.codec.embedded import INTERNAL_TOPICS, BodyHolder, NodeHolder
-from kwiresniff.codec.embedded.envelope import ANSWER
+from kwiresniff.codec.embedded import (
+    ANSWER,
+    INTERNAL_TOPICS,
+    OPENERS,
+    QUICK_LOOKS,
+    BodyHolder,
+    NodeHolder,
+    forwarded,
+)
 from kwiresniff.codec.error_finders import ErrorFinder
 from kwiresniff.codec.plain import plain
 from kwiresniff.codec.source import made_when_called
@@ -22,7 +29,6 @@ from kwiresniff.codec.walker import walk
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Node, Problem, RecordsMode, Walk
 from kwiresniff.session.apis import MAX_FACTS, read_version
-from kwiresniff.session.embedded import OPENERS, QUICK_LOOKS, forwarded
 from kwiresniff.session.secrets import conceal, conceal_header, conceal_walk, has_secrets, is_sound, may_hide
 from kwiresniff.session.topics import Topics, teaches
 

@@ -131,7 +131,7 @@ class Scanner:
 
     def _enveloped(self, exchange: Exchange) -> list[tuple[str, Any]]:
         """What the answer inside an Envelope says, which is all that one without an error of its own has to say."""
-        from kwiresniff.session.embedded import forwarded_answer  # brings all that can be inside bytes
+        from kwiresniff.codec.embedded import forwarded_answer  # brings all that can be inside bytes
 
         answer = forwarded_answer(exchange)
         if answer is None:

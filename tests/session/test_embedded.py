@@ -12,12 +12,11 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.analysis.names import record_sets
 from kwiresniff.capture import open_captures
-from kwiresniff.codec.embedded import BodyHolder, NodeHolder
+from kwiresniff.codec.embedded import OPENERS, BodyHolder, NodeHolder
 from kwiresniff.codec.records import encode_record_set
 from kwiresniff.model import Body, Connection, Direction, Exchange, Node, Problem
 from kwiresniff.render import TreeWriter
 from kwiresniff.session import Topics, analyze, annotate
-from kwiresniff.session.embedded import OPENERS
 from tests.support.conversation import (
     Wire,
     api_versions_v0,

@@ -11,8 +11,11 @@ from kwiresniff.base.api_keys import ENVELOPE
 from kwiresniff.base.body_members import DECODED
 from kwiresniff.codec.embedded.content import versioned
 from kwiresniff.codec.embedded.holder import Holder
+from kwiresniff.codec.embedded.openers import Openers
 from kwiresniff.codec.headers import RequestHeader, decode_request_header, decode_response_header
+from kwiresniff.codec.lookup import decoder
 from kwiresniff.errors import DecodeError, KwiresniffError
+from kwiresniff.model import Exchange, Message, TopicNames
 
 REQUEST, RESPONSE, PRINCIPAL = "request_data", "response_data", "request_principal"
 #: Where a body has the answer that the controller gave.
@@ -67,3 +70,47 @@ def _header(raw: object) -> RequestHeader:
     if header.api_key == ENVELOPE:
         raise DecodeError("it is an envelope itself", code="unknown_api")
     return header
+
+
+def forwarded(exchange: Exchange) -> RequestHeader | None:
+    """The header of the request inside an Envelope; read from the frame, since the body may be without it by now."""
+    request = exchange.request
+    if exchange.api_key != ENVELOPE or request is None or request.frame is None:
+        return None
+    try:
+        body, _ = decoder(ENVELOPE, _version(exchange, request), "request")(request.frame, request.body_offset, [])
+    except KwiresniffError:
+        return None
+    return enveloped_header(body["request_data"])
+
+
+def forwarded_answer(exchange: Exchange) -> tuple[RequestHeader, bytes] | None:
+    """The header and the frame of the answer inside an Envelope, read from the frame."""
+    header, response = forwarded(exchange), exchange.response
+    if header is None or response is None or response.frame is None:
+        return None
+    try:
+        body, _ = decoder(ENVELOPE, _version(exchange, response), "response")(response.frame, response.body_offset, [])
+        raw = body["response_data"]
+        return (answer_header(raw, header), raw) if raw else None
+    except KwiresniffError:
+        return None
+
+
+def _version(exchange: Exchange, message: Message) -> int:
+    """What the message is read as, or was asked in while nobody has read it."""
+    return message.version if message.version >= 0 else exchange.api_version
+
+
+def _request(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    open_enveloped_request(holder)
+
+
+def _response(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    open_enveloped_response(holder, forwarded(exchange))
+
+
+OPENERS: Openers = {
+    (ENVELOPE, "request"): _request,
+    (ENVELOPE, "response"): _response,
+}

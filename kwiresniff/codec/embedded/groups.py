@@ -12,8 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 from kwiresniff import schema
+from kwiresniff.base.api_keys import DESCRIBE_GROUPS, JOIN_GROUP, SYNC_GROUP
 from kwiresniff.codec.embedded.content import Content, versioned
 from kwiresniff.codec.embedded.holder import Holder
+from kwiresniff.codec.embedded.openers import Openers, asked
+from kwiresniff.model import Exchange, TopicNames
 
 CONSUMER = "consumer"
 CONNECT = "connect"
@@ -86,3 +89,42 @@ def _open(holder: Holder, field: str, protocol_type: Any, messages: dict[str, st
     # Not every version says the type: what fits one of them to the last byte is taken for it.
     found = (holder.open(field, versioned(message, raw, sure=False)) for message in messages.values())
     return next((inner for inner in found if inner is not None), None)
+
+
+def _join_request(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    for protocol in holder.each("protocols"):
+        open_subscription(protocol, "metadata", holder.get("protocol_type"), protocol.get("name"))
+
+
+def _join_response(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    protocol_type = holder.get("protocol_type") or asked(exchange, "protocol_type")
+    for member in holder.each("members"):
+        open_subscription(member, "metadata", protocol_type, holder.get("protocol_name"))
+
+
+def _sync_request(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    for assignment in holder.each("assignments"):
+        open_assignment(assignment, "assignment", holder.get("protocol_type"), holder.get("protocol_name"))
+
+
+def _sync_response(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    protocol_type = holder.get("protocol_type") or asked(exchange, "protocol_type")
+    protocol = holder.get("protocol_name") or asked(exchange, "protocol_name")
+    open_assignment(holder, "assignment", protocol_type, protocol)
+
+
+def _describe_groups(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    for group in holder.each("groups"):
+        protocol_type = group.get("protocol_type")
+        for member in group.each("members"):
+            open_subscription(member, "member_metadata", protocol_type, group.get("protocol_data"))
+            open_assignment(member, "member_assignment", protocol_type, group.get("protocol_data"))
+
+
+OPENERS: Openers = {
+    (JOIN_GROUP, "request"): _join_request,
+    (JOIN_GROUP, "response"): _join_response,
+    (SYNC_GROUP, "request"): _sync_request,
+    (SYNC_GROUP, "response"): _sync_response,
+    (DESCRIBE_GROUPS, "response"): _describe_groups,
+}

@@ -11,10 +11,13 @@ from collections.abc import MutableSequence
 from functools import cache
 from typing import Any
 
+from kwiresniff.base.api_keys import PUSH_TELEMETRY
 from kwiresniff.codec.embedded.holder import Holder
+from kwiresniff.codec.embedded.openers import Openers
 from kwiresniff.codec.meaning import time_meaning
 from kwiresniff.codec.primitives import float_value
 from kwiresniff.errors import DecodeError
+from kwiresniff.model import Exchange, TopicNames
 
 METRICS = "metrics"
 #: What stands as ``message`` and ``version`` beside the metrics; the package is opentelemetry.proto.metrics.v1.
@@ -118,3 +121,10 @@ def _meaning(name: str, value: Any) -> str:
     if name.endswith("time_unix_nano"):
         return time_meaning(value // _NANOSECONDS_PER_MILLISECOND)
     return _TEMPORALITIES.get(value, "") if name == "aggregation_temporality" else ""
+
+
+def _push_telemetry(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+    open_metrics(holder)
+
+
+OPENERS: Openers = {(PUSH_TELEMETRY, "request"): _push_telemetry}

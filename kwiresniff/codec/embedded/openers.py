@@ -1,0 +1,44 @@
+"""What opens the fields of a message: how a format says in which messages it is found.
+
+A format is a module of this package, and nothing else has to know of it. Its ``OPENERS`` are by API and direction; its
+``QUICK_LOOKS``, if it has any, say whether it is worth while to try. ``kwiresniff.codec.embedded`` collects both.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from kwiresniff.codec.embedded.holder import Holder
+from kwiresniff.model import Body, Direction, Exchange, TopicNames
+
+#: ``open(holder, exchange, topic_name)``: opens what the message that ``holder`` stands for holds.
+Opener: TypeAlias = Callable[[Holder, Exchange, TopicNames], None]
+Openers: TypeAlias = dict[tuple[int, Direction], Opener]
+#: ``look(body, topic_name)``: whether a body has something to open or to conceal.
+QuickLooks: TypeAlias = dict[tuple[int, Direction], Callable[[Body, TopicNames], bool]]
+
+
+def asked(exchange: Exchange, name: str) -> Any:
+    """What the request said."""
+    body = exchange.request.body if exchange.request is not None else None
+    return body.get(name) if body else None
+
+
+def collect(package: str, paths: Iterable[str]) -> tuple[Openers, QuickLooks]:
+    """The openers and quick looks of all modules of a package, which lie in ``paths``.
+
+    Raises ValueError when two open the same message.
+    """
+    openers: Openers = {}
+    looks: QuickLooks = {}
+    for found in pkgutil.iter_modules(list(paths)):
+        module = import_module(f"{package}.{found.name}")
+        own: Openers = getattr(module, "OPENERS", {})
+        if twice := openers.keys() & own.keys():
+            raise ValueError(f"{found.name} opens what another format opens: {sorted(twice)}")
+        openers |= own
+        looks |= getattr(module, "QUICK_LOOKS", {})
+    return openers, looks
