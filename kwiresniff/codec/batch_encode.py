@@ -20,6 +20,7 @@ from kwiresniff.base.batch_layout import (
 )
 from kwiresniff.codec.batch import HEADER
 from kwiresniff.codec.compression import compress
+from kwiresniff.codec.primitives import write_varlong
 from kwiresniff.codec.record import wrapped
 from kwiresniff.errors import EncodeError
 
@@ -69,29 +70,19 @@ def _attributes(batch: dict[str, Any]) -> int:
 def _encode_record(record: dict[str, Any], base_offset: int, base_timestamp: int) -> bytes:
     parts = [
         b"\x00",
-        _varint(wrapped(record.get("timestamp", base_timestamp) - base_timestamp)),
-        _varint(wrapped(record.get("offset", base_offset) - base_offset)),
+        write_varlong(wrapped(record.get("timestamp", base_timestamp) - base_timestamp)),
+        write_varlong(wrapped(record.get("offset", base_offset) - base_offset)),
         _varint_bytes(record.get("key")),
         _varint_bytes(record.get("value")),
     ]
     headers = record.get("headers") or ()
-    parts.append(_varint(len(headers)))
+    parts.append(write_varlong(len(headers)))
     for header in headers:
         key = header["key"]
         parts += (_varint_bytes(key.encode() if isinstance(key, str) else key), _varint_bytes(header["value"]))
     body = b"".join(parts)
-    return _varint(len(body)) + body
-
-
-def _varint(number: int) -> bytes:
-    number = (number << 1) ^ (number >> 63)
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
+    return write_varlong(len(body)) + body
 
 
 def _varint_bytes(value: bytes | None) -> bytes:
-    return b"\x01" if value is None else _varint(len(value)) + value
+    return b"\x01" if value is None else write_varlong(len(value)) + value

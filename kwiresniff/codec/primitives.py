@@ -19,9 +19,8 @@ from kwiresniff.codec.failures import bad_count, bad_varint, truncated
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.wire_types import BY_GUIDE, FIXED
 
-#: A 32-bit value needs five groups of seven bits, a 64-bit value ten.
+#: A 32-bit value needs five groups of seven bits.
 MAX_VARINT_BYTES = 5
-MAX_VARLONG_BYTES = 10
 
 #: Distinct topic, member and directory ids kept as text; a large cluster has some ten thousand topics.
 UUID_CACHE_SIZE = 16_384
@@ -30,37 +29,21 @@ UUID_CACHE_SIZE = 16_384
 MAX_TAGS = 1024
 
 
-def _read_groups(buffer: bytes, position: int, most: int, bits: int) -> tuple[int, int]:
+def read_uvarint(buffer: bytes, position: int) -> tuple[int, int]:
+    """UNSIGNED_VARINT, at most five bytes and 32 bits, least significant group first."""
     value = shift = 0
-    for _ in range(most):
+    for _ in range(MAX_VARINT_BYTES):
         if position >= len(buffer):
             raise truncated()
         byte = buffer[position]
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            if value >> bits:
+            if value >> 32:
                 raise bad_varint()
             return value, position
         shift += 7
     raise bad_varint()
-
-
-def read_uvarint(buffer: bytes, position: int) -> tuple[int, int]:
-    """UNSIGNED_VARINT, at most five bytes and 32 bits, least significant group first."""
-    return _read_groups(buffer, position, MAX_VARINT_BYTES, 32)
-
-
-def read_varint(buffer: bytes, position: int) -> tuple[int, int]:
-    """VARINT: zigzag, 32 bits."""
-    value, position = _read_groups(buffer, position, MAX_VARINT_BYTES, 32)
-    return (value >> 1) ^ -(value & 1), position
-
-
-def read_varlong(buffer: bytes, position: int) -> tuple[int, int]:
-    """VARLONG: zigzag, 64 bits."""
-    value, position = _read_groups(buffer, position, MAX_VARLONG_BYTES, 64)
-    return (value >> 1) ^ -(value & 1), position
 
 
 def write_uvarint(value: int) -> bytes:
@@ -70,15 +53,8 @@ def write_uvarint(value: int) -> bytes:
     return _write_groups(value)
 
 
-def write_varint(value: int) -> bytes:
-    """VARINT in the fewest bytes; raises ValueError for more than 32 bits."""
-    if not -(1 << 31) <= value < 1 << 31:
-        raise ValueError(f"{value} does not fit a VARINT")
-    return _write_groups((value << 1) ^ (value >> 31))
-
-
 def write_varlong(value: int) -> bytes:
-    """VARLONG in the fewest bytes; raises ValueError for more than 64 bits."""
+    """VARLONG, and so a VARINT, in the fewest bytes; raises ValueError for more than 64 bits."""
     if not -(1 << 63) <= value < 1 << 63:
         raise ValueError(f"{value} does not fit a VARLONG")
     return _write_groups((value << 1) ^ (value >> 63))

@@ -7,8 +7,9 @@ zigzag. Source: KIP-98, protocol guide ("Record").
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 from kwiresniff.codec.record_limits import Budget, too_many_records
 from kwiresniff.errors import DecodeError
@@ -154,7 +155,7 @@ def _decode_fast(
 def _headers_fast(data: bytes, pos: int) -> tuple[list[dict[str, Any]], int]:
     """At most 63 headers with keys up to 63 bytes and values up to 8,191; IndexError or TypeError for any other.
 
-    Half the time of ``read_headers`` with one header, a third with three.
+    Half the time of the careful reader with one header, a third with three.
     """
     lengths = _LENGTH
     count = data[pos]
@@ -200,26 +201,63 @@ def _decode_record(
     data: bytes, pos: int, end: int, base_offset: int, base_timestamp: int
 ) -> tuple[dict[str, Any], int]:
     """One record with every check, and its end. Raises DecodeError."""
-    at = pos
-    length, pos = read_varint(data, pos, 5, end)
+    length, _, timestamp_delta, offset_delta, key, value, headers = record_fields(data, pos, end)
+    record = {
+        "offset": wrapped(base_offset + offset_delta.value),
+        "timestamp": wrapped(base_timestamp + timestamp_delta.value),
+        "key": key.value,
+        "value": value.value,
+        "headers": [{"key": header.key, "value": header.value} for header in headers.value],
+    }
+    return record, length.stop + length.value
+
+
+class RecordField(NamedTuple):
+    """One field of a record where it lies: a number as it is there, bytes without their length, or its headers."""
+
+    name: str
+    type: str
+    start: int
+    stop: int
+    value: Any
+
+
+class RecordHeader(NamedTuple):
+    """One header of a record; a key that is not UTF-8 stays bytes. The key ends where the value begins."""
+
+    start: int
+    key: str | bytes
+    key_stop: int
+    value: bytes | None
+    stop: int
+
+
+def record_fields(data: bytes, start: int, end: int) -> Iterator[RecordField]:
+    """The seven fields of the record at ``start``, checked one after the other.
+
+    Who goes through them has those before the first that does not fit, for which it raises DecodeError.
+    """
+    length, pos = read_varint(data, start, 5, end)
     stop = pos + length
     if length < MIN_RECORD_BYTES - 1 or stop > end:
-        raise DecodeError(f"a record of {length} bytes where {end - pos} are left", code="bad_record", offset=at)
-    timestamp_delta, pos = read_varint(data, pos + 1, 10, stop)
-    offset_delta, pos = read_varint(data, pos, 5, stop)
-    key, pos = read_bytes(data, pos, stop)
-    value, pos = read_bytes(data, pos, stop)
-    headers, pos = read_headers(data, pos, stop)
+        raise DecodeError(f"a record of {length} bytes where {end - pos} are left", code="bad_record", offset=start)
+    yield RecordField("length", "VARINT", start, pos, length)
+    yield RecordField("attributes", "INT8", pos, pos + 1, data[pos])
+    start = pos + 1
+    timestamp_delta, pos = read_varint(data, start, 10, stop)
+    yield RecordField("timestamp", "VARLONG", start, pos, timestamp_delta)
+    start = pos
+    offset_delta, pos = read_varint(data, start, 5, stop)
+    yield RecordField("offset", "VARINT", start, pos, offset_delta)
+    for name in ("key", "value"):
+        start = pos
+        raw, pos = read_bytes(data, start, stop)
+        yield RecordField(name, "BYTES", start, pos, raw)
+    start = pos
+    headers, pos = _read_headers(data, start, stop)
+    yield RecordField("headers", "ARRAY", start, pos, headers)
     if pos != stop:
         raise DecodeError(f"{stop - pos} bytes are left in the record", code="bad_record", offset=pos)
-    record = {
-        "offset": wrapped(base_offset + offset_delta),
-        "timestamp": wrapped(base_timestamp + timestamp_delta),
-        "key": key,
-        "value": value,
-        "headers": headers,
-    }
-    return record, stop
 
 
 def wrapped(number: int) -> int:
@@ -255,24 +293,25 @@ def read_bytes(data: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
     return data[pos : pos + length], pos + length
 
 
-def read_headers(data: bytes, pos: int, stop: int) -> tuple[list[dict[str, Any]], int]:
-    """The headers of a record, and the position after them. A key that is not UTF-8 stays bytes."""
+def _read_headers(data: bytes, pos: int, stop: int) -> tuple[list[RecordHeader], int]:
+    """The headers of a record, and the position after them."""
     at = pos
     count, pos = read_varint(data, pos, 5, stop)
     if count < 0 or count > (stop - pos) // 2:
         raise DecodeError(f"{count} headers where {stop - pos} bytes are left", code="bad_record", offset=at)
-    headers: list[dict[str, Any]] = []
+    headers: list[RecordHeader] = []
     for _ in range(count):
         at = pos
         raw, pos = read_bytes(data, pos, stop)
         if raw is None:
             raise DecodeError("a header key is null", code="bad_record", offset=at)
+        key_stop = pos
         value, pos = read_bytes(data, pos, stop)
-        headers.append({"key": header_key(raw), "value": value})
+        headers.append(RecordHeader(at, _header_key(raw), key_stop, value, pos))
     return headers, pos
 
 
-def header_key(raw: bytes) -> str | bytes:
+def _header_key(raw: bytes) -> str | bytes:
     """A header key as text, or its bytes when they are not UTF-8."""
     try:
         return raw.decode()

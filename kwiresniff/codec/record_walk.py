@@ -28,7 +28,7 @@ from kwiresniff.codec.compression import codec_name, decompress
 from kwiresniff.codec.control import control_of
 from kwiresniff.codec.meaning import time_meaning
 from kwiresniff.codec.messageset import CRC_START, FRONT, inner_base, inner_set, nullable_bytes, split_set
-from kwiresniff.codec.record import MIN_RECORD_BYTES, header_key, read_bytes, read_headers, read_varint, wrapped
+from kwiresniff.codec.record import RecordField, record_fields, wrapped
 from kwiresniff.codec.record_layout import batch_span, header_fields
 from kwiresniff.codec.record_limits import MAX_NESTING, Budget
 from kwiresniff.errors import DecodeError
@@ -181,58 +181,49 @@ class _RecordSetWalk:
             raise DecodeError(message, code="bad_records_count", offset=pos)
 
     def record(self, node: Node, data: bytes, pos: int, end: int, fields: dict[str, int]) -> int:
-        at = pos
-        length, pos = read_varint(data, pos, 5, end)
-        stop = pos + length
-        if length < MIN_RECORD_BYTES - 1 or stop > end:
-            raise DecodeError(f"a record of {length} bytes where {end - pos} are left", code="bad_record", offset=at)
-        node.length = stop - at
-        self.add(node, "length", "VARINT", at, pos - at, length)
-        self.add(node, "attributes", "INT8", pos, 1, data[pos])
-        at = pos + 1
-        delta, pos = read_varint(data, at, 10, stop)
-        timestamp = wrapped(fields["base_timestamp"] + delta)
-        note = f"{delta:+} ms"
-        if fields["attributes"] & LOG_APPEND_TIME:
-            note = f"log append time, the client's was {time_meaning(timestamp)}"
-            timestamp = fields["max_timestamp"]
-        self.add(node, "timestamp", "VARLONG", at, pos - at, timestamp, _joined(time_meaning(timestamp), note))
-        at = pos
-        delta, pos = read_varint(data, pos, 5, stop)
-        offset = wrapped(fields["base_offset"] + delta)
-        self.add(node, "offset", "VARINT", at, pos - at, offset, f"{delta:+}")
-        key, pos = self.varint_bytes(node, "key", data, pos, stop)
-        value, pos = self.varint_bytes(node, "value", data, pos, stop)
-        node.meaning = f"offset {offset}{', tombstone' if value is None else ''}"
-        read_headers(data, pos, stop)  # refuses what does not fit
-        pos = self.headers(node, data, pos, stop)
-        if pos != stop:
-            raise DecodeError(f"{stop - pos} bytes are left in the record", code="bad_record", offset=pos)
+        """Add the fields of the record at ``pos`` to its node; returns where it ends."""
+        found: dict[str, Any] = {}
+        for field in record_fields(data, pos, end):
+            found[field.name] = field.value
+            if field.name == "length":
+                node.length = field.stop + field.value - pos
+            self.record_field(node, field, fields)
+            if field.name == "value":
+                offset = node.children[-3].value
+                node.meaning = f"offset {offset}{', tombstone' if field.value is None else ''}"
         if fields["attributes"] & CONTROL:
-            control = control_of(key, value)
+            control = control_of(found["key"], found["value"])
             node.meaning += f", {control['type']}"
             self.tree(node, "control", _child(node, "value"), control)
-        return stop
+        return pos + node.length
 
-    def varint_bytes(self, node: Node, name: str, data: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
-        value, end = read_bytes(data, pos, stop)
-        self.add(node, name, "BYTES", pos, end - pos, value, _bytes_meaning(name, value))
-        return value, end
+    def record_field(self, node: Node, field: RecordField, fields: dict[str, int]) -> None:
+        """Add one field; what is a difference in the record is a node with the value that it stands for."""
+        name, wire_type, start, stop, value = field
+        meaning = ""
+        if name == "headers":
+            self.headers(node, field)
+            return
+        if name == "timestamp":
+            meaning = f"{value:+} ms"
+            value = wrapped(fields["base_timestamp"] + value)
+            if fields["attributes"] & LOG_APPEND_TIME:
+                meaning = f"log append time, the client's was {time_meaning(value)}"
+                value = fields["max_timestamp"]
+            meaning = _joined(time_meaning(value), meaning)
+        elif name == "offset":
+            meaning = f"{value:+}"
+            value = wrapped(fields["base_offset"] + value)
+        elif wire_type == "BYTES":
+            meaning = _bytes_meaning(name, value)
+        self.add(node, name, wire_type, start, stop - start, value, meaning)
 
-    def headers(self, node: Node, data: bytes, pos: int, stop: int) -> int:
-        headers = self.add(node, "headers", "ARRAY", pos, 0)
-        count, pos = read_varint(data, pos, 5, stop)
-        for index in range(count):
-            header = self.add(headers, f"[{index}]", HEADER_NODE, pos, 0)
-            raw, end = read_bytes(data, pos, stop)
-            self.add(header, "key", "STRING", pos, end - pos, header_key(raw or b""))
-            pos = end
-            value, end = read_bytes(data, pos, stop)
-            self.add(header, "value", "BYTES", pos, end - pos, value)
-            header.length = end - header.offset
-            pos = end
-        headers.length = pos - headers.offset
-        return pos
+    def headers(self, node: Node, field: RecordField) -> None:
+        headers = self.add(node, field.name, field.type, field.start, field.stop - field.start)
+        for index, (start, key, key_stop, value, stop) in enumerate(field.value):
+            header = self.add(headers, f"[{index}]", HEADER_NODE, start, stop - start)
+            self.add(header, "key", "STRING", start, key_stop - start, key)
+            self.add(header, "value", "BYTES", key_stop, stop - key_stop, value)
 
     def tree(self, parent: Node, name: str, place: Node, value: Any) -> None:
         """Decoded fields of a control record as nodes, all at the place of the value they come from."""
