@@ -10,7 +10,7 @@ rest is the index of the file in the order of reading, so with a single file the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from kwiresniff.base.api_keys import API_VERSIONS
 
@@ -130,11 +130,12 @@ class Connection:
     ``broker``, whoever sent the first FIN or RST, or empty; ``was_reset`` says that it was a RST.
     """
 
-    __slots__ = (
+    STATE: ClassVar[tuple[str, ...]] = (
         "broker", "bytes", "client", "client_id", "client_software", "closed_by", "closed_ns", "closed_packet",
         "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "last_ns", "packets",
         "protocol", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls", "was_reset",
     )  # fmt: skip
+    __slots__ = STATE
 
     def __init__(self, id: int, client: str, broker: str) -> None:
         self.id = id
@@ -257,10 +258,11 @@ class Message:
     ``end_seq`` is the TCP sequence number behind a request, or -1.
     """
 
-    __slots__ = (
+    STATE: ClassVar[tuple[str, ...]] = (
         "body", "body_offset", "end_seq", "first_ns", "first_packet", "frame", "gist", "header_version", "last_ns",
         "last_packet", "size_bytes", "text", "version",
     )  # fmt: skip
+    __slots__ = STATE
 
     def __init__(
         self, first_packet: int, first_ns: int, last_packet: int, last_ns: int, size_bytes: int, frame: bytes | None
@@ -320,10 +322,11 @@ class Exchange:
     the same as numbers for hot code, UNKNOWN_NS where they are not known.
     """
 
-    __slots__ = (
+    STATE: ClassVar[tuple[str, ...]] = (
         "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "fetched", "held",
         "muted_ns", "notes", "outcome", "problems", "queued", "request", "response", "topics", "waiting",
     )  # fmt: skip
+    __slots__ = STATE
 
     def __init__(
         self,

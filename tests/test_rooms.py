@@ -119,7 +119,7 @@ NOT_FOR_STATS = (
     "kwiresniff.codec.embedded",
     "kwiresniff.codec.encoders", "kwiresniff.codec.error_finders", "kwiresniff.codec.records",
     "kwiresniff.codec.walker", "kwiresniff.export", "kwiresniff.session.decode", "kwiresniff.session.sasl_tokens",
-    "kwiresniff.session.secrets", "kwiresniff.session.tls", "kwiresniff.session.tls_names",
+    "kwiresniff.session.secrets", "kwiresniff.session.tls_inspection", "kwiresniff.session.tls_names",
 )  # fmt: skip
 #: Where a look tells the error codes of a response, because that is compiled, no reader is made either.
 NOT_FOR_COMPILED_STATS = ("kwiresniff.codec.compiler", "kwiresniff.codec.headers", "kwiresniff.codec.scanners")

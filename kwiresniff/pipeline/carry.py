@@ -25,7 +25,7 @@ from kwiresniff.pipeline.reading import Settings, redacted, unreadable
 from kwiresniff.pipeline.rows import Rows
 from kwiresniff.pipeline.store import Commit, Store, replace_bytes
 from kwiresniff.pipeline.work import write_unit
-from kwiresniff.session.state import StateError, dump, load
+from kwiresniff.session.checkpoint import StateError, dump, load
 
 #: Names of files kept for the messages that began in them. Minutes of a day have 1,440.
 MAX_FILE_NAMES = 4_096
@@ -65,7 +65,7 @@ class Batch:
 class States:
     """What the connections of a source left open, by round: ``FOLDER/SOURCE/00000007.state``.
 
-    A line of JSON about the source, then the analyzer as ``kwiresniff.session.state`` writes it.
+    A line of JSON about the source, then the analyzer as ``kwiresniff.session.checkpoint`` writes it.
     """
 
     def __init__(self, folder: str, source_id: str) -> None:

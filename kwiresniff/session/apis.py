@@ -65,6 +65,7 @@ class ApiFacts:
         self.throttle_at: i64 = -3  # asked for when the first answer has come
 
 
+_VERSIONS: Final[dict[int, tuple[int, int]]] = {}
 #: Looked up so far, by ``(api_key << 16) + api_version``; the hot path asks here before it asks ``api_facts``.
 FACTS: Final[dict[int, ApiFacts]] = {}
 
@@ -99,7 +100,9 @@ def _look_up(api_key: int, api_version: int) -> ApiFacts:
 
 def known_versions() -> dict[int, tuple[int, int]]:
     """Every known API key and the versions that have existed, first and last."""
-    return {api_key: schema.version_range(api_key) for api_key in schema.API_NAMES}
+    if not _VERSIONS:
+        _VERSIONS.update({api_key: schema.version_range(api_key) for api_key in schema.API_NAMES})
+    return _VERSIONS
 
 
 def response_version(api_key: int, version: int, frame: bytes) -> int:

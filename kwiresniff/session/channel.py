@@ -8,7 +8,7 @@ before and the muted channel, held back on purpose, and the broker's own time.
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, SHARE_FETCH, SYNC_GROUP
@@ -55,7 +55,8 @@ class Channel:
     ``least_ns`` the least of the broker's own time that a Fetch has taken, UNKNOWN_NS before there was one.
     """
 
-    __slots__ = ("free_ns", "least_ns", "lost_ns", "muted_until_ns", "served_ns")
+    STATE: ClassVar[tuple[str, ...]] = ("free_ns", "least_ns", "lost_ns", "muted_until_ns", "served_ns")
+    __slots__ = STATE
 
     def __init__(self) -> None:
         self.free_ns: int = NEVER

@@ -9,7 +9,7 @@ known as far as its fetches and answers have named something.
 from __future__ import annotations
 
 from sys import getsizeof
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from kwiresniff import codec
 from kwiresniff.base.api_keys import FETCH
@@ -49,7 +49,8 @@ class FetchSession:
     ``told`` is what exchanges are given, made anew when something has changed. ``size_bytes`` is its memory.
     """
 
-    __slots__ = ("is_whole", "partitions", "size_bytes", "told", "topics")
+    STATE: ClassVar[tuple[str, ...]] = ("is_whole", "partitions", "size_bytes", "told", "topics")
+    __slots__ = STATE
 
     def __init__(self, is_whole: bool) -> None:
         self.is_whole = is_whole
@@ -106,7 +107,8 @@ class FetchSession:
 class FetchSessions:
     """The sessions of all brokers, the least lately used given up first when they take too much."""
 
-    __slots__ = ("held_bytes", "sessions")
+    STATE: ClassVar[tuple[str, ...]] = ("held_bytes", "sessions")
+    __slots__ = STATE
 
     def __init__(self) -> None:
         self.sessions: dict[Key, FetchSession] = {}

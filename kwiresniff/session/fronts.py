@@ -5,6 +5,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING
 
+from kwiresniff import codec
 from kwiresniff.base.api_keys import (
     ALTER_CONFIGS,
     ALTER_USER_SCRAM_CREDENTIALS,
@@ -17,8 +18,10 @@ from kwiresniff.base.api_keys import (
     STREAMS_GROUP_HEARTBEAT,
 )
 from kwiresniff.compiled import COMPILED, i16
-from kwiresniff.model import Problem
-from kwiresniff.stream.half import LOST_GAP
+from kwiresniff.errors import DecodeError, SchemaError
+from kwiresniff.model import Body, Direction, Exchange, Problem
+from kwiresniff.session.apis import read_version
+from kwiresniff.stream.frame_handler import LOST_GAP
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -36,6 +39,19 @@ def missing_bytes(which: str, lost: int, size: int) -> Problem:
     """The problem of a frame with a hole in it."""
     what = f"{lost} of the {which}'s {size} bytes are missing from the capture"
     return Problem(LOST_GAP, what, path=which, details={"missing_bytes": lost})
+
+
+def peek(exchange: Exchange, direction: Direction) -> Body | None:
+    """The body of a message that every depth looks into, or None when it cannot be read."""
+    message = exchange.request if direction == "request" else exchange.response
+    if message is None or message.frame is None:
+        return None
+    version = read_version(exchange, direction)
+    try:
+        body, _ = codec.decoder(exchange.api_key, version, direction, "skip")(message.frame, message.body_offset, [])
+    except (DecodeError, SchemaError):
+        return None
+    return body
 
 
 def is_swallowed(client_id: str | bytes | None) -> bool:

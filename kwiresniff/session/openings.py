@@ -7,9 +7,10 @@ first segments are held back until the handshake is there or has had its time, a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
+from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
 from kwiresniff.model import ACK, FIN, SYN, Segment
-from kwiresniff.stream.half import SEQ_HALF, SEQ_MASK
 from kwiresniff.stream.waiting import GRACE_NS, GRACE_PACKETS
 
 #: Connections held back at once, and segments of each; beyond it the oldest begins, or that one.
@@ -22,7 +23,8 @@ MAX_SPAN_BYTES = 1 << 20
 class Openings:
     """The segments held back, by connection."""
 
-    __slots__ = ("_held",)
+    STATE: ClassVar[tuple[str, ...]] = ("_held",)
+    __slots__ = STATE
 
     def __init__(self) -> None:
         self._held: dict[bytes, list[Segment]] = {}

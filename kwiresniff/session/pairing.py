@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from kwiresniff.model import Exchange
 from kwiresniff.stream.budget import EXCHANGE_BYTES
@@ -21,6 +21,9 @@ MAX_PENDING: Final = 10_000
 #: Memory of requests held on one connection while they wait: five of Java's largest usual ones (``batch.size`` and
 #: ``max.request.size`` at 10 MB) and some room.
 MAX_PENDING_BYTES: Final = 64 << 20
+
+#: Correlation id -> its request, or several in order while the id is reused.
+Outstanding: TypeAlias = "dict[int, Exchange | deque[Exchange]]"
 
 
 def oldest(found: Exchange | deque[Exchange]) -> Exchange:
@@ -44,10 +47,11 @@ class Pending:
     of all of them. The usual case, an id of its own, is stored, taken and counted by the connection without a call.
     """
 
-    __slots__ = ("_gone", "by_id", "bytes", "reused")
+    STATE: ClassVar[tuple[str, ...]] = ("_gone", "by_id", "bytes", "reused")
+    __slots__ = STATE
 
     def __init__(self) -> None:
-        self.by_id: dict[int, Exchange | deque[Exchange]] = {}
+        self.by_id: Outstanding = {}
         self._gone = 0  # taken from the front since the table was made
         self.bytes: i64 = 0
         self.reused = 0  # requests beyond the first of each id

@@ -6,7 +6,7 @@ A connection authenticates once or, when its session is limited (KIP-368), again
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from kwiresniff.model import Body, Connection
 
@@ -24,7 +24,8 @@ MAX_TOKEN_FRAME_BYTES = 512 << 10
 class Sasl:
     """The state of authentication on one connection."""
 
-    __slots__ = ("_connection", "started_ns")
+    STATE: ClassVar[tuple[str, ...]] = ("_connection", "started_ns")
+    __slots__ = STATE
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

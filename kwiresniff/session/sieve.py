@@ -26,7 +26,8 @@ from kwiresniff.codec.skim import (
 )
 from kwiresniff.compiled import i16, i32
 from kwiresniff.schema.types import MessageVersion
-from kwiresniff.stream.half import JOINED_BYTES, SMALL_PIECE_BYTES, Sifter
+from kwiresniff.stream.frame_buffer import JOINED_BYTES, SMALL_PIECE_BYTES
+from kwiresniff.stream.frame_handler import FrameFilter
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -50,8 +51,8 @@ def _has_records(steps: list[Step]) -> bool:
     return any(step.records or _has_records(step.inside) for step in steps)
 
 
-class Sieve(Sifter):
-    """Sifts one frame; see :class:`Sifter`. ``body_offset`` is where in the frame the body begins."""
+class Sieve(FrameFilter):
+    """Sifts one frame; see :class:`FrameFilter`. ``body_offset`` is where in the frame the body begins."""
 
     def __init__(self, steps: list[Step], body_offset: i64) -> None:
         super().__init__()

@@ -6,13 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
-from kwiresniff.model import Problem
+from kwiresniff.model import Connection, Problem
 from kwiresniff.session.flows import endpoints
-
-if TYPE_CHECKING:
-    from kwiresniff.session.link import Link
 
 #: Flows known not to be Kafka.
 MAX_FLOWS = 65_536
@@ -24,7 +21,8 @@ _FURTHER = "further servers"
 class Strangers:
     """What was met besides Kafka. The counts of a server are a list: connections, bytes, first packet, its time."""
 
-    __slots__ = ("_answers", "_flows", "_hellos", "_kafka", "_servers")
+    STATE: ClassVar[tuple[str, ...]] = ("_answers", "_flows", "_hellos", "_kafka", "_servers")
+    __slots__ = STATE
 
     def __init__(self) -> None:
         #: (protocol, server) -> connections, first packet, its time, first client, what an alert says
@@ -48,42 +46,42 @@ class Strangers:
         for flow in flows:
             self._flows.pop(flow, None)
 
-    def count(self, link: Link, protocol: str) -> list[int]:
-        """One more connection that is not Kafka; returns the counts of its server."""
-        client, server = endpoints(link.client.flow)
-        where = server if link.opened_by_syn else f"{server} or {client}"
+    def count(self, protocol: str, flow: bytes, is_client: bool, first_ns: int, size: int) -> list[int]:
+        """One more connection that is not Kafka, of ``size`` bytes; returns the counts of its server.
+
+        ``flow`` is its client's, if ``is_client`` says so, else one of the two.
+        """
+        client, server = endpoints(flow)
+        where = server if is_client else f"{server} or {client}"
         key = (protocol, where) if len(self._servers) < MAX_SERVERS else (protocol, _FURTHER)
-        counts = self._servers.setdefault(key, [0, 0, 0, link.first_ns])
+        counts = self._servers.setdefault(key, [0, 0, 0, first_ns])
         counts[0] += 1
-        counts[1] += link.client.bytes + link.broker.bytes
+        counts[1] += size
         return counts
 
     def remember(self, flow: bytes, counts: list[int]) -> None:
         """What else comes on this flow only adds to the counts."""
         self._flows[flow] = counts
-        if (
-            len(self._flows) > MAX_FLOWS
-        ):  # some at once: the first of a dict is found behind the places of all before it
+        if len(self._flows) > MAX_FLOWS:
+            # Some at once: the first of a dict is found behind the places of all before it.
             for oldest in list(islice(self._flows, 1 + MAX_FLOWS // 16)):
                 del self._flows[oldest]
 
-    def answered(self, link: Link, answer: tuple[str, str | None], packet: int, ns: int) -> None:
+    def answered(self, connection: Connection, answer: tuple[str, str | None], packet: int, ns: int) -> None:
         """A server answers Kafka, in ``packet``, with another protocol; ``answer`` is what it is, and what it says."""
         protocol, alert = answer
-        connection = link.connection
         key = (protocol, connection.broker)
         if key not in self._answers and len(self._answers) >= MAX_SERVERS:
             key = (protocol, _FURTHER)
         count, *first = self._answers.get(key, (0, packet, ns, connection.client, alert))
         self._answers[key] = (count + 1, *first)  # type: ignore[assignment]
 
-    def unanswered_hello(self, link: Link) -> None:
-        """A server has closed the connection of a TLS client that had said hello."""
-        server = link.connection.broker
+    def unanswered_hello(self, connection: Connection, packet: int, ns: int) -> None:
+        """A server has, in ``packet``, closed the connection of a TLS client that had said hello."""
+        server = connection.broker
         if server not in self._hellos and len(self._hellos) >= MAX_SERVERS:
             server = _FURTHER
-        _, ns, packet, _ = link.parting or (b"", link.first_ns, link.first_packet, False)
-        count, packet, ns, client = self._hellos.get(server, (0, packet, ns, link.connection.client))
+        count, packet, ns, client = self._hellos.get(server, (0, packet, ns, connection.client))
         self._hellos[server] = (count + 1, packet, ns, client)
 
     def speaks_kafka(self, server: str) -> None:

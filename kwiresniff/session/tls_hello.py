@@ -7,12 +7,16 @@ records is type, 24-bit length, and may begin and end anywhere in them.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from kwiresniff.session.tls_names import alert_name, cipher_suite_name, version_name
 from kwiresniff.session.tls_records import (
     ALERT,
     APPLICATION_DATA,
     CHANGE_CIPHER_SPEC,
+    CLIENT_HELLO,
     RECORD_HEADER_BYTES,
+    SERVER_HELLO,
     is_record,
     record_header,
 )
@@ -26,7 +30,7 @@ MAX_PROTOCOLS = 16
 #: The longest name of a server or protocol told: RFC 1035's limit for a host name, RFC 7301's for a protocol.
 MAX_NAME_BYTES = 255
 
-CLIENT_HELLO, SERVER_HELLO, CERTIFICATE, CERTIFICATE_REQUEST, SERVER_HELLO_DONE = 1, 2, 11, 13, 14
+CERTIFICATE, CERTIFICATE_REQUEST, SERVER_HELLO_DONE = 11, 13, 14
 _SERVER_NAME, _PROTOCOLS, _SUPPORTED_VERSIONS = 0, 16, 43
 _TLS_1_3 = 0x0304
 
@@ -74,10 +78,11 @@ class Front:
     was none in it. ``clear_bytes`` were read before what is encrypted begins.
     """
 
-    __slots__ = (
+    STATE: ClassVar[tuple[str, ...]] = (
         "_buffer", "_messages", "_room", "alert", "certificate", "certificate_requested", "cipher", "clear_bytes",
         "done", "encrypted", "hello", "offered", "protocol", "sent_certificate", "server_name", "version",
     )  # fmt: skip
+    __slots__ = STATE
 
     def __init__(self) -> None:
         self.done = False

@@ -16,6 +16,7 @@ MAX_RECORD_BYTES = 16_384 + 2_048
 MAX_STARTS = 64
 
 RECORD_HEADER_BYTES = 5
+CLIENT_HELLO, SERVER_HELLO = 1, 2
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION_DATA = 20, 21, 22, 23
 
 record_header = Struct(">BHH").unpack_from
@@ -27,6 +28,14 @@ def is_record(data: bytes | bytearray, offset: int) -> bool:
         return False
     kind, version, length = record_header(data, offset)
     return bool(CHANGE_CIPHER_SPEC <= kind <= APPLICATION_DATA and version >> 8 == 3 and 0 < length <= MAX_RECORD_BYTES)
+
+
+def hello_sender(data: bytes | bytearray, offset: int) -> int:
+    """Whose hello the record at ``offset`` is: 1 the client's, -1 the server's, 0 when it is none."""
+    if len(data) <= offset + RECORD_HEADER_BYTES or data[offset] != HANDSHAKE:
+        return 0
+    message = data[offset + RECORD_HEADER_BYTES]
+    return 1 if message == CLIENT_HELLO else -1 if message == SERVER_HELLO else 0
 
 
 def find_records(run: Run) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 from sys import getsizeof
+from typing import ClassVar
 
 from kwiresniff.base.api_keys import (
     CREATE_TOPICS,
@@ -43,6 +44,8 @@ def teaches(api_key: int, direction: str) -> bool:
 
 class Topics:
     """A bounded map from topic id (Kafka's base64 text) to topic name."""
+
+    STATE: ClassVar[tuple[str, ...]] = ("_bytes", "_names", "forgotten")
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}

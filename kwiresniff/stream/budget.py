@@ -8,9 +8,9 @@ which happens once in many megabytes of traffic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -36,51 +36,38 @@ class Holder(Protocol):
     def held_bytes(self) -> int:
         """How much memory is held."""
 
-    def shed(self) -> None:
+    def release(self) -> None:
         """Give it up, as far as that is possible, or a good part of it."""
 
 
 class Budget:
-    """The account of one analyzer.
+    """The account of one analyzer: ``held`` bytes at the most, of which there should be no more than ``limit``."""
 
-    ``holders()`` are all who may hold anything, ``given_up(holder, bytes)`` is told who gave way.
-    """
+    STATE: ClassVar[tuple[str, ...]] = ("held", "limit")
+    __slots__ = STATE
 
-    __slots__ = ("given_up", "held", "holders", "limit")
-
-    def __init__(
-        self,
-        holders: Callable[[], Iterable[Holder]],
-        given_up: Callable[[Holder, int], None],
-        limit: int = MAX_HELD_BYTES,
-    ) -> None:
-        self.holders = holders
-        self.given_up = given_up
+    def __init__(self, limit: int = MAX_HELD_BYTES) -> None:
         self.held: i64 = 0
         self.limit: i64 = limit
 
-    def relieve(self) -> None:
-        """Make room if there is too little: the biggest gives way first.
+    def enforce(self, holders: Iterable[Holder]) -> Iterator[tuple[Holder, int]]:
+        """Make room: of all who may hold anything, the biggest gives way first. Yields who did, and how many bytes.
 
-        To be called between two segments only, since whoever gives way may deliver what waited.
+        To be called between two segments only, since whoever gives way may hand on what waited.
         """
-        if self.held > self.limit:
-            self._make_room()
-
-    def _make_room(self) -> None:
-        holders = list(self.holders())
-        biggest = [(-size, number) for number, holder in enumerate(holders) if (size := holder.held_bytes())]
+        everybody = list(holders)
+        biggest = [(-size, number) for number, holder in enumerate(everybody) if (size := holder.held_bytes())]
         held = -sum(size for size, _ in biggest)
         heapify(biggest)
         enough = self.limit - self.limit // RELIEF_PART
         while held > enough and biggest and -biggest[0][0] > SMALL_BYTES:
             negative, number = heappop(biggest)
-            holder = holders[number]
-            holder.shed()
+            holder = everybody[number]
+            holder.release()
             left = holder.held_bytes()
             given_up = -negative - left
             if given_up > 0:  # else it holds what cannot be given up
                 held -= given_up
                 heappush(biggest, (-left, number))
-                self.given_up(holder, given_up)
+                yield holder, given_up
         self.held = held

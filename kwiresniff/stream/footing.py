@@ -14,7 +14,7 @@ from struct import Struct
 from typing import Final
 
 from kwiresniff.base.api_keys import CONTROLLED_SHUTDOWN
-from kwiresniff.stream.half import MAX_FRAME_BYTES, SOUND_FRAME_BYTES
+from kwiresniff.stream.frame_reader import MAX_FRAME_BYTES, SOUND_FRAME_BYTES
 from kwiresniff.stream.run import Run
 
 REQUEST_FRONT_BYTES = 14

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -43,7 +43,8 @@ class Run:
     ``steps`` are those that searches may still take; a search that has none left finds nothing.
     """
 
-    __slots__ = ("_fresh", "_searched", "ahead", "data", "marks", "steps")
+    STATE: ClassVar[tuple[str, ...]] = ("_fresh", "_searched", "ahead", "data", "marks", "steps")
+    __slots__ = STATE
 
     def __init__(self) -> None:
         self.data = bytearray()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -29,7 +29,8 @@ class Waiting:
     ``segments`` is a heap; ``bytes`` is what its segments hold together.
     """
 
-    __slots__ = ("_acked", "_acked_ns", "_acked_packet", "bytes", "segments")
+    STATE: ClassVar[tuple[str, ...]] = ("_acked", "_acked_ns", "_acked_packet", "bytes", "segments")
+    __slots__ = STATE
 
     def __init__(self) -> None:
         self.segments: list[Held] = []

@@ -11,7 +11,7 @@ from struct import pack
 import pytest
 
 from kwiresniff.model import SYN, Event, Exchange, Problem, Segment
-from kwiresniff.session import Analyzer, topics, tracker
+from kwiresniff.session import Analyzer, connection_table, topics
 from kwiresniff.session.analyzer import Depth
 from tests.support.conversation import HEARTBEAT_BODY, Wire, heartbeat, heartbeat_response, request
 
@@ -79,13 +79,13 @@ def test_connections_that_come_and_go_leave_nothing_behind(pytestconfig: pytest.
     finally:
         tracemalloc.stop()
     # Ended connections are remembered up to a limit, which the first part of the run may not have reached yet.
-    full = next(index for index in range(len(marks)) if (index + 1) * (count // 10) >= tracker.MAX_ENDED)
+    full = next(index for index in range(len(marks)) if (index + 1) * (count // 10) >= connection_table.MAX_ENDED)
     assert marks[-1] < marks[full] * 1.1 + MEGABYTE
 
 
 def test_connections_that_never_close_are_given_up_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Oldest first, with one problem each time room is made; every exchange is still there."""
-    monkeypatch.setattr(tracker, "MAX_CONNECTIONS", 500)
+    monkeypatch.setattr(connection_table, "MAX_CONNECTIONS", 500)
     peak, said = peak_after(connections(5_000, close=False))
     assert (said["ok"], said["connection"]) == (5_000, 5_000)
     assert said["too_many_connections"] > 0
@@ -94,7 +94,7 @@ def test_connections_that_never_close_are_given_up_and_told(monkeypatch: pytest.
 
 def test_a_flood_of_syns_is_bounded_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half-open connections count against the limit like others."""
-    monkeypatch.setattr(tracker, "MAX_CONNECTIONS", 500)
+    monkeypatch.setattr(connection_table, "MAX_CONNECTIONS", 500)
 
     def flood() -> Iterator[Segment]:
         for number in range(20_000):

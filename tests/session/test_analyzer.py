@@ -9,7 +9,7 @@ import pytest
 
 from kwiresniff.model import ACK, FIN, RST, SYN, Connection, ConnectionAttempt, Exchange
 from kwiresniff.session import Analyzer
-from kwiresniff.session.link import Link
+from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.pairing import MAX_PENDING
 from tests.support.conversation import (
     HEARTBEAT_BODY,
@@ -545,7 +545,7 @@ def test_what_ended_connections_held_is_free_without_a_search_for_garbage() -> N
     gc.collect()
     gc.disable()
     try:
-        before = sum(isinstance(one, Link) for one in gc.get_objects())
+        before = sum(isinstance(one, ConnectionAnalyzer) for one in gc.get_objects())
         for second in range(100):
             wire = Wire(client_port=40_000 + second).open()
             if second % 2:  # with a token that has no header
@@ -556,10 +556,10 @@ def test_what_ended_connections_held_is_free_without_a_search_for_garbage() -> N
             wire.up(heartbeat(2)).down(heartbeat_response(2))
             for segment in wire.close().segments:
                 analyzer.segment(segment[0], segment[1] + second * 1_000_000_000, *segment[2:])
-        links = sum(isinstance(one, Link) for one in gc.get_objects()) - before
+        connections = sum(isinstance(one, ConnectionAnalyzer) for one in gc.get_objects()) - before
     finally:
         gc.enable()
-    assert 20 <= links <= 25
+    assert 20 <= connections <= 25
     assert len(exchanges(analyzer.events())) == 200
 
 
@@ -570,18 +570,18 @@ def test_a_connection_whose_ports_are_used_again_is_free_without_a_search_for_ga
     gc.collect()
     gc.disable()
     try:
-        before = sum(isinstance(one, Link) for one in gc.get_objects())
+        before = sum(isinstance(one, ConnectionAnalyzer) for one in gc.get_objects())
         for number in range(50):
             wire = Wire(isn=(number * 0x20000000 + 1, number * 0x20000000 + 99)).open()
             wire.up(api_versions_v0(1)).down(api_versions_v0_response(1)).up(heartbeat(2)).down(heartbeat_response(2))
             for segment in wire.segments[0 if handshake else 3 :]:
                 packet, ns = segment[0] + number * 100, segment[1] + number * 1_000_000_000
                 analyzer.segment(packet, ns, *segment[2:])
-        links = sum(isinstance(one, Link) for one in gc.get_objects()) - before
+        connections = sum(isinstance(one, ConnectionAnalyzer) for one in gc.get_objects()) - before
         analyzer.close()
     finally:
         gc.enable()
-    assert links <= 2
+    assert connections <= 2
     assert len(exchanges(analyzer.events())) == 100
 
 

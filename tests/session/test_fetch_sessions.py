@@ -10,7 +10,7 @@ from kwiresniff import codec
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.model import Event, Exchange
-from kwiresniff.session import fetch_sessions, state
+from kwiresniff.session import checkpoint, fetch_sessions
 from kwiresniff.session.analyzer import Analyzer
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, request, response
 
@@ -262,7 +262,7 @@ def test_a_session_goes_on_in_the_next_file() -> None:
     whole = Analyzer("bodies", sessions=True)
     list(whole.follow(first.segments))
     later = Analyzer("bodies", sessions=True)
-    state.load(later, state.dump(whole))
+    checkpoint.load(later, checkpoint.dump(whole))
     seen = len(first.segments)
     conversation((fetch(3, 2), fetched(3)), wire=first)
     (one,) = exchanges(list(later.follow(first.segments[seen:])))

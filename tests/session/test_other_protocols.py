@@ -60,7 +60,7 @@ def test_it_is_told_from_kafka_by_its_first_packets(name: str, port: int) -> Non
     wire = on_the_wire(said, opened=True, port=port)
     for segment in wire.segments[: 3 + MORE_PACKETS.get(name, FEW_PACKETS)]:
         analyzer.segment(*segment)
-    assert all(analyzer.tracker.strangers.knows(flow, 0) for flow in wire.flows)
+    assert all(analyzer.non_kafka.knows(flow, 0) for flow in wire.flows)
     (problem,) = problems(events(wire))
     assert problem.code == "not_kafka" and problem.details is not None
     assert problem.details["protocol"] in ([NAMED[name]] if name in NAMED else ["unknown", "text"])

@@ -19,9 +19,9 @@ from kwiresniff.errors import DecodeError
 from kwiresniff.export import event_json
 from kwiresniff.model import Segment
 from kwiresniff.session import Analyzer, sieve
+from kwiresniff.session.checkpoint import StateError, dump
 from kwiresniff.session.sieve import Sieve, sieve_steps
-from kwiresniff.session.state import StateError, dump
-from kwiresniff.stream import half
+from kwiresniff.stream import frame_reader
 from tests.support.conversation import (
     Wire,
     api_versions_v0,
@@ -201,8 +201,8 @@ def conversation(answer: bytes, step: int, *, lost: int = -1) -> Wire:
 
 def told(wire: Wire, *, sifts: bool, topics: bool = False) -> list[str]:
     analyzer = Analyzer("errors", topics=topics)
-    assert analyzer.sifts
-    analyzer.sifts = sifts
+    assert analyzer.filters
+    analyzer.filters = sifts
     found = list(analyzer.analyze(wire.segments))
     return [json.dumps(event_json(event), default=repr) + repr(getattr(event, "topics", "")) for event in found]
 
@@ -256,7 +256,7 @@ def recut(segments: Sequence[Segment], size: int, drop: float, rng: random.Rando
 @pytest.mark.parametrize("name", ["java-fetch.pcapng", "java-share-group.pcap", "old-java-0.10-group.pcap"])
 @pytest.mark.parametrize("drop", [0.0, 0.02])
 def test_recordings_cut_anew_tell_the_same(monkeypatch: pytest.MonkeyPatch, name: str, drop: float) -> None:
-    monkeypatch.setattr(half, "MIN_SIFTED_BYTES", 64)
+    monkeypatch.setattr(frame_reader, "MIN_FILTERED_BYTES", 64)
     segments = list(open_captures([str(CAPTURES / name)]))
     for seed, size in enumerate((7, 60, 500)):
         wire = Wire()

@@ -108,11 +108,12 @@ def test_nothing_is_kept_of_what_is_encrypted() -> None:
     segments = wire(talk).segments[:-3]
     halves = set()
     for segment in segments:
-        analyzer.tracker.take(*segment)
-        halves |= set(analyzer.tracker.halves.values())
+        analyzer.table.take(*segment)
+        halves |= {one.half for one in analyzer.table.open.values()}
     assert len(halves) == 2
     for half in halves:
-        assert (len(half.run), len(half.parts), len(half.waiting), len(half.run.marks)) == (0, 0, 0, 0)
+        buffer = half.resync.buffer
+        assert (len(buffer), len(half.frames.parts), len(half.queue), len(buffer.marks)) == (0, 0, 0, 0)
 
 
 def test_certificates_show_in_tls_1_2_and_not_in_1_3() -> None:

@@ -21,7 +21,7 @@ from kwiresniff.stream.footing import (
     grade_request,
     is_near,
 )
-from kwiresniff.stream.half import SOUND_FRAME_BYTES
+from kwiresniff.stream.frame_reader import SOUND_FRAME_BYTES
 from kwiresniff.stream.run import Run
 
 #: One API, 12, in versions 0 to 4; and 7, whose version 0 has no client id.

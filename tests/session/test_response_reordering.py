@@ -6,7 +6,7 @@ import pytest
 
 from kwiresniff.model import Event, Exchange
 from kwiresniff.session import Analyzer
-from kwiresniff.session.early import MAX_EARLY, MAX_EARLY_BYTES
+from kwiresniff.session.response_reordering import MAX_EARLY, MAX_EARLY_BYTES
 from kwiresniff.stream.waiting import GRACE_NS, GRACE_PACKETS
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, response
 
@@ -78,8 +78,8 @@ def test_no_more_are_held_than_the_limits_say(count: int, size: int) -> None:
     most = 0
     for segment in wire.segments:
         analyzer.segment(*segment)
-        for half in analyzer.tracker.halves.values():
-            early = half.owner.early  # type: ignore[attr-defined]
+        for one in analyzer.table.open.values():
+            early = one.connection.early
             assert early.held_bytes <= MAX_EARLY_BYTES and len(early.held) <= MAX_EARLY
             most = max(most, len(early.held))
     told_before = len([one for one in analyzer.events() if isinstance(one, Exchange)]) - 1

@@ -1,0 +1,469 @@
+"""One connection: what it is, what becomes of its frames and gaps while it is that, and its end.
+
+What is detected, what opaque tokens, hellos and messages say, is found elsewhere; here it is acted on.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from kwiresniff.base.sequence_numbers import SEQ_MASK
+from kwiresniff.compiled import COMPILED, i32
+from kwiresniff.model import Connection, ConnectionAttempt, Exchange
+from kwiresniff.session import losses
+from kwiresniff.session.apis import api_facts, known_versions
+from kwiresniff.session.connection_state import UNSETTLED
+from kwiresniff.session.detection import (
+    IGNORED,
+    KAFKA,
+    SASL_OPAQUE,
+    TLS,
+    UNIDENTIFIED,
+    ProtocolDetector,
+    Verdict,
+    guess_protocol,
+)
+from kwiresniff.session.flows import endpoints
+from kwiresniff.session.kafka_messages import KafkaMessages
+from kwiresniff.session.recognize import answer_of, is_sure_answer, protocol_of
+from kwiresniff.session.sasl import Sasl
+from kwiresniff.session.sasl_opaque import is_request
+from kwiresniff.session.services import ConnectionServices
+from kwiresniff.session.waits import LONG_POLL, under_way
+from kwiresniff.stream.footing import is_near
+from kwiresniff.stream.frame_handler import LOST_MID_STREAM, LOST_UNRECOGNIZED, FrameFilter
+from kwiresniff.stream.frame_reader import FIRST_BYTES
+from kwiresniff.stream.half_stream import HalfStream
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from kwiresniff.session.tls_inspection import TlsInspection
+
+#: A correlation id and an empty tag section.
+MIN_RESPONSE_FRONT_BYTES: Final = 5
+
+_request_header = Struct(">hhih").unpack_from
+_correlation_id = Struct(">i").unpack_from
+
+
+class ConnectionAnalyzer(KafkaMessages):
+    """What is known of one TCP connection, and what is done with what its half streams hand on.
+
+    ``tls`` is set while it is TLS, ``carried`` is the connection inside, once there is anything decrypted.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = ("carried", "detector", "tls")
+    __slots__ = STATE
+
+    def __init__(
+        self, services: ConnectionServices, flow: bytes, other_flow: bytes, keep: int, packet: int, ns: int
+    ) -> None:
+        super().__init__(services, flow, other_flow, keep, packet, ns)
+        self.detector = ProtocolDetector(flow, services.broker_ports)
+        self.tls: TlsInspection | None = None
+        self.carried: ConnectionAnalyzer | None = None
+        self.client.desynchronize(LOST_MID_STREAM)
+        self.broker.desynchronize(LOST_MID_STREAM)
+
+    def on_syn(self, client: HalfStream, ns: int) -> None:
+        """A SYN from ``client``: its next byte is the first of the first frame. ``ns`` is -1 when it was not seen."""
+        self.set_client(client)
+        self.life.opened_by_syn = True
+        self.life.syn_ns = ns
+
+    # -- frames and gaps, by phase ------------------------------------------------------------------------------
+
+    def on_frame(
+        self,
+        side: i64,
+        first_packet: i64,
+        first_ns: int,
+        last_packet: i64,
+        last_ns: int,
+        size: i64,
+        data: bytes,
+        lost: i64,
+    ) -> None:
+        """A frame from the client or the broker; see ``FrameHandler``."""
+        if side == self.client_side:
+            if self.phase == KAFKA:
+                self.request(first_packet, first_ns, last_packet, last_ns, size, data, lost)
+            else:
+                self._token_or_request(first_packet, first_ns, last_packet, last_ns, size, data, lost)
+            if self.early.held:
+                self.let_in(self.early.ready(data, last_packet, last_ns, self.pending.by_id))
+            return
+        if self.phase == SASL_OPAQUE and self._is_answer_to_token(size, data, lost):
+            return
+        if self.responses_lost and len(data) >= 4:
+            self.give_up_overtaken(last_packet, size, data)
+            self.responses_lost = False
+        self.response(first_packet, first_ns, last_packet, last_ns, size, data, lost)
+
+    def _token_or_request(
+        self, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
+    ) -> None:
+        """A frame from the client while tokens go by: one of them, or the first request behind them."""
+        opaque, sasl = self.opaque, self.sasl
+        assert opaque is not None and sasl is not None
+        if opaque.from_client:
+            if not is_request(size, data, known_versions()):
+                opaque.awaiting += 1
+                self.services.bare_token_bytes += 4 + size - lost
+                sasl.client_token(data)
+                return
+            opaque.expected = opaque.from_client = False
+            sasl.finished(True, ns)
+            self.keep_as_wanted()
+            self.opaque_tokens_ended()
+        self.request(packet, ns, last_packet, last_ns, size, data, lost)
+
+    def _is_answer_to_token(self, size: int, data: bytes, lost: int) -> bool:
+        """Whether a frame from the broker answers a token, and no request before or behind them."""
+        opaque = self.opaque
+        if opaque is None or not opaque.from_broker:
+            return False
+        answers = False
+        if len(data) >= 4:
+            (correlation_id,) = _correlation_id(data)
+            answers = correlation_id in self.pending.by_id
+            # The token or the request that this answers was lost; or not even the handshake is answered.
+            if not opaque.awaiting or self.pending.by_id:
+                answers = answers or is_near(correlation_id, self.first_correlation_id)
+        if not answers and (opaque.expected or opaque.awaiting):
+            opaque.awaiting = max(opaque.awaiting - 1, 0)
+            self.services.bare_token_bytes += 4 + size - lost
+            return True
+        if not opaque.expected:
+            opaque.from_broker = False
+            self.opaque_tokens_ended()
+        return False
+
+    def on_gap(self, side: i64, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
+        """A half stream gave up bytes. Before it is known what it is nobody is told yet, but they are counted."""
+        half = self.half(side)
+        if self.tls is not None:
+            # All gaps of a direction are told as one in the end: there are no messages here to be told apart, and with
+            # a snap length as many gaps.
+            half.note_gap(packet, ns, missing)
+            self.tls.gap(0 if half is self.client else 1)
+            if not half.frames.synchronized:
+                half.count_only()
+            return
+        if half is self.broker:
+            opaque = self.opaque
+            if self.phase == KAFKA or (opaque is not None and not opaque.from_broker):
+                self.responses_lost = True
+            if not half.frames.synchronized:
+                self.channel.lost_ns = ns
+        self.report_gap(half, packet, ns, missing, skipped, code)
+
+    def on_invalid_length(self, side: i64, packet: int, ns: int, first: bytes) -> bool:
+        """Whether the broker's very first bytes are another protocol's; if so, that is remembered of the server."""
+        if side == self.client_side or self.connection is UNSETTLED or self.is_answered() or self.early.held:
+            return False
+        answer = answer_of(first)
+        if answer is None:
+            return False
+        self.services.non_kafka.answered(self.connection, answer, packet, ns)
+        return True
+
+    def frame_filter(self, side: i64, data: bytes, start: i64, end: i64) -> FrameFilter | None:
+        """Who keeps a response without its record sets, where its request is known."""
+        opaque = self.opaque
+        if side == self.client_side or self.responses_lost or (opaque is not None and opaque.from_broker):
+            return None
+        if end - start < MIN_RESPONSE_FRONT_BYTES:
+            return None
+        found = self.pending.by_id.get(i32(data, start) if COMPILED else _correlation_id(data, start)[0])
+        if not isinstance(found, Exchange):
+            return None
+        facts = api_facts(found.api_key, found.api_version)
+        if facts.response_header_version and data[start + 4]:
+            return None
+        return self.services.response_filter(found, 5 if facts.response_header_version else 4)
+
+    # -- what it is ---------------------------------------------------------------------------------------------
+
+    def on_search(self, side: i64) -> int:
+        """Where in what is under search of a half stream a frame begins, or -1."""
+        half = self.half(side)
+        if self.phase == UNIDENTIFIED:
+            verdict = self.detector.detect(half, self.client, self.broker, self.life.opened_by_syn)
+            return -1 if verdict is None else self._act_on(verdict, half)
+        if self.phase == TLS:
+            self._inspect(half)
+            return -1
+        if self.phase == IGNORED:
+            return -1
+        if half is self.client:
+            return self.detector.find_request(half)
+        return self._find_response(half)
+
+    def _find_response(self, half: HalfStream) -> int:
+        if half.starts_at_syn():
+            return 0
+        buffer = half.resync.buffer
+        if self.detector.ending and half.bytes == len(buffer) and is_sure_answer(buffer.data):
+            packet, ns = buffer.place(0)
+            if self.on_invalid_length(half.side, packet, ns, bytes(buffer.data[:FIRST_BYTES])):
+                half.count_only()
+                return -1
+        return self.detector.find_response(buffer, self.pending.by_id, self.first_correlation_id)
+
+    def _act_on(self, verdict: Verdict, half: HalfStream) -> int:
+        """Be what the verdict says; returns where in what is under search of ``half`` a frame begins, or -1."""
+        if verdict.phase == TLS:
+            self._begin_tls(verdict)
+            return -1
+        if verdict.phase == IGNORED:
+            self._ignore(verdict.protocol)
+            return -1
+        client = verdict.client
+        self._begin_kafka(client)
+        if verdict.phase == SASL_OPAQUE:
+            self.sasl = Sasl(self.connection)
+            self.sasl.begin("GSSAPI", half.last_ns)
+            self.expect_opaque_tokens()
+        if client is half:
+            return verdict.offset
+        client.resync_at(self, verdict.offset)
+        return self.on_search(half.side)
+
+    def _identified(self, client: HalfStream, protocol: str) -> None:
+        """Now it is known what it is and who the client is: it has a number."""
+        self.set_client(client)
+        self.keep_as_wanted()
+        self.protocol = protocol
+        carrier = self.carrier
+        if carrier is not None:
+            carrier.protocol = protocol
+            self.connection = carrier
+            return
+        self.connection = Connection(self.services.next_number(), *endpoints(client.flow))
+        self.connection.first_ns = self.life.first_ns
+        self.connection.protocol = protocol
+
+    def _begin_kafka(self, client: HalfStream) -> None:
+        self._identified(client, "kafka")
+        self.phase = KAFKA
+        for half in (self.client, self.broker):
+            half.frames.min_frame_bytes = 0
+        for half in (self.client, self.broker):
+            self.report_counted_gap(half)
+        if not self.broker.resync.buffer.data and self.broker.starts_at_syn():
+            self.broker.resume()  # nothing has come from the broker, so the first that comes is a response
+
+    def _ignore(self, protocol: str) -> None:
+        """It is not Kafka: count it and look at it no more."""
+        self.protocol = protocol
+        self.phase = IGNORED
+        self.closed = True
+        counts = self._count_as(protocol)
+        if self.carrier is None:
+            self.client.end()
+            self.broker.end()
+            self.services.forget(self.client.flow, self.broker.flow, counts)
+
+    def _count_as(self, protocol: str) -> list[int]:
+        client, life = self.client, self.life
+        size = client.bytes + self.broker.bytes
+        return self.services.non_kafka.count(protocol, client.flow, life.opened_by_syn, life.first_ns, size)
+
+    # -- TLS ----------------------------------------------------------------------------------------------------
+
+    def _begin_tls(self, verdict: Verdict) -> None:
+        from kwiresniff.session.tls_inspection import TlsInspection  # brings tables that few captures need
+
+        self._identified(verdict.client, "tls")
+        self.phase = TLS
+        self.tls = TlsInspection()
+        for half in (self.client, self.broker):
+            data = half.resync.buffer.data
+            if half is verdict.shown:
+                del data[: verdict.offset]
+            if data:
+                self._inspect(half)
+
+    def _inspect(self, half: HalfStream) -> None:
+        """Read what has come; once nothing in the clear is left, the half stream only counts."""
+        tls, buffer = self.tls, half.resync.buffer
+        assert tls is not None
+        done = tls.feed(0 if half is self.client else 1, buffer.data)
+        half.budget.held += len(buffer)
+        buffer.clear()
+        if done:
+            if half is self.client:
+                tls.answered_bytes = self.broker.bytes
+            half.count_only()
+
+    def decrypted(self, half: HalfStream, packet: int, ns: int, seq: int, buffer: bytes, start: int, end: int) -> None:
+        """Take ``buffer[start:end]``, what TLS carries on ``half`` from the byte ``seq`` of its plaintext on."""
+        carried = self.carried
+        if carried is None:
+            carried = self.carried = self._carry()
+        if not carried.closed:
+            one = carried.client if half.flow == carried.client.flow else carried.broker
+            one.last_ns = ns
+            one.bytes += end - start
+            one.feed_anyhow(carried, packet, ns, seq, buffer, start, end, 0)
+
+    def _carry(self) -> ConnectionAnalyzer:
+        """What this TLS connection carries, as a connection of its own that begins with the first byte each way."""
+        keep, ns = self.client.frames.keep, self.life.first_ns
+        carried = ConnectionAnalyzer(self.services, self.client.flow, self.broker.flow, keep, 0, ns)
+        carried.carrier = self.connection
+        carried.on_syn(carried.client, -1)
+        for half in (carried.client, carried.broker):
+            half.syn_seq, half.next_seq = SEQ_MASK, 0
+        return carried
+
+    # -- the budget ---------------------------------------------------------------------------------------------
+
+    def held_bytes(self) -> int:
+        """Memory of requests that wait for their responses, of responses that wait for their requests, and of TLS."""
+        held = int(self.pending.bytes) + int(self.early.held_bytes)
+        return held if self.tls is None else held + self.tls.held_bytes()
+
+    def release(self) -> None:
+        """Give up the older half of the requests, and all the rest."""
+        self.release_early()
+        if self.tls is not None:
+            self.tls.release()
+        self._give_up_oldest(self.pending.bytes // 2)
+
+    # -- the end ------------------------------------------------------------------------------------------------
+
+    def broker_left(self, ns: int) -> None:
+        """The broker closes the connection. Before KIP-152 that is all it says to a token that it refuses."""
+        opaque = self.opaque
+        if opaque is not None and opaque.expected and opaque.awaiting and self.sasl is not None:
+            opaque.expected = False
+            self.sasl.finished(False, ns)
+
+    def close(self) -> None:
+        """The connection, or the capture, is over: say what was left unfinished."""
+        if self.closed:
+            return
+        client, broker = self.client, self.broker
+        for half in (client, broker):
+            half.flush(self)
+        for half in (client, broker, broker):
+            half.search(self)  # the other side may have shown since the last search what there is to find
+        self._search_in_the_end()
+        self.release_early()
+        self.closed = True
+        if self.phase == UNIDENTIFIED:
+            self._close_unidentified()
+        elif self.phase == TLS:
+            self._close_tls()
+        elif self.phase != IGNORED:
+            self._close_kafka()
+
+    def _search_in_the_end(self) -> None:
+        """Nothing more will come: so what nothing speaks against is believed now."""
+        client, broker = self.client, self.broker
+        if not self.detector.believable and not is_sure_answer(broker.resync.buffer.data):
+            return
+        self.detector.ending = True
+        for half in (client, broker, broker):
+            half.search(self)
+
+    def _close_unidentified(self) -> None:
+        client, broker = self.client, self.broker
+        for half in (client, broker):
+            if self.phase == UNIDENTIFIED and protocol_of(bytes(half.resync.buffer.data[:FIRST_BYTES])) == "tls":
+                self._begin_tls(self.detector.tls(half, client, broker, 0, self.life.opened_by_syn))
+        if self.phase == TLS:
+            self._close_tls()
+            return
+        if client.bytes + broker.bytes:
+            self._count_as(guess_protocol(client, broker))
+        elif self.life.syn_ns >= 0 and broker.syn_seq < 0:
+            self._report_attempt()
+        client.end()
+        broker.end()
+
+    def _close_tls(self) -> None:
+        client, broker, tls, life = self.client, self.broker, self.tls, self.life
+        assert tls is not None
+        client.end()
+        broker.end()
+        closed_by_server = life.parting is not None and life.parting[0] == broker.flow
+        silent = broker.bytes == 0 and broker.unreported_gap is None and broker.syn_seq >= 0
+        if silent and tls.has_client_hello() and life.parting is not None and closed_by_server:
+            self.services.non_kafka.unanswered_hello(self.connection, life.parting[2], life.parting[1])
+        if self.carried is not None:
+            self.carried.close()
+        tls.release()
+        whole = client.unreported_gap is None and client.syn_seq >= 0 and broker.unreported_gap is None
+        sent = (int(client.bytes), int(broker.bytes)) if whole and life.parting is not None else None
+        self.connection.tls = tls.summary(self.carried is not None, sent, closed_by_server)
+        for half in (client, broker):
+            self.report_counted_gap(half)
+        self._report()
+
+    def _close_kafka(self) -> None:
+        self._report_unfinished()
+        for half in (self.client, self.broker):
+            if half.resync.buffer.data or half.unreported_bytes:
+                self.report_gap(half, 0, half.last_ns, 0, len(half.resync.buffer), LOST_UNRECOGNIZED)
+            half.end()
+        over_ns = self.life.parting[1] if self.life.parting is not None else self.services.now_ns
+        for exchange in self.pending.drain():
+            if under_way(exchange, over_ns):
+                exchange.waiting = LONG_POLL
+            self._give_up(exchange)
+        self._report()
+
+    def _report_unfinished(self) -> None:
+        """Frames that had begun."""
+        for half in (self.client, self.broker):
+            frames = half.frames
+            size, present, data = frames.unfinished()
+            if not present:
+                continue
+            packet, ns = int(frames.first_packet), frames.first_ns
+            if half is self.client:
+                what = "a request"
+                if len(data) >= 10:
+                    api_key, api_version, correlation_id, _ = _request_header(data)
+                    what = f"{api_facts(api_key, api_version).name} v{api_version} request {correlation_id}"
+                problem = losses.incomplete(self.connection, "request", what, packet, ns, size, present)
+            else:
+                what = f"response {_correlation_id(data)[0]}" if size and len(data) >= 4 else "a response"
+                problem = losses.incomplete(self.connection, "response", what, packet, ns, size, present)
+            self.services.report(problem)
+
+    def _report(self) -> None:
+        """Sum the connection up and report it; what TLS carries is part of the connection that carries it."""
+        if self.carrier is not None:
+            return
+        connection, client, broker, life = self.connection, self.client, self.broker, self.life
+        connection.last_ns = max(connection.first_ns, client.last_ns, broker.last_ns)
+        connection.bytes = [client.bytes, broker.bytes]
+        connection.packets = [client.packets, broker.packets]
+        connection.retransmits = [client.retransmits, broker.retransmits]
+        connection.handshake_seen = life.opened_by_syn
+        connection.handshake_rtt_ns = life.handshake_rtt_ns
+        connection.first_packet = life.first_packet
+        connection.syn_retransmits = life.syn_retransmits
+        if life.parting is not None:
+            flow, connection.closed_ns, connection.closed_packet, connection.was_reset = life.parting
+            connection.closed_by = "client" if flow == client.flow else "broker"
+        if connection.tls is None and self.is_answered():
+            self.services.non_kafka.speaks_kafka(connection.broker)
+        self.services.report(connection)
+
+    def _report_attempt(self) -> None:
+        """It ended before its SYN was answered with anything but a RST."""
+        if not self.services.attempts:
+            return
+        client, broker, life = self.client, self.broker, self.life
+        last_ns = max(client.last_ns, broker.last_ns, life.first_ns)
+        names = endpoints(client.flow)
+        self.services.report(
+            ConnectionAttempt(*names, life.first_packet, life.first_ns, last_ns, 1 + life.syn_retransmits, broker.fin)
+        )

@@ -1,0 +1,108 @@
+"""What every part of a connection's analysis shares: its two directions, who is the client, and how it came to be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from kwiresniff.model import Connection, Direction
+from kwiresniff.session import losses
+from kwiresniff.session.detection import UNIDENTIFIED
+from kwiresniff.session.services import ConnectionServices
+from kwiresniff.stream.frame_handler import LOST_GAP, FrameHandler
+from kwiresniff.stream.half_stream import HalfStream
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: Stands for the connection until it is known what it is.
+UNSETTLED: Final = Connection(0, "", "")
+
+
+class Lifecycle:
+    """How a connection began and how it ends, as its handshake and its last segments tell.
+
+    Times are -1 where they are not known. ``parting`` is, of the first FIN or RST, the flow it came on, its time and
+    packet, and whether it was a RST. ``lingering`` says that it is waited for what is still underway.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "first_ns", "first_packet", "handshake_rtt_ns", "lingering", "opened_by_syn", "parting", "syn_ns",
+        "syn_retransmits",
+    )  # fmt: skip
+    __slots__ = STATE
+
+    def __init__(self, first_packet: int, first_ns: int) -> None:
+        self.first_packet = first_packet
+        self.first_ns = first_ns
+        self.syn_ns = -1
+        self.syn_retransmits = 0
+        self.opened_by_syn = False
+        self.handshake_rtt_ns: int | None = None
+        self.parting: tuple[bytes, int, int, bool] | None = None
+        self.lingering = False
+
+
+class ConnectionState(FrameHandler):
+    """The state of one TCP connection.
+
+    ``client`` and ``broker`` are its half streams; which of them is the client is a guess until the ``phase`` is known
+    (see ``detection``) or a SYN was seen. ``connection`` is what is reported of it in the end. ``carrier`` is set when
+    this is what a TLS connection carries: what is reported of that.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "broker", "carrier", "client", "client_side", "closed", "connection", "life", "phase", "protocol", "services",
+    )  # fmt: skip
+    __slots__ = STATE
+
+    def __init__(
+        self, services: ConnectionServices, flow: bytes, other_flow: bytes, keep: int, packet: int, ns: int
+    ) -> None:
+        self.services = services
+        self.client = HalfStream(flow, 0, keep, services.budget)
+        self.broker = HalfStream(other_flow, 1, keep, services.budget)
+        self.client_side: i64 = 0
+        self.phase: i64 = UNIDENTIFIED
+        self.connection = UNSETTLED
+        self.carrier: Connection | None = None
+        self.life = Lifecycle(packet, ns)
+        self.protocol = ""
+        self.closed = False
+
+    def half(self, side: i64) -> HalfStream:
+        """The half stream of a side."""
+        return self.client if side == self.client_side else self.broker
+
+    def set_client(self, client: HalfStream) -> None:
+        """Now it is known, or guessed anew, who the client is."""
+        if client is not self.client:
+            self.client, self.broker = client, self.client
+            self.client_side = client.side
+
+    def keep_as_wanted(self) -> None:
+        """Keep as much of each frame as is wanted."""
+        services = self.services
+        self.client.frames.keep = services.keep_request
+        self.broker.frames.keep = services.keep_response
+        self.broker.frames.filters = services.filters
+
+    def report_gap(self, half: HalfStream, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
+        """Report bytes that were not in the capture or could not be read; until it is known what it is, count them."""
+        skipped += half.unreported_bytes
+        if self.connection is UNSETTLED:
+            half.unreported_bytes = skipped
+            half.note_gap(packet, ns, missing)
+            return
+        half.unreported_bytes = 0
+        self.connection.skipped_bytes[0 if half is self.client else 1] += skipped
+        self.services.report(losses.lost_bytes(self.connection, self._way(half), packet, ns, missing, skipped, code))
+
+    def report_counted_gap(self, half: HalfStream) -> None:
+        """Report the bytes that were not in the capture and were only counted."""
+        if half.unreported_gap is not None:
+            packet, ns, missing = half.unreported_gap
+            half.unreported_gap = None
+            self.services.report(losses.lost_bytes(self.connection, self._way(half), packet, ns, missing, 0, LOST_GAP))
+
+    def _way(self, half: HalfStream) -> Direction:
+        return "request" if half is self.client else "response"

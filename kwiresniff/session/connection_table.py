@@ -1,0 +1,371 @@
+"""Which connections there are: they begin and end by what segments say, by time, or to make room.
+
+Sources: RFC 9293 (sections 3.5 and 3.6: how connections begin and end; 3.5.3: reset), RFC 7413 (data in a SYN).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from kwiresniff.base.sequence_numbers import SEQ_MASK
+from kwiresniff.model import ACK, DECRYPTED, FIN, RST, SYN, Segment
+from kwiresniff.session.connection import ConnectionAnalyzer
+from kwiresniff.session.flows import connection_of, reverse
+from kwiresniff.session.losses import too_many_connections
+from kwiresniff.session.openings import Openings, first_seq, follow
+from kwiresniff.session.services import ConnectionServices
+from kwiresniff.stream.budget import Holder
+from kwiresniff.stream.half_stream import HalfStream
+
+#: Connections followed at once; beyond it the longest idle ones are ended. A busy broker has some 10,000.
+MAX_CONNECTIONS = 50_000
+#: A connection that was reset or closed is followed so much longer: what the other side sent before it knew, or the
+#: last acknowledgement, is still underway.
+LINGER_NS = 1_000_000_000
+#: Connections followed for that long at once; beyond it the first to be closed are ended.
+MAX_LINGERING = 4_096
+#: A SYN is sent again after a second (RFC 6298, section 2.1); what comes sooner is the same packet, captured twice.
+SYN_TIMEOUT_NS = 100_000_000
+#: Data that a SYN may carry (RFC 7413) and its answer acknowledges: one segment.
+MAX_SYN_BYTES = 65_535
+#: Ended connections are remembered so long, so that their late retransmissions do not look like new ones, and so many.
+ENDED_NS = 20_000_000_000
+MAX_ENDED = 4_096
+
+
+class Endpoint:
+    """What a flow belongs to: one half stream of a connection, its peer, and the connection."""
+
+    STATE: ClassVar[tuple[str, ...]] = ("connection", "half", "peer")
+    __slots__ = STATE
+
+    def __init__(self, half: HalfStream, peer: HalfStream, connection: ConnectionAnalyzer) -> None:
+        self.half = half
+        self.peer = peer
+        self.connection = connection
+
+    def held_bytes(self) -> int:
+        """Memory that the half stream holds."""
+        return self.half.held_bytes()
+
+    def release(self) -> None:
+        """Give it up."""
+        self.half.release(self.connection)
+
+
+class ConnectionTable:
+    """Follows the connections of one analyzer.
+
+    ``open`` has the directions of connections that are simply open, by flow: a segment of one of them that neither
+    begins nor ends anything need not come by here.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = ("_ended", "_lingering", "_openings", "_services", "_transient", "open")
+    __slots__ = STATE
+
+    def __init__(self, services: ConnectionServices) -> None:
+        self.open: dict[bytes, Endpoint] = {}
+        self._services = services
+        # Those whose connection is opening or ending: all their segments come by here.
+        self._transient: dict[bytes, Endpoint] = {}
+        self._openings = Openings()
+        self._ended: deque[tuple[int, ConnectionAnalyzer]] = deque()  # (since when, connection)
+        self._lingering: deque[tuple[int, ConnectionAnalyzer]] = deque()  # (since when, connection) in that order
+
+    def take(
+        self,
+        packet: int,
+        ns: int,
+        flow: bytes,
+        seq: int,
+        ack: int,
+        flags: int,
+        buffer: bytes,
+        start: int,
+        end: int,
+        missing: int,
+    ) -> None:
+        """Take a segment that begins, ends or repeats a connection, or of one that is not known, or decrypted bytes."""
+        lingering = self._lingering
+        while lingering and (ns - lingering[0][0] > LINGER_NS or len(lingering) > MAX_LINGERING):
+            _, ended = lingering.popleft()
+            if not ended.closed:
+                self._end(ended)
+        openings = self._openings
+        if openings:
+            while late := openings.take_late(packet, ns):
+                self._begin(late)
+        one = self._find(flow)
+        held: list[Segment] = []
+        data = start < end or missing > 0
+        if flags & DECRYPTED:
+            if one is None and openings:
+                one = self._begin(openings.take(connection_of(flow)))
+            if one is not None and one.connection.tls is not None:
+                one.connection.decrypted(one.half, packet, ns, seq, buffer, start, end)
+            return
+        if flags & SYN:
+            held = openings.take(connection_of(flow)) if openings else []
+            if held and not follow(held, flow, seq):
+                self._begin(held)
+                one, held = self.open.get(flow), []
+            one = self._synchronize(flow, one, packet, ns, seq, ack, flags)
+            seq = (seq + 1) & SEQ_MASK
+        elif one is None:
+            if self._services.non_kafka.knows(flow, end - start):
+                return
+            if data or (openings and connection_of(flow) in openings):
+                self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
+            return
+        elif one.half.closed or (data and one.half.is_port_reuse(seq)):
+            refused = one.half.bytes + one.peer.bytes == 0  # so there is nothing that could be sent again
+            if not data or (one.half.closed and not one.half.is_port_reuse(seq) and not refused):
+                return  # the last acknowledgements and retransmissions of a connection that has ended
+            one.connection.close()
+            self._forget(one.connection)
+            self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
+            return
+        elif one.half.next_seq < 0 and one.peer.syn_seq >= 0:
+            if data or flags & FIN:  # the answer to the handshake, which tells where it begins, is still to come
+                self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
+                return
+        elif flow in self._transient and not (one.half.fin or one.peer.fin):
+            self._established(one, ns, seq, ack, flags)
+            if openings and one.peer.next_seq >= 0:
+                held = openings.take(connection_of(flow))
+        self._feed(one, packet, ns, seq, ack, flags, buffer, start, end, missing)
+        for segment in held:
+            self.take(*segment)
+
+    def _find(self, flow: bytes) -> Endpoint | None:
+        return self.open.get(flow) or self._transient.get(flow)
+
+    def _feed(
+        self,
+        one: Endpoint,
+        packet: int,
+        ns: int,
+        seq: int,
+        ack: int,
+        flags: int,
+        buffer: bytes,
+        start: int,
+        end: int,
+        missing: int,
+    ) -> None:
+        """Give a segment to the connection that it belongs to."""
+        half, peer, connection = one.half, one.peer, one.connection
+        data = start < end or missing > 0
+        half.packets += 1
+        half.last_ns = ns
+        half.ack = ack if flags & ACK else -1
+        if half.closed:
+            return
+        if flags & ACK and peer.queue.segments:
+            peer.acknowledged(connection, packet, ns, ack)
+        if flags & FIN and half.fin and not data:
+            half.retransmits += 1
+        elif data or (flags & (FIN | RST) and not half.fin and not half.out_of_window(seq)):
+            half.bytes += end - start
+            half.feed_anyhow(connection, packet, ns, seq, buffer, start, end, missing)
+        if flags & (FIN | RST) or half.fin or peer.fin:
+            self._finish(one, packet, ns, flags)
+
+    def expire(self, idle_ns: int) -> None:
+        """End the connections that have been silent for ``idle_ns`` at the last segment."""
+        before_ns = self._services.now_ns - idle_ns
+        for connection in self._connections():
+            if max(connection.client.last_ns, connection.broker.last_ns) < before_ns:
+                connection.close()
+                self._forget(connection)
+        while late := self._openings.take_late(0, self._services.now_ns):
+            self._begin(late)
+
+    def end_attempts(self, idle_ns: int) -> None:
+        """End the attempts at connections whose SYN nobody has answered for ``idle_ns`` at the last segment."""
+        before_ns = self._services.now_ns - idle_ns
+        for one in list(self._transient.values()):
+            connection = one.connection
+            broker, life = connection.broker, connection.life
+            unanswered = life.syn_ns >= 0 and broker.syn_seq < 0 and broker.next_seq < 0
+            if unanswered and not connection.closed and max(connection.client.last_ns, life.first_ns) < before_ns:
+                connection.close()
+                self._forget(connection)
+
+    def close(self) -> None:
+        """End every connection that is still open."""
+        while held := self._openings.take_late(sys.maxsize, 0):
+            self._begin(held)
+        for one in [*self.open.values(), *self._transient.values()]:
+            one.connection.close()
+        self.open.clear()
+        self._transient.clear()
+
+    def forget(self, flow: bytes, other_flow: bytes) -> None:
+        """The connection with these flows is not followed any more."""
+        for one in (flow, other_flow):
+            self.open.pop(one, None)
+            self._transient.pop(one, None)
+
+    def _forget(self, connection: ConnectionAnalyzer) -> None:
+        for half in (connection.client, connection.broker):
+            for table in (self.open, self._transient):
+                one = table.get(half.flow)
+                if one is not None and one.half is half:
+                    del table[half.flow]
+
+    def _open(self, flow: bytes, packet: int, ns: int) -> Endpoint:
+        """A new connection of which ``flow`` is one direction."""
+        if len(self.open) + len(self._transient) >= 2 * MAX_CONNECTIONS:
+            self._end_idle(ns)
+        services = self._services
+        connection = ConnectionAnalyzer(services, flow, reverse(flow), services.keep_request, packet, ns)
+        client, broker = connection.client, connection.broker
+        opened = Endpoint(client, broker, connection)
+        for one in (opened, Endpoint(broker, client, connection)):
+            self.open[one.half.flow] = one
+            self._transient.pop(one.half.flow, None)
+        return opened
+
+    def _hold_back(self, segment: Segment) -> None:
+        self._begin(self._openings.hold(connection_of(segment[2]), segment))
+
+    def _begin(self, held: Sequence[Segment]) -> Endpoint | None:
+        """Wait no longer for the handshake of a connection; returns the end of its first segment, if there is one."""
+        if not held:
+            return None
+        flow = held[0][2]
+        begun = self._find(flow) or self._open(flow, held[0][0], held[0][1])
+        for half in (begun.half, begun.peer):
+            if half.next_seq < 0:
+                half.next_seq = first_seq(held, half.flow)
+        for segment in held:
+            self.take(*segment)
+        return begun
+
+    def _synchronize(
+        self, flow: bytes, one: Endpoint | None, packet: int, ns: int, seq: int, ack: int, flags: int
+    ) -> Endpoint:
+        answers = bool(flags & ACK)
+        if one is not None and one.half.syn_seq == seq:
+            one.half.retransmits += 1
+            if not answers and ns - one.half.last_ns >= SYN_TIMEOUT_NS:
+                one.connection.life.syn_retransmits += 1
+            return one
+        if one is not None and (
+            one.half.syn_seq >= 0
+            or one.half.closed
+            or one.half.next_seq >= 0
+            or (answers and answers_another(one.peer, ack))
+        ):
+            one.connection.close()
+            self._forget(one.connection)
+            one = None
+        if one is None:
+            self._services.non_kafka.forget(flow, reverse(flow))
+            one = self._open(flow, packet, ns)
+        connection, half = one.connection, one.half
+        half.syn_seq = seq
+        half.next_seq = (seq + 1) & SEQ_MASK
+        if answers:
+            _move(self._transient, self.open, half)
+            client = one.peer
+            if not connection.life.opened_by_syn:
+                connection.on_syn(client, -1)
+            if client.syn_seq < 0:
+                client.syn_seq = (ack - 1) & SEQ_MASK
+                client.next_seq = ack
+        else:
+            connection.on_syn(half, ns)
+            # The client's next packet tells the round trip, and the broker's where it begins to count.
+            _move(self.open, self._transient, half)
+            _move(self.open, self._transient, one.peer)
+        return one
+
+    def _established(self, one: Endpoint, ns: int, seq: int, ack: int, flags: int) -> None:
+        client, broker, life = one.half, one.peer, one.connection.life
+        if broker.next_seq < 0 and seq != (client.syn_seq + 1) & SEQ_MASK:
+            return  # a later segment that came first does not tell where the broker begins to count
+        _move(self._transient, self.open, client)
+        _move(self._transient, self.open, broker)
+        if flags & ACK and not flags & RST:
+            if broker.syn_seq < 0 and broker.next_seq < 0:
+                broker.syn_seq = (ack - 1) & SEQ_MASK
+                broker.next_seq = ack
+            elif life.syn_ns >= 0:
+                life.handshake_rtt_ns = max(ns - life.syn_ns, 0)
+
+    def _finish(self, one: Endpoint, packet: int, ns: int, flags: int) -> None:
+        """A FIN, a RST, or any segment after one: the connection ends when everything before its end is there."""
+        half, peer, connection = one.half, one.peer, one.connection
+        if flags & (FIN | RST):
+            if half is connection.broker and not peer.fin and not half.queue.segments:
+                connection.broker_left(ns)
+            half.fin = True
+            if connection.life.parting is None:
+                connection.life.parting = half.flow, ns, packet, bool(flags & RST)
+            _move(self.open, self._transient, half)
+            _move(self.open, self._transient, peer)
+        if flags & RST:
+            if half.bytes + peer.bytes or half.queue.segments:
+                self._linger(connection, ns)
+            else:
+                self._end(connection)
+        elif half.fin and peer.fin and not half.is_awaited() and not peer.is_awaited():
+            if flags & FIN or half.queue.segments or peer.queue.segments:
+                self._linger(connection, ns)
+            else:
+                self._end(connection)
+
+    def _linger(self, connection: ConnectionAnalyzer, ns: int) -> None:
+        if not connection.life.lingering:
+            connection.life.lingering = True
+            self._lingering.append((ns, connection))
+
+    def _end(self, connection: ConnectionAnalyzer) -> None:
+        connection.close()
+        ended, now_ns = self._ended, self._services.now_ns
+        ended.append((now_ns, connection))
+        while len(ended) > MAX_ENDED or now_ns - ended[0][0] > ENDED_NS:
+            self._forget(ended.popleft()[1])
+
+    def holders(self) -> Iterator[Holder]:
+        """All who may hold bytes back: connections, their directions, and what is inside TLS."""
+        for connection in self._connections():
+            for one in (connection, connection.carried):
+                if one is not None:
+                    yield Endpoint(one.client, one.broker, one)
+                    yield Endpoint(one.broker, one.client, one)
+                    yield one
+
+    def _connections(self) -> list[ConnectionAnalyzer]:
+        ends = [*self.open.values(), *self._transient.values()]
+        return list({id(one.connection): one.connection for one in ends}.values())
+
+    def _end_idle(self, ns: int) -> None:
+        """Make room: end the tenth of the connections that has been idle longest."""
+        by_age = sorted(self._connections(), key=lambda one: max(one.client.last_ns, one.broker.last_ns))
+        idle = by_age[: max(len(by_age) // 10, 1)]
+        given_up = 0
+        for connection in idle:
+            given_up += not connection.closed
+            connection.close()
+            self._forget(connection)
+        if given_up:
+            self._services.report(too_many_connections(MAX_CONNECTIONS, given_up, ns))
+
+
+def _move(table: dict[bytes, Endpoint], other: dict[bytes, Endpoint], half: HalfStream) -> None:
+    """Move the entry of a half stream, if it is in ``table``, to the ``other``."""
+    one = table.get(half.flow)
+    if one is not None and one.half is half:
+        other[half.flow] = table.pop(half.flow)
+
+
+def answers_another(client: HalfStream, ack: int) -> bool:
+    """Whether a SYN with ACK answers another SYN than the one that opened this connection, which nobody answered."""
+    asked = client.syn_seq
+    return asked >= 0 and (ack - 1 - asked) & SEQ_MASK > MAX_SYN_BYTES

@@ -1,0 +1,337 @@
+"""Which protocol a connection speaks, who is its client, and where frames begin, from the bytes that are there.
+
+A :class:`ProtocolDetector` is given the two directions and returns a :class:`Verdict`, on which the connection acts; it
+changes nothing but the steps that searches are paid with. Who the client is comes from the handshake when it was seen,
+else from content: the side that sends request headers that make sense is the client. Ports count only when the user has
+named them as brokers'.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from struct import Struct
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from kwiresniff import codec
+from kwiresniff.base.api_keys import PRODUCE
+from kwiresniff.model import Exchange
+from kwiresniff.session.apis import known_versions
+from kwiresniff.session.pairing import Outstanding
+from kwiresniff.session.readings import (
+    FAILS,
+    LEFT_OVER,
+    READS,
+    UNKNOWN,
+    read_front,
+    read_request,
+    read_response,
+    with_plain_client_id,
+)
+from kwiresniff.session.recognize import is_gssapi_token, protocol_of
+from kwiresniff.session.tls_records import find_records, hello_sender
+from kwiresniff.stream.footing import (
+    MAX_CLIENT_ID_BYTES,
+    MIN_UNFINISHED_BYTES,
+    NO,
+    READ_STEPS,
+    READ_STEPS_PER_BYTE,
+    REQUEST_FRONT_BYTES,
+    START_STEPS,
+    STRONG,
+    WEAK,
+    find_request,
+    find_response,
+    grade_request,
+    request_front,
+)
+from kwiresniff.stream.frame_reader import FIRST_BYTES, MAX_FRAME_BYTES, SOUND_FRAME_BYTES
+from kwiresniff.stream.half_stream import HalfStream
+from kwiresniff.stream.run import Run
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: The phases of a connection: not known yet what it is; SASL tokens without a header go by; Kafka; TLS; something else.
+UNIDENTIFIED: Final = 0
+SASL_OPAQUE: Final = 1
+KAFKA: Final = 2
+TLS: Final = 3
+IGNORED: Final = 4
+
+#: A new connection whose first frame cannot be judged by its header alone is judged by all of it, or by this much.
+OPENING_BYTES = 16 << 10
+_request_header = Struct(">hhih").unpack_from
+_correlation_id = Struct(">i").unpack_from
+_length = Struct(">i").unpack_from
+_response_front = Struct(">ii").unpack_from
+
+
+class Verdict:
+    """What a connection is: ``phase``, and ``client``, the half stream of its client.
+
+    ``shown`` is the half stream that shows it: its messages, or the records of TLS, begin at ``offset`` of what is
+    under search. Of what is ignored ``protocol`` is the name.
+    """
+
+    __slots__ = ("client", "offset", "phase", "protocol", "shown")
+
+    def __init__(self, phase: i64, client: HalfStream, shown: HalfStream, offset: int, protocol: str) -> None:
+        self.phase = phase
+        self.client = client
+        self.shown = shown
+        self.offset = offset
+        self.protocol = protocol
+
+
+def _kafka(client: HalfStream, offset: int) -> Verdict:
+    return Verdict(KAFKA, client, client, offset, "kafka")
+
+
+class ProtocolDetector:
+    """Judges one connection, whose bytes may have to come together until there is a verdict.
+
+    ``ending`` says that nothing more will come: a frame that nothing speaks for but itself is believed then;
+    ``believable`` says that there was one.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = ("_from_broker", "believable", "doubtful", "ending")
+    __slots__ = STATE
+
+    def __init__(self, flow: bytes, broker_ports: frozenset[bytes]) -> None:
+        """``flow`` is that of side 0; ``broker_ports`` are known to be brokers'."""
+        # By side, whether it sends from such a port.
+        self._from_broker = (flow[-4:-2] in broker_ports, flow[-2:] in broker_ports)
+        self.believable = False
+        self.ending = False
+        self.doubtful = False  # one side may be the client, if the other one answers it
+
+    # -- what a connection is -----------------------------------------------------------------------------------
+
+    def detect(self, half: HalfStream, client: HalfStream, broker: HalfStream, opened_by_syn: bool) -> Verdict | None:
+        """What the connection is, as far as ``half`` shows, to which something was added; None when it is not known.
+
+        ``client`` is a guess unless the connection was ``opened_by_syn``.
+        """
+        records = find_records(half.resync.buffer)
+        if records >= 0:
+            return self.tls(half, client, broker, records, opened_by_syn)
+        if opened_by_syn and half.starts_at_syn():
+            return self._detect_opening(half, client, broker)
+        peer = broker if half is client else client
+        return self._detect_unknown(half, peer, client if opened_by_syn else None)
+
+    def tls(
+        self, half: HalfStream, client: HalfStream, broker: HalfStream, offset: int, opened_by_syn: bool
+    ) -> Verdict:
+        """It is TLS, in records that begin at ``offset`` of what is under search of ``half``."""
+        peer = broker if half is client else client
+        sender = hello_sender(half.resync.buffer.data, offset)
+        if sender:
+            client = half if sender > 0 else peer
+        elif not opened_by_syn:
+            client = half if self._is_likely_client(half) else peer
+        return Verdict(TLS, client, half, offset, "tls")
+
+    def _is_likely_client(self, half: HalfStream) -> bool:
+        """Whether this side is more likely the client's when nothing but encrypted data was seen.
+
+        Known ports of brokers tell; else the higher port, which is a guess that holds where clients take theirs from
+        the ephemeral range.
+        """
+        mine, other = self._from_broker[half.side], self._from_broker[1 - half.side]
+        return other if mine != other else half.flow[-4:-2] > half.flow[-2:]
+
+    def _detect_opening(self, half: HalfStream, client: HalfStream, broker: HalfStream) -> Verdict | None:
+        """The very first bytes of a direction whose handshake was seen."""
+        buffer = half.resync.buffer
+        data = buffer.data
+        if len(data) < 4:
+            return None
+        (size,) = _length(data)
+        if not 4 <= size <= MAX_FRAME_BYTES:
+            return self._not_kafka(half, client, broker)
+        if half is not client:
+            return self._detect_first_answer(half, client, broker)
+        if is_gssapi_token(bytes(data[4:40])):
+            return Verdict(SASL_OPAQUE, client, client, 0, "kafka")
+        if len(data) < min(header_bytes(data), size + 4) and not (self.ending or buffer.ahead):
+            return None
+        grade = grade_request(data, 0, known_versions(), opening=True)
+        if grade == WEAK:
+            grade = self._weigh_opening(half, size)
+        if grade == STRONG:
+            return _kafka(client, 0)
+        return self._not_kafka(half, client, broker) if grade == NO else None
+
+    def _weigh_opening(self, half: HalfStream, size: int) -> int:
+        """What to think of a first frame whose header alone is not enough; WEAK is for what comes to decide."""
+        buffer = half.resync.buffer
+        data = buffer.data
+        # A Metadata v0 without a client id begins like PostgreSQL's startup message: its end tells them apart.
+        if protocol_of(bytes(data[:FIRST_BYTES])) not in ("unknown", "postgresql"):
+            return NO
+        if self._from_broker[1 - half.side] and grade_request(data, 0, known_versions()):
+            return STRONG
+        if len(data) < size + 4:
+            buffer.steps -= READ_STEPS + READ_STEPS_PER_BYTE * len(data)
+            reading = read_front(bytes(data[4:]))
+            if len(data) >= OPENING_BYTES:
+                return STRONG if reading == READS else NO
+            return NO if reading == FAILS else WEAK
+        reading = read_request(bytes(data[4 : size + 4]))
+        if reading == FAILS:
+            return NO
+        return STRONG if reading == READS else WEAK
+
+    def _detect_first_answer(self, half: HalfStream, client: HalfStream, broker: HalfStream) -> Verdict | None:
+        """The first bytes of the side that accepted the connection: they may answer a first frame that is in doubt."""
+        data = half.resync.buffer.data
+        asked = client.resync.buffer.data
+        if len(data) < 8 or len(asked) < REQUEST_FRONT_BYTES or not client.starts_at_syn():
+            return None
+        if len(asked) < _length(asked)[0] + 4:
+            return None
+        size, correlation_id = _response_front(data)
+        if size > SOUND_FRAME_BYTES or correlation_id != _correlation_id(asked, 8)[0]:
+            return self._not_kafka(client, client, broker)
+        return _kafka(client, 0)
+
+    def _detect_unknown(self, half: HalfStream, peer: HalfStream, client: HalfStream | None) -> Verdict | None:
+        """A connection that was there before the capture: whoever makes sense as a client is the client."""
+        sides = (half, peer) if self.doubtful else (half,)
+        self.doubtful = False
+        for one in sides:
+            if client is not None and one is not client:
+                continue
+            to_broker = self._from_broker[1 - one.side]
+            if self._from_broker[one.side] and not to_broker:
+                continue
+            buffer, other = one.resync.buffer, (peer if one is half else half).resync.buffer
+            confirm = believe if to_broker else partial(self._confirm_client, buffer, other)
+            found = find_request(buffer, known_versions(), confirm, known_client=to_broker)
+            if found >= 0:
+                return _kafka(one, found)
+        return None
+
+    def _not_kafka(self, shown: HalfStream, client: HalfStream, broker: HalfStream) -> Verdict:
+        if protocol_of(bytes(shown.resync.buffer.data[:FIRST_BYTES])) == "tls":
+            return self.tls(shown, client, broker, 0, True)
+        return Verdict(IGNORED, client, shown, 0, guess_protocol(client, broker))
+
+    # -- where frames begin -------------------------------------------------------------------------------------
+
+    def find_request(self, half: HalfStream) -> int:
+        """Where in what is under search of the client a request begins, or -1."""
+        confirm = believe if self._from_broker[1 - half.side] else _confirm_request
+        return find_request(half.resync.buffer, known_versions(), confirm, known_client=True)
+
+    def find_response(self, buffer: Run, outstanding: Outstanding, first_correlation_id: int | None) -> int:
+        """Where in what is under search of the broker a response to one of these requests begins, or -1."""
+        confirm = partial(self._confirm_response, outstanding)
+        return find_response(buffer, outstanding, first_correlation_id, confirm)
+
+    def _confirm_client(self, buffer: Run, other: Run, frame: bytes, grade: int, fills: bool) -> bool:
+        """Whether a frame shows that its sender, whose ``buffer`` it is in, is the client; see ``find_request``.
+
+        Without a client id, zeros read like a request too easily, a version that nobody knows cannot be checked, and
+        bytes left over fit nothing: then the other side must have answered it. A frame that fills segments exactly is
+        believed without an answer when none will come.
+        """
+        reading = read_request(frame)
+        strong = grade == STRONG
+        if reading == READS and strong and not _is_empty_produce(frame):
+            return True
+        # A response with a small correlation id, like any small number, has the front of a Produce.
+        sure = strong and _request_header(frame)[0] != PRODUCE
+        if reading == UNKNOWN:
+            believable = strong
+        else:
+            believable = reading == READS or (sure and fills)
+        if not believable:
+            return False
+        self.doubtful = True
+        if _is_answered(buffer, other, frame, strong, sure):
+            return True
+        if not (sure and fills) or reading == UNKNOWN:
+            return False
+        self.believable = True
+        return self.ending
+
+    def _confirm_response(self, outstanding: Outstanding, frame: bytes, fills: bool) -> bool:
+        """Whether a frame reads as the response to an outstanding request with its correlation id."""
+        found = outstanding.get(_correlation_id(frame)[0], ())
+        readings = [
+            read_response(one.api_key, one.api_version, frame)
+            for one in ((found,) if isinstance(found, Exchange) else found)
+        ]
+        if READS in readings or UNKNOWN in readings:
+            return True
+        if not fills:
+            return False
+        self.believable = True
+        return LEFT_OVER in readings or self.ending
+
+
+def _confirm_request(frame: bytes, grade: int, fills: bool) -> bool:
+    """Whether a frame of the client is a request."""
+    reading = read_request(frame)
+    return reading == READS or (reading == LEFT_OVER and fills)
+
+
+def believe(frame: bytes, grade: int, fills: bool) -> bool:
+    """The judge of requests that needs no convincing."""
+    return True
+
+
+def _is_empty_produce(frame: bytes) -> bool:
+    """Whether a request is a Produce of nothing: no client sends that, but a response with a small correlation id,
+    a topic's name and zeros reads so (OffsetCommit does)."""
+    api_key, api_version, _, _ = _request_header(frame)
+    if api_key != PRODUCE:
+        return False
+    offset = codec.decode_request_header(with_plain_client_id(frame)).body_offset
+    body, _ = codec.decoder(PRODUCE, api_version, "request", "skip")(frame, offset, [])
+    return not body["topic_data"]
+
+
+def _is_answered(buffer: Run, other: Run, frame: bytes, strong: bool, sure: bool) -> bool:
+    """Whether a segment of ``other``, what is under search of the other side, begins with the response to a request.
+
+    ``buffer``, which has the request, pays for it. A small correlation id stands everywhere, so it must read like one,
+    or be so long that it is not all there, or be as unknown as a ``strong`` request. To a request whose header is
+    ``sure`` it may be anything that fills segments exactly.
+    """
+    api_key, api_version, _, _ = _request_header(frame)
+    data = other.data
+    starts = other.starts()
+    buffer.steps -= START_STEPS * len(starts)
+    for offset in starts:
+        if data[offset + 4 : offset + 8] != frame[4:8]:
+            continue
+        end = offset + 4 + _length(data, offset)[0]
+        if not offset + 8 <= end <= offset + 4 + MAX_FRAME_BYTES:
+            continue
+        if end <= len(data):
+            buffer.steps -= READ_STEPS + READ_STEPS_PER_BYTE * (end - offset)
+            reading = read_response(api_key, api_version, bytes(data[offset + 4 : end]))
+            fills = end == len(data) or end in starts
+            if reading == READS or (strong and reading == UNKNOWN) or (sure and fills):
+                return True
+        elif len(data) - offset >= MIN_UNFINISHED_BYTES:
+            return True
+    return False
+
+
+def guess_protocol(client: HalfStream, broker: HalfStream) -> str:
+    """A name for a connection that is not Kafka, or never showed what it was."""
+    names = [protocol_of(bytes(half.resync.buffer.data[:FIRST_BYTES])) for half in (client, broker)]
+    known = [name for name in names if name != "unknown"]
+    return next((name for name in known if name != "text"), known[0] if known else "unknown")
+
+
+def header_bytes(data: bytes | bytearray) -> int:
+    """Bytes of a request's length and header up to the end of its client id, as far as ``data`` tells."""
+    if len(data) < REQUEST_FRONT_BYTES:
+        return REQUEST_FRONT_BYTES
+    client_id_length: int = request_front(data, 0)[4]
+    return REQUEST_FRONT_BYTES + (client_id_length if 0 < client_id_length <= MAX_CLIENT_ID_BYTES else 0)

@@ -1,0 +1,384 @@
+"""Frames of Kafka to exchanges: requests wait here for their responses, and both are read as far as always needed."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from kwiresniff.base.api_keys import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
+from kwiresniff.compiled import COMPILED, i16, i32
+from kwiresniff.model import Exchange, Message, Problem
+from kwiresniff.session import losses
+from kwiresniff.session.apis import FACTS, api_facts
+from kwiresniff.session.channel import Channel
+from kwiresniff.session.connection_state import ConnectionState
+from kwiresniff.session.detection import KAFKA, SASL_OPAQUE
+from kwiresniff.session.fronts import (
+    SECRET_REQUESTS,
+    acks_of_produce,
+    client_software,
+    is_swallowed,
+    missing_bytes,
+    peek,
+    skip_tagged_fields,
+)
+from kwiresniff.session.pairing import MAX_PENDING, MAX_PENDING_BYTES, Pending, oldest, request_bytes
+from kwiresniff.session.readings import FAILS, read_response
+from kwiresniff.session.response_reordering import (
+    MAX_EARLY_BYTES,
+    Response,
+    ResponseReorderBuffer,
+    response_bytes,
+)
+from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, Sasl
+from kwiresniff.session.sasl_opaque import OpaqueTokens
+from kwiresniff.session.services import ConnectionServices
+from kwiresniff.stream.footing import MIN_REQUEST_BYTES
+from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: What is told of the name of a client's software, and of its version. Real ones have some tens.
+MAX_SOFTWARE_CHARACTERS = 255
+#: APIs that every depth looks into, for the software and the principal of a connection.
+_PEEKED: Final = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
+
+#: Outcomes of exchanges in which the broker had no part.
+_WITHOUT_ANSWER: Final = frozenset({"unanswered", "no_response_expected"})
+
+_request_header = Struct(">hhih").unpack_from
+_request_header_v0 = Struct(">hhi").unpack_from
+_correlation_id = Struct(">i").unpack_from
+
+
+class KafkaMessages(ConnectionState):
+    """The messages of one connection.
+
+    ``pending`` are the requests without a response, ``early`` the responses without a request. ``responses_lost``
+    says that bytes from the broker were lost since its last frame. ``opaque`` is set once SASL tokens go without a
+    header.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "channel", "client_ids", "early", "first_correlation_id", "opaque", "pending", "releasing", "responses_lost",
+        "sasl",
+    )  # fmt: skip
+    __slots__ = STATE
+
+    def __init__(
+        self, services: ConnectionServices, flow: bytes, other_flow: bytes, keep: int, packet: int, ns: int
+    ) -> None:
+        super().__init__(services, flow, other_flow, keep, packet, ns)
+        self.client_ids = services.client_ids
+        self.pending = Pending()
+        self.early = ResponseReorderBuffer()
+        self.releasing = False  # responses that were held back are let in
+        self.channel = Channel()
+        self.first_correlation_id: int | None = None
+        self.responses_lost = False
+        self.sasl: Sasl | None = None
+        self.opaque: OpaqueTokens | None = None
+
+    # -- requests -----------------------------------------------------------------------------------------------
+
+    def request(self, packet: i64, ns: int, last_packet: i64, last_ns: int, size: i64, data: bytes, lost: i64) -> None:
+        """A frame from the client.
+
+        One long function: it is called for every request, and what it reads of the header are machine integers.
+        """
+        message = Message(packet, ns, last_packet, last_ns, size, data)
+        message.end_seq = self.client.frame_end()
+        if len(data) < MIN_REQUEST_BYTES:
+            self._short_request(message, data, lost)
+            return
+        api_key: i64
+        api_version: i64
+        correlation_id: i64
+        length: i64
+        if COMPILED:
+            api_key, api_version, correlation_id, length = i16(data, 0), i16(data, 2), i32(data, 4), i16(data, 8)
+        else:
+            api_key, api_version, correlation_id, length = _request_header(data)
+        facts = FACTS.get((api_key << 16) + api_version) or api_facts(api_key, api_version)
+        client_id: str | None = None
+        problem: Problem | None = None
+        offset = 10
+        if length > 0 and facts.request_header_version:
+            offset += length
+            if offset <= len(data):
+                raw = data[10:offset]
+                client_id = self.client_ids.get(raw)
+                if client_id is None:
+                    if api_key in SECRET_REQUESTS and is_swallowed(raw):
+                        problem = Problem("bad_client_id", f"client id of {length} bytes runs into the body", 8)
+                    else:
+                        client_id = self.services.client_id(raw)
+            else:  # what stands there is something else, a password perhaps
+                problem = Problem("bad_client_id", f"client id of {length} bytes is longer than the frame", 8)
+        elif facts.request_header_version == 0:
+            offset = 8
+        elif length == 0:
+            client_id = ""
+        elif length < -1:
+            problem = Problem("bad_client_id", f"client id with a length of {length}", 8)
+        if facts.request_header_version == 2:
+            if offset < len(data) and data[offset] == 0:
+                offset += 1
+            else:
+                offset = skip_tagged_fields(data, offset)
+        message.header_version = facts.request_header_version
+        message.body_offset = offset
+        exchange = Exchange(self.connection, api_key, api_version, correlation_id, client_id, message, None)
+        exchange.api = facts.name
+        if problem is not None:
+            exchange.problems.append(problem)
+        if lost:
+            exchange.problems.append(missing_bytes("request", lost, size))
+        if api_key == PRODUCE:
+            if acks_of_produce(data, offset, api_version) == 0:
+                exchange.outcome = "no_response_expected"
+                if self.first_correlation_id is None:
+                    self._first_request(exchange)
+                self.services.complete(exchange)
+                return
+        elif api_key in _PEEKED:
+            self._peek_request(exchange)
+        self._await(exchange)
+
+    def _short_request(self, message: Message, data: bytes, lost: int) -> None:
+        """A frame too short for a header with a client id: ControlledShutdown v0, a request mostly lost, or none."""
+        size = message.size_bytes
+        if size < 8:
+            self.client.desynchronize(LOST_BAD_LENGTH)
+            self.on_gap(self.client_side, message.first_packet, message.first_ns, 0, size + 4, LOST_BAD_LENGTH)
+            return
+        if len(data) < 8:
+            packet, ns = message.first_packet, message.first_ns
+            self.services.report(losses.lost_message(self.connection, "request", packet, ns, size, lost))
+            return
+        api_key, api_version, correlation_id = _request_header_v0(data)
+        facts = api_facts(api_key, api_version)
+        exchange = Exchange(self.connection, api_key, api_version, correlation_id, None, message, None)
+        exchange.api = facts.name
+        message.body_offset = 8
+        if facts.request_header_version:
+            exchange.problems.append(Problem("bad_header", "the frame ends inside its header", 8))
+        if lost:
+            exchange.problems.append(missing_bytes("request", lost, size))
+        self._await(exchange)
+
+    def _await(self, exchange: Exchange) -> None:
+        """Remember a request until its response comes."""
+        pending = self.pending
+        by_id = pending.by_id
+        correlation_id = exchange.correlation_id
+        if correlation_id in by_id:
+            pending.add_reused(exchange)
+        else:
+            by_id[correlation_id] = exchange
+        size = request_bytes(exchange)
+        pending.bytes += size
+        self.services.budget.held += size
+        if pending.bytes > MAX_PENDING_BYTES:
+            self._give_up_oldest(MAX_PENDING_BYTES)
+        if len(by_id) + pending.reused > MAX_PENDING:
+            self._give_up(pending.take_oldest())
+        if self.first_correlation_id is None:
+            self._first_request(exchange)
+
+    def _first_request(self, exchange: Exchange) -> None:
+        self.first_correlation_id = exchange.correlation_id
+        self.connection.client_id = exchange.client_id
+
+    def _give_up_oldest(self, most: i64) -> None:
+        """Give up the oldest requests until no more than ``most`` bytes are held, or only one is."""
+        pending = self.pending
+        while pending.bytes > most and len(pending.by_id) + pending.reused > 1:
+            self._give_up(pending.take_oldest())
+
+    def _give_up(self, exchange: Exchange) -> None:
+        exchange.outcome = "unanswered"
+        self.services.complete(exchange)
+
+    # -- responses ----------------------------------------------------------------------------------------------
+
+    def response(self, packet: i64, ns: int, last_packet: i64, last_ns: int, size: i64, data: bytes, lost: i64) -> None:
+        """A frame from the broker."""
+        if len(data) < 4:
+            self._short_response(packet, ns, size, lost)
+            return
+        correlation_id = i32(data, 0) if COMPILED else _correlation_id(data)[0]
+        found = self.pending.by_id.pop(correlation_id, None)
+        if found is None:
+            if self._hold_back((packet, ns, last_packet, last_ns, size, data, lost, self.broker.ack)):
+                return
+            found = self.pending.by_id.pop(correlation_id, None)
+        elif self.early.held:
+            self.release_early()
+        if found is not None and not self._can_answer(last_packet, oldest(found)):
+            self.pending.by_id[correlation_id] = found
+            found = None
+        message = Message(packet, ns, last_packet, last_ns, size, data)
+        message.body_offset = 4
+        if found is None:
+            exchange = Exchange(self.connection, -1, -1, correlation_id, None, None, message)
+            exchange.outcome = "request_missing"
+            self.channel.unpaired(message)
+            if lost:
+                exchange.problems.append(missing_bytes("response", lost, size))
+            self.services.complete(exchange)
+            return
+        exchange = found if found.__class__ is Exchange else self.pending.first_of(correlation_id, found)
+        self.pending.bytes -= request_bytes(exchange)
+        exchange.response = message
+        api_key = exchange.api_key
+        facts = FACTS.get((api_key << 16) + exchange.api_version) or api_facts(api_key, exchange.api_version)
+        if facts.response_header_version:
+            message.header_version = facts.response_header_version
+            message.body_offset = 5 if len(data) > 4 and data[4] == 0 else skip_tagged_fields(data, 4)
+        if exchange.request is not None:
+            self.channel.answered(exchange, exchange.request, message, facts)
+        if lost:
+            exchange.problems.append(missing_bytes("response", lost, size))
+        if api_key in _PEEKED and api_key != API_VERSIONS:
+            self._peek_sasl_response(exchange, last_ns)
+        self.services.complete(exchange)
+
+    def _short_response(self, packet: int, ns: int, size: int, lost: int) -> None:
+        """A frame without a correlation id: most of it is lost, or it never was one."""
+        if size < 4:
+            self.broker.desynchronize(LOST_BAD_LENGTH)
+            self.on_gap(self.broker.side, packet, ns, 0, size + 4, LOST_BAD_LENGTH)
+        else:
+            self.services.report(losses.lost_message(self.connection, "response", packet, ns, size, lost))
+
+    def _can_answer(self, last_packet: i64, exchange: Exchange) -> bool:
+        """Whether a response that is being handed on can be that of an exchange, by what it acknowledges.
+
+        A capture point may put it before its request; but one that was sent before the request had come does not
+        acknowledge it. It answers an earlier one with the same correlation id, which is not there.
+        """
+        request = exchange.request
+        ack = self.broker.ack
+        if request is None or request.last_packet < last_packet or ack < 0 or request.end_seq < 0:
+            return True
+        return (ack - request.end_seq) & SEQ_MASK < SEQ_HALF
+
+    def give_up_overtaken(self, last_packet: int, size: int, data: bytes) -> None:
+        """The first frame from the broker after bytes were lost is this one.
+
+        Brokers answer in order, so a request older than the one that is answered now will not be answered any more.
+        """
+        whole = len(data) == size
+
+        def answers(exchange: Exchange) -> bool:
+            reads = not whole or read_response(exchange.api_key, exchange.api_version, data) != FAILS
+            return reads and self._can_answer(last_packet, exchange)
+
+        for exchange in self.pending.overtaken_by(_correlation_id(data)[0], answers):
+            self._give_up(exchange)
+
+    def is_answered(self) -> bool:
+        """Whether the broker has sent a response."""
+        return not self.connection.exchanges.keys() <= _WITHOUT_ANSWER
+
+    # -- responses before their requests ------------------------------------------------------------------------
+
+    def _hold_back(self, response: Response) -> bool:
+        """Hold back a response that nothing outstanding asked for; False when it must do without a request.
+
+        When it is too much, gaps in front of waiting requests are given up first, then the oldest responses; so the
+        caller looks for the request again when it is told False.
+        """
+        early = self.early
+        if self.releasing or self.closed:
+            return False
+        data = response[5]
+        size = response_bytes(data)
+        if early.is_too_much(size):
+            self.client.flush(self)
+            while early.held and early.is_too_much(size):
+                self.let_in(1)
+            if size > MAX_EARLY_BYTES or _correlation_id(data)[0] in self.pending.by_id:
+                return False
+        early.hold(response)
+        self.services.budget.held += size
+        return True
+
+    def release_early(self) -> None:
+        """Let in all that are held back: what has no request yet has lost it.
+
+        Brokers answer in order, so this is the case as soon as a later response has its request.
+        """
+        if not self.releasing:
+            self.let_in(len(self.early.held))
+
+    def let_in(self, count: int) -> None:
+        """Hold back the first ``count`` responses no longer."""
+        broker = self.broker
+        for packet, ns, last_packet, last_ns, size, data, lost, ack in self.early.pop(count):
+            current, broker.ack = broker.ack, ack
+            self.releasing = True
+            self.response(packet, ns, last_packet, last_ns, size, data, lost)
+            self.releasing = False
+            broker.ack = current
+
+    # -- what is read at every depth ----------------------------------------------------------------------------
+
+    def expect_opaque_tokens(self) -> None:
+        """From now on frames are SASL tokens without a header, until one is a request."""
+        if self.opaque is None:
+            self.opaque = OpaqueTokens()
+        self.opaque.begin()
+        self.phase = SASL_OPAQUE
+        self.responses_lost = False
+
+    def opaque_tokens_ended(self) -> None:
+        """One side sends no tokens any more; when neither does, it is plain Kafka again."""
+        if self.opaque is None or self.opaque.is_over():
+            self.phase = KAFKA
+
+    def _peek_request(self, exchange: Exchange) -> None:
+        if exchange.api_key == API_VERSIONS:
+            self._peek_software(exchange)
+            return
+        body = peek(exchange, "request") or {}
+        sasl = self.sasl
+        if sasl is None:
+            sasl = self.sasl = Sasl(self.connection)
+        if exchange.api_key == SASL_HANDSHAKE:
+            assert exchange.request is not None
+            sasl.begin(body.get("mechanism"), exchange.request.first_ns)
+            for half in (self.client, self.broker):
+                half.frames.keep = max(half.frames.keep, MAX_TOKEN_FRAME_BYTES)
+            if exchange.api_version == 0:
+                self.expect_opaque_tokens()
+        else:
+            sasl.client_token(body.get("auth_bytes") or b"")
+
+    def _peek_software(self, exchange: Exchange) -> None:
+        request = exchange.request
+        if request is None or request.frame is None:
+            return
+        software = client_software(request.frame, request.body_offset, exchange.api_version)
+        if software is None:
+            body = peek(exchange, "request") or {}
+            software = body.get("client_software_name") or "", body.get("client_software_version") or ""
+        name, version = software
+        if name:
+            short = MAX_SOFTWARE_CHARACTERS
+            self.connection.client_software = {"name": name[:short], "version": version[:short]}
+
+    def _peek_sasl_response(self, exchange: Exchange, ns: int) -> None:
+        body = peek(exchange, "response")
+        if body is None or self.sasl is None:
+            return
+        if exchange.api_key == SASL_HANDSHAKE:
+            if body.get("error_code", 0):
+                self.sasl.refused()
+                if self.opaque is not None:
+                    self.opaque.expected = False
+        elif self.sasl.authenticate_answered(body, ns):
+            self.keep_as_wanted()

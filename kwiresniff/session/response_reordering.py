@@ -1,0 +1,91 @@
+"""Responses that come before their requests.
+
+A capture point with several queues puts packets in another order than the wire, so a response may be seen before the
+request that it answers, or while that request still waits behind a segment that comes later. Such a response is held
+back until its request is there or has had its time.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from kwiresniff.session.pairing import Outstanding
+from kwiresniff.stream.budget import EXCHANGE_BYTES
+from kwiresniff.stream.waiting import GRACE_NS, GRACE_PACKETS
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: Responses and memory of them held back on one connection: what fits into the grace of a gap at usual rates.
+MAX_EARLY = 256
+MAX_EARLY_BYTES = 256 << 10
+
+_correlation_id = Struct(">i").unpack_from
+
+#: First packet, its time, last packet, its time, size, data and lost bytes of a frame, and what the segment
+#: acknowledged that completed it.
+Response: TypeAlias = tuple[int, int, int, int, int, bytes, int, int]
+
+
+class ResponseReorderBuffer:
+    """The responses held back on one connection, in the order in which they came; ``held_bytes`` is their memory."""
+
+    STATE: ClassVar[tuple[str, ...]] = ("_ids", "held", "held_bytes")
+    __slots__ = STATE
+
+    def __init__(self) -> None:
+        self.held: list[Response] = []
+        self._ids: dict[int, int] = {}  # their correlation ids, and how many have each
+        self.held_bytes: i64 = 0
+
+    def is_too_much(self, size: int) -> bool:
+        """Whether one with ``size`` bytes of memory cannot be held beside the others."""
+        return len(self.held) >= MAX_EARLY or self.held_bytes + size > MAX_EARLY_BYTES
+
+    def hold(self, response: Response) -> None:
+        """Hold a response back."""
+        self.held.append(response)
+        correlation_id = _correlation_id(response[5])[0]
+        self._ids[correlation_id] = self._ids.get(correlation_id, 0) + 1
+        self.held_bytes += response_bytes(response[5])
+
+    def pop(self, count: int) -> list[Response]:
+        """The first ``count`` responses, which are held back no longer."""
+        released, self.held = self.held[:count], self.held[count:]
+        for response in released:
+            correlation_id = _correlation_id(response[5])[0]
+            self._ids[correlation_id] -= 1
+            if not self._ids[correlation_id]:
+                del self._ids[correlation_id]
+            self.held_bytes -= response_bytes(response[5])
+        return released
+
+    def ready(self, request: bytes, last_packet: int, last_ns: int, outstanding: Outstanding) -> int:
+        """How many must wait no longer now that ``request`` has come: they have their request or have had their time.
+
+        What came before one of them has lost its request: brokers answer in order.
+        """
+        first_packet, first_ns, *_ = self.held[0]
+        asked = len(request) >= 8 and _correlation_id(request, 4)[0] in self._ids
+        if not asked and not _is_late(first_packet, first_ns, last_packet, last_ns):
+            return 0
+        taken: set[int] = set()  # the next response with such an id answers a request that is still to come
+        ready = 0
+        for count, (_, _, packet, ns, _, data, _, _) in enumerate(self.held, 1):
+            late = _is_late(packet, ns, last_packet, last_ns)
+            correlation_id = _correlation_id(data)[0]
+            if late or (correlation_id in outstanding and correlation_id not in taken):
+                ready = count
+                taken.add(correlation_id)
+        return ready
+
+
+def response_bytes(data: bytes) -> int:
+    """The memory that a response takes while it is held back."""
+    return len(data) + EXCHANGE_BYTES
+
+
+def _is_late(packet: int, ns: int, last_packet: int, last_ns: int) -> bool:
+    """Whether a response that came with ``packet`` has waited long enough."""
+    return last_packet - packet > GRACE_PACKETS or last_ns - ns > GRACE_NS

@@ -1,0 +1,46 @@
+"""SASL tokens that go without a header between requests and responses that have one.
+
+Source: KIP-43 (after SaslHandshake v0 each token is a frame of its own), KIP-152 (which ended that). Before Kafka 0.10
+GSS-API tokens begin the connection. Nothing but its looks tells a token from a request.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwiresniff.session.readings import READS, read_request
+from kwiresniff.stream.footing import STRONG, WEAK, Versions, grade_request
+
+#: So much of a frame shows whether it is a request: header and client id.
+_FRONT_BYTES = 1100
+
+
+class OpaqueTokens:
+    """What is known of the tokens on one connection.
+
+    ``expected`` is false when the client sends none any more. ``awaiting`` counts those that the broker has not
+    answered. ``from_client`` and ``from_broker`` say that frames of that side may be tokens, until one is not.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = ("awaiting", "expected", "from_broker", "from_client")
+    __slots__ = STATE
+
+    def __init__(self) -> None:
+        self.expected = False
+        self.awaiting = 0
+        self.from_client = False
+        self.from_broker = False
+
+    def begin(self) -> None:
+        """From now on frames are tokens."""
+        self.expected = self.from_client = self.from_broker = True
+
+    def is_over(self) -> bool:
+        """Whether no frame is a token any more."""
+        return not (self.from_client or self.from_broker)
+
+
+def is_request(size: int, data: bytes, versions: Versions) -> bool:
+    """Whether a frame from the client is no token but a request, which shows that the tokens were accepted."""
+    grade = grade_request(size.to_bytes(4, "big") + data[:_FRONT_BYTES], 0, versions)
+    return grade == STRONG or (grade == WEAK and read_request(data) == READS)

@@ -1,0 +1,95 @@
+"""A connection that is TLS: what its hellos tell; the rest is counted.
+
+What it carries comes, if at all, from whoever holds the keys, as segments of their own beside the encrypted ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from kwiresniff.session.tls_hello import Front
+
+#: The shortest Finished in a record of TLS 1.3: five bytes, a message of 4 + 32, one for its type, a tag of 16.
+FINISHED_BYTES = 58
+#: What is told of an alert that cannot be read.
+ENCRYPTED = "encrypted"
+
+
+class TlsInspection:
+    """The plaintext fronts of the two directions; ``direction`` is 0 for the client's and 1 for the server's.
+
+    ``answered_bytes`` is what the server had sent when the client began to encrypt.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = ("_fronts", "answered_bytes")
+    __slots__ = STATE
+
+    def __init__(self) -> None:
+        self._fronts = (Front(), Front())
+        self.answered_bytes = 0
+
+    def feed(self, direction: int, data: bytes | bytearray) -> bool:
+        """The next bytes of a direction; True when nothing in the clear is left of it."""
+        front = self._fronts[direction]
+        front.feed(data)
+        return front.done
+
+    def gap(self, direction: int) -> None:
+        """Bytes are missing: behind a gap there are no records to be found; what was read before it stands."""
+        self._fronts[direction].done = True
+
+    def has_client_hello(self) -> bool:
+        """Whether the client has said hello."""
+        return self._fronts[0].hello
+
+    def held_bytes(self) -> int:
+        """Memory of hellos that are not complete."""
+        return sum(front.held_bytes() for front in self._fronts)
+
+    def release(self) -> None:
+        """Give them up."""
+        for front in self._fronts:
+            front.give_up()
+
+    def summary(self, decrypted: bool, sent: tuple[int, int] | None, closed_by_server: bool) -> dict[str, Any]:
+        """What was learned, as it is reported of the connection.
+
+        ``sent`` is how many bytes each direction sent, of a connection that has ended and all of which was seen.
+        """
+        client, server = self._fronts
+        certified: bool | None = None
+        if client.sent_certificate:
+            certified = True
+        elif client.encrypted and server.certificate is not None:
+            certified = False  # all of a TLS 1.2 handshake was seen, and no certificate of the client's in it
+        return {
+            "version": server.version_name,
+            "cipher": server.cipher,
+            "server_name": client.server_name,
+            "alpn": server.protocol,
+            "alpn_offered": client.offered,
+            "client_certificate": certified,
+            "client_certificate_names": client.certificate if certified else None,
+            "server_certificate_names": server.certificate,
+            "alert": _alert(client, server) or self._encrypted_alert(sent, closed_by_server),
+            "decrypted": decrypted,
+        }
+
+    def _encrypted_alert(self, sent: tuple[int, int] | None, closed_by_server: bool) -> dict[str, Any] | None:
+        """In TLS 1.3 alerts are encrypted: one is all that fits into what a client sent that is no Finished, and what a
+        server sent after the client's that is no session ticket."""
+        client, server = self._fronts
+        if sent is None or not client.encrypted or server.version_name != "TLSv1.3":
+            return None
+        if 0 < sent[0] - client.clear_bytes < FINISHED_BYTES:
+            return {"sender": "client", "description": ENCRYPTED}
+        if closed_by_server and 0 < sent[1] - self.answered_bytes < FINISHED_BYTES:
+            return {"sender": "broker", "description": ENCRYPTED}
+        return None
+
+
+def _alert(client: Front, server: Front) -> dict[str, Any] | None:
+    for sender, front in (("client", client), ("broker", server)):
+        if front.alert is not None:
+            return {"sender": sender, "description": front.alert}
+    return None

@@ -1,0 +1,130 @@
+"""What is kept of a frame that comes in pieces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from kwiresniff.stream.budget import SEGMENT_BYTES, STEP_BYTES, Budget
+from kwiresniff.stream.frame_handler import FrameFilter
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: Pieces of a frame shorter than the first are joined with the one before, up to the second: an object of its own takes
+#: some 60 bytes.
+SMALL_PIECE_BYTES: Final = 256
+JOINED_BYTES: Final = 2048
+#: What is left of a frame that gives way: enough for its header.
+RELEASED_FRONT_BYTES: Final = 1024
+NOTHING: Final[list[bytes]] = []
+
+
+class FrameBuffer:
+    """The pieces of the current frame.
+
+    ``remaining`` are the bytes that it still lacks, 0 between frames. Of them ``keepable`` may be kept now, and
+    ``awaiting_budget`` when the budget was charged for them; ``charged_bytes`` it was for this frame. ``parts`` are
+    kept. With a ``filter``, that decides, and ``skip_remaining`` are the bytes before the next that it wants to see.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "awaiting_budget", "budget", "charged_bytes", "filter", "keepable", "parts", "remaining", "skip_remaining",
+    )  # fmt: skip
+    __slots__ = STATE
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.parts: list[bytes] = NOTHING
+        self.remaining: i64 = 0
+        self.keepable: i64 = 0
+        self.awaiting_budget: i64 = 0
+        self.charged_bytes: i64 = 0
+        self.filter: FrameFilter | None = None
+        self.skip_remaining: i64 = 0
+
+    def begin(self, buffer: bytes, start: i64, end: i64, size: i64, keep: i64) -> None:
+        """A frame of ``size`` bytes begins with ``buffer[start:end]``; up to ``keep`` bytes of it are kept."""
+        kept = min(end - start, keep)
+        self.remaining = size - (end - start)
+        self.parts = [buffer[start : start + kept]]
+        self.keepable = min(size, keep) - kept
+        if self.keepable > STEP_BYTES:
+            self.awaiting_budget = self.keepable - STEP_BYTES
+            self.keepable = STEP_BYTES
+
+    def begin_filtered(self, by: FrameFilter, buffer: bytes, start: i64, end: i64, size: i64, keep: i64) -> None:
+        """A frame begins of which ``by`` decides what is kept."""
+        self.filter = by
+        self.parts = by.parts
+        self.skip_remaining = 0
+        self.remaining = size
+        self.pass_filter(buffer, start, end, keep)
+        self.remaining = size - (end - start)
+
+    def charge(self) -> None:
+        """Charge the budget for more of the current frame, in growing steps."""
+        step = min(self.awaiting_budget, max(STEP_BYTES, self.charged_bytes // 4))
+        self.keepable += step
+        self.awaiting_budget -= step
+        self.charged_bytes += step
+        self.budget.held += step
+
+    def keep_piece(self, data: bytes) -> None:
+        """Keep the next piece of the current frame."""
+        parts = self.parts
+        length: i64 = len(data)
+        self.keepable -= length
+        if length < SMALL_PIECE_BYTES and parts and len(parts[-1]) < JOINED_BYTES:
+            parts[-1] += data
+        else:
+            parts.append(data)
+
+    def pass_filter(self, buffer: bytes, start: i64, end: i64, keep: i64) -> None:
+        """Let the filter have ``buffer[start:end]``, the next bytes of a frame that still lacks ``remaining``."""
+        length = end - start
+        if self.skip_remaining >= length:
+            self.skip_remaining -= length
+            return
+        by = self.filter
+        assert by is not None
+        self.skip_remaining = by.take(buffer, start + self.skip_remaining, end, self.remaining - self.skip_remaining)
+        if by.plain:
+            self.filter = None
+            self.awaiting_budget = min(self.remaining - length, keep)
+
+    def pop(self, keep: i64) -> bytes:
+        """What was kept of the frame that is complete, ``keep`` bytes of it at the most; nothing is kept any more."""
+        if self.filter is not None:
+            self.filter.finish()
+            self.filter = None
+        parts = self.parts
+        data = parts[0] if len(parts) == 1 else b"".join(parts)
+        self.parts = NOTHING
+        self.remaining = 0
+        self.awaiting_budget = 0
+        return data if len(data) <= keep else data[:keep]
+
+    def keep_no_more(self) -> None:
+        """Bytes of the frame are missing: what comes behind them is not kept."""
+        self.keepable = self.awaiting_budget = 0
+        if self.filter is not None:
+            self.filter.broken(self.skip_remaining > 0)
+            self.filter = None
+
+    def forget(self) -> None:
+        """There is no current frame."""
+        self.parts = NOTHING
+        self.remaining = 0
+        self.keepable = self.awaiting_budget = 0
+        self.filter = None
+
+    def release(self) -> None:
+        """Give up all but the front of the current frame."""
+        if self.remaining:
+            self.parts = [b"".join(self.parts)[:RELEASED_FRONT_BYTES]]
+            self.keepable = self.awaiting_budget = 0
+            self.filter = None
+
+    def held_bytes(self) -> int:
+        """Memory of the current frame."""
+        return sum(map(len, self.parts)) + SEGMENT_BYTES if self.remaining else 0

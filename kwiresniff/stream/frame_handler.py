@@ -1,0 +1,118 @@
+"""What becomes of frames: the classes that whoever reads a direction derives from.
+
+Calls between compiled classes cost what calls in C cost, so these are classes to derive from, not protocols. ``side``
+is 0 or 1: which of the two directions of a connection speaks, in the order in which the connection knows them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: Why bytes were given up, as ``on_gap`` is told.
+LOST_GAP = "gap"
+LOST_BAD_LENGTH = "bad_length"
+LOST_MID_STREAM = "mid_stream"
+LOST_UNRECOGNIZED = "unrecognized"
+
+#: First packet and its time, last packet and its time, size_bytes, data, lost_bytes; see ``FrameHandler.on_frame``.
+Frame: TypeAlias = tuple[int, int, int, int, int, bytes, int]
+#: Packet and its time, missing_bytes, skipped_bytes, code; see ``FrameHandler.on_gap``.
+Gap: TypeAlias = tuple[int, int, int, int, str]
+
+
+class FrameFilter:
+    """Decides what is kept of one frame while it comes. ``parts`` are what is kept so far.
+
+    When ``plain`` is set, the rest of the frame is kept as it comes, and the filter is not asked again.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.plain = False
+
+    def take(self, data: bytes, at: i64, end: i64, left: i64) -> i64:
+        """Filter ``data[at:end]``, the next bytes of ``left`` to come; returns how many behind them nobody needs."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """The frame is complete."""
+        raise NotImplementedError
+
+    def broken(self, within: bool) -> None:
+        """Bytes of the frame are missing, and nothing behind them is kept.
+
+        ``within`` says that they begin before the end of what is being passed over.
+        """
+        raise NotImplementedError
+
+
+class FrameHandler:
+    """Whom the frames and gaps of a direction are handed on to, and who knows where frames begin."""
+
+    def on_frame(
+        self,
+        side: i64,
+        first_packet: i64,
+        first_ns: int,
+        last_packet: i64,
+        last_ns: int,
+        size: i64,
+        data: bytes,
+        lost: i64,
+    ) -> None:
+        """A frame is complete.
+
+        ``data`` is the frame without its length, or only its first bytes when no more are kept, or when ``lost`` bytes
+        of it are missing from the capture.
+        """
+        raise NotImplementedError
+
+    def on_gap(self, side: i64, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
+        """Bytes were not in the capture (``missing``) or could not be read (``skipped``); ``code`` is a ``LOST_*``."""
+        raise NotImplementedError
+
+    def on_search(self, side: i64) -> int:
+        """The offset in the bytes under search at which a frame surely begins, or -1."""
+        raise NotImplementedError
+
+    def on_invalid_length(self, side: i64, packet: int, ns: int, first: bytes) -> bool:
+        """Where a length should be, ``first`` stands; True when what comes from here on is not to be read."""
+        return False
+
+    def frame_filter(self, side: i64, data: bytes, start: i64, end: i64) -> FrameFilter | None:
+        """Who decides what is kept of a large frame that begins with ``data[start:end]``; None keeps all of it."""
+        return None
+
+
+class FrameRecorder(FrameHandler):
+    """Records what it is told, and finds a frame at ``found`` wherever one is searched for."""
+
+    def __init__(self, found: int = 0) -> None:
+        self.found = found
+        self.frames: list[Frame] = []
+        self.gaps: list[Gap] = []
+
+    def on_frame(
+        self,
+        side: i64,
+        first_packet: i64,
+        first_ns: int,
+        last_packet: i64,
+        last_ns: int,
+        size: i64,
+        data: bytes,
+        lost: i64,
+    ) -> None:
+        """Record a frame."""
+        self.frames.append((first_packet, first_ns, last_packet, last_ns, size, data, lost))
+
+    def on_gap(self, side: i64, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
+        """Record a gap."""
+        self.gaps.append((packet, ns, missing, skipped, code))
+
+    def on_search(self, side: i64) -> int:
+        """The place that was given."""
+        return self.found

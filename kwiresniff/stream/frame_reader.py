@@ -1,0 +1,242 @@
+"""Bytes in order to size-delimited frames.
+
+A frame is a signed 32-bit big-endian length, then that many bytes (protocol guide, "Common Request and Response
+Structure"). A gap in the middle of a frame does not cost the synchronisation: the length says where the next frame
+begins. What a frame says is for its handler to judge.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from kwiresniff.compiled import COMPILED, i32
+from kwiresniff.stream.budget import SEGMENT_BYTES, STEP_BYTES, Budget
+from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES, FrameBuffer
+from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH, LOST_GAP, LOST_MID_STREAM, FrameHandler
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: A length above this is not a frame. Brokers refuse requests over ``socket.request.max.bytes`` (100 MB unless
+#: raised); fetch responses stay below ``fetch.max.bytes`` but may be raised by operators too.
+MAX_FRAME_BYTES: Final = 0x40000000
+
+#: Brokers refuse longer requests unless they are told otherwise (``socket.request.max.bytes``), and answers are
+#: shorter. Above it a length is more likely something else's first four bytes.
+SOUND_FRAME_BYTES: Final = 100 << 20
+
+#: Of one frame no more than this is held in memory; the rest is counted down.
+MAX_KEPT_BYTES = 1 << 27
+
+#: Frames above this are filtered for those who want no more than error codes or names.
+MIN_FILTERED_BYTES = 4096
+
+#: So many bytes tell what a stream carries that is not Kafka.
+FIRST_BYTES: Final = 64
+
+#: The rest of a frame that never ends: more than any connection carries.
+ENDLESS: Final = 1 << 62
+
+#: ``frame_length(buffer, offset) -> (size_bytes,)``
+frame_length = Struct(">i").unpack_from
+
+
+class FrameReader(FrameBuffer):
+    """Cuts one direction's bytes into frames, while it is ``synchronized``: it knows where they begin.
+
+    ``keep`` bytes of each are kept; with ``filters``, large ones are filtered. ``at_frame_start`` says that the next
+    byte is the first of a frame. While a frame is handed on, ``behind`` counts the bytes of its last segment that come
+    behind it. ``reason`` is why the synchronisation was lost.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "_head", "_lost_in_frame", "at_frame_start", "behind", "filters", "first_ns", "first_packet", "keep",
+        "min_frame_bytes", "reason", "side", "size", "synchronized",
+    )  # fmt: skip
+    __slots__ = STATE
+
+    def __init__(self, side: i64, keep: int, budget: Budget) -> None:
+        super().__init__(budget)
+        self.side = side
+        self.keep: i64 = min(keep, MAX_KEPT_BYTES)
+        self.filters = False
+        self.min_frame_bytes: i64 = 4
+        self.synchronized = True
+        self.reason = LOST_MID_STREAM
+        self.at_frame_start = True
+        self.size: i64 = 0
+        self.first_packet: i64 = 0
+        self.first_ns = 0
+        self.behind: i64 = 0
+        self._head = b""  # of a length
+        self._lost_in_frame: i64 = 0
+
+    def read_inside(self, buffer: bytes, start: i64, end: i64) -> None:
+        """Take ``buffer[start:end]``, which does not complete the current frame."""
+        length = end - start
+        if self.keepable > 0:
+            if length >= SMALL_PIECE_BYTES:
+                self.parts.append(buffer[start:end])
+                self.keepable -= length
+            else:
+                self.keep_piece(buffer[start:end])
+        elif self.filter is not None:
+            self.pass_filter(buffer, start, end, self.keep)
+        elif self.awaiting_budget:
+            self.charge()
+            self.keep_piece(buffer[start:end])
+        self.remaining -= length
+
+    def read(self, handler: FrameHandler, packet: i64, ns: int, buffer: bytes, start: i64, end: i64) -> i64:
+        """Take ``buffer[start:end]``, the next bytes in order; returns where it stopped when that is not ``end``.
+
+        That is where the synchronisation was lost. One long function: nearly every frame that is not alone in its
+        segment is read here, and its place is in machine integers that a second one could not give back.
+        """
+        need = self.remaining
+        size: i64
+        self.at_frame_start = False
+        if need:
+            available = end - start
+            if available < need:
+                self.read_inside(buffer, start, end)
+                return end
+            self._read_last(buffer, start, start + need)
+            start += need
+            self.behind = end - start
+            self._complete(handler, packet, ns)
+            self.behind = 0
+            if not self.synchronized:
+                return start
+        while start < end:
+            if self._head:
+                taken = min(4 - len(self._head), end - start)
+                head = self._head + buffer[start : start + taken]
+                start += taken
+                if len(head) < 4:
+                    self._head = head
+                    return end
+                self._head = b""
+                (size,) = frame_length(head)
+            else:
+                self.first_packet = packet
+                self.first_ns = ns
+                if end - start < 4:
+                    self._head = buffer[start:end]
+                    return end
+                size = i32(buffer, start) if COMPILED else frame_length(buffer, start)[0]
+                start += 4
+            if not self.min_frame_bytes <= size <= SOUND_FRAME_BYTES:
+                first = _length_bytes(size) + buffer[start : min(end, start + FIRST_BYTES)]
+                if handler.on_invalid_length(self.side, packet, ns, first):
+                    self.count_only()
+                    return end
+                if not self.min_frame_bytes <= size <= MAX_FRAME_BYTES:
+                    # The length itself is garbage, so it is bytes given up; what follows may hold the next frame.
+                    self.desynchronize(LOST_BAD_LENGTH)
+                    handler.on_gap(self.side, packet, ns, 0, 4, LOST_BAD_LENGTH)
+                    return start
+            stop = start + size
+            keep = self.keep
+            if stop <= end:
+                data = buffer[start:stop] if size <= keep else buffer[start : start + keep]
+                start = stop
+                self.behind = end - stop
+                handler.on_frame(self.side, self.first_packet, self.first_ns, packet, ns, size, data, 0)
+                self.behind = 0
+                if not self.synchronized:
+                    return start
+                continue
+            self._begin(handler, buffer, start, end, size)
+            return end
+        self.at_frame_start = True
+        return end
+
+    def _begin(self, handler: FrameHandler, buffer: bytes, start: i64, end: i64, size: i64) -> None:
+        """A frame of ``size`` bytes begins with ``buffer[start:end]``, which is not all of it."""
+        keep = self.keep
+        self.size = size
+        self.charged_bytes = STEP_BYTES
+        kept = min(size, keep)  # of two at a time: compiled, that is no call
+        self.budget.held += min(kept, STEP_BYTES) + SEGMENT_BYTES
+        self.keepable = self.awaiting_budget = 0
+        self._lost_in_frame = 0
+        if self.filters and size >= MIN_FILTERED_BYTES:
+            by = handler.frame_filter(self.side, buffer, start, end)
+            if by is not None:
+                self.begin_filtered(by, buffer, start, end, size, keep)
+                return
+        self.begin(buffer, start, end, size, keep)
+
+    def _read_last(self, buffer: bytes, start: i64, end: i64) -> None:
+        """Take the last bytes of the current frame."""
+        if self.filter is not None:
+            self.pass_filter(buffer, start, end, self.keep)
+        elif self.keepable > 0 or self.awaiting_budget:
+            if self.keepable <= 0:
+                self.charge()
+            self.keep_piece(buffer[start:end])
+
+    def _complete(self, handler: FrameHandler, packet: i64, ns: int) -> None:
+        data = self.pop(self.keep)
+        handler.on_frame(self.side, self.first_packet, self.first_ns, packet, ns, self.size, data, self._lost_in_frame)
+
+    def gap(self, handler: FrameHandler, packet: i64, ns: int, missing: i64) -> None:
+        """The next ``missing`` bytes are not in the capture, as ``packet`` shows."""
+        need = self.remaining
+        if need:
+            self.keep_no_more()
+            self._lost_in_frame += min(need, missing)
+            if missing < need:
+                self.remaining = need - missing
+                handler.on_gap(self.side, packet, ns, missing, 0, LOST_GAP)
+                return
+            self._complete(handler, packet, ns)
+            if missing == need:
+                handler.on_gap(self.side, packet, ns, missing, 0, LOST_GAP)
+                return
+        skipped = len(self._head)
+        self.desynchronize(LOST_GAP)
+        handler.on_gap(self.side, packet, ns, missing, skipped, LOST_GAP)
+
+    def desynchronize(self, reason: str) -> None:
+        """It is not known any more where frames begin."""
+        self.synchronized = False
+        self.reason = reason
+        self.at_frame_start = False
+        self._head = b""
+        self.forget()
+
+    def synchronize(self) -> None:
+        """The next byte is the first of a frame."""
+        self.synchronized = True
+        self.at_frame_start = True
+        self._head = b""
+        self.forget()
+
+    def count_only(self) -> None:
+        """From here on nothing is kept and no frame ends; bytes are only counted."""
+        self.synchronize()
+        self.at_frame_start = False
+        self.remaining = ENDLESS
+        self.charged_bytes = 0
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        self.parts = []
+        self.filter = None
+        self._head = b""
+
+    def unfinished(self) -> tuple[int, int, bytes]:
+        """What an end leaves behind: ``(size_bytes, bytes_present, data)`` of a frame begun, or zeros."""
+        if self.remaining > MAX_FRAME_BYTES:
+            return 0, 0, b""  # nothing but counted
+        if self.remaining:
+            data = b"".join(self.parts)
+            return self.size, self.size - self.remaining - self._lost_in_frame, data
+        return (0, len(self._head), self._head) if self._head else (0, 0, b"")
+
+
+def _length_bytes(size: int) -> bytes:
+    return size.to_bytes(4, "big", signed=True)

@@ -1,0 +1,266 @@
+"""One direction of a TCP connection: segments in, size-delimited frames out.
+
+A :class:`HalfStream` puts segments in order (:class:`Reassembler`), cuts the bytes into frames (:class:`FrameReader`)
+and finds back to them where they are lost (:class:`Resynchronizer`). Whoever feeds it says to whom frames and gaps are
+handed on, and who knows where frames begin: it keeps no handler, and knows no connection.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from kwiresniff.base.sequence_numbers import SEQ_MASK
+from kwiresniff.compiled import COMPILED, i32
+from kwiresniff.stream.budget import SEGMENT_BYTES, Budget
+from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES
+from kwiresniff.stream.frame_handler import FrameHandler
+from kwiresniff.stream.frame_reader import FrameReader, frame_length
+from kwiresniff.stream.reassembler import Piece, Reassembler
+from kwiresniff.stream.resync import Resynchronizer
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: What became of a segment: it was taken, or it belongs to another connection on the same ports.
+TAKEN: Final = True
+ELSEWHERE: Final = False
+
+
+class HalfStream(Reassembler):
+    """One direction; see the module.
+
+    ``unreported_bytes`` were skipped and nobody was told, ``unreported_gap`` has packet and time of the first and the
+    number of all bytes not in the capture of which nobody was told. ``beyond`` counts, while a frame that was found by
+    a search is handed on, the bytes under search behind its last segment.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = ("beyond", "frames", "resync", "side", "unreported_bytes", "unreported_gap")
+    __slots__ = STATE
+
+    def __init__(self, flow: bytes, side: i64, keep: int, budget: Budget) -> None:
+        super().__init__(flow, budget)
+        self.side = side
+        self.frames = FrameReader(side, keep, budget)
+        self.resync = Resynchronizer(side, budget)
+        self.beyond: i64 = 0
+        self.unreported_bytes: i64 = 0
+        self.unreported_gap: tuple[int, int, int] | None = None
+
+    # -- segments -----------------------------------------------------------------------------------------------
+
+    def feed(
+        self,
+        handler: FrameHandler,
+        peer: HalfStream,
+        packet: i64,
+        ns: int,
+        seq: i64,
+        ack: i64,
+        buffer: bytes,
+        start: i64,
+        end: i64,
+        missing: i64,
+    ) -> bool:
+        """Take a segment that neither begins nor ends the connection; ``peer`` is the other direction.
+
+        ELSEWHERE when it belongs to another connection on the same ports. The usual case is all here: a segment that
+        comes in order and is part of a frame, or one frame.
+        """
+        self.packets += 1
+        self.last_ns = ns
+        self.ack = ack
+        if peer.queue.segments:
+            peer.acknowledged(handler, packet, ns, ack)
+        length = end - start
+        if not length and not missing:
+            return TAKEN
+        self.bytes += length
+        if seq == self.next_seq and not missing and not self.queue.segments:
+            self.next_seq = (seq + length) & SEQ_MASK
+            frames = self.frames
+            if length < frames.remaining:
+                if frames.keepable > 0 and length >= SMALL_PIECE_BYTES:
+                    frames.parts.append(buffer[start:end])
+                    frames.keepable -= length
+                    frames.remaining -= length
+                else:
+                    frames.read_inside(buffer, start, end)
+                return TAKEN
+            size = length - 4
+            if (
+                frames.at_frame_start
+                and 0 < size <= frames.keep
+                and (i32(buffer, start) if COMPILED else frame_length(buffer, start)[0]) == size
+            ):
+                handler.on_frame(self.side, packet, ns, packet, ns, size, buffer[start + 4 : end], 0)
+            else:
+                self._deliver(handler, packet, ns, buffer, start, end)
+        elif self.out_of_window(seq):
+            return ELSEWHERE
+        else:
+            self.feed_anyhow(handler, packet, ns, seq, buffer, start, end, missing)
+        return TAKEN
+
+    def feed_anyhow(
+        self, handler: FrameHandler, packet: i64, ns: int, seq: i64, buffer: bytes, start: i64, end: i64, missing: i64
+    ) -> None:
+        """Take the data of a segment, in whatever order it comes; without data it marks the end of the stream."""
+        piece = self.arrange(packet, ns, seq, buffer, start, end, missing)
+        if piece is not None:
+            self._deliver_piece(handler, piece)
+            if self.queue.segments:
+                self._deliver_queued(handler)
+        else:
+            while self.queue.is_too_much():
+                self.skip_gap(handler)
+
+    def _deliver_queued(self, handler: FrameHandler) -> None:
+        while (piece := self.pop()) is not None:
+            self._deliver_piece(handler, piece)
+
+    def _deliver_piece(self, handler: FrameHandler, piece: Piece) -> None:
+        packet, ns, buffer, start, end, missing = piece
+        if start < end:
+            self.advance(end - start)
+            self.resync.buffer.ahead = missing
+            self._deliver(handler, packet, ns, buffer, start, end)
+            self.resync.buffer.ahead = 0
+        if missing:
+            self.advance(missing)
+            self._gap(handler, packet, ns, missing)
+
+    def acknowledged(self, handler: FrameHandler, packet: i64, ns: int, ack: i64) -> None:
+        """The other side confirms, in ``packet``, everything before ``ack``.
+
+        Gaps before that are given up when their grace has passed. To be called while something is in the queue.
+        """
+        queue = self.queue
+        if queue.is_confirmed():
+            if queue.is_in_grace(packet, ns):
+                return
+            while queue.is_confirmed():
+                self.skip_gap(handler)
+        queue.confirm(self.stream_offset + self.distance(ack), packet, ns)
+
+    def skip_gap(self, handler: FrameHandler) -> None:
+        """Declare the bytes before the first queued segment lost and go on behind them."""
+        if not self.frames.synchronized:
+            self.search(handler)  # the other side may have shown since the last search what there is to find
+        packet, ns, missing = self.skip()
+        self._gap(handler, packet, ns, missing)
+        self._deliver_queued(handler)
+
+    def flush(self, handler: FrameHandler) -> None:
+        """Give up every gap: nothing more will come."""
+        while self.queue.segments:
+            self.skip_gap(handler)
+
+    # -- frames -------------------------------------------------------------------------------------------------
+
+    def _deliver(self, handler: FrameHandler, packet: i64, ns: int, buffer: bytes, start: i64, end: i64) -> None:
+        """Take ``buffer[start:end]``, the next bytes in order."""
+        frames = self.frames
+        if frames.synchronized:
+            start = frames.read(handler, packet, ns, buffer, start, end)
+            if frames.synchronized:
+                return
+            self.resync.buffer.begin()
+        if start < end and not self.closed:
+            data = buffer[start:end]
+            if self.resync.feed(handler, packet, ns, self.ack, data, frames.reason, self.last_ns):
+                self.search(handler)
+
+    def _gap(self, handler: FrameHandler, packet: i64, ns: int, missing: i64) -> None:
+        if not self.frames.synchronized:
+            self.resync.gap(handler, packet, ns, missing)
+            return
+        self.frames.gap(handler, packet, ns, missing)
+        if not self.frames.synchronized:
+            self.resync.buffer.begin()
+
+    def frame_end(self) -> i64:
+        """The sequence number behind the frame that is being handed on, as far as it came in order."""
+        return (self.next_seq - self.frames.behind - self.beyond) & SEQ_MASK
+
+    def starts_at_syn(self) -> bool:
+        """Whether every byte since the handshake is under search, so that its first byte begins a frame."""
+        return self.syn_seq >= 0 and (self.next_seq - self.syn_seq - 1) & SEQ_MASK == len(self.resync.buffer)
+
+    # -- synchronisation ----------------------------------------------------------------------------------------
+
+    def desynchronize(self, reason: str) -> None:
+        """Forget where frames begin; the next bytes are searched for it."""
+        self.frames.desynchronize(reason)
+        self.resync.buffer.begin()
+
+    def search(self, handler: FrameHandler) -> None:
+        """Look for the beginning of a frame; when there is one, hand on what follows it.
+
+        That may lose the frames again, which fills a new buffer: a loop, because hostile bytes can do that thousands
+        of times and a recursion would not survive it.
+        """
+        resync = self.resync
+        if resync.searching:
+            return
+        resync.buffer.looked_at()
+        resync.searching = True
+        try:
+            while not self.frames.synchronized and not self.closed:
+                found = resync.find(handler)
+                if found < 0 or self.frames.synchronized:
+                    return
+                self.resync_at(handler, found)
+        finally:
+            resync.searching = False
+
+    def resync_at(self, handler: FrameHandler, found: int) -> None:
+        """Take ``found`` in the bytes under search for the first byte of a frame and hand on from there."""
+        buffer, reason = self.resync.buffer, self.frames.reason
+        data, size = bytes(buffer.data), len(buffer)
+        parts = list(buffer.segments(found))
+        packet, ns = buffer.place(found)
+        self.resume()
+        if found:
+            handler.on_gap(self.side, packet, ns, 0, found, reason)
+        for start, end, packet, ns, ack in parts:
+            if not self.closed:
+                self.ack, self.beyond = ack, size - end
+                self._deliver(handler, packet, ns, data, start, end)
+        self.beyond = 0
+
+    def resume(self) -> None:
+        """The next byte delivered is the first of a frame."""
+        self.frames.synchronize()
+        self.resync.buffer.clear()
+
+    def count_only(self) -> None:
+        """From here on nothing is kept and no frame ends; segments are only counted."""
+        self.frames.count_only()
+        self.resync.buffer.clear()
+
+    # -- what is held and left ----------------------------------------------------------------------------------
+
+    def note_gap(self, packet: int, ns: int, missing: int) -> None:
+        """Count bytes that are not in the capture, of which nobody is told yet."""
+        if missing:
+            first_packet, first_ns, before = self.unreported_gap or (packet, ns, 0)
+            self.unreported_gap = (first_packet, first_ns, before + missing)
+
+    def held_bytes(self) -> int:
+        """Memory of segments out of order, of the frame that is being assembled and of what is searched."""
+        queue = self.queue
+        queued = queue.bytes + SEGMENT_BYTES * len(queue)
+        return queued + self.resync.held_bytes() + self.frames.held_bytes()
+
+    def release(self, handler: FrameHandler) -> None:
+        """Give up every gap, all but the front of the frame that is being assembled, and what is searched."""
+        self.flush(handler)
+        self.frames.release()
+        if not self.frames.synchronized:
+            self.resync.release(handler, self.frames.reason)
+
+    def end(self) -> None:
+        """Nothing more comes, and nothing is kept."""
+        self.closed = True
+        self.frames.end()
+        self.resync.buffer.clear()

@@ -1,0 +1,127 @@
+"""The segments of one direction in the order of their sequence numbers, each byte once.
+
+Nothing is called from here: what is in order is returned, and a gap is a fact that the caller asks for. Sequence
+numbers are 32-bit and wrap (RFC 9293, section 3.4); all comparisons are by forward distance.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+
+from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
+from kwiresniff.stream.budget import SEGMENT_BYTES, Budget
+from kwiresniff.stream.waiting import Waiting
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: Further than this from what was expected, a segment belongs to another connection on the same ports. No TCP
+#: window in use comes near it, and a capture that lost so much between two segments gains nothing from continuity.
+MAX_WINDOW_BYTES: Final = 0x10000000
+
+#: Packet, its time, buffer, start, end, and bytes behind the end that were on the wire and are not in the capture.
+Piece: TypeAlias = "tuple[int, int, bytes, int, int, int]"
+
+
+class Reassembler:
+    """Sequence numbers of one direction, and what came before its turn.
+
+    ``next_seq`` and ``syn_seq`` are -1 until they are known; ``ack`` is what the segment acknowledges that is being
+    handed on, -1 where that is not known. ``stream_offset`` counts what ``next_seq`` has passed and does not wrap.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "ack", "budget", "bytes", "closed", "fin", "flow", "last_ns", "next_seq", "packets", "queue", "retransmits",
+        "stream_offset", "syn_seq",
+    )  # fmt: skip
+    __slots__ = STATE
+
+    def __init__(self, flow: bytes, budget: Budget) -> None:
+        self.flow = flow
+        self.budget = budget
+        self.next_seq: i64 = -1
+        self.syn_seq: i64 = -1
+        self.stream_offset: i64 = 0
+        self.queue = Waiting()
+        self.ack: i64 = -1
+        self.packets: i64 = 0
+        self.bytes: i64 = 0
+        self.retransmits: i64 = 0
+        self.last_ns = 0
+        self.fin = False
+        self.closed = False
+
+    def distance(self, seq: i64) -> i64:
+        """Signed distance in bytes from the next expected byte to ``seq``; negative is behind."""
+        delta = (seq - self.next_seq) & SEQ_MASK
+        return delta - SEQ_MASK - 1 if delta >= SEQ_HALF else delta
+
+    def out_of_window(self, seq: i64) -> bool:
+        """Whether ``seq`` is too far away to belong to what was seen of this direction."""
+        return self.next_seq >= 0 and not -MAX_WINDOW_BYTES <= self.distance(seq) <= MAX_WINDOW_BYTES
+
+    def is_port_reuse(self, seq: i64) -> bool:
+        """Whether data at ``seq`` belongs to another connection on the same ports: far away, or behind the end."""
+        return self.out_of_window(seq) or (
+            self.fin and not self.queue.segments and self.next_seq >= 0 and self.distance(seq) > 1
+        )
+
+    def advance(self, length: i64) -> None:
+        """The next ``length`` bytes are handed on, or given up."""
+        self.next_seq = (self.next_seq + length) & SEQ_MASK
+        self.stream_offset += length
+
+    def arrange(
+        self, packet: i64, ns: int, seq: i64, buffer: bytes, start: i64, end: i64, missing: i64
+    ) -> Piece | None:
+        """What of a segment is in order now; None when it waits for others, or was there before.
+
+        A segment without data marks the end of the stream: it waits like any other for what must come before it.
+        """
+        if self.next_seq < 0:
+            self.next_seq = seq
+        behind = -self.distance(seq)
+        if behind > 0:
+            length = end - start + missing
+            if length <= 1 and behind == 1:
+                return None  # keep-alive probe: one byte before the window, RFC 9293 section 3.8.4
+            self.retransmits += 1
+            if length <= behind:
+                return None
+            start += behind
+            if start > end:
+                missing -= start - end
+                start = end
+        elif behind < 0:
+            data = buffer[start:end]
+            self.queue.hold((self.stream_offset - behind, packet, ns, data, missing, self.ack))
+            self.budget.held += len(data) + SEGMENT_BYTES
+            return None
+        return packet, ns, buffer, start, end, missing
+
+    def pop(self) -> Piece | None:
+        """What waited and is in order now, or None; ``ack`` is then what it acknowledges."""
+        queue = self.queue
+        while queue.is_next(self.stream_offset):
+            offset, packet, ns, data, missing, self.ack = queue.take()
+            start: i64 = self.stream_offset - offset
+            end: i64 = len(data)
+            if start >= end + missing:
+                self.retransmits += start > 0  # an end of stream that waited in its place is nothing sent twice
+                continue
+            if start > end:
+                missing -= start - end
+                start = end
+            return packet, ns, data, start, end, missing
+        return None
+
+    def skip(self) -> tuple[int, int, int]:
+        """Give up the gap before the first segment that waits: its packet, its time, and the bytes given up."""
+        offset, packet, ns, *_ = self.queue.segments[0]
+        missing = offset - self.stream_offset
+        self.advance(missing)
+        return packet, ns, missing
+
+    def is_awaited(self) -> bool:
+        """Whether bytes are missing that the other side has not confirmed, so that they will be sent again."""
+        return len(self.queue) > 0 and not self.queue.is_confirmed()

@@ -1,0 +1,70 @@
+"""Finding back: the bytes of one direction that come while it is not known where frames begin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from kwiresniff.stream.budget import Budget
+from kwiresniff.stream.frame_handler import LOST_GAP, FrameHandler
+from kwiresniff.stream.run import MARK_BYTES, Run
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+
+class Resynchronizer:
+    """Holds the bytes under search in ``buffer``, and asks the handler for the first byte of a frame in them.
+
+    ``searching`` says that a search is under way: what it finds is handed on, which may lose the frames again.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = ("budget", "buffer", "searching", "side")
+    __slots__ = STATE
+
+    def __init__(self, side: i64, budget: Budget) -> None:
+        self.side = side
+        self.budget = budget
+        self.buffer = Run()
+        self.searching = False
+
+    def feed(
+        self, handler: FrameHandler, packet: i64, ns: int, ack: i64, data: bytes, reason: str, last_ns: int
+    ) -> bool:
+        """Take the next bytes; True when it is time to search.
+
+        The oldest are given up, for ``reason``, when there are too many; when those were all, at ``last_ns``.
+        """
+        buffer = self.buffer
+        if not self.searching:
+            buffer.earn(len(data))
+        over = buffer.excess(len(data))
+        if over:
+            cut = buffer.trim(over)
+            first_packet, first_ns = buffer.place(0) if buffer.marks else (0, last_ns)
+            handler.on_gap(self.side, first_packet, first_ns, 0, cut, reason)
+        self.budget.held += len(data) + MARK_BYTES
+        return buffer.take(packet, ns, ack, data)
+
+    def find(self, handler: FrameHandler) -> int:
+        """Where in the buffer a frame begins, or -1. A search is paid for with steps; see ``ResyncBuffer``."""
+        if not len(self.buffer) or not self.buffer.can_pay():
+            return -1
+        return handler.on_search(self.side)
+
+    def gap(self, handler: FrameHandler, packet: i64, ns: int, missing: i64) -> None:
+        """Bytes are missing: what is under search does not join up with what follows, and is given up."""
+        skipped = len(self.buffer)
+        self.buffer.clear()
+        handler.on_gap(self.side, packet, ns, missing, skipped, LOST_GAP)
+
+    def release(self, handler: FrameHandler, reason: str) -> None:
+        """Give up what is under search."""
+        if len(self.buffer):
+            packet, ns = self.buffer.place(0)
+            size = len(self.buffer)
+            self.buffer.clear()
+            handler.on_gap(self.side, packet, ns, 0, size, reason)
+
+    def held_bytes(self) -> int:
+        """Memory of what is under search."""
+        return len(self.buffer) + MARK_BYTES * len(self.buffer.marks)
