@@ -10,6 +10,7 @@ from kwiresniff.analysis.doctor import Doctor, RuleMaker
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.series import Series
 from kwiresniff.analysis.stats import StatsTable
+from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.answers.report import Report
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 
@@ -17,6 +18,7 @@ from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 MAX_FINDINGS = 200
 MAX_STAT_ROWS = 50
 MAX_CLIENTS = 200
+MAX_TOPICS = 100
 MAX_GROUP_EVENTS = 500
 MAX_PROBLEMS = 100
 
@@ -33,6 +35,7 @@ class Reporter:
         self._tables = [StatsTable((name,), topic_name) for name in DIMENSIONS]
         self._inventory = Inventory(topic_name)
         self._timeline = GroupTimeline(topic_name)
+        self._topics = TopicTraffic(topic_name)
         self._series = Series()
         self._problems: list[Problem] = []
         self._problem_count = 0
@@ -64,6 +67,7 @@ class Reporter:
             table.add(exchange)
         self._inventory.exchange(exchange)
         self._timeline.add(exchange)
+        self._topics.exchange(exchange)
         self._series.add(exchange)
         for message in (exchange.request, exchange.response):
             if message is not None:
@@ -99,6 +103,7 @@ class Reporter:
             series=tuple(self._series.points()),
             findings=first(self._doctor.findings(), MAX_FINDINGS, "findings"),
             stats=tuple((name, rows) for name, rows in stats if rows),
+            topics=first(self._topics.topics(), MAX_TOPICS, "topics", self._topics.left_out),
             clients=first(clients, MAX_CLIENTS, "clients", self._inventory.left_out),
             group_events=first(self._timeline.events(), MAX_GROUP_EVENTS, "group events", self._timeline.left_out),
             problems=first(self._problems, MAX_PROBLEMS, "problems", self._problem_count - len(self._problems)),

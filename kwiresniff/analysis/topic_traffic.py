@@ -114,6 +114,15 @@ class TopicTraffic:
                 if client is not None and self._reads(client, index):
                     client.positions[index] = part.get("fetch_offset", -1), ns
         self._consumed(exchange, role, response, ns)
+        fetched = exchange.fetched
+        if fetched is not None and exchange.response is not None:
+            # What an incremental fetch does not name, because nothing has changed, was asked for all the same.
+            told = {_key_of(member) for member in _structs(response, ("responses",))}
+            for name in fetched.topics:
+                known = self._topics.get(name)
+                client = self._client(known, role, exchange, ns) if known is not None and name not in told else None
+                if client is not None:
+                    client.flow.requests += 1
 
     def _consumed(self, exchange: Exchange, role: str, response: Body, ns: int) -> None:
         for key, topic in self._topics_in(response, ns):

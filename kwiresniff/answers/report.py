@@ -8,6 +8,7 @@ from kwiresniff.answers.clients import Client
 from kwiresniff.answers.findings import Finding
 from kwiresniff.answers.groups import GroupEvent
 from kwiresniff.answers.stats import StatRow
+from kwiresniff.answers.topics import Topic
 from kwiresniff.model import Problem
 
 
@@ -46,6 +47,7 @@ class Report:
     series: tuple[SeriesPoint, ...]
     findings: tuple[Finding, ...]
     stats: tuple[tuple[str, tuple[StatRow, ...]], ...]
+    topics: tuple[Topic, ...]
     clients: tuple[Client, ...]
     group_events: tuple[GroupEvent, ...]
     problems: tuple[Problem, ...]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from kwiresniff.cli.collect import FORMS, print_json
+from kwiresniff.cli.collect import FORMS_OF_ROWS, print_json
 from kwiresniff.cli.inventory import collect, writer
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 
 
 @click.command("clients", cls=TrafficCommand)
-@click.option("-o", "form", type=click.Choice(FORMS), default="table", show_default=True)
+@click.option("-o", "form", type=click.Choice(FORMS_OF_ROWS), default="table", show_default=True)
 @capture_options
 def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     """Who talks to which broker: software, versions, topics, groups, user, TLS.
@@ -21,6 +21,11 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     found = collect(captures, options)
     if form == "table":
         writer(found.reading).clients(found.clients)
+    elif form == "lines":
+        from kwiresniff.cli.rows import print_rows
+        from kwiresniff.render.one_line import client_columns
+
+        print_rows(found.clients, client_columns, options)
     else:
         from kwiresniff.export.clients import client_json
 

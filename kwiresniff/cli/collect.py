@@ -11,6 +11,8 @@ from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Problem
 
 FORMS = ("table", "json", "jsonl")
+#: The same, and one line for each, for commands whose table takes several.
+FORMS_OF_ROWS = ("table", "lines", "json", "jsonl")
 
 
 def read_through(reading: EventSource, take: Callable[[Event], None]) -> tuple[bool, Messages]:

@@ -11,10 +11,12 @@ import click
 
 from kwiresniff import __version__
 from kwiresniff.analysis.metrics import Metrics
+from kwiresniff.analysis.topic_metrics import TopicMetrics
 from kwiresniff.answers.metrics import Metric
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ParamType
+from kwiresniff.model import Event
 
 
 class AddressType(ParamType):
@@ -34,14 +36,24 @@ class AddressType(ParamType):
 
 
 @contextmanager
-def served_metrics(live: LiveCapture, reading: EventSource, address: tuple[str, int], series: int) -> Iterator[None]:
+def served_metrics(
+    live: LiveCapture, reading: EventSource, address: tuple[str, int], series: int, *, topics: bool = False
+) -> Iterator[None]:
     """Serves what ``reading`` tells, at ``address``, and says where that is. Raises ExportError."""
     from kwiresniff.export.prometheus import MetricsServer
 
     metrics = Metrics(series, reading.topic_name)
+    by_topic = TopicMetrics(series, reading.topic_name) if topics else None
+
+    def tell(event: Event) -> None:
+        metrics.add(event)
+        if by_topic is not None:
+            by_topic.add(event)
 
     def collect() -> Iterator[Metric]:
         yield from metrics.collect()
+        if by_topic is not None:
+            yield from by_topic.collect()
         yield _plain("packets", "counter", "Packets captured.", live.packets)
         yield _plain("captured_bytes", "counter", "Bytes captured.", live.position())
         dropped = [(("kernel",), live.dropped - live.passed_over), (("sniffer",), live.passed_over)]
@@ -50,7 +62,7 @@ def served_metrics(live: LiveCapture, reading: EventSource, address: tuple[str, 
         yield Metric("build_info", "The version that runs.", "gauge", ("version",), [((__version__,), 1)])
 
     server = MetricsServer(*address, collect)
-    reading.tell = metrics.add
+    reading.tell = tell if topics else metrics.add
     if not reading.options.quiet:
         print(f"kwiresniff: metrics at http://{server.address}/metrics", file=sys.stderr)
     try:

@@ -110,13 +110,13 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
 @click.option(
     "-o",
     "form",
-    type=click.Choice([*DEPTHS, "stats", "doctor"]),
+    type=click.Choice([*DEPTHS, "stats", "topics", "doctor"]),
     default="tree",
     show_default=True,
-    help="Annotated trees, one line per exchange, JSON, statistics, or what is wrong as it comes and goes.",
+    help="Annotated trees, one line per exchange, JSON, statistics, topics, or what is wrong as it comes and goes.",
 )
 @click.option(
-    "--live/--no-live", "watched", default=None, help="Statistics refreshed in place: what -o stats is on a terminal."
+    "--live/--no-live", "watched", default=None, help="Refreshed in place, as -o stats and -o topics are on a terminal."
 )
 @click.option("--by", type=ByType(), metavar="NAMES", help="Tables of statistics, as in stats.")
 @click.option("-c", "--count", type=click.IntRange(1), metavar="N", help="Stop after N packets.")
@@ -174,6 +174,12 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
     metavar="N",
     help="Clients, brokers and topics that have metrics of their own; the others share one series.",
 )
+@click.option(
+    "--metrics-topics",
+    "topic_metrics",
+    is_flag=True,
+    help="Metrics of topics too: records, lag, time from produce to consume. Reads all bodies.",
+)
 @click.argument("words", metavar="[BPF EXPRESSION]...", nargs=-1)
 @live_options
 def command(
@@ -196,6 +202,7 @@ def command(
     buffer_size: int,
     address: tuple[str, int] | None,
     metrics_series: int,
+    topic_metrics: bool,
 ) -> int:
     """Decode Kafka traffic as it passes a network interface.
 
@@ -206,7 +213,7 @@ def command(
     screen = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     if watched and not screen:
         raise click.UsageError("--live needs a terminal, and one whose cursor can be moved")
-    counted = form == "stats" or bool(watched)
+    counted = form == "stats" or (bool(watched) and form != "topics")
     live_options = LiveOptions(
         interfaces=tuple(dict.fromkeys(interfaces)),
         expression=expression(words, options.port),
@@ -215,9 +222,9 @@ def command(
         buffer_bytes=buffer_size << 10,
         count=count,
         duration_ns=duration,
-        delay_ms=CALM_DELAY_MS if counted or form == "doctor" else DEFAULT_DELAY_MS,
+        delay_ms=CALM_DELAY_MS if counted or form in ("doctor", "topics") else DEFAULT_DELAY_MS,
     )
-    watched = counted and (screen if watched is None else watched)
+    watched = (counted or form == "topics") and (screen if watched is None else watched)
     names = by or (("api",), ("client",), ("topic",)) if watched else by or (("api",),)
     rotation = Rotation(file_size, seconds, files)
     with ExitStack() as stack:
@@ -229,12 +236,15 @@ def command(
         topics = watched or address is not None or any("topic" in one for one in names)
         source: SegmentSource = live if decryption is None else DecryptedLive(live, decryption)
         examined = form == "doctor" and not counted
-        output = None if counted or examined else screen_for(form, options)
-        depth: Depth = "errors" if counted else "bodies" if examined else DEPTHS[form]
-        how = words_for(form, options, output)
-        reading = EventSource(source, options, depth, topics=topics, screen=not counted, words=how, attempts=examined)
+        listed = form == "topics"
+        output = None if counted or examined or listed else screen_for(form, options)
+        depth: Depth = "errors" if counted and not topic_metrics else DEPTHS.get(form, "bodies")
+        how = None if topic_metrics else words_for(form, options, output)
+        reading = EventSource(
+            source, options, depth, topics=topics, screen=not (counted or listed), words=how, attempts=examined
+        )
         if address is not None:
-            stack.enter_context(served_metrics(live, reading, address, metrics_series))
+            stack.enter_context(served_metrics(live, reading, address, metrics_series, topics=topic_metrics))
         if not (watched or options.quiet):
             _say_listening(live, live_options.expression)
         if counted:
@@ -243,6 +253,10 @@ def command(
             from kwiresniff.cli.examination import examine
 
             finished = examine(live, reading)
+        elif listed:
+            from kwiresniff.cli.live_topics import watch_topics
+
+            finished = watch_topics(live, reading, watched=watched)
         else:
             finished = print_events(reading, form, output, live)
     if not options.quiet:

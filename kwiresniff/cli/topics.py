@@ -7,7 +7,7 @@ import sys
 import click
 
 from kwiresniff.analysis.topic_traffic import TopicTraffic
-from kwiresniff.cli.collect import FORMS, print_json, read_through
+from kwiresniff.cli.collect import FORMS_OF_ROWS, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
@@ -15,7 +15,7 @@ from kwiresniff.model import Event, Exchange
 
 
 @click.command("topics", cls=TrafficCommand)
-@click.option("-o", "form", type=click.Choice(FORMS), default="table", show_default=True)
+@click.option("-o", "form", type=click.Choice(FORMS_OF_ROWS), default="table", show_default=True)
 @capture_options
 def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     """Topic first: producers, consumers, groups, rates, lag, errors, time from produce to consume.
@@ -39,6 +39,11 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
 
         out = sys.stdout
         TopicWriter(out, width_of(out), use_color(out, options.color)).topics(found)
+    elif form == "lines":
+        from kwiresniff.cli.rows import print_rows
+        from kwiresniff.render.one_line import topic_columns
+
+        print_rows(found, topic_columns, options)
     else:
         from kwiresniff.export.topics import topic_json
 

@@ -11,7 +11,7 @@ from kwiresniff.analysis import topic_traffic
 from kwiresniff.analysis.topic_traffic import TopicTraffic, topic_of_path
 from kwiresniff.answers.topics import Topic
 from kwiresniff.capture import open_captures
-from kwiresniff.model import Connection, Exchange
+from kwiresniff.model import Connection, Exchange, FetchedTopics
 from kwiresniff.session import Analyzer
 from tests.support.exchanges import START_NS, connection, exchange
 
@@ -225,3 +225,13 @@ def test_bodies_of_another_shape_are_no_reason_to_fail(odd: object) -> None:
         traffic.exchange(exchange(api, key, 9, on=Connection(1, "a:1", "b:2"), request=body, response=body))
         traffic.exchange(exchange(api, key, 9, on=Connection(1, "a:1", "b:2"), request=nested, response=nested))
     assert {topic.name for topic in traffic.topics()} <= {"a", "x"}
+
+
+def test_an_incremental_fetch_is_a_request_of_all_topics_of_its_session() -> None:
+    """Though neither it nor its answer names them."""
+    empty = fetch(None, 10, [], start_ns=START_NS + MS)
+    assert empty.request is not None and empty.response is not None
+    empty.request.body, empty.response.body = {"topics": []}, {"responses": []}
+    empty.fetched = FetchedTopics(("orders",), (0,), is_whole=True)
+    topic = only(fetch(3, 10, []), empty)
+    assert topic.consumers[0].flow.requests == 2

@@ -133,3 +133,14 @@ def test_a_page_is_bounded_whatever_things_are_called() -> None:
     html = page(reporter.report("hostile", ["capture.pcap"]))
     assert len(html) < 5 << 20
     assert "more characters)" in Page(html).text
+
+
+def test_the_page_has_a_section_of_topics(kwiresniff: Run, tmp_path: Path) -> None:
+    """With who produces, who consumes, and the groups, as ``topics`` says."""
+    out = tmp_path / "report.html"
+    kwiresniff("report", "-O", str(out), str(CAPTURES / "java-group-cooperative.pcap"))
+    section = out.read_text("utf-8").partition("<h2>Topics</h2>")[2].partition("<h2>")[0]
+    cells = [cell.partition("<")[0] for cell in section.split("<td")[1:]]
+    assert [cell.partition(">")[2] for cell in cells][:2] == ["shelves", "4"]
+    for who in ("shop [fd09::2]", "member-1 [fd09::2]", "member-2 [fd09::2]", "warehouse"):
+        assert who in section

@@ -44,3 +44,23 @@ def test_a_filter_chooses_what_counts(kwiresniff: Run) -> None:
 
 def test_a_capture_without_topics_prints_nothing(kwiresniff: Run) -> None:
     assert kwiresniff("topics", "-Y", "api == ApiVersions", RECORDING).out == ""
+
+
+def test_lines_have_a_column_for_each_title(kwiresniff: Run) -> None:
+    """So that a script finds what it looks for by the head; names keep no space."""
+    for command in ("topics", "clients"):
+        head, *rows = (line.split() for line in kwiresniff(command, "-o", "lines", RECORDING).out.splitlines())
+        assert rows and {len(row) for row in rows} == {len(head)}
+    by_title = dict(zip(*(line.split() for line in kwiresniff("topics", "-o", "lines", RECORDING).out.splitlines()),
+                        strict=True))  # fmt: skip
+    assert (by_title["topic"], by_title["records_in"], by_title["records_out"], by_title["lag"]) == (
+        "shelves",
+        "8",
+        "8",
+        "0",
+    )
+
+
+def test_a_capture_without_topics_has_no_lines(kwiresniff: Run) -> None:
+    done = kwiresniff("topics", "-o", "lines", "-Y", "api == ApiVersions", RECORDING)
+    assert (done.code, done.out) == (0, "")

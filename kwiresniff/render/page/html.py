@@ -10,6 +10,7 @@ from typing import Any, Final
 from kwiresniff.answers.clients import ApiUse
 from kwiresniff.answers.findings import Finding
 from kwiresniff.answers.report import Report
+from kwiresniff.answers.topics import TopicClient, TopicGroup
 from kwiresniff.errors import ExportError
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import units
@@ -22,6 +23,8 @@ from kwiresniff.render.tables import parts_of_waits
 MAX_NAME_CHARS: Final = 1_000
 MAX_LIST_CHARS: Final = 20_000
 _MARK_CHARS: Final = 50
+#: Producers and consumers of a topic that are named.
+_PEOPLE: Final = 12
 
 _INSTALL: Final = 'a report needs jinja2 and matplotlib: pip install "kwiresniff[report]"'
 
@@ -49,6 +52,9 @@ def page(report: Report) -> str:
         "event": lambda event: shortened(event_text(event), MAX_LIST_CHARS),
         "said": _said,
         "parts": parts_of_waits,
+        "people": _people,
+        "committed": _committed,
+        "errors": lambda errors: _plain(", ".join(f"{name} {count:,}" for name, count in errors), MAX_LIST_CHARS),
     }
     environment.filters |= filters
     environment.globals["place"] = lambda packet: _place(packet, report.files)
@@ -77,6 +83,22 @@ def _apis(uses: Sequence[ApiUse]) -> str:
         found.setdefault(use.api, []).append(f"v{use.version}")
     text = ", ".join(f"{escape(api)} {' '.join(versions)}" for api, versions in found.items())
     return shortened(text, MAX_LIST_CHARS)
+
+
+def _people(clients: Sequence[TopicClient]) -> str:
+    """Who produces or consumes: the busiest, each once, with how far behind it is; followers are not named."""
+    people = [client for client in clients if client.role != "replica"]
+    texts = [
+        f"{client.client_id or '(no client id)'} {client.address}" + (f" (lag {client.lag:,})" if client.lag else "")
+        for client in people[:_PEOPLE]
+    ]
+    more = [f"and {len(people) - _PEOPLE:,} more"] if len(people) > _PEOPLE else []
+    return _plain(", ".join([*texts, *more]), MAX_LIST_CHARS)
+
+
+def _committed(groups: Sequence[TopicGroup]) -> str:
+    texts = [f"{one.group or '(no group id)'}" + (f" (lag {one.lag:,})" if one.lag else "") for one in groups]
+    return _plain(", ".join(texts), MAX_LIST_CHARS)
 
 
 def _place(packet: int, files: Sequence[str]) -> str:

@@ -1,0 +1,109 @@
+"""What passes through topics, for a monitoring system: records, bytes, lag, the time from produce to consume.
+
+A few topics have series of their own, the rest is counted together. A topic that was given its own keeps it, and what
+was counted of it before stays with the rest, so that no counter ever falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from kwiresniff.analysis.metrics import DEFAULT_SERIES, OTHERS, label
+from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.answers.metrics import Metric
+from kwiresniff.answers.topics import Topic
+from kwiresniff.model import Event, Exchange, TopicNames
+
+#: How often topics are summed up, by the clock of the packets: monitoring systems come by every ten seconds or more.
+SUM_UP_NS = 5_000_000_000
+
+_COUNTERS = (
+    ("topic_produced_records", "Records in Produce requests by topic."),
+    ("topic_produced_batch_bytes", "Bytes of record batches in Produce requests by topic."),
+    ("topic_consumed_records", "Records in Fetch responses to clients by topic."),
+    ("topic_consumed_batch_bytes", "Bytes of record batches in Fetch responses to clients by topic."),
+)
+_Counts: TypeAlias = tuple[int, ...]
+_NONE: _Counts = (0,) * len(_COUNTERS)
+
+
+class TopicMetrics:
+    """Counts exchanges with decoded bodies. ``collect`` may be called from another thread at any time."""
+
+    def __init__(self, series: int = DEFAULT_SERIES, topic_name: TopicNames | None = None) -> None:
+        """``series`` is how many topics have series of their own."""
+        self._traffic = TopicTraffic(topic_name)
+        self._series = series
+        self._own: dict[str, _Counts] = {}  # and what was counted of each before
+        self._seen: set[str] = set()  # what was summed up at least once, and so is in the rest
+        self._topics: list[Topic] = []
+        self._summed_ns = 0
+
+    def add(self, event: Event) -> None:
+        """One more exchange."""
+        if not isinstance(event, Exchange):
+            return
+        self._traffic.exchange(event)
+        message = event.response or event.request
+        if message is not None and message.last_ns - self._summed_ns >= SUM_UP_NS:
+            self._summed_ns = message.last_ns
+            self.sum_up()
+
+    def sum_up(self) -> None:
+        """Work out what ``collect`` gives from now on."""
+        topics = self._traffic.topics()
+        own = dict(self._own)
+        for topic in topics:
+            if len(own) >= self._series:
+                break
+            if topic.name not in own:
+                own[topic.name] = _counts(topic) if topic.name in self._seen else _NONE
+        if len(self._seen) <= len(topics):  # bounded as the topics are
+            self._seen.update(topic.name for topic in topics)
+        self._topics, self._own = topics, own
+
+    def collect(self) -> Iterator[Metric]:
+        """Everything counted until topics were last summed up."""
+        topics, own = self._topics, self._own
+        mine = [topic for topic in topics if topic.name in own]
+        samples = {topic.name: _less(_counts(topic), own[topic.name]) for topic in mine}
+        rest = _NONE
+        for topic in topics:
+            counts = _counts(topic)
+            rest = tuple(map(sum, zip(rest, own.get(topic.name, counts), strict=True)))
+        for at, (name, help) in enumerate(_COUNTERS):
+            values = [((label(topic),), counts[at]) for topic, counts in samples.items()]
+            yield Metric(name, help, "counter", ("topic",), [*values, ((OTHERS,), rest[at])])
+        lags = [((label(topic.name),), topic.lag) for topic in mine if topic.lag is not None]
+        yield Metric("topic_lag_records", "High watermark less what consumers fetch next.", "gauge", ("topic",), lags)
+        groups = [
+            ((label(topic.name), label(group.group)), group.lag)
+            for topic in mine
+            for group in topic.groups[: self._series]
+            if group.lag is not None
+        ]
+        help = "High watermark less what the group has committed."
+        yield Metric("topic_group_lag_records", help, "gauge", ("topic", "group"), groups[: self._series])
+        for role, who in (("producers", "that produce"), ("consumers", "that consume")):
+            people = [
+                ((label(topic.name),), sum(one.role != "replica" for one in getattr(topic, role))) for topic in mine
+            ]
+            yield Metric(f"topic_{role}", f"Clients {who}, by topic.", "gauge", ("topic",), people)
+        delays = [
+            ((label(topic.name), quantile), value / 1e9)
+            for topic in mine
+            if (delay := topic.produce_to_consume) is not None
+            for quantile, value in (("0.5", delay.p50_ns), ("0.99", delay.p99_ns))
+        ]
+        help = "From the answer to a Produce to the answer to a Fetch that carries its batch."
+        yield Metric("topic_produce_to_consume_seconds", help, "gauge", ("topic", "quantile"), delays)
+
+
+def _counts(topic: Topic) -> _Counts:
+    written, read = topic.produced, topic.consumed
+    return written.records, written.size_bytes, read.records, read.size_bytes
+
+
+def _less(counts: _Counts, before: _Counts) -> _Counts:
+    return tuple(max(now - then, 0) for now, then in zip(counts, before, strict=True))

@@ -1,0 +1,19 @@
+"""``-o lines``: one line for each client or topic."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from kwiresniff.cli.options import ReadOptions
+from kwiresniff.render import use_color, width_of
+from kwiresniff.render.one_line import Column, write_lines
+
+Row = TypeVar("Row")
+
+
+def print_rows(rows: Sequence[Row], columns: Callable[[Row], list[Column]], options: ReadOptions) -> None:
+    """Below a head that says what the columns are."""
+    out = sys.stdout
+    write_lines(out, width_of(out), use_color(out, options.color), rows, columns)
