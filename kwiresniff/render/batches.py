@@ -7,7 +7,7 @@ that were inside it.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from kwiresniff.base.batch_layout import (
     CODEC_MASK,
@@ -17,6 +17,7 @@ from kwiresniff.base.batch_layout import (
     TRANSACTIONAL,
 )
 from kwiresniff.base.body_members import CUT_SHORT
+from kwiresniff.base.tree_sizes import BATCHES_SHOWN, RECORDS_SHOWN
 from kwiresniff.model import Node
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
@@ -24,10 +25,6 @@ from kwiresniff.render.lines import Chunk
 from kwiresniff.render.records import record_row, timestamp_text
 from kwiresniff.render.row import OpenedRows, Row, plain_rows
 from kwiresniff.render.values import Style, leaf, meaning_spans, problem_spans, selection
-
-#: Batches of one record set and records of one batch shown at verbosity 0.
-BATCHES_SHOWN: Final = 8
-RECORDS_SHOWN: Final = 10
 
 
 def record_set_rows(node: Node, style: Style, opened: OpenedRows) -> list[Row]:

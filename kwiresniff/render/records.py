@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kwiresniff.base.batch_layout import NO_TIMESTAMP
+from kwiresniff.base.tree_sizes import HEADERS_SHOWN
 from kwiresniff.model import Node
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.lines import Chunk, pad_left
 from kwiresniff.render.row import OpenedRows, Row, plain_rows
 from kwiresniff.render.values import Style, hidden_parts, leaf, meaning_spans, problem_spans, scalar
-
-#: Headers of one record on its row at verbosity 0.
-HEADERS_SHOWN: Final = 8
 
 _MILLI: Final = 1_000_000
 

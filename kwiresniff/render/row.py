@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from kwiresniff.base.tree_sizes import NAME_COLUMN
 from kwiresniff.model import Node
 from kwiresniff.render.lines import Chunk
 from kwiresniff.render.values import Style, is_container, leaf, scalars
-
-#: Names are padded so that values stand in a column, but a very long name only pushes its own value aside.
-NAME_COLUMN = 26
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kwiresniff.base.known_ids import ZERO_UUID
+from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN
 from kwiresniff.model import Node
 from kwiresniff.render import units
 from kwiresniff.render.batches import record_set_rows
@@ -31,9 +32,6 @@ from kwiresniff.render.values import (
     scalars,
     selection,
 )
-
-#: Elements of an array of structures shown at verbosity 0: what fits on a screen beside the rest.
-ELEMENTS_SHOWN = 12
 
 #: Structures within structures. Kafka's deepest message has nine levels, a record in it four more.
 MAX_DEPTH = 40

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from kwiresniff.base.tree_sizes import SCALARS_SHOWN
 from kwiresniff.model import Node
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape, mixed, text_of
@@ -16,9 +17,6 @@ VALUE_LIMIT = 120
 
 #: A value that is only so much longer is shown whole: saying what is missing would take as much room.
 SLACK = 24
-
-#: Elements of a scalar array that stand on one line: the replicas of any sane partition, the bits of any small set.
-SCALARS_SHOWN = 32
 
 #: Texts that would read as something else than text.
 _AMBIGUOUS: Final = frozenset(["", "null", "true", "false", "empty"])

@@ -20,6 +20,7 @@ from kwiresniff.codec.layout import default_value
 from kwiresniff.codec.record import decode_records
 from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, Budget
 from kwiresniff.codec.records import encode_record_set
+from kwiresniff.codec.text.batch_reader import BatchReader
 from kwiresniff.codec.text.batches import PIECE_BYTES
 from kwiresniff.codec.text.bodies import BodyWriter
 from kwiresniff.codec.text.records import RecordWriter
@@ -166,10 +167,11 @@ def test_an_internal_topic_is_known_by_its_id() -> None:
 
 def written_records(data: bytes, batch: dict[str, Any], append_time: int | None = None) -> bytes | None:
     out = BytesWriter()
-    done = RecordWriter(out, ENCODE).write(
-        data, 0, len(data), batch["records_count"], batch["base_offset"], batch["base_timestamp"],
-        append_time or 0, append_time is not None,
-    )  # fmt: skip
+    opened = BatchReader()
+    opened.data, opened.last, opened.count = data, len(data), batch["records_count"]
+    opened.base_offset, opened.base_timestamp = batch["base_offset"], batch["base_timestamp"]
+    opened.max_timestamp, opened.append_time = append_time or 0, append_time is not None
+    done = RecordWriter(out, ENCODE).write(opened)
     return out.getvalue() if done else None
 
 

@@ -1,36 +1,26 @@
-"""Record sets as JSON text. Layouts and sources: ``kwiresniff.codec.batch``, ``kwiresniff.codec.records``."""
+"""Record sets as JSON text, straight from their bytes (``kwiresniff.codec.text.batch_reader``)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, final
 
-import google_crc32c
 from librt.strings import BytesWriter, read_i64_be
 
 from kwiresniff.base.batch_layout import (
-    ATTRIBUTES_AT,
     BASE_SEQUENCE_AT,
-    BASE_TIMESTAMP_AT,
     CODEC_MASK,
-    CONTROL,
-    CRC_AT,
-    HEADER_BYTES,
     LAST_DELTA_AT,
     LEADER_EPOCH_AT,
-    LENGTH_AT,
-    LOG_APPEND_TIME,
     LOG_OVERHEAD,
-    MAGIC_AT,
-    MAX_TIMESTAMP_AT,
     PRODUCER_EPOCH_AT,
     PRODUCER_ID_AT,
-    RECORDS_COUNT_AT,
     TRANSACTIONAL,
 )
-from kwiresniff.codec.compression import codec_name, decompress
+from kwiresniff.codec.compression import codec_name
 from kwiresniff.codec.record_limits import Budget
 from kwiresniff.codec.records import decode_record_set
+from kwiresniff.codec.text.batch_reader import UNUSUAL, BatchReader
 from kwiresniff.codec.text.records import RecordWriter
 from kwiresniff.jsontext import int16, int32, write_number
 from kwiresniff.model import Problem
@@ -58,6 +48,7 @@ class RecordSetWriter:
     def __init__(self, out: BytesWriter, encode: Callable[[Any], bytes]) -> None:
         self.out = out
         self.encode = encode
+        self.batch = BatchReader()
         self.records = RecordWriter(out, encode)
 
     def write(self, frame: bytes, pos: i64, end: i64, budget: Budget, pieces: list[bytes]) -> bool:
@@ -89,57 +80,29 @@ class RecordSetWriter:
         return True
 
     def _batch(self, frame: bytes, pos: i64, end: i64, budget: Budget) -> i64:
-        """A batch of magic 2 with nothing unusual about it, as ``decode_batch`` reads it."""
+        """A batch of magic 2 with nothing unusual about it, as ``decode_batch`` reads it; where it ends, or below 0."""
         out = self.out
-        if end - pos < HEADER_BYTES or frame[pos + MAGIC_AT] != 2:
-            return -1
-        length: i64 = int32(frame, pos + LENGTH_AT)
-        stop: i64 = pos + LOG_OVERHEAD + length
-        attributes: i64 = int16(frame, pos + ATTRIBUTES_AT)
-        count: i64 = int32(frame, pos + RECORDS_COUNT_AT)
-        if (
-            length < HEADER_BYTES - LOG_OVERHEAD
-            or stop > end
-            or attributes & CONTROL
-            or count < 0
-            or count > budget.records
-            or budget.take_batch(pos) is not None
-        ):
-            return -1
-        word: i64 = int32(frame, pos + CRC_AT)
-        crc: i64 = word & 0xFFFFFFFF
-        if crc != google_crc32c.value(frame[pos + ATTRIBUTES_AT : stop]):
-            return -1
-        codec: i64 = attributes & CODEC_MASK
-        data = frame
-        first: i64 = pos + HEADER_BYTES
-        last: i64 = stop
-        if codec:
-            data = decompress(codec, frame[first:stop], budget.decompress_limit(stop - first))
-            first = 0
-            last = len(data)
-            budget.decompressed_bytes -= last
-        budget.records -= count
-        base_offset: i64 = read_i64_be(frame, pos)
-        base_timestamp: i64 = read_i64_be(frame, pos + BASE_TIMESTAMP_AT)
-        max_timestamp: i64 = read_i64_be(frame, pos + MAX_TIMESTAMP_AT)
-        append_time = attributes & LOG_APPEND_TIME != 0
+        batch = self.batch
+        stop: i64 = batch.open(frame, pos, end, budget)
+        if stop < 0:
+            return stop
+        attributes: i64 = batch.attributes
         out.write(b'{"base_offset":')
-        write_number(out, base_offset)
+        write_number(out, batch.base_offset)
         out.write(b',"batch_length":')
-        write_number(out, length)
+        write_number(out, stop - pos - LOG_OVERHEAD)
         out.write(b',"partition_leader_epoch":')
         write_number(out, int32(frame, pos + LEADER_EPOCH_AT))
         out.write(b',"magic":2,"crc":')
-        write_number(out, crc)
+        write_number(out, batch.crc)
         out.write(b',"attributes":')
         write_number(out, attributes)
         out.write(b',"last_offset_delta":')
         write_number(out, int32(frame, pos + LAST_DELTA_AT))
         out.write(b',"base_timestamp":')
-        write_number(out, base_timestamp)
+        write_number(out, batch.base_timestamp)
         out.write(b',"max_timestamp":')
-        write_number(out, max_timestamp)
+        write_number(out, batch.max_timestamp)
         out.write(b',"producer_id":')
         write_number(out, read_i64_be(frame, pos + PRODUCER_ID_AT))
         out.write(b',"producer_epoch":')
@@ -147,16 +110,16 @@ class RecordSetWriter:
         out.write(b',"base_sequence":')
         write_number(out, int32(frame, pos + BASE_SEQUENCE_AT))
         out.write(b',"records_count":')
-        write_number(out, count)
-        out.write(COMPRESSION[codec])
-        out.write(b',"timestamp_type":"log_append_time"' if append_time else b',"timestamp_type":"create_time"')
+        write_number(out, batch.count)
+        out.write(COMPRESSION[attributes & CODEC_MASK])
+        out.write(b',"timestamp_type":"log_append_time"' if batch.append_time else b',"timestamp_type":"create_time"')
         out.write(b',"is_transactional":true' if attributes & TRANSACTIONAL else b',"is_transactional":false')
         out.write(b',"is_control":false,"size_bytes":')
         write_number(out, stop - pos)
         out.write(b',"uncompressed_size_bytes":')
-        write_number(out, last - first)
+        write_number(out, batch.last - batch.first)
         out.write(b',"crc_valid":true,"records":')
-        if not self.records.write(data, first, last, count, base_offset, base_timestamp, max_timestamp, append_time):
-            return -1
+        if not self.records.write(batch):
+            return UNUSUAL
         out.append(125)
         return stop

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, final
 
-from librt.strings import BytesWriter, read_i64_be
+from librt.strings import BytesWriter
 
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.record_limits import Budget
@@ -19,8 +19,6 @@ from kwiresniff.codec.text.plan import (
     BYTES,
     CONSTANT,
     ERROR_CODE,
-    INT8,
-    INT16,
     INT32,
     INT64,
     RECORDS,
@@ -28,8 +26,6 @@ from kwiresniff.codec.text.plan import (
     TAG_SECTION,
     TOPIC,
     TOPIC_ID,
-    UINT16,
-    UINT32,
     UUID,
     Step,
 )
@@ -121,31 +117,13 @@ class BodyWriter(BodyReader):
     def _value(self, step: Step, kind: i64, pos: i64) -> i64:
         """A single value, whether a field or an element of an array."""
         out = self.out
-        frame = self.frame
-        if kind == INT64:
-            write_number(out, read_i64_be(frame, pos))
-            return pos + 8
-        if kind == INT32:
-            write_number(out, int32(frame, pos))
-            return pos + 4
-        if kind == INT16:
-            write_number(out, int16(frame, pos))
-            return pos + 2
-        if kind == INT8:
-            byte: i64 = frame[pos]
-            write_number(out, byte - 256 if byte > 127 else byte)
-            return pos + 1
-        if kind == BOOLEAN:
-            out.write(b"true" if frame[pos] else b"false")
-            return pos + 1
-        if kind == UINT16:
-            short: i64 = int16(frame, pos)
-            write_number(out, short & 0xFFFF)
-            return pos + 2
-        if kind == UINT32:
-            word: i64 = int32(frame, pos)
-            write_number(out, word & 0xFFFFFFFF)
-            return pos + 4
+        if kind <= INT64 and kind >= BOOLEAN:
+            number: i64 = self.number(kind, pos)
+            if kind != BOOLEAN:
+                write_number(out, number)
+            else:
+                out.write(b"true" if number else b"false")
+            return self.pos
         if kind in (UUID, TOPIC_ID):
             return self._uuid(kind, pos)
         if kind == STRUCTURE:
@@ -186,7 +164,7 @@ class BodyWriter(BodyReader):
             if self.budget is None:
                 self.budget = Budget()
             return stop if self.record_sets.write(frame, pos, stop, self.budget, self.pieces) else -1
-        if kind == TOPIC and length > 1 and frame[pos] == 95 and frame[pos + 1] == 95:
+        if kind == TOPIC and self.starts_like_internal(pos, length):
             return -1
         size = len(out)
         if not write_text(out, frame, pos, stop):

@@ -11,17 +11,9 @@ from typing import TYPE_CHECKING, Final, final
 
 from kwiresniff import schema
 from kwiresniff.base.api_keys import FETCH, PRODUCE
-from kwiresniff.base.batch_layout import (
-    ATTRIBUTES_AT,
-    CODEC_MASK,
-    HEADER_BYTES,
-    LENGTH_AT,
-    LOG_OVERHEAD,
-    MAGIC_AT,
-    RECORDS_COUNT_AT,
-)
+from kwiresniff.base.batch_layout import ATTRIBUTES_AT, CODEC_MASK, RECORDS_COUNT_AT
 from kwiresniff.codec.primitives import uuid_text
-from kwiresniff.codec.record_limits import MAX_BATCH_BYTES
+from kwiresniff.codec.text.batch_reader import SHORT, batch_stop
 from kwiresniff.codec.text.plan import (
     ERROR_CODE,
     FIXED_KINDS,
@@ -199,18 +191,12 @@ class GistReader(BodyReader):
         found = self.found
         while pos < end:
             self.left -= 1
-            if end - pos < LOG_OVERHEAD:
+            stop: i64 = batch_stop(frame, pos, end)
+            if stop == SHORT:
                 found.add_batch(0, 0, 0)
                 return end
-            if self.left < 0 or end - pos <= MAGIC_AT or frame[pos + MAGIC_AT] != 2:
+            if self.left < 0 or stop < 0:
                 return -1
-            length: i64 = int32(frame, pos + LENGTH_AT)
-            stop: i64 = pos + LOG_OVERHEAD + length
-            if length < HEADER_BYTES - LOG_OVERHEAD or length > MAX_BATCH_BYTES:
-                return -1
-            if stop > end:
-                found.add_batch(0, 0, 0)
-                return end
             codec: i64 = int16(frame, pos + ATTRIBUTES_AT) & CODEC_MASK
             if codec > _LAST_CODEC:
                 return -1

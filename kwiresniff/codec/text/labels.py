@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN
 from kwiresniff.codec.layout import regular, tagged
 from kwiresniff.codec.meaning import has_meaning
 from kwiresniff.codec.text.plan import BOOLEAN, ERROR_CODE, RECORDS, STRING, STRUCTURE, TOPIC, TOPIC_ID, UUID, Step
 from kwiresniff.codec.text.words import Words
-
-#: Elements of an array of structures that have rows of their own; the same number as in ``kwiresniff.render``.
-ELEMENTS_SHOWN: Final = 12
 
 
 def label(steps: list[Step], words: Words, level: int = 0) -> None:

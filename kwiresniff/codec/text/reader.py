@@ -1,4 +1,4 @@
-"""What writers that follow a plan over the bytes of a body have in common: lengths, counts and varints.
+"""What writers that follow a plan over the bytes of a body have in common: numbers, lengths, counts and varints.
 
 Reading past the end raises IndexError.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwiresniff.codec.text.plan import Step
+from librt.strings import read_i64_be
+
+from kwiresniff.codec.text.plan import BOOLEAN, ERROR_CODE, INT16, INT32, INT64, UINT16, UINT32, Step
 from kwiresniff.jsontext import int16, int32
 
 if TYPE_CHECKING:
@@ -42,6 +44,34 @@ class BodyReader:
                 return -1
         self.pos = pos
         return number
+
+    def number(self, kind: i64, pos: i64) -> i64:
+        """A number of a kind up to INT64 (a BOOLEAN is 0 or 1) or an error code, with what is behind it in ``pos``."""
+        frame = self.frame
+        if kind == INT32:
+            self.pos = pos + 4
+            return int32(frame, pos)
+        if kind == INT64:
+            self.pos = pos + 8
+            return read_i64_be(frame, pos)
+        if kind == INT16 or kind == ERROR_CODE:  # noqa: SIM109 - two comparisons when compiled
+            self.pos = pos + 2
+            return int16(frame, pos)
+        if kind == UINT32:
+            self.pos = pos + 4
+            return int32(frame, pos) & 0xFFFFFFFF
+        if kind == UINT16:
+            self.pos = pos + 2
+            return int16(frame, pos) & 0xFFFF
+        byte: i64 = frame[pos]
+        self.pos = pos + 1
+        if kind == BOOLEAN:
+            return 1 if byte else 0
+        return byte - 256 if byte > 127 else byte
+
+    def starts_like_internal(self, pos: i64, length: i64) -> bool:
+        """Whether a name of ``length`` bytes may be that of a topic of Kafka's own: they begin with two underscores."""
+        return length > 1 and self.frame[pos] == 95 and self.frame[pos + 1] == 95
 
     def length_of(self, step: Step, pos: i64) -> i64:
         """The length of a string, bytes or a record set; -1 for null, -2 for one that goes beyond the frame."""

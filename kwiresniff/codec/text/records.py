@@ -1,55 +1,18 @@
-"""The records of a batch, magic 2, as JSON text. Layout and sources: ``kwiresniff.codec.record``."""
+"""The records of a batch, magic 2, as JSON text, straight from their bytes (``record_reader``)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, final
 
 from librt.strings import BytesWriter
 
+from kwiresniff.codec.text.batch_reader import BatchReader
+from kwiresniff.codec.text.record_reader import LENGTH_GROUPS, RecordReader, is_sane
 from kwiresniff.jsontext import write_number, write_text
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
-
-#: Sums of a base and a delta within this cannot leave INT64.
-_SANE: Final = 1 << 62
-#: Seven-bit groups of a varint that are read here; more are for the careful reader.
-_LENGTH_GROUPS: Final = 5
-_DELTA_GROUPS: Final = 9
-
-
-class RecordReader:
-    """Reads the varints that records are made of. ``pos`` is behind what was read last, or -1."""
-
-    def __init__(self) -> None:
-        self.pos: i64 = 0
-
-    def varint(self, data: bytes, pos: i64, end: i64, groups: i64) -> i64:
-        """The zigzag number at ``pos``; ``pos`` is behind it, or -1 when it does not end in time."""
-        if pos < end:
-            byte: i64 = data[pos]
-            if byte < 128:
-                self.pos = pos + 1
-                return (byte >> 1) ^ -(byte & 1)
-            number: i64 = byte & 127
-            shift: i64 = 7
-            last: i64 = pos + groups
-            if last > end:
-                last = end
-            pos += 1
-            while pos < last:
-                byte = data[pos]
-                pos += 1
-                number |= (byte & 127) << shift
-                if byte < 128:
-                    if shift == 28 and groups == _LENGTH_GROUPS and byte > 15:
-                        break  # beyond 32 bits
-                    self.pos = pos
-                    return (number >> 1) ^ -(number & 1)
-                shift += 7
-        self.pos = -1
-        return 0
 
 
 @final
@@ -61,49 +24,31 @@ class RecordWriter(RecordReader):
         self.out = out
         self.encode = encode
 
-    def write(
-        self,
-        data: bytes,
-        start: i64,
-        end: i64,
-        count: i64,
-        base_offset: i64,
-        base_timestamp: i64,
-        append_time: i64,
-        log_append_time: bool,
-    ) -> bool:
-        """Write ``count`` records that fill ``data[start:end]``, as an array.
+    def write(self, batch: BatchReader) -> bool:
+        """Write the records of a batch as an array.
 
-        With ``log_append_time`` all have ``append_time``. False as soon as there is any doubt; then a part of them
-        may have been written.
+        False as soon as there is any doubt; then a part of them may have been written.
         """
-        if end > len(data) or not (-_SANE < base_offset < _SANE and -_SANE < base_timestamp < _SANE):
+        data, end, count = batch.data, batch.last, batch.count
+        base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
+        if not is_sane(data, end, base_offset, base_timestamp):
             return False
         out = self.out
-        timestamp: i64 = append_time
-        pos: i64 = start
+        timestamp: i64 = batch.max_timestamp
+        pos: i64 = batch.first
         separator = b'[{"offset":'
         left: i64 = count
         while left:
             left -= 1
-            length: i64 = self.varint(data, pos, end, _LENGTH_GROUPS)
-            pos = self.pos
-            stop: i64 = pos + length
-            if pos < 0 or length < 0 or stop > end:
-                return False
-            delta: i64 = self.varint(data, pos + 1, stop, _DELTA_GROUPS)
-            pos = self.pos
+            pos = self.front(data, pos, end)
             if pos < 0:
                 return False
-            if not log_append_time:
-                timestamp = base_timestamp + delta
-            delta = self.varint(data, pos, stop, _LENGTH_GROUPS)
-            pos = self.pos
-            if pos < 0:
-                return False
+            stop: i64 = self.stop
+            if not batch.append_time:
+                timestamp = base_timestamp + self.timestamp_delta
             out.write(separator)
             separator = b',{"offset":'
-            write_number(out, base_offset + delta)
+            write_number(out, base_offset + self.offset_delta)
             out.write(b',"timestamp":')
             write_number(out, timestamp)
             out.write(b',"key":')
@@ -128,7 +73,7 @@ class RecordWriter(RecordReader):
 
     def _value(self, data: bytes, pos: i64, stop: i64) -> i64:
         """Write bytes led by their length, null for a negative one; returns the position behind them, or -1."""
-        length: i64 = self.varint(data, pos, stop, _LENGTH_GROUPS)
+        length: i64 = self.varint(data, pos, stop, LENGTH_GROUPS)
         pos = self.pos
         if pos < 0:
             return -1
@@ -148,9 +93,9 @@ class RecordWriter(RecordReader):
     def _headers(self, data: bytes, pos: i64, stop: i64) -> i64:
         """Write the headers and the end of their record; returns the position behind them, or -1."""
         out = self.out
-        count: i64 = self.varint(data, pos, stop, _LENGTH_GROUPS)
+        count: i64 = self.header_count(data, pos, stop)
         pos = self.pos
-        if pos < 0 or count < 0 or count > (stop - pos) // 2:
+        if count < 0:
             return -1
         separator = b',"headers":[{"key":'
         left: i64 = count

@@ -1,34 +1,26 @@
-"""Record sets as the rows of a tree. Layouts and sources: ``kwiresniff.codec.batch``, ``kwiresniff.codec.record``."""
+"""Record sets as the rows of a tree, straight from their bytes (``kwiresniff.codec.text.batch_reader``)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-import google_crc32c
 from librt.strings import BytesWriter, read_i64_be
 
 from kwiresniff.base.batch_layout import (
-    ATTRIBUTES_AT,
     BASE_SEQUENCE_AT,
-    BASE_TIMESTAMP_AT,
     CODEC_MASK,
-    CONTROL,
-    CRC_AT,
     HEADER_BYTES,
     LENGTH_AT,
-    LOG_APPEND_TIME,
     LOG_OVERHEAD,
-    MAGIC_AT,
-    MAX_TIMESTAMP_AT,
     NO_TIMESTAMP,
     PRODUCER_EPOCH_AT,
     PRODUCER_ID_AT,
-    RECORDS_COUNT_AT,
     TRANSACTIONAL,
 )
 from kwiresniff.base.body_members import CUT_SHORT
-from kwiresniff.codec.compression import decompress
-from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, Budget
+from kwiresniff.base.tree_sizes import BATCHES_SHOWN
+from kwiresniff.codec.record_limits import Budget
+from kwiresniff.codec.text.batch_reader import SHORT, UNUSUAL, BatchReader
 from kwiresniff.codec.text.row_records import RecordRows, write_thousandths
 from kwiresniff.codec.text.values import ValueWriter
 from kwiresniff.codec.text.words import Words
@@ -36,9 +28,6 @@ from kwiresniff.jsontext import int16, int32, write_number
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
-
-#: Batches of a record set that are shown; the same number as in ``kwiresniff.render``.
-BATCHES_SHOWN: Final = 8
 
 #: What the walker makes of a batch: itself, its fields, its records.
 _BATCH_NODES: Final = 17
@@ -53,6 +42,7 @@ class RecordSetRows(RecordRows):
 
     def __init__(self, words: Words, values: ValueWriter, depths: BytesWriter) -> None:
         super().__init__(words, values, depths)
+        self.batch = BatchReader()
         self.batch_second: i64 = 0
         self.batch_second_text = words.instant(0)
         self.facts: dict[int, bytes] = {}
@@ -68,7 +58,7 @@ class RecordSetRows(RecordRows):
 
     def write(self, frame: bytes, start: i64, end: i64, size: i64, name: str, budget: Budget, depth: i64) -> bool:
         """The batches of ``frame[start:end]``, a field of ``size`` bytes; False for anything unusual in them."""
-        if self._stop(frame, start, end) != end:
+        if not fills(frame, start, end):
             head = self.words.span("name", f"{name} ") + self.words.span("value", self.words.size(size).decode())
             self.add_row(depth, head)
             depth += 1
@@ -87,56 +77,18 @@ class RecordSetRows(RecordRows):
             self.add_row(depth, self.words.hidden_batches(index - BATCHES_SHOWN, hidden))
         return True
 
-    @staticmethod
-    def _stop(frame: bytes, pos: i64, end: i64) -> i64:
-        """Where a batch that begins at ``pos`` ends, no further than ``end``."""
-        if end - pos < LOG_OVERHEAD:
-            return end
-        stop: i64 = pos + LOG_OVERHEAD + int32(frame, pos + LENGTH_AT)
-        return stop if pos < stop < end else end
-
     def _batch(self, frame: bytes, pos: i64, end: i64, budget: Budget, index: i64, depth: i64) -> i64:
         """A batch of magic 2 with nothing unusual about it; returns where it ends, or -1."""
         self.nodes += _BATCH_NODES
-        if budget.take_batch(pos) is not None:
-            return -1
-        if end - pos < LOG_OVERHEAD:
-            return self._cut_short(pos, end, index, depth)
-        if end - pos <= MAGIC_AT or frame[pos + MAGIC_AT] != 2:
-            return -1
-        length: i64 = int32(frame, pos + LENGTH_AT)
-        stop: i64 = pos + LOG_OVERHEAD + length
-        if length < HEADER_BYTES - LOG_OVERHEAD or length > MAX_BATCH_BYTES:
-            return -1
-        if stop > end:
-            return self._cut_short(pos, end, index, depth)
-        attributes: i64 = int16(frame, pos + ATTRIBUTES_AT)
-        count: i64 = int32(frame, pos + RECORDS_COUNT_AT)
-        if attributes & CONTROL or count < 0 or count > budget.records:
-            return -1
-        word: i64 = int32(frame, pos + CRC_AT)
-        crc: i64 = word & 0xFFFFFFFF
-        if crc != google_crc32c.value(frame[pos + ATTRIBUTES_AT : stop]):
-            return -1
-        codec: i64 = attributes & CODEC_MASK
-        data = frame
-        first: i64 = pos + HEADER_BYTES
-        last: i64 = stop
-        if codec:
-            data = decompress(codec, frame[first:stop], budget.decompress_limit(stop - first))
-            first = 0
-            last = len(data)
-            budget.decompressed_bytes -= last
-        budget.records -= count
-        if not self.check(
-            data, first, last, count, read_i64_be(frame, pos), read_i64_be(frame, pos + BASE_TIMESTAMP_AT)
-        ):
-            return -1
+        batch = self.batch
+        stop: i64 = batch.open(frame, pos, end, budget)
+        if stop == SHORT:
+            return UNUSUAL if budget.take_batch(pos) is not None else self._cut_short(pos, end, index, depth)
+        if stop < 0 or not self.check(batch):
+            return UNUSUAL
         if index < BATCHES_SHOWN:
-            compressed: i64 = stop - pos - HEADER_BYTES if codec else 0
-            self._batch_row(frame, pos, stop, index, depth, compressed, last - first)
-            append_time: i64 = read_i64_be(frame, pos + MAX_TIMESTAMP_AT)
-            self.add_records(data, count, append_time, attributes & LOG_APPEND_TIME != 0, depth + 1)
+            self._batch_row(frame, pos, stop, index, depth)
+            self.add_records(batch, depth + 1)
         return stop
 
     def _cut_short(self, pos: i64, end: i64, index: i64, depth: i64) -> i64:
@@ -146,30 +98,29 @@ class RecordSetRows(RecordRows):
             self.add_row(depth, self.batches[index] + text)
         return end
 
-    def _batch_row(
-        self, frame: bytes, pos: i64, stop: i64, index: i64, depth: i64, compressed: i64, uncompressed: i64
-    ) -> None:
+    def _batch_row(self, frame: bytes, pos: i64, stop: i64, index: i64, depth: i64) -> None:
         out = self.out
-        attributes: i64 = int16(frame, pos + ATTRIBUTES_AT)
-        count: i64 = int32(frame, pos + RECORDS_COUNT_AT)
+        batch = self.batch
+        codec: i64 = batch.attributes & CODEC_MASK
+        compressed: i64 = stop - pos - HEADER_BYTES if codec else 0
         out.write(self.batches[index])
         out.write(self.gap)
-        out.write(self._facts(count, stop - pos, compressed, uncompressed, attributes & CODEC_MASK))
+        out.write(self._facts(batch.count, stop - pos, compressed, batch.last - batch.first, codec))
         out.write(self.gap)
         out.write(self.base_offset)
         out.write(self.ident)
-        write_number(out, read_i64_be(frame, pos))
+        write_number(out, batch.base_offset)
         out.write(self.ident_off)
         out.write(self.gap)
-        out.write(self.append_time if attributes & LOG_APPEND_TIME else self.create_time)
-        self._instant(read_i64_be(frame, pos + BASE_TIMESTAMP_AT))
+        out.write(self.append_time if batch.append_time else self.create_time)
+        self._instant(batch.base_timestamp)
         producer_id: i64 = read_i64_be(frame, pos + PRODUCER_ID_AT)
         if producer_id != -1:
             out.write(self.gap)
             self._number(self.producer_id, producer_id)
             self._number(self.epoch, int16(frame, pos + PRODUCER_EPOCH_AT))
             self._number(self.sequence, int32(frame, pos + BASE_SEQUENCE_AT))
-        if attributes & TRANSACTIONAL:
+        if batch.attributes & TRANSACTIONAL:
             out.write(self.gap)
             out.write(self.transactional)
         self.add_row(depth, out.getvalue())
@@ -208,3 +159,11 @@ class RecordSetRows(RecordRows):
         write_thousandths(out, milliseconds - second * 1000)
         out.append(90)
         out.write(self.plain_off)
+
+
+def fills(frame: bytes, pos: i64, end: i64) -> bool:
+    """Whether what begins at ``pos`` is all that there is before ``end``: a batch, or less."""
+    if end - pos < LOG_OVERHEAD:
+        return True
+    stop: i64 = pos + LOG_OVERHEAD + int32(frame, pos + LENGTH_AT)
+    return stop <= pos or stop >= end

@@ -1,4 +1,4 @@
-"""Records of a batch, magic 2, as the rows of a tree. Layout and sources: ``kwiresniff.codec.record``."""
+"""Records of a batch, magic 2, as the rows of a tree, straight from their bytes (``record_reader``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter
 
 from kwiresniff.base.batch_layout import NO_TIMESTAMP
-from kwiresniff.codec.text.records import RecordReader
+from kwiresniff.base.tree_sizes import HEADERS_SHOWN, RECORDS_SHOWN
+from kwiresniff.codec.text.batch_reader import BatchReader
+from kwiresniff.codec.text.record_reader import LENGTH_GROUPS, RecordReader, is_sane
 from kwiresniff.codec.text.values import ValueWriter
 from kwiresniff.codec.text.words import Words
 from kwiresniff.jsontext import write_digit
@@ -15,15 +17,6 @@ from kwiresniff.jsontext import write_digit
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: Records of a batch and headers of a record that are shown; the same numbers as in ``kwiresniff.render``.
-RECORDS_SHOWN: Final = 10
-HEADERS_SHOWN: Final = 8
-
-#: Sums of a base and a delta within this cannot leave INT64.
-_SANE: Final = 1 << 62
-#: Seven-bit groups of a varint that are read here; more are for the careful reader.
-_LENGTH_GROUPS: Final = 5
-_DELTA_GROUPS: Final = 9
 #: What the walker makes of a record and of a header: itself and its fields.
 _RECORD_NODES: Final = 8
 _HEADER_NODES: Final = 3
@@ -71,33 +64,26 @@ class RecordRows(RecordReader):
         self.depths.append(level)
         self.rows.append(text)
 
-    def check(self, data: bytes, start: i64, end: i64, count: i64, base_offset: i64, base_timestamp: i64) -> bool:
-        """Whether ``count`` sound records fill ``data[start:end]``; keeps where the first ones lie."""
-        if end > len(data) or not (-_SANE < base_offset < _SANE and -_SANE < base_timestamp < _SANE):
+    def check(self, batch: BatchReader) -> bool:
+        """Whether sound records fill the batch; keeps where the first ones lie."""
+        data, end, count = batch.data, batch.last, batch.count
+        base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
+        if not is_sane(data, end, base_offset, base_timestamp):
             return False
         self.offsets.clear()
         self.times.clear()
         self.places.clear()
         self.stops.clear()
-        pos: i64 = start
+        pos: i64 = batch.first
         index: i64 = 0
         while index < count:
-            length: i64 = self.varint(data, pos, end, _LENGTH_GROUPS)
-            pos = self.pos
-            stop: i64 = pos + length
-            if pos < 0 or length < 0 or stop > end:
-                return False
-            time: i64 = self.varint(data, pos + 1, stop, _DELTA_GROUPS)
-            pos = self.pos
+            pos = self.front(data, pos, end)
             if pos < 0:
                 return False
-            delta: i64 = self.varint(data, pos, stop, _LENGTH_GROUPS)
-            pos = self.pos
-            if pos < 0:
-                return False
+            stop: i64 = self.stop
             if index < RECORDS_SHOWN:
-                self.offsets.append(base_offset + delta)
-                self.times.append(base_timestamp + time)
+                self.offsets.append(base_offset + self.offset_delta)
+                self.times.append(base_timestamp + self.timestamp_delta)
                 self.places.append(pos)
                 self.stops.append(stop)
             pos = self._skip(data, pos, stop)
@@ -117,16 +103,16 @@ class RecordRows(RecordReader):
 
     def _skip(self, data: bytes, pos: i64, stop: i64) -> i64:
         """The position behind bytes led by their length, or -1."""
-        length: i64 = self.varint(data, pos, stop, _LENGTH_GROUPS)
+        length: i64 = self.varint(data, pos, stop, LENGTH_GROUPS)
         pos = self.pos
         if pos < 0 or length <= 0:
             return pos
         return pos + length if pos + length <= stop else -1
 
     def _skip_headers(self, data: bytes, pos: i64, stop: i64) -> i64:
-        count: i64 = self.varint(data, pos, stop, _LENGTH_GROUPS)
+        count: i64 = self.header_count(data, pos, stop)
         pos = self.pos
-        if pos < 0 or count < 0 or count > (stop - pos) // 2:
+        if count < 0:
             return -1
         self.nodes += count * _HEADER_NODES
         while count:
@@ -140,8 +126,8 @@ class RecordRows(RecordReader):
                 return -1
         return pos
 
-    def add_records(self, data: bytes, count: i64, append_time: i64, is_append_time: bool, depth: i64) -> None:
-        """Rows of the records that were checked last; with ``is_append_time`` all have ``append_time``."""
+    def add_records(self, batch: BatchReader, depth: i64) -> None:
+        """Rows of the records that were checked last."""
         width: i64 = 0
         for offset in self.offsets:
             width = max(width, len(str(offset)))
@@ -155,13 +141,13 @@ class RecordRows(RecordReader):
                 left -= 1
             out.write(digits.encode())
             out.write(self.ident_off)
-            self._clock(append_time if is_append_time else self.times[index])
+            self._clock(batch.max_timestamp if batch.append_time else self.times[index])
             out.write(self.gap)
-            self._record(data, self.places[index], self.stops[index])
+            self._record(batch.data, self.places[index], self.stops[index])
             self.add_row(depth, out.getvalue())
             out.truncate(0)
-        if count > RECORDS_SHOWN:
-            self.add_row(depth, self.words.hidden_records(count - RECORDS_SHOWN))
+        if batch.count > RECORDS_SHOWN:
+            self.add_row(depth, self.words.hidden_records(batch.count - RECORDS_SHOWN))
 
     def _clock(self, milliseconds: i64) -> None:
         out = self.out
@@ -182,7 +168,7 @@ class RecordRows(RecordReader):
     def _record(self, data: bytes, pos: i64, stop: i64) -> None:
         """Key, value and headers of a record that has been checked."""
         out = self.out
-        length: i64 = self.varint(data, pos, stop, _LENGTH_GROUPS)
+        length: i64 = self.varint(data, pos, stop, LENGTH_GROUPS)
         pos = self.pos
         has_key = length >= 0
         if has_key:
@@ -193,7 +179,7 @@ class RecordRows(RecordReader):
         else:
             out.write(self.null)
         out.write(self.arrow)
-        length = self.varint(data, pos, stop, _LENGTH_GROUPS)
+        length = self.varint(data, pos, stop, LENGTH_GROUPS)
         pos = self.pos
         if length >= 0:
             out.write(self.plain)
@@ -207,7 +193,7 @@ class RecordRows(RecordReader):
 
     def _headers(self, data: bytes, pos: i64, stop: i64) -> None:
         out = self.out
-        count: i64 = self.varint(data, pos, stop, _LENGTH_GROUPS)
+        count: i64 = self.varint(data, pos, stop, LENGTH_GROUPS)
         pos = self.pos
         if not count:
             return
@@ -217,7 +203,7 @@ class RecordRows(RecordReader):
         while index < count and index < HEADERS_SHOWN:
             out.write(self.comma if index else self.first)
             index += 1
-            length: i64 = self.varint(data, pos, stop, _LENGTH_GROUPS)
+            length: i64 = self.varint(data, pos, stop, LENGTH_GROUPS)
             pos = self.pos
             out.write(self.name)
             try:
@@ -227,7 +213,7 @@ class RecordRows(RecordReader):
             out.append(61)
             out.write(self.name_off)
             pos += length
-            length = self.varint(data, pos, stop, _LENGTH_GROUPS)
+            length = self.varint(data, pos, stop, LENGTH_GROUPS)
             pos = self.pos
             if length < 0:
                 out.write(self.null)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from librt.strings import BytesWriter, read_i64_be
+from librt.strings import BytesWriter
 
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.codec.meaning import meaning_of
@@ -13,21 +13,17 @@ from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.plan import (
     BOOLEAN,
     BYTES,
-    INT8,
-    INT32,
+    ERROR_CODE,
     INT64,
-    STRING,
     TOPIC,
     TOPIC_ID,
-    UINT16,
-    UINT32,
     UUID,
     Step,
 )
 from kwiresniff.codec.text.reader import BodyReader
 from kwiresniff.codec.text.values import ValueWriter
 from kwiresniff.codec.text.words import Words
-from kwiresniff.jsontext import int16, int32, write_number
+from kwiresniff.jsontext import write_number
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -71,35 +67,12 @@ class ValueRows(BodyReader):
 
     def value(self, step: Step, kind: i64, pos: i64, out: BytesWriter) -> i64:
         """A single value, whether a field or an element of an array."""
-        frame = self.frame
-        number: i64 = 0
-        if kind == INT32:
-            number = int32(frame, pos)
-            pos += 4
-        elif kind == INT64:
-            number = read_i64_be(frame, pos)
-            pos += 8
-        elif kind == INT8:
-            number = frame[pos]
-            if number > 127:
-                number -= 256
-            pos += 1
-        elif kind == BOOLEAN:
-            number = 1 if frame[pos] else 0
-            pos += 1
-        elif kind == UINT16:
-            number = int16(frame, pos) & 0xFFFF
-            pos += 2
-        elif kind == UINT32:
-            number = int32(frame, pos) & 0xFFFFFFFF
-            pos += 4
-        elif kind in (UUID, TOPIC_ID):
-            return self._uuid(step, kind, pos, out)
-        elif kind in (STRING, TOPIC, BYTES):
+        if kind > INT64 and kind != ERROR_CODE:
+            if kind == UUID or kind == TOPIC_ID:  # noqa: SIM109 - two comparisons when compiled
+                return self._uuid(step, kind, pos, out)
             return self._sized(step, kind, pos, out)
-        else:  # INT16 and an error code
-            number = int16(frame, pos)
-            pos += 2
+        number: i64 = self.number(kind, pos)
+        pos = self.pos
         if step.is_error and number:
             return -1
         self.told = True
@@ -170,7 +143,7 @@ class ValueRows(BodyReader):
             out.write(self.null)
             return pos if length == -1 else -1
         stop: i64 = pos + length
-        if kind == TOPIC and length > 1 and frame[pos] == 95 and frame[pos + 1] == 95:
+        if kind == TOPIC and self.starts_like_internal(pos, length):
             return -1
         if step.meant:
             out.write(self._worded(step, frame[pos:stop].decode()))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import BytesWriter
 
 from kwiresniff import schema
+from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, NAME_COLUMN, SCALARS_SHOWN
 from kwiresniff.codec.meaning import meaning_of
 from kwiresniff.codec.record_limits import Budget
 from kwiresniff.codec.text.labels import label
@@ -36,13 +37,8 @@ from kwiresniff.model import Direction
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: Elements of an array of structures, and of an array of values, that are shown.
-ELEMENTS_SHOWN: Final = 12
-SCALARS_SHOWN: Final = 32
 #: More than this the walker does not keep of one message.
 MAX_NODES: Final = 200_000
-#: Names longer than this do not widen the column of names.
-NAME_COLUMN: Final = 26
 
 
 @final

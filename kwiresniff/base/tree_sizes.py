@@ -1,0 +1,21 @@
+"""How much of a message a tree shows without ``-v``: as much as fits on a screen beside the rest.
+
+Trees are made from annotated nodes (``kwiresniff.render``) and, where they are compiled, straight from the bytes
+(``kwiresniff.codec.text``): both show the same.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: Elements of an array of structures.
+ELEMENTS_SHOWN: Final = 12
+#: Values of an array that stand on one line: the replicas of any sane partition, the bits of any small set.
+SCALARS_SHOWN: Final = 32
+#: Batches of a record set, records of a batch, headers of a record.
+BATCHES_SHOWN: Final = 8
+RECORDS_SHOWN: Final = 10
+HEADERS_SHOWN: Final = 8
+
+#: Names are padded so that values stand in a column; one longer than this only pushes its own value aside.
+NAME_COLUMN: Final = 26
