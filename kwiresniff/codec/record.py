@@ -5,7 +5,8 @@ and value each led by their VARINT length (negative for null), and a VARINT coun
 zigzag. Source: KIP-98, protocol guide ("Record").
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
+# takes longer than all the rest of it.
 
 from collections.abc import Iterator
 from itertools import repeat

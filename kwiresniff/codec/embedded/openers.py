@@ -6,7 +6,7 @@ A format is a module of this package, and nothing else has to know of it. Its ``
 
 from __future__ import annotations
 
-import pkgutil
+import os
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, TypeAlias
@@ -34,11 +34,12 @@ def collect(package: str, paths: Iterable[str]) -> tuple[Openers, QuickLooks]:
     """
     openers: Openers = {}
     looks: QuickLooks = {}
-    for found in pkgutil.iter_modules(list(paths)):
-        module = import_module(f"{package}.{found.name}")
+    names = {name.removesuffix(".py") for path in paths for name in os.listdir(path) if name.endswith(".py")}
+    for name in sorted(names - {"__init__"}):
+        module = import_module(f"{package}.{name}")
         own: Openers = getattr(module, "OPENERS", {})
         if twice := openers.keys() & own.keys():
-            raise ValueError(f"{found.name} opens what another format opens: {sorted(twice)}")
+            raise ValueError(f"{name} opens what another format opens: {sorted(twice)}")
         openers |= own
         looks |= getattr(module, "QUICK_LOOKS", {})
     return openers, looks
