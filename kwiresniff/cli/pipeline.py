@@ -115,7 +115,7 @@ def run_command(
     quiet: bool,
     progress: bool,
 ) -> int:
-    """Decodes captures into Parquet tables: exchanges by date and API, connections, problems, latency.
+    """Decodes captures into Parquet tables: exchanges by day, connections, problems, latency.
 
     Files of one rotation are read as one, so connections go on from file to file. Run again it only does what is
     new; stopped in the middle it goes on where it was.

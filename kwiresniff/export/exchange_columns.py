@@ -24,6 +24,8 @@ class MessageColumns:
     def __init__(self, files: Sequence[str], encode: Callable[[Any], bytes]) -> None:
         self._files = files
         self._encode = encode
+        self._index: i64 = -1
+        self._file: str | None = None
         self.timestamp_ns = NumberColumn(8)
         self.file = NameColumn()
         self.first_packet = NumberColumn(8)
@@ -58,8 +60,10 @@ class MessageColumns:
         first: i64 = message.first_packet
         last: i64 = message.last_packet
         index: i64 = first >> FILE_SHIFT
-        files = self._files
-        file: str | None = files[index] if index < len(files) else None
+        if index != self._index:
+            self._index = index
+            self._file = self._files[index] if index < len(self._files) else None
+        file = self._file
         self.file.put(file)
         self.first_packet.put(first & NUMBER_MASK)
         self.last_packet.put(last & NUMBER_MASK)

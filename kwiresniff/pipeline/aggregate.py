@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.model import Exchange
-from kwiresniff.pipeline.rows import Row, seen_ns, when
+from kwiresniff.pipeline.exchange_table import seen_ns
+from kwiresniff.pipeline.rows import Row, when
 
 #: Keys counted before they are written out; with its histogram a key takes some 5 kB, so a table stays below 50 MB.
 MAX_KEYS = 10_000
-_MINUTE_NS = 60 * 10**9
+_MINUTE_NS: Final = 60_000_000_000
 
 
 class _Counts:

@@ -1,4 +1,4 @@
-"""Rows to Arrow: bounded buffers of Python rows, turned into columns at once."""
+"""Rows and columns to Arrow: bounded buffers, turned into batches for Spark."""
 
 from __future__ import annotations
 
@@ -6,14 +6,50 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
+from kwiresniff.model import Exchange
 from kwiresniff.pipeline.columns import arrow_schema
-from kwiresniff.pipeline.rows import Row
+from kwiresniff.pipeline.entities import Entities
+from kwiresniff.pipeline.exchange_table import ExchangeRows
+from kwiresniff.pipeline.plan import Unit
+from kwiresniff.pipeline.reading import Settings, UnitReading
+from kwiresniff.pipeline.rows import Row, rows_of
 
 #: Rows of a batch for Spark. Large bodies end it sooner: a batch is held as rows, as columns and on the way.
 BATCH_ROWS = 4_096
 BATCH_BYTES = 8 << 20
 #: What a row takes besides its texts, about.
 ROW_BYTES = 256
+
+
+def table_batches(table: str, unit: Unit, settings: Settings) -> Iterator[Any]:
+    """The rows of one table that a unit gives, as ``pyarrow.RecordBatch``, in order."""
+    reading = UnitReading(unit, settings, text=table == "exchanges")
+    if table == "exchanges":
+        return _exchange_batches(reading)
+    if table == "segments":
+        return arrow_batches(table, map(reading.rows.segment, reading.segments()))
+    return arrow_batches(table, (row for event in reading.events() for row in rows_of(table, event, reading.rows)))
+
+
+def _exchange_batches(reading: UnitReading) -> Iterator[Any]:
+    arrow = import_module("pyarrow")
+    schema = arrow_schema("exchanges")
+    entities = Entities(reading.rows.topic_name)
+    table = reading.rows.exchange_table()
+    part = table.part()
+    for event in reading.events():
+        if event.__class__ is Exchange:
+            entities.find(event)
+            table.add_to(part, event, entities)
+            if part.rows >= BATCH_ROWS or part.held_bytes >= BATCH_BYTES:
+                yield _batch(arrow, part, schema)
+                part = table.part()
+    if part.rows:
+        yield _batch(arrow, part, schema)
+
+
+def _batch(arrow: Any, part: ExchangeRows, schema: Any) -> Any:
+    return arrow.RecordBatch.from_arrays(part.arrays(arrow, schema), schema=schema)
 
 
 def row_bytes(row: Row) -> int:

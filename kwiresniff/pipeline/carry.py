@@ -154,12 +154,21 @@ class _Names(Sequence[str]):
 class BatchReading:
     """One pass over a batch. Iterate ``events`` once; the counts are final when that ends."""
 
-    def __init__(self, batch: Batch, settings: Settings, idle_ns: int, before: tuple[dict[str, Any], bytes] | None):
+    def __init__(
+        self,
+        batch: Batch,
+        settings: Settings,
+        idle_ns: int,
+        before: tuple[dict[str, Any], bytes] | None,
+        *,
+        text: bool = False,
+    ) -> None:
         """``before`` is the state that the source was left in. Raises KwiresniffError when it cannot be read."""
         self._batch = batch
+        self._text = text
         self._settings = settings
         self._idle_ns = idle_ns
-        self._analyzer = settings.analyzer()
+        self._analyzer = settings.analyzer(text=text)
         self._names: dict[int, str] = {}
         self._next = 0
         if before is not None:
@@ -192,7 +201,7 @@ class BatchReading:
 
     def give_up(self) -> None:
         """What was open cannot be trusted any more: connections begin anew, in mid-stream, under new numbers."""
-        anew = self._settings.analyzer()
+        anew = self._settings.analyzer(text=self._text)
         anew.connections = self._analyzer.connections
         self._analyzer = anew
 
@@ -251,7 +260,7 @@ def run_batch(batch: Batch, settings: Settings, tables: Sequence[str], out: str,
     if done is not None:
         return done
     states = States(store.watch, batch.source_id)
-    reading = BatchReading(batch, settings, idle_ns, states.before(batch.round))
+    reading = BatchReading(batch, settings, idle_ns, states.before(batch.round), text="records" not in tables)
 
     def keep(failed: bool) -> None:
         if failed:

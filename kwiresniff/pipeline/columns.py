@@ -1,7 +1,7 @@
 """The tables of the pipeline: which columns they have, of which types, and what they hold.
 
-One list serves Spark (as DDL), Parquet (as an Arrow schema) and the documentation. ``date`` and ``api`` of
-``exchanges`` and ``records`` are folders in Parquet. Names are those of the exported JSON where it has them.
+One list serves Spark (as DDL), Parquet (as an Arrow schema) and the documentation. ``date`` of ``exchanges``
+and ``records`` is a folder in Parquet. Names are those of the exported JSON where it has them.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
 #: What the data source offers; the others are aggregates that only ``pipeline run`` writes.
 READABLE = ("exchanges", "connections", "problems", "records", "segments")
 #: What is a folder in Parquet.
-PARTITIONED_BY: dict[str, tuple[str, ...]] = {"exchanges": ("date", "api"), "records": ("date", "api")}
+PARTITIONED_BY: dict[str, tuple[str, ...]] = {"exchanges": ("date",), "records": ("date",)}
 
 
 def ddl(table: str) -> str:

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from itertools import takewhile
 from typing import Any
-from zlib import crc32
 
 from kwiresniff.capture.paths import STANDARD_INPUT, expand
 from kwiresniff.errors import CaptureError
-from kwiresniff.model import Segment
 from kwiresniff.pipeline.ends import Filled, LeftOut
 
 #: A source is not split below this share: starting a task and reading the packets once more would cost what it gains.
@@ -32,8 +30,6 @@ MAX_SHARDS = 16
 MIN_TASK_BYTES = 16 << 20
 #: With so many for each slot the last ones still even out what is uneven; the driver keeps account of every one.
 MAX_TASKS_PER_SLOT = 32
-#: Directions remembered with their shard; at 100 bytes each it stays below 10 MB.
-MAX_FLOWS = 65_536
 
 _COMPRESSED = re.compile(r"\.(gz|zst|xz|bz2|lz4)$", re.IGNORECASE)
 _DATE = r"(?<!\d)(?:19|20)\d{2}-?(?:0[1-9]|1[0-2])-?(?:[0-2]\d|3[01])"
@@ -217,31 +213,3 @@ def share_out(units: Sequence[Unit], parallelism: int) -> list[list[Unit]]:
     size = sum(unit.source.size_bytes // unit.shards for unit in units)
     tasks = min(max(size // MIN_TASK_BYTES, parallelism), parallelism * MAX_TASKS_PER_SLOT, len(units))
     return [list(units[at::tasks]) for at in range(tasks)]
-
-
-def shard_of(flow: bytes, shards: int) -> int:
-    """The shard that follows a connection: the same for both directions, on every machine."""
-    half = (len(flow) - 4) // 2
-    one = flow[:half] + flow[2 * half : 2 * half + 2]
-    other = flow[half : 2 * half] + flow[2 * half + 2 :]
-    return crc32(min(one, other) + max(one, other)) % shards
-
-
-def only_shard(segments: Iterable[Segment], shard: int, shards: int) -> Iterable[Segment]:
-    """The segments of the connections that belong to one shard."""
-    return segments if shards == 1 else filter(_belongs(shard, shards), segments)
-
-
-def _belongs(shard: int, shards: int) -> Callable[[Segment], bool]:
-    known: dict[bytes, bool] = {}
-
-    def belongs(segment: Segment) -> bool:
-        flow = segment[2]
-        found = known.get(flow)
-        if found is None:
-            if len(known) >= MAX_FLOWS:
-                known.clear()
-            found = known[flow] = shard_of(flow, shards) == shard
-        return found
-
-    return belongs

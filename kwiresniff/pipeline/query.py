@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from kwiresniff.pipeline.aggregate import merged
 from kwiresniff.pipeline.columns import TABLES, ddl
 from kwiresniff.pipeline.failures import first_line
 from kwiresniff.pipeline.store import Store
-from kwiresniff.pipeline.work import WRITABLE
+from kwiresniff.pipeline.unit_tables import WRITABLE
 
 #: What Hadoop takes for patterns, and its own way to say that it is none.
 _PATTERN = re.compile(r"[\\*?\[\]{}]")
@@ -39,12 +40,13 @@ def open_views(spark: Any, out: str, tables: Iterable[str] = WRITABLE, *, varian
     store = Store(out)
     store.check()
     for table in tables:
-        files = store.files(table)
-        reader = spark.read.schema(ddl(table))
         # Complete files alone, one by one: a run may be writing others beside them.
-        reader = reader.option("basePath", f"{store.out}/{table}")
-        frame = reader.parquet(*map(_escaped, files)) if files else _empty(spark, table)
-        frame = frame.select(*(column.name for column in TABLES[table]))
+        reader = spark.read.schema(ddl(table)).option("basePath", f"{store.out}/{table}")
+        frame = None
+        for files in _by_depth(store.files(table)):
+            part = reader.parquet(*map(_escaped, files)).select(*(column.name for column in TABLES[table]))
+            frame = part if frame is None else frame.union(part)
+        frame = _empty(spark, table) if frame is None else frame
         (with_variants(frame) if variants else frame).createOrReplaceTempView(table)
     spark.udf.register("percentile_ns", percentile_ns, "BIGINT")
 
@@ -57,6 +59,14 @@ def query(spark: Any, out: str, sql: str, *, variants: bool = False) -> tuple[li
     with _told():
         frame = spark.sql(sql)
         return frame.columns, _rows(frame)
+
+
+def _by_depth(files: list[str]) -> Iterable[list[str]]:
+    """The files that lie in equally many folders: earlier versions had one for each API, and Spark takes no mixture."""
+    found: dict[int, list[str]] = {}
+    for file in files:
+        found.setdefault(file.count(os.sep), []).append(file)
+    return found.values()
 
 
 def _rows(frame: Any) -> Iterator[list[Any]]:

@@ -15,10 +15,12 @@ from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.capture.formats import NotACapture
 from kwiresniff.capture.sources import SegmentSource
 from kwiresniff.errors import CaptureError
-from kwiresniff.model import Connection, Event, Exchange, Problem, Segment
+from kwiresniff.export import JsonEncoder
+from kwiresniff.model import Event, Exchange, Problem, Segment, SegmentSink
 from kwiresniff.pipeline.ends import LeftOut, with_filled, without
-from kwiresniff.pipeline.plan import Unit, only_shard
-from kwiresniff.pipeline.rows import Row, Rows
+from kwiresniff.pipeline.plan import Unit
+from kwiresniff.pipeline.rows import Rows
+from kwiresniff.pipeline.shards import Shard, ShardSink, only_shard
 from kwiresniff.session import Analyzer, Depth, endpoints
 
 
@@ -46,9 +48,10 @@ class Settings:
         """What ``as_json`` gave."""
         return Settings(**{**value, "ports": tuple(value["ports"])})
 
-    def analyzer(self) -> Analyzer:
-        """What follows the connections."""
-        return Analyzer(self.depth, topics=self.depth == "errors", ports=self.ports, sessions=True)
+    def analyzer(self, *, text: bool = False) -> Analyzer:
+        """What follows the connections; with ``text`` bodies may come as JSON text, if nothing is to be hidden."""
+        encode = JsonEncoder().text if text and self.redact_key is None else None
+        return Analyzer(self.depth, topics=self.depth == "errors", ports=self.ports, sessions=True, encode=encode)
 
     def redactor(self) -> Redactor | None:
         """What hides keys, values and headers, if that is wanted."""
@@ -61,7 +64,7 @@ class UnitReading:
     Files, packets, bytes and what is wrong with the files themselves are reported by the first shard of a source alone.
     """
 
-    def __init__(self, unit: Unit, settings: Settings) -> None:
+    def __init__(self, unit: Unit, settings: Settings, *, text: bool = False) -> None:
         self._unit = unit
         self._first = unit.shard == 0
         self._keylog = settings.keylog
@@ -74,7 +77,7 @@ class UnitReading:
         self._others = self._open_others(len(files))
         for other in self._others.values():
             files += [names.get(path, path) for path in other.files]
-        self._analyzer = settings.analyzer()
+        self._analyzer = settings.analyzer(text=text)
         self._redactor = settings.redactor()
         self.rows = Rows(unit.source.name, files, self._analyzer.topics.name, unit.shard, unit.shards)
 
@@ -104,11 +107,29 @@ class UnitReading:
 
     def events(self) -> Iterator[Event]:
         """Exchanges, ended connections and problems."""
-        yield from redacted(self._analyzer.analyze(self.segments()), self._redactor)
+        yield from redacted(self._analyzed(), self._redactor)
         if self._first:
             yield from map(_other_end, self._unit.source.left_out)
             yield from self._problems
             yield from self._captures.problems if self._captures is not None else ()
+
+    def _analyzed(self) -> Iterator[Event]:
+        """A source that gives its segments itself is quicker; one is asked for them that are changed on their way."""
+        captures, unit = self._captures, self._unit
+        if not isinstance(captures, CaptureSet) or unit.source.left_out or self._others:
+            yield from self._analyzer.analyze(self.segments())
+            return
+        shard = Shard(unit.shard, unit.shards) if unit.shards > 1 else None
+
+        def feed(sink: SegmentSink) -> bool:
+            return captures.feed(sink if shard is None else ShardSink(sink, shard))
+
+        try:
+            yield from self._analyzer.draw(feed)
+        except BaseException:  # whoever stops in the middle has no more use for the file either
+            captures.close()
+            raise
+        yield from self._analyzer.finish()
 
     def _open(self) -> SegmentSource | None:
         """All files that are captures. One that is none is a problem when the user named it, else passed over."""
@@ -149,25 +170,6 @@ class UnitReading:
             except CaptureError as error:  # the other ends were read a moment ago
                 self._problems.append(unreadable(other.name, error))
         return found
-
-
-def table_rows(table: str, unit: Unit, settings: Settings) -> Iterator[Row]:
-    """The rows of one table that a unit gives."""
-    reading = UnitReading(unit, settings)
-    if table == "segments":
-        return map(reading.rows.segment, reading.segments())
-    return (row for event in reading.events() for row in rows_of(table, event, reading.rows))
-
-
-def rows_of(table: str, event: Event, rows: Rows) -> Iterable[Row]:
-    """The rows of one table that an event gives."""
-    if isinstance(event, Exchange):
-        if table == "exchanges":
-            return (rows.exchange(event),)
-        return rows.records(event) if table == "records" else ()
-    if isinstance(event, Problem):
-        return (rows.problem(event),) if table == "problems" else ()
-    return (rows.connection(event),) if table == "connections" and isinstance(event, Connection) else ()
 
 
 def _other_end(one: LeftOut) -> Problem:

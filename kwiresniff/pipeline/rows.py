@@ -1,31 +1,28 @@
-"""Events to rows: one function a table, values in the order of ``kwiresniff.pipeline.columns``.
-
-Everything the exported JSON says about an exchange is in its row, so the one can be made from the other.
-"""
+"""Events to rows: one function a table, values in the order of ``kwiresniff.pipeline.columns``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any
 
 from kwiresniff.analysis.names import record_sets
 from kwiresniff.answers.clients import AuditRow, Client
-from kwiresniff.export import JsonEncoder, connection_json, exchange_json, problem_json
+from kwiresniff.export import JsonEncoder, connection_json, problem_json
 from kwiresniff.export.clients import audit_json, client_json
 from kwiresniff.model import (
     Body,
     Connection,
+    Event,
     Exchange,
-    Message,
     Problem,
     Segment,
     TopicNames,
     file_index,
     packet_number,
 )
-from kwiresniff.pipeline.mentions import Mentions, mentions
+from kwiresniff.pipeline.exchange_table import ExchangeTable
 from kwiresniff.session import endpoints
 
 Row = tuple[Any, ...]
@@ -36,7 +33,6 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 #: Spark and Python have years 1 to 9999, and Parquet 64 bits; a capture may claim any time.
 _MIN_NS = -62_135_596_800 * 10**9
 _MAX_NS = 2**63 - 1
-_NO_MESSAGE: Row = (None,) * 7
 
 #: Where the partition index stands beside a record set, in this order.
 _PARTITION_FIELDS = ("partition_index", "index", "partition")
@@ -53,44 +49,15 @@ class Rows:
     ) -> None:
         self._source = source
         self._files = files
-        self._topic_name = topic_name
+        self.topic_name = topic_name
+        self._shard = shard
+        self._shards = shards
         self._line = JsonEncoder().line
-        self._last: Exchange | None = None
-        self._mentions = Mentions([], [], [], [])
         self._number: Callable[[int], int] = lambda number: (number - 1) * shards + shard + 1
 
-    def exchange(self, exchange: Exchange) -> Row:
-        """The row of ``exchanges``."""
-        request, response = exchange.request, exchange.response
-        day, time = when(seen_ns(exchange))
-        return (
-            day,
-            exchange.api or None,
-            time,
-            *self._place(exchange.connection),
-            exchange.api_key,
-            exchange.api_version,
-            exchange.correlation_id,
-            exchange.client_id,
-            exchange.outcome,
-            exchange.waiting or None,
-            exchange.latency_ns,
-            exchange.queued_ns,
-            exchange.held_ns,
-            exchange.broker_ns,
-            None if request is None else request.last_ns - request.first_ns,
-            None if response is None else response.last_ns - response.first_ns,
-            *self.mentions(exchange)[:3],
-            list(dict.fromkeys(name for _, _, name, _ in exchange.errors)),
-            [
-                {"path": path, "code": code, "name": name, "retriable": retriable}
-                for path, code, name, retriable in exchange.errors
-            ],
-            list(dict.fromkeys(problem.code for problem in exchange.problems)),
-            self._json(exchange_json(exchange)["problems"]) if exchange.problems else None,
-            *self._message(request),
-            *self._message(response),
-        )
+    def exchange_table(self) -> ExchangeTable:
+        """Columns for the exchanges of this source."""
+        return ExchangeTable(self._source, self._files, JsonEncoder().text, self._shard, self._shards)
 
     def connection(self, connection: Connection) -> Row:
         """The row of ``connections``."""
@@ -142,7 +109,7 @@ class Rows:
                 exchange.client_id,
                 exchange.correlation_id,
             )
-            for topic, holder, batches in record_sets(message.body, self._topic_name):
+            for topic, holder, batches in record_sets(message.body, self.topic_name):
                 partition = next((holder[name] for name in _PARTITION_FIELDS if name in holder), None)
                 for batch in batches if isinstance(batches, list) else ():
                     for record in batch.get("records") or ():
@@ -196,18 +163,6 @@ class Rows:
             missing,
         )
 
-    def mentions(self, exchange: Exchange) -> Mentions:
-        """What an exchange speaks of. Several tables ask for the same one in turn, so the last answer is kept."""
-        if self._last is not exchange:
-            self._last = exchange
-            self._mentions = mentions(exchange, self._topic_name)
-        return self._mentions
-
-    def names(self, exchange: Exchange) -> tuple[list[str], list[str], list[str]]:
-        """The topics, groups and transactional ids an exchange speaks of."""
-        found = self.mentions(exchange)
-        return found.topics, found.groups, found.transactional_ids
-
     def _record(self, batch: Body, record: Body) -> Row:
         headers = record.get("headers")
         return (
@@ -229,19 +184,6 @@ class Rows:
     def _place(self, connection: Connection) -> Row:
         return (self._source, self._number(connection.id), connection.client, connection.broker)
 
-    def _message(self, message: Message | None) -> Row:
-        if message is None:
-            return _NO_MESSAGE
-        return (
-            _int64(message.first_ns),
-            self._file(message.first_packet),
-            packet_number(message.first_packet),
-            packet_number(message.last_packet),
-            message.size_bytes,
-            message.header_version,
-            None if message.body is None else self._json(message.body),
-        )
-
     def _file(self, reference: int) -> str:
         return self._files[file_index(reference)]
 
@@ -249,10 +191,13 @@ class Rows:
         return self._line(value)[:-1].decode()
 
 
-def seen_ns(exchange: Exchange) -> int:
-    """The moment an exchange counts for: its request's first byte, its response's when the request is missing."""
-    message = exchange.request or exchange.response
-    return message.first_ns if message is not None else 0
+def rows_of(table: str, event: Event, rows: Rows) -> Iterable[Row]:
+    """The rows of one table that an event gives; exchanges are no rows but columns."""
+    if isinstance(event, Exchange):
+        return rows.records(event) if table == "records" else ()
+    if isinstance(event, Problem):
+        return (rows.problem(event),) if table == "problems" else ()
+    return (rows.connection(event),) if table == "connections" and isinstance(event, Connection) else ()
 
 
 def when(ns: int) -> tuple[date | None, datetime | None]:

@@ -19,7 +19,8 @@ from kwiresniff.pipeline.plan import Source, Unit, grouped, local_files, plan, s
 from kwiresniff.pipeline.reading import Settings
 from kwiresniff.pipeline.sightings import Sighting
 from kwiresniff.pipeline.store import Commit, Store
-from kwiresniff.pipeline.work import WRITTEN, add_totals, settings_text, totals
+from kwiresniff.pipeline.unit_tables import WRITTEN
+from kwiresniff.pipeline.work import add_totals, settings_text, totals
 
 #: Seconds between two looks at what is done.
 _POLL_SECONDS = 0.5

@@ -21,11 +21,11 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from kwiresniff.errors import CaptureError
-from kwiresniff.pipeline.batches import arrow_batches
+from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.columns import READABLE, ddl
 from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.plan import Unit, find_sources, plan, share_out
-from kwiresniff.pipeline.reading import Settings, UnitReading, table_rows
+from kwiresniff.pipeline.reading import Settings, UnitReading
 from kwiresniff.pipeline.sightings import sightings
 from kwiresniff.pipeline.stream_source import WatchSource
 from kwiresniff.pipeline.work import run_unit
@@ -85,8 +85,7 @@ class _TableReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         units = map(Unit.from_json, partition.value)
-        rows = chain.from_iterable(table_rows(self._table, unit, self._settings) for unit in units)
-        return arrow_batches(self._table, rows)
+        return chain.from_iterable(table_batches(self._table, unit, self._settings) for unit in units)
 
 
 class RunSource(DataSource):

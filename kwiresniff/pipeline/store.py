@@ -1,6 +1,6 @@
 """The output folder: Parquet files under names that a unit always gives them, and what is complete.
 
-    OUT/exchanges/date=2026-01-02/api=Fetch/UNIT-0.parquet
+    OUT/exchanges/date=2026-01-02/UNIT-0.parquet
     OUT/latency/UNIT-0.parquet
     OUT/manifest.json
     OUT/_kwiresniff/commits/UNIT.json
@@ -20,23 +20,12 @@ import shutil
 import uuid
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
-from importlib import import_module
 from typing import Any
-from urllib.parse import quote
 
 from kwiresniff.errors import ExportError
-from kwiresniff.pipeline.batches import columns, row_bytes
-from kwiresniff.pipeline.columns import PARTITIONED_BY, TABLES, arrow_schema
+from kwiresniff.pipeline.columns import TABLES
 from kwiresniff.pipeline.hadoop import is_remote, local_path
-from kwiresniff.pipeline.rows import Row
-
-#: What a unit holds before it writes the fullest folder; a process then takes some 200 MB at most.
-BUFFER_BYTES = 32 << 20
-#: Folders one unit may make. A capture may claim any times; those of honest ones span days and some 90 APIs.
-MAX_PARTITIONS = 4_096
-#: What Hive, and so Spark, calls the folder of rows without a value.
-NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+from kwiresniff.pipeline.table_writer import TableWriter
 
 Commit = dict[str, Any]
 
@@ -136,82 +125,9 @@ class Store:
         names = (name for commit in self.commits().values() for name in commit["files"])
         return [os.path.join(self.out, name) for name in names if name.startswith(prefix)]
 
-    def writer(self, unit: str) -> Writer:
+    def writer(self, unit: str) -> TableWriter:
         """Where one attempt at a unit puts its rows."""
-        return Writer(self.out, os.path.join(self._staging, f"{unit}-{uuid.uuid4().hex}"), unit)
-
-
-class Writer:
-    """Rows of one unit to Parquet files, in bounded memory.
-
-    Rows are held by folder; when all together are too many, the folder with the most is written. ``publish`` moves
-    the files to their names; without it they are left for ``Store.clean``.
-    """
-
-    def __init__(self, out: str, staging: str, unit: str) -> None:
-        self._out = out
-        self._staging = staging
-        self._unit = unit
-        self._arrow = import_module("pyarrow")
-        self._parquet = import_module("pyarrow.parquet")
-        self._rows: dict[str, list[Row]] = {}
-        self._sizes: dict[str, int] = {}
-        self._held = 0
-        self._numbers: dict[str, int] = {}
-        self._names: list[str] = []
-        self.counts = dict.fromkeys(TABLES, 0)
-        os.makedirs(staging)
-
-    def add(self, table: str, row: Row) -> None:
-        """One more row of a table."""
-        folder = self._folder(table, row)
-        if folder in self._rows:
-            self._rows[folder].append(row)
-        else:
-            self._rows[folder] = [row]
-            self._sizes[folder] = 0
-        size = row_bytes(row)
-        self._sizes[folder] += size
-        self._held += size
-        self.counts[table] += 1
-        if self._held >= BUFFER_BYTES:
-            self._write(max(self._sizes, key=self._sizes.__getitem__))
-
-    def publish(self) -> list[str]:
-        """Writes what is held, gives the files their names, and returns those, relative to the output folder."""
-        for folder in list(self._rows):
-            self._write(folder)
-        for number, name in enumerate(self._names):
-            path = os.path.join(self._out, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            os.replace(self._staged(number), path)
-        shutil.rmtree(self._staging, ignore_errors=True)
-        return self._names
-
-    def _folder(self, table: str, row: Row) -> str:
-        names = PARTITIONED_BY.get(table, ())
-        if not names:
-            return table
-        folder = os.path.join(table, *(f"{name}={_folder_value(row[at])}" for at, name in enumerate(names)))
-        if folder not in self._numbers and len(self._numbers) >= MAX_PARTITIONS:
-            return os.path.join(table, *(f"{name}={NO_VALUE}" for name in names))
-        return folder
-
-    def _write(self, folder: str) -> None:
-        rows = self._rows.pop(folder)
-        self._held -= self._sizes.pop(folder)
-        table = folder.split(os.sep, 1)[0]
-        left_out = PARTITIONED_BY.get(table, ())
-        schema = arrow_schema(table, without=left_out)
-        kept = [row[len(left_out) :] for row in rows] if left_out else rows
-        batch = self._arrow.Table.from_arrays(columns(self._arrow, kept, schema), schema=schema)
-        self._parquet.write_table(batch, self._staged(len(self._names)), compression="zstd")
-        number = self._numbers.get(folder, 0)
-        self._numbers[folder] = number + 1
-        self._names.append(os.path.join(folder, f"{self._unit}-{number}.parquet"))
-
-    def _staged(self, number: int) -> str:
-        return os.path.join(self._staging, f"{number}.parquet")
+        return TableWriter(self.out, os.path.join(self._staging, f"{unit}-{uuid.uuid4().hex}"), unit)
 
 
 def replace_json(path: str, value: Any) -> None:
@@ -225,8 +141,3 @@ def replace_bytes(path: str, data: bytes) -> None:
     with open(temporary, "xb") as file:
         file.write(data)
     os.replace(temporary, path)
-
-
-@lru_cache(maxsize=1024)
-def _folder_value(value: Any) -> str:
-    return NO_VALUE if value is None else quote(str(value), safe=" ")

@@ -15,7 +15,8 @@ from kwiresniff.pipeline.failures import told_by_spark
 from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.reading import Settings
 from kwiresniff.pipeline.store import Store
-from kwiresniff.pipeline.work import WRITTEN, add_totals, totals
+from kwiresniff.pipeline.unit_tables import WRITTEN
+from kwiresniff.pipeline.work import add_totals, totals
 
 #: Seconds between two looks at what is done.
 _POLL_SECONDS = 0.5

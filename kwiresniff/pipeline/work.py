@@ -6,27 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from kwiresniff import __version__
-from kwiresniff.analysis.audit import audit
-from kwiresniff.analysis.clients import Inventory
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.model import Connection, Event, Exchange, Problem
-from kwiresniff.pipeline.aggregate import Errors, Latency
+from kwiresniff.model import Event, Problem
 from kwiresniff.pipeline.plan import Unit
-from kwiresniff.pipeline.reading import Settings, UnitReading, rows_of
+from kwiresniff.pipeline.reading import Settings, UnitReading
 from kwiresniff.pipeline.rows import Rows
-from kwiresniff.pipeline.store import Commit, Store, Writer
+from kwiresniff.pipeline.store import Commit, Store
+from kwiresniff.pipeline.unit_tables import UnitTables
 
-#: Tables that ``pipeline run`` can write; records only when asked for, they are most of the data, and audit only when
-#: there is something to hold clients against.
-WRITABLE = ("exchanges", "connections", "problems", "latency", "topic_latency", "errors", "clients", "audit", "records")
-WRITTEN = WRITABLE[:-2]
-#: What comes of events one by one; the others are put together of many.
-_DIRECT = ("exchanges", "connections", "problems", "records")
+#: How the tables lie in the folder; what lies there otherwise is written anew.
+LAYOUT = 2
 
 
 def settings_text(settings: Settings, tables: Sequence[str]) -> str:
     """What two runs must have in common for the output of one to do for the other."""
-    return f"{__version__} {settings!r} {sorted(tables)!r}"
+    return f"{__version__} {LAYOUT} {settings!r} {sorted(tables)!r}"
 
 
 def run_unit(unit: Unit, settings: Settings, tables: Sequence[str], out: str) -> Commit:
@@ -36,7 +30,8 @@ def run_unit(unit: Unit, settings: Settings, tables: Sequence[str], out: str) ->
     the next run.
     """
     about = {"unit": unit.as_json(), "fingerprint": unit.fingerprint(settings_text(settings, tables))}
-    return write_unit(UnitReading(unit, settings), Store(out), unit.id, about, tables, settings.audit_target)
+    text = "records" not in tables
+    return write_unit(UnitReading(unit, settings, text=text), Store(out), unit.id, about, tables, settings.audit_target)
 
 
 class Reading(Protocol):
@@ -73,8 +68,15 @@ def write_unit(
     failed: list[str] = []
     with store.writable():
         writer = store.writer(name)
-        _write(_until_failure(reading, failed), reading, writer, tables, target)
-        files = writer.publish()
+        try:
+            unit_tables = UnitTables(reading.rows, writer, tables, target)
+            for event in _until_failure(reading, failed):
+                unit_tables.add(event)
+            unit_tables.finish()
+            files = writer.publish()
+        except BaseException:
+            writer.discard()
+            raise
         before_commit(bool(failed))
     commit: Commit = {
         **about,
@@ -92,61 +94,6 @@ def write_unit(
     with store.writable():
         store.commit(name, commit)
     return commit
-
-
-def _write(
-    events: Iterator[Event], reading: Reading, writer: Writer, tables: Sequence[str], target: str | None
-) -> None:
-    rows = reading.rows
-    latency = Latency() if {"latency", "topic_latency"} & set(tables) else None
-    errors = Errors() if "errors" in tables else None
-    direct = [table for table in tables if table in _DIRECT]
-    inventory = Inventory(names=rows.names) if {"clients", "audit"} & set(tables) else None
-    for event in events:
-        for table in direct:
-            for row in rows_of(table, event, rows):
-                writer.add(table, row)
-        if errors is not None and isinstance(event, Exchange):
-            errors.add(event)
-            if errors.full():
-                _take(errors, writer, tables)
-        if inventory is not None:
-            if isinstance(event, Exchange):
-                inventory.exchange(event)
-            elif isinstance(event, Connection):
-                inventory.connection(event)
-        if latency is not None and isinstance(event, Exchange):
-            latency.add(event, rows.mentions(event).topics)
-            if latency.full():
-                _take(latency, writer, tables)
-    for counted in (latency, errors):
-        if counted is not None:
-            _take(counted, writer, tables)
-    if inventory is not None:
-        _take_clients(inventory, rows, writer, tables, target)
-
-
-def _take_clients(inventory: Inventory, rows: Rows, writer: Writer, tables: Sequence[str], target: str | None) -> None:
-    clients = inventory.clients()
-    for client in clients if "clients" in tables else ():
-        writer.add("clients", rows.client(client))
-    if target is not None and "audit" in tables:
-        for verdict in audit(clients, target):
-            writer.add("audit", rows.verdict(verdict, target))
-    if "problems" not in tables:
-        return
-    if inventory.left_out:
-        what = f"too many clients: {inventory.left_out} more are not in the tables clients and audit"
-        writer.add("problems", rows.problem(Problem("too_many_clients", what)))
-    if inventory.cut:
-        what = f"{inventory.cut} clients used more API versions or names than are in the tables clients and audit"
-        writer.add("problems", rows.problem(Problem("too_many_clients", what)))
-
-
-def _take(counted: Latency | Errors, writer: Writer, tables: Sequence[str]) -> None:
-    for table, row in counted.take():
-        if table in tables:
-            writer.add(table, row)
 
 
 def _until_failure(reading: Reading, failed: list[str]) -> Iterator[Event]:

@@ -41,7 +41,8 @@ import json, sys
 from kwiresniff.pipeline.plan import Unit, find_sources
 from kwiresniff.pipeline.reading import Settings
 from kwiresniff.pipeline.store import Store
-from kwiresniff.pipeline.work import WRITTEN, run_unit, totals
+from kwiresniff.pipeline.unit_tables import WRITTEN
+from kwiresniff.pipeline.work import run_unit, totals
 store = Store(sys.argv[2])
 store.create()
 done = [run_unit(Unit(source), Settings(), WRITTEN, store.out) for source in find_sources([sys.argv[1]])]

@@ -15,10 +15,11 @@ import pytest
 
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
+from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.coverage import MAX_MARKS, MAX_PARTS, Coverage, lacking
 from kwiresniff.pipeline.ends import MAX_CLOCK_NS, LeftOut, is_same, shared
 from kwiresniff.pipeline.plan import Unit, find_sources
-from kwiresniff.pipeline.reading import Settings, UnitReading, table_rows
+from kwiresniff.pipeline.reading import Settings, UnitReading
 from kwiresniff.pipeline.run import as_told_before, told_once
 from kwiresniff.pipeline.sightings import Sighting, sightings
 from kwiresniff.session.flows import reverse
@@ -39,7 +40,7 @@ def left_out(by_source: dict[str, list[Sighting]]) -> dict[str, list[LeftOut]]:
 def test_each_connection_is_sighted_once() -> None:
     """As many as the analyzer tells, with the handshakes' numbers."""
     (source,) = find_sources([str(CAPTURE)])
-    connections = list(table_rows("connections", Unit(source), Settings()))
+    connections = [row for batch in table_batches("connections", Unit(source), Settings()) for row in batch.to_pylist()]
     found = seen(CAPTURE)
     assert len(found) == len(connections)
     assert all(-1 not in one.initial and one.answered_ns > one.syn_ns > 0 for one in found)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from kwiresniff.errors import CaptureError
-from kwiresniff.pipeline.plan import File, Source, Unit, find_sources, plan, series_name, shard_of, share_out
+from kwiresniff.pipeline.plan import File, Source, Unit, find_sources, plan, series_name, share_out
+from kwiresniff.pipeline.shards import shard_of
 from kwiresniff.session.flows import reverse
 
 

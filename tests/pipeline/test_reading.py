@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from kwiresniff.capture import tls_decryption
-from kwiresniff.pipeline.columns import READABLE, TABLES, arrow_schema
+from kwiresniff.pipeline.batches import table_batches
+from kwiresniff.pipeline.columns import READABLE, arrow_schema
 from kwiresniff.pipeline.plan import Unit, find_sources
-from kwiresniff.pipeline.reading import Settings, table_rows
+from kwiresniff.pipeline.reading import Settings
 from tests.support.exported import exchange_of, exchanges, export, packets, recorded, rotate
 from tests.support.paths import CAPTURES
 from tests.support.sample import mostly_slow, slow_if
@@ -21,8 +22,7 @@ SETTINGS = Settings()
 
 
 def rows(table: str, unit: Unit, settings: Settings = SETTINGS) -> list[dict[str, Any]]:
-    names = [column.name for column in TABLES[table]]
-    return [dict(zip(names, row, strict=True)) for row in table_rows(table, unit, settings)]
+    return [row for batch in table_batches(table, unit, settings) for row in batch.to_pylist()]
 
 
 def unit_of(*paths: Path) -> Unit:
@@ -96,12 +96,13 @@ def test_shards_together_give_what_the_whole_gives(name: str, tmp_path: Path) ->
 @pytest.mark.parametrize("table", READABLE)
 def test_rows_fit_the_columns_of_their_table(table: str, tmp_path: Path) -> None:
     """Every table turns into Arrow, and has something in it; the capture is cut short so that there is a problem."""
-    arrow = pytest.importorskip("pyarrow")
     capture = tmp_path / "cut.pcap"
     capture.write_bytes((CAPTURES / "java-transactions.pcap").read_bytes()[:-7])
-    found = list(table_rows(table, unit_of(capture), SETTINGS))
-    for column, values in zip(arrow_schema(table), zip(*found, strict=True), strict=True):
-        assert len(arrow.array(values, column.type)) == len(found) > 0
+    found = list(table_batches(table, unit_of(capture), SETTINGS))
+    assert sum(batch.num_rows for batch in found) > 0
+    for batch in found:
+        batch.validate(full=True)
+        assert batch.schema == arrow_schema(table)
 
 
 def test_columns_to_filter_by_say_who_and_what() -> None:

@@ -17,7 +17,7 @@ from kwiresniff.pipeline.arrivals import Arrivals
 from kwiresniff.pipeline.carry import batches, run_batch
 from kwiresniff.pipeline.reading import Settings
 from kwiresniff.pipeline.store import Store
-from kwiresniff.pipeline.work import WRITTEN
+from kwiresniff.pipeline.unit_tables import WRITTEN
 from tests.support.exported import Json, exchange_of, exchanges, export, packets, recorded
 from tests.support.paths import CAPTURES
 

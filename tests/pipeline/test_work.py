@@ -13,14 +13,14 @@ import pytest
 
 from kwiresniff.cli.main import main
 from kwiresniff.errors import ExportError
-from kwiresniff.pipeline import store as store_module
+from kwiresniff.pipeline import table_writer
 from kwiresniff.pipeline.aggregate import merged
 from kwiresniff.pipeline.plan import File, Source, Unit, find_sources
 from kwiresniff.pipeline.reading import Settings, UnitReading
 from kwiresniff.pipeline.run import make_job
 from kwiresniff.pipeline.store import Store
-from kwiresniff.pipeline.work import WRITABLE, run_unit, settings_text
-from kwiresniff.session import Analyzer
+from kwiresniff.pipeline.unit_tables import WRITABLE
+from kwiresniff.pipeline.work import run_unit, settings_text
 from tests.support.exported import exchange_of, exchanges, export, rotate
 from tests.support.paths import CAPTURES
 
@@ -55,6 +55,10 @@ def everything(store: Store) -> dict[str, list[str]]:
     return {table: sorted(map(repr, read(store, table))) for table in WRITABLE}
 
 
+def row_groups(store: Store) -> int:
+    return sum(parquet.ParquetFile(file).metadata.num_row_groups for file in store.files("exchanges"))
+
+
 def on_disk(store: Store) -> set[str]:
     return {
         os.path.relpath(os.path.join(folder, name), store.out)
@@ -64,7 +68,7 @@ def on_disk(store: Store) -> set[str]:
     }
 
 
-def test_files_lie_in_folders_by_date_and_api(store: Store) -> None:
+def test_files_lie_in_folders_by_date(store: Store) -> None:
     """As Spark and everybody else who reads Hive layouts expects them."""
     work(store, unit_of(CAPTURE))
     days = {row["date"] for row in _rows_with_folders(store)}
@@ -132,11 +136,11 @@ def test_a_killed_unit_leaves_nothing_that_counts(store: Store, moment: str, mon
 
     with monkeypatch.context() as patch:
         if moment == "while reading":
-            patch.setattr(store_module, "BUFFER_BYTES", 1)
+            patch.setattr(table_writer, "BUFFER_BYTES", 1)
             patch.setattr(UnitReading, "bytes_read", property(die))
-            patch.setattr(store_module.Writer, "publish", die)
+            patch.setattr(table_writer.TableWriter, "publish", die)
         elif moment == "before the files have names":
-            patch.setattr(store_module.Writer, "publish", die)
+            patch.setattr(table_writer.TableWriter, "publish", die)
         elif moment == "after some have":
             replace, left = os.replace, [3]
 
@@ -159,29 +163,30 @@ def test_a_killed_unit_leaves_nothing_that_counts(store: Store, moment: str, mon
     assert on_disk(store) == names
 
 
-def test_small_buffers_make_more_files_of_the_same_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_buffers_make_more_row_groups_of_the_same_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded by writing early, not by leaving out."""
     work(store, unit_of(CAPTURE))
-    expected, files = everything(store), len(on_disk(store))
-    monkeypatch.setattr(store_module, "BUFFER_BYTES", 20_000)
+    expected, files, groups = everything(store), on_disk(store), row_groups(store)
+    monkeypatch.setattr(table_writer, "BUFFER_BYTES", 20_000)
     work(store, unit_of(CAPTURE))
     assert everything(store) == expected
-    assert len(on_disk(store)) > files
+    assert on_disk(store) == files
+    assert row_groups(store) > groups
 
 
 def test_a_source_that_fails_in_the_middle_keeps_what_was_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row in problems, a mark in the commit, and the next run tries again."""
-    analyze = Analyzer.analyze
+    events = UnitReading.events
 
-    def broken(self: Analyzer, segments: Any) -> Any:
-        for number, event in enumerate(analyze(self, segments)):
+    def broken(self: UnitReading) -> Any:
+        for number, event in enumerate(events(self)):
             if number == 5:
                 raise ZeroDivisionError("a bug")
             yield event
 
     unit = unit_of(CAPTURE)
     with monkeypatch.context() as patch:
-        patch.setattr(Analyzer, "analyze", broken)
+        patch.setattr(UnitReading, "events", broken)
         commit = work(store, unit)
     assert commit["failed"] == "ZeroDivisionError: a bug"
     assert [row["code"] for row in read(store, "problems")] == ["source_failed"]

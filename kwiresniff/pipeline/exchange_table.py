@@ -1,0 +1,182 @@
+"""The table ``exchanges``, as columns by day and API. Written for mypyc."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, final
+
+from kwiresniff.export.column_buffers import Column, ListColumn, NameColumn, NumberColumn, SparseColumn, TextColumn
+from kwiresniff.export.exchange_columns import ExchangeColumns
+from kwiresniff.export.objects import errors_json, frame_problem_json
+from kwiresniff.model import Exchange
+from kwiresniff.pipeline.entities import Entities
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+DAY_NS: Final = 86_400_000_000_000
+#: Spark and Python have years 1 to 9999, and a column 64 bits of nanoseconds; a capture may claim any time. Year 1 is
+#: before what 64 bits hold.
+LEAST_NS: Final = -(1 << 63) + 1
+MOST_NS: Final = (1 << 63) - 1
+#: What the columns take before there is a value in them.
+PART_BYTES: Final = 64 << 10
+#: The day of what no calendar here can hold.
+NO_DAY: Final = -(1 << 31)
+
+
+@final
+class ExchangeRows:
+    """Rows of one date and API, or of all of them."""
+
+    def __init__(self, source: str, files: Sequence[str], encode: Callable[[Any], bytes]) -> None:
+        """``files`` are the source's in reading order, ``encode`` gives the JSON text of a value."""
+        self._source_name = source
+        self._encode = encode
+        self.columns = ExchangeColumns(files, encode, None)
+        self._date = NumberColumn(4)
+        self._time = NumberColumn(8)
+        self._source = NameColumn()
+        self._topics = NameColumn()
+        self._partitions = NumberColumn(4)
+        self._groups = NameColumn()
+        self._error_names = NameColumn()
+        self._codes = NameColumn()
+        self._lists = [
+            ListColumn(one) for one in (self._topics, self._partitions, self._groups, self._error_names, self._codes)
+        ]
+        self._errors = SparseColumn([])
+        self._problems = TextColumn()
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self.columns.rows
+
+    @property
+    def held_bytes(self) -> int:
+        """About what they take in memory."""
+        return self.columns.held_bytes
+
+    def named(self) -> dict[str, Column]:
+        """The columns by their names."""
+        lists = dict(zip(("topics", "partitions", "groups", "error_names", "problem_codes"), self._lists, strict=True))
+        return {
+            **self.columns.named(),
+            **lists,
+            "date": self._date,
+            "time": self._time,
+            "source": self._source,
+            "errors": self._errors,
+            "problems": self._problems,
+        }
+
+    def arrays(self, arrow: Any, schema: Any) -> list[Any]:
+        """The columns of a schema as arrays; ``arrow`` is ``pyarrow``."""
+        named = self.named()
+        return [named[field.name].array(arrow, field.type) for field in schema]
+
+    def add(self, exchange: Exchange, number: i64, ns: int, entities: Entities) -> None:
+        """One more row: ``number`` is the connection's, ``ns`` the moment that the exchange counts for."""
+        columns = self.columns
+        before: i64 = self._topics_bytes()
+        columns.add(exchange, number)
+        if LEAST_NS <= ns <= MOST_NS:
+            self._date.put(ns // DAY_NS)
+            self._time.put(ns // 1000)
+        else:
+            self._date.add_none()
+            self._time.add_none()
+        self._source.put(self._source_name)
+        for name in entities.topics:
+            self._topics.put(name)
+        for index in entities.partitions:
+            self._partitions.put(index)
+        for name in entities.groups:
+            self._groups.put(name)
+        errors, problems = exchange.errors, exchange.problems
+        if errors:
+            for name in dict.fromkeys([name for _, _, name, _ in errors]):
+                self._error_names.put(name)
+            self._errors.add(errors_json(exchange))
+        else:
+            self._errors.add(None)
+        if problems:
+            for name in dict.fromkeys([problem.code for problem in problems]):
+                self._codes.put(name)
+            self._problems.add(self._encode([frame_problem_json(problem) for problem in problems]))
+        else:
+            self._problems.add_none()
+        for column in self._lists:
+            column.end()
+        columns.held_bytes += self._topics_bytes() - before + 200 * len(errors) + 4 * len(entities.partitions)
+
+    def _topics_bytes(self) -> i64:
+        return len(self._topics.data) + len(self._groups.data) + len(self._problems.data)
+
+
+@final
+class ExchangeTable:
+    """Rows by date and API, until they are taken."""
+
+    def __init__(
+        self, source: str, files: Sequence[str], encode: Callable[[Any], bytes], shard: i64 = 0, shards: i64 = 1
+    ) -> None:
+        """``shard`` and ``shards`` keep connection numbers apart that were given in different tasks."""
+        self._source = source
+        self._files = files
+        self._encode = encode
+        self._shard: i64 = shard
+        self._shards: i64 = shards
+        self.held_bytes: i64 = 0
+        self.parts: dict[tuple[int, str], ExchangeRows] = {}
+        self._key: tuple[int, str] = (NO_DAY, "")
+        self._last: ExchangeRows | None = None
+
+    def add(self, exchange: Exchange, entities: Entities) -> None:
+        """One more exchange, and what it speaks of."""
+        ns = seen_ns(exchange)
+        part = self._part(ns // DAY_NS if LEAST_NS <= ns <= MOST_NS else NO_DAY, exchange.api)
+        before: i64 = part.columns.held_bytes
+        self.add_to(part, exchange, entities)
+        self.held_bytes += part.columns.held_bytes - before
+
+    def add_to(self, part: ExchangeRows, exchange: Exchange, entities: Entities) -> None:
+        """One more exchange, for whoever has all in one place."""
+        connection: i64 = exchange.connection.id
+        part.add(exchange, (connection - 1) * self._shards + self._shard + 1, seen_ns(exchange), entities)
+
+    def part(self) -> ExchangeRows:
+        """A place for exchanges."""
+        return ExchangeRows(self._source, self._files, self._encode)
+
+    def take(self, key: tuple[int, str]) -> ExchangeRows:
+        """The rows of a day and an API, which are not held here any longer."""
+        part = self.parts.pop(key)
+        self.held_bytes -= part.columns.held_bytes
+        self._last = None
+        return part
+
+    def fullest(self) -> tuple[int, str]:
+        """The day and the API with the most bytes."""
+        return max(self.parts, key=lambda key: self.parts[key].held_bytes)
+
+    def _part(self, day: int, api: str) -> ExchangeRows:
+        last = self._last
+        if last is not None and self._key[0] == day and self._key[1] == api:
+            return last
+        key = (day, api)
+        part = self.parts.get(key)
+        if part is None:
+            part = self.parts[key] = self.part()
+            part.columns.held_bytes = PART_BYTES
+            self.held_bytes += PART_BYTES
+        self._key = key
+        self._last = part
+        return part
+
+
+def seen_ns(exchange: Exchange) -> int:
+    """The moment an exchange counts for: its request's first byte, its response's when the request is missing."""
+    message = exchange.request or exchange.response
+    return message.first_ns if message is not None else 0

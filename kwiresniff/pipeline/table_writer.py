@@ -1,0 +1,189 @@
+"""Tables of one unit to Parquet files, in bounded memory: one file for each table, or for each of its days.
+
+Readers look for some APIs: a row group holds the exchanges of one API, or those of the few of each of several APIs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import date
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+from urllib.parse import quote
+
+from kwiresniff.pipeline.batches import columns, row_bytes
+from kwiresniff.pipeline.columns import PARTITIONED_BY, TABLES, arrow_schema
+from kwiresniff.pipeline.exchange_table import NO_DAY, ExchangeRows, ExchangeTable
+from kwiresniff.pipeline.rows import Row
+
+#: What a unit holds before it writes the fullest folder; a process then takes some 200 MB at most.
+BUFFER_BYTES = 32 << 20
+#: Days one unit may make folders for. A capture may claim any times; those of honest ones span days.
+MAX_PARTITIONS = 4_096
+#: Files that are written to at once; of more days the oldest file is ended, and another one begun when it comes again.
+MAX_OPEN = 16
+#: APIs with fewer exchanges share a row group.
+MIN_GROUP_ROWS = 4_096
+#: What Hive, and so Spark, calls the folder of rows without a value.
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+#: Columns whose values hardly repeat, and in which nobody looks for a range.
+_TEXTS = frozenset({"request_body", "response_body", "problems", "details", "value", "key", "headers"})
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+
+
+class TableWriter:
+    """Rows of one unit. ``publish`` moves the files to their names; without it they are left for ``Store.clean``."""
+
+    def __init__(self, out: str, staging: str, unit: str) -> None:
+        self._out = out
+        self._staging = staging
+        self._unit = unit
+        self._arrow = import_module("pyarrow")
+        self._rows: dict[str, list[Row]] = {}
+        self._sizes: dict[str, int] = {}
+        self._held = 0
+        self._files = _Files(staging)
+        self.counts = dict.fromkeys(TABLES, 0)
+        os.makedirs(staging)
+
+    def add(self, table: str, row: Row) -> None:
+        """One more row of a table."""
+        folder = table
+        if table in PARTITIONED_BY:
+            folder = self._files.folder(table, row[0])
+        if folder in self._rows:
+            self._rows[folder].append(row)
+        else:
+            self._rows[folder] = [row]
+            self._sizes[folder] = 0
+        size = row_bytes(row)
+        self._sizes[folder] += size
+        self._held += size
+        self.counts[table] += 1
+        if self._held >= BUFFER_BYTES:
+            self._write(max(self._sizes, key=self._sizes.__getitem__))
+
+    def relieve(self, exchanges: ExchangeTable) -> None:
+        """Writes exchanges if there are too many to be held."""
+        while exchanges.held_bytes >= BUFFER_BYTES:
+            key = exchanges.fullest()
+            self._write_exchanges(key[0], [exchanges.take(key)])
+
+    def take(self, exchanges: ExchangeTable) -> None:
+        """Writes all exchanges that are still held."""
+        few: dict[int, list[ExchangeRows]] = {}
+        for key in sorted(exchanges.parts, key=lambda key: (key[0], -exchanges.parts[key].rows, key[1])):
+            part = exchanges.take(key)
+            if part.rows < MIN_GROUP_ROWS:
+                few.setdefault(key[0], []).append(part)
+            else:
+                self._write_exchanges(key[0], [part])
+        for day, parts in few.items():
+            self._write_exchanges(day, parts)
+
+    def publish(self) -> list[str]:
+        """Writes what is held, gives the files their names, and returns those, relative to the output folder."""
+        for folder in list(self._rows):
+            self._write(folder)
+        names = []
+        for staged, folder, number in self._files.ended():
+            name = os.path.join(folder, f"{self._unit}-{number}.parquet")
+            path = os.path.join(self._out, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.replace(staged, path)
+            names.append(name)
+        shutil.rmtree(self._staging, ignore_errors=True)
+        return names
+
+    def discard(self) -> None:
+        """Leaves everything as it is, for ``Store.clean``."""
+        self._files.discard()
+
+    def _write(self, folder: str) -> None:
+        rows = self._rows.pop(folder)
+        self._held -= self._sizes.pop(folder)
+        table = folder.split(os.sep, 1)[0]
+        left_out = PARTITIONED_BY.get(table, ())
+        schema = arrow_schema(table, without=left_out)
+        kept = [row[len(left_out) :] for row in rows] if left_out else rows
+        self._files.append(folder, self._arrow.Table.from_arrays(columns(self._arrow, kept, schema), schema=schema))
+
+    def _write_exchanges(self, day: int, parts: list[ExchangeRows]) -> None:
+        schema = arrow_schema("exchanges", without=PARTITIONED_BY["exchanges"])
+        tables = []
+        for part in parts:
+            tables.append(self._arrow.Table.from_arrays(part.arrays(self._arrow, schema), schema=schema))
+            self.counts["exchanges"] += part.rows
+        found = None if day == NO_DAY else date.fromordinal(_EPOCH_ORDINAL + day)
+        self._files.append(self._files.folder("exchanges", found), self._arrow.concat_tables(tables))
+
+
+class _Files:
+    """Parquet files that are being written, by the folders that they will be in."""
+
+    def __init__(self, staging: str) -> None:
+        self._staging = staging
+        self._parquet = import_module("pyarrow.parquet")
+        self._open: dict[str, Any] = {}
+        self._numbers: dict[str, int] = {}
+        self._made: list[tuple[str, str, int]] = []
+
+    def folder(self, table: str, day: date | None) -> str:
+        """The folder of a day; that of no day for one too many."""
+        folder = os.path.join(table, f"date={_folder_value(day)}")
+        if folder not in self._numbers and len(self._numbers) >= MAX_PARTITIONS:
+            return os.path.join(table, f"date={NO_VALUE}")
+        return folder
+
+    def append(self, folder: str, table: Any) -> None:
+        """The rows of a table as a row group of the folder's file."""
+        file = self._open.get(folder)
+        if file is None:
+            if len(self._open) >= MAX_OPEN:
+                oldest = next(iter(self._open))
+                self._open[oldest].close()
+                del self._open[oldest]
+            number = self._numbers.get(folder, 0)
+            self._numbers[folder] = number + 1
+            staged = os.path.join(self._staging, f"{len(self._made)}.parquet")
+            self._made.append((staged, folder, number))
+            file = self._open[folder] = self._parquet.ParquetWriter(staged, table.schema, **_options(table.schema))
+        file.write_table(table, row_group_size=max(table.num_rows, 1))
+
+    def discard(self) -> None:
+        """Leaves the files as they are. pyarrow would try once more to end each of them when it is collected."""
+        for file in self._open.values():
+            file.is_open = False
+
+    def ended(self) -> list[tuple[str, str, int]]:
+        """All files, complete: where each is, its folder, its number there."""
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
+        return self._made
+
+
+def _options(schema: Any) -> dict[str, Any]:
+    """zstd; dictionaries where values repeat, statistics where somebody asks for those of a range."""
+    types = import_module("pyarrow").types
+    dictionaries = []
+    for field in schema:
+        kind = field.type
+        if field.name in _TEXTS:
+            continue
+        if types.is_string(kind) or types.is_int16(kind):
+            dictionaries.append(field.name)
+        elif types.is_list(kind) and types.is_string(kind.value_type):
+            dictionaries.append(f"{field.name}.list.element")
+    return {
+        "compression": "zstd",
+        "use_dictionary": dictionaries,
+        "write_statistics": [field.name for field in schema if field.name not in _TEXTS],
+    }
+
+
+@lru_cache(maxsize=1024)
+def _folder_value(value: date | None) -> str:
+    return NO_VALUE if value is None else quote(str(value), safe=" ")

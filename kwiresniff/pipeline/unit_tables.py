@@ -1,0 +1,117 @@
+"""The tables of one unit, filled event by event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+
+from kwiresniff.analysis.audit import audit
+from kwiresniff.analysis.clients import Inventory
+from kwiresniff.base.api_keys import API_VERSIONS
+from kwiresniff.model import Connection, Event, Exchange, Problem
+from kwiresniff.pipeline.aggregate import Errors, Latency
+from kwiresniff.pipeline.entities import Entities
+from kwiresniff.pipeline.rows import Rows, rows_of
+from kwiresniff.pipeline.table_writer import TableWriter
+
+#: Tables that ``pipeline run`` can write; records only when asked for, they are most of the data, and audit only when
+#: there is something to hold clients against.
+WRITABLE = ("exchanges", "connections", "problems", "latency", "topic_latency", "errors", "clients", "audit", "records")
+WRITTEN = WRITABLE[:-2]
+
+
+class UnitTables:
+    """What is wanted of a unit's events. ``target`` is the release that clients are held against."""
+
+    def __init__(self, rows: Rows, writer: TableWriter, tables: Sequence[str], target: str | None) -> None:
+        wanted = set(tables)
+        self._rows = rows
+        self._writer = writer
+        self._target = target
+        self._wanted = wanted
+        self._exchanges = rows.exchange_table() if "exchanges" in wanted else None
+        self._counted: list[Latency | Errors] = []
+        self._latency = Latency() if {"latency", "topic_latency"} & wanted else None
+        self._errors = Errors() if "errors" in wanted else None
+        self._entities = Entities(rows.topic_name)
+        self._inventory: Inventory | None = None
+        if {"clients", "audit"} & wanted:
+            self._inventory = Inventory(names=lambda _: self._names())
+        self._counted = [one for one in (self._latency, self._errors) if one is not None]
+
+    def add(self, event: Event) -> None:
+        """Takes in one event."""
+        if event.__class__ is Exchange:
+            self._exchange(event)
+            return
+        if self._inventory is not None and isinstance(event, Connection):
+            self._inventory.connection(event)
+        for table in ("connections", "problems"):
+            if table in self._wanted:
+                self._add(table, event)
+
+    def finish(self) -> None:
+        """Writes what comes of all events together."""
+        if self._exchanges is not None:
+            self._writer.take(self._exchanges)
+        for counted in self._counted:
+            self._take(counted)
+        if self._inventory is not None:
+            self._take_clients(self._inventory)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        entities = self._entities
+        entities.find(exchange)
+        table = self._exchanges
+        if table is not None:
+            table.add(exchange, entities)
+            self._writer.relieve(table)
+        if self._latency is not None:
+            self._latency.add(exchange, entities.topics)
+            if self._latency.full():
+                self._take(self._latency)
+        if self._errors is not None and exchange.errors:
+            self._errors.add(exchange)
+            if self._errors.full():
+                self._take(self._errors)
+        if self._inventory is not None:
+            self._reveal(exchange)
+            self._inventory.exchange(exchange)
+        if "records" in self._wanted:
+            self._add("records", exchange)
+
+    def _reveal(self, exchange: Exchange) -> None:
+        """Of bodies that are text, what the inventory looks for in them."""
+        request, response = exchange.request, exchange.response
+        if exchange.api_key == API_VERSIONS and response is not None and response.text is not None:
+            response.body = orjson.loads(b"".join(response.text))
+        if self._entities.replica_id >= 0 and request is not None and request.text is not None:
+            request.body = {"replica_id": self._entities.replica_id}
+
+    def _names(self) -> tuple[list[str], list[str], list[str]]:
+        found = self._entities
+        return found.topics, found.groups, found.transactional_ids
+
+    def _add(self, table: str, event: Event) -> None:
+        for row in rows_of(table, event, self._rows):
+            self._writer.add(table, row)
+
+    def _take(self, counted: Latency | Errors) -> None:
+        for table, row in counted.take():
+            if table in self._wanted:
+                self._writer.add(table, row)
+
+    def _take_clients(self, inventory: Inventory) -> None:
+        clients = inventory.clients()
+        for client in clients if "clients" in self._wanted else ():
+            self._writer.add("clients", self._rows.client(client))
+        if self._target is not None and "audit" in self._wanted:
+            for verdict in audit(clients, self._target):
+                self._writer.add("audit", self._rows.verdict(verdict, self._target))
+        if inventory.left_out:
+            what = f"too many clients: {inventory.left_out} more are not in the tables clients and audit"
+            self.add(Problem("too_many_clients", what))
+        if inventory.cut:
+            what = f"{inventory.cut} clients used more API versions or names than are in the tables clients and audit"
+            self.add(Problem("too_many_clients", what))
