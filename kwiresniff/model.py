@@ -444,7 +444,7 @@ class Node:
         self.children: list[Node] = children if children is not None else []
 
 
-class Walk:
+class Dissection:
     """An annotated message: ``root`` as far as it could be read, ``end`` the offset reached, what was wrong."""
 
     __slots__ = ("end", "problems", "root")

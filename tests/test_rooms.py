@@ -117,12 +117,12 @@ NOT_FOR_STATS = (
     "kwiresniff.analysis.filter", "kwiresniff.analysis.names", "kwiresniff.capture.ip_reassembly",
     "kwiresniff.capture.keylog", "kwiresniff.capture.pcapng", "kwiresniff.capture.tls_decryption",
     "kwiresniff.codec.embedded",
-    "kwiresniff.codec.encoders", "kwiresniff.codec.error_finders", "kwiresniff.codec.records",
-    "kwiresniff.codec.walker", "kwiresniff.export", "kwiresniff.session.decode", "kwiresniff.session.sasl_tokens",
+    "kwiresniff.codec.encoder_gen", "kwiresniff.codec.error_finders", "kwiresniff.codec.records",
+    "kwiresniff.codec.dissector", "kwiresniff.export", "kwiresniff.session.decode", "kwiresniff.session.sasl_tokens",
     "kwiresniff.session.secrets", "kwiresniff.session.tls_inspection", "kwiresniff.session.tls_names",
 )  # fmt: skip
 #: Where a look tells the error codes of a response, because that is compiled, no reader is made either.
-NOT_FOR_COMPILED_STATS = ("kwiresniff.codec.compiler", "kwiresniff.codec.headers", "kwiresniff.codec.scanners")
+NOT_FOR_COMPILED_STATS = ("kwiresniff.codec.decoder_gen", "kwiresniff.codec.headers", "kwiresniff.codec.projection_gen")
 
 
 def test_stats_of_a_plain_capture_loads_little() -> None:

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Any
 
 from kwiresniff.analysis.names import RECORD_SETS, record_sets
-from kwiresniff.model import Body, Node, Walk
+from kwiresniff.model import Body, Dissection, Node
 
 #: 64 bits: among a billion different values a collision has a chance of 3 %.
 HASH_BYTES = 8
@@ -63,9 +63,9 @@ class Redactor:
             if isinstance(value, bytes | str):
                 pair[name] = self.value(value)
 
-    def walk(self, walk: Walk) -> None:
+    def dissect(self, dissection: Dissection) -> None:
         """The same for an annotated message; redacted leaves are no longer tied to bytes of the frame."""
-        todo: list[tuple[Node, bool]] = [(walk.root, False)]
+        todo: list[tuple[Node, bool]] = [(dissection.root, False)]
         while todo:
             node, in_records = todo.pop()
             if node.type in _RECORD_TYPES:

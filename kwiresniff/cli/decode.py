@@ -106,9 +106,9 @@ def _draw(exchange: Exchange, direction: Direction, show_secrets: bool, verbose:
     from kwiresniff.session import annotate
 
     out = sys.stdout
-    walk = annotate(exchange, direction, show_secrets=show_secrets)
-    assert walk is not None
-    TreeWriter(out, width_of(out), use_color(out, color), verbose).write_message(exchange, direction, walk)
+    dissection = annotate(exchange, direction, show_secrets=show_secrets)
+    assert dissection is not None
+    TreeWriter(out, width_of(out), use_color(out, color), verbose).write_message(exchange, direction, dissection)
 
 
 def _bytes(data: str | None, file: str | None, form: str) -> bytes:

@@ -6,16 +6,16 @@ import json
 from typing import Any
 
 from kwiresniff.analysis.names import holds_topics, is_topic_field
-from kwiresniff.model import Node, TopicNames, Walk
+from kwiresniff.model import Dissection, Node, TopicNames
 from kwiresniff.plugins import Plugins
 
 #: A tree is for reading; whoever needs all of a large value takes JSON.
 MAX_TEXT_CHARS = 4_096
 
 
-def decode_walk(walk: Walk, plugins: Plugins, topic_name: TopicNames) -> None:
+def decode_dissection(dissection: Dissection, plugins: Plugins, topic_name: TopicNames) -> None:
     """Puts what a plugin makes of a key or value in its place, with the plugin's name as its meaning."""
-    todo: list[tuple[Node, str, str | None]] = [(walk.root, "", None)]
+    todo: list[tuple[Node, str, str | None]] = [(dissection.root, "", None)]
     while todo:
         node, parent, topic = todo.pop()
         topic = _topic(node, parent, topic_name) or topic

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.model import Direction, Event, Exchange, Message, Problem, Walk
+from kwiresniff.model import Direction, Dissection, Event, Exchange, Message, Problem
 from kwiresniff.session import Depth
 
 if TYPE_CHECKING:
     from kwiresniff.capture.live import LiveCapture
     from kwiresniff.cli.options import ReadOptions
     from kwiresniff.cli.screen import Screen
-    from kwiresniff.codec.text.words import Words
+    from kwiresniff.codec.text.tree_wording import Words
 
 #: What each form of output needs decoded.
 DEPTHS: dict[str, Depth] = {"tree": "records", "summary": "bodies", "jsonl": "records", "json": "records"}
@@ -123,7 +123,7 @@ def tree_writer(reading: EventSource, screen: Screen) -> Callable[[Event], None]
 
 def tree_of(reading: EventSource, out: TextIO, width: int | None, color: bool) -> Callable[[Exchange], bytes]:
     """What draws such a tree for a place like ``out``, in UTF-8."""
-    from kwiresniff.cli.decoded import decode_walk
+    from kwiresniff.cli.decoded import decode_dissection
     from kwiresniff.render import TreeWriter
     from kwiresniff.session import annotate
 
@@ -131,15 +131,15 @@ def tree_of(reading: EventSource, out: TextIO, width: int | None, color: bool) -
     plugins, redactor = reading.plugins, reading.redactor
     tree = TreeWriter(out, width, color, options.verbose, files=reading.files)
 
-    def read(exchange: Exchange, which: Direction, message: Message | None) -> Walk | list[bytes] | None:
+    def read(exchange: Exchange, which: Direction, message: Message | None) -> Dissection | list[bytes] | None:
         if message is not None and message.text is not None:
             return message.text
-        walk = annotate(exchange, which, topics, show_secrets=options.show_secrets)
-        if walk is not None and redactor is not None:
-            redactor.walk(walk)
-        elif walk is not None and plugins.decoders:
-            decode_walk(walk, plugins, topics.name)
-        return walk
+        dissection = annotate(exchange, which, topics, show_secrets=options.show_secrets)
+        if dissection is not None and redactor is not None:
+            redactor.dissect(dissection)
+        elif dissection is not None and plugins.decoders:
+            decode_dissection(dissection, plugins, topics.name)
+        return dissection
 
     def draw(exchange: Exchange) -> bytes:
         request, response = exchange.request, exchange.response

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kwiresniff.analysis.filter import Filter
     from kwiresniff.analysis.redact import Redactor
     from kwiresniff.analysis.stats import ExchangeCounts
-    from kwiresniff.codec.text.words import Words
+    from kwiresniff.codec.text.tree_wording import Words
 
 #: From cheap to dear; a deeper reading has everything a shallower one has.
 DEPTHS: tuple[Depth, ...] = ("headers", "errors", "bodies", "records")

@@ -1,13 +1,14 @@
-"""Bytes to values and back for any Kafka message: compiled decoders and encoders, and the annotating walker."""
+"""Bytes to values and back for any Kafka message: compiled decoders and encoders, and the annotating dissector."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kwiresniff.codec.lookup import (
+from kwiresniff.codec.codecs import (
     body_writer,
     data_decoder,
     data_encoder,
     decoder,
+    dissect_header,
     encoder,
     error_finder,
     error_skimmer,
@@ -17,12 +18,11 @@ from kwiresniff.codec.lookup import (
     row_writer,
     scanner,
     text_steps,
-    walk_header,
 )  # fmt: skip
 
 if TYPE_CHECKING:
+    from kwiresniff.codec.dissector import dissect
     from kwiresniff.codec.headers import RequestHeader, decode_request_header, decode_response_header
-    from kwiresniff.codec.walker import walk
 
 __all__ = [
     "RequestHeader",
@@ -32,6 +32,8 @@ __all__ = [
     "decode_request_header",
     "decode_response_header",
     "decoder",
+    "dissect",
+    "dissect_header",
     "encoder",
     "error_finder",
     "error_skimmer",
@@ -41,8 +43,6 @@ __all__ = [
     "row_writer",
     "scanner",
     "text_steps",
-    "walk",
-    "walk_header",
 ]
 
 #: Where the others are. Imported on use: who only looks for error codes needs none of them. No module here has the name
@@ -51,7 +51,7 @@ _HOMES = {
     "RequestHeader": "headers",
     "decode_request_header": "headers",
     "decode_response_header": "headers",
-    "walk": "walker",
+    "dissect": "dissector",
 }
 
 

@@ -16,7 +16,7 @@ from kwiresniff.base.batch_layout import (
     HEADER_BYTES,
     LOG_OVERHEAD,
 )
-from kwiresniff.codec.batch import HEADER
+from kwiresniff.codec.record_batch import HEADER
 
 #: A front that makes sense: an offset below 2^56, a length below 16 MiB (a broker's batches in the metadata log have at
 #: most 8), magic 2, attributes below 128, and an offset delta and a count of records that are not negative.

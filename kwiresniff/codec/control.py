@@ -14,7 +14,7 @@ from kwiresniff import schema
 from kwiresniff.errors import KwiresniffError
 
 if TYPE_CHECKING:
-    from kwiresniff.codec.compiler import Decoder
+    from kwiresniff.codec.decoder_gen import Decoder
 
 #: Type number to (name, the stored message that the value holds).
 CONTROL_TYPES: dict[int, tuple[str, str]] = {
@@ -65,6 +65,6 @@ def _stored_message(name: str, version: int, value: bytes) -> dict[str, Any] | N
 @lru_cache(KEPT)
 def _decoder(name: str, version: int) -> Decoder:
     """The decoder of a stored message; Raises SchemaError for any other."""
-    from kwiresniff.codec.compiler import compile_decoder  # imported here: control records are rare
+    from kwiresniff.codec.decoder_gen import compile_decoder  # imported here: control records are rare
 
     return compile_decoder(schema.data_message(name, version))

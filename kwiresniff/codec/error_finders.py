@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kwiresniff.codec.layout import check_nesting
-from kwiresniff.codec.source import Source
+from kwiresniff.codec.codegen import Source
+from kwiresniff.codec.field_layout import check_nesting
 from kwiresniff.model import Body
 from kwiresniff.schema.types import MessageVersion, WireField
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
-from kwiresniff.codec.failures import bad_length, invalid_utf8, truncated
+from kwiresniff.codec.decode_errors import bad_length, invalid_utf8, truncated
 from kwiresniff.codec.primitives import skip_tags
 from kwiresniff.errors import DecodeError
 from kwiresniff.schema import request_header_version

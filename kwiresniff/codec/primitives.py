@@ -15,7 +15,7 @@ from math import isfinite
 from typing import Any
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.codec.failures import bad_count, bad_varint, truncated
+from kwiresniff.codec.decode_errors import bad_count, bad_varint, truncated
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.wire_types import BY_GUIDE, FIXED
 

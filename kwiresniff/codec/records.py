@@ -14,17 +14,17 @@ from kwiresniff.base.batch_layout import (
     MAGIC_AT,
 )
 from kwiresniff.codec.alignment import first_batch
-from kwiresniff.codec.batch import decode_batch
-from kwiresniff.codec.batch_encode import encode_batch
-from kwiresniff.codec.messageset import decode_message, encode_message
-from kwiresniff.codec.record_layout import LEAST_BYTES, batch_span, header_fields
+from kwiresniff.codec.batch_header import LEAST_BYTES, batch_span, header_fields
+from kwiresniff.codec.message_set import decode_message, encode_message
+from kwiresniff.codec.record_batch import decode_batch
+from kwiresniff.codec.record_batch_encoder import encode_batch
+from kwiresniff.codec.record_dissector import dissect_record_set
 from kwiresniff.codec.record_limits import Budget
-from kwiresniff.codec.record_plain import plain_batches
-from kwiresniff.codec.record_walk import walk_record_set
+from kwiresniff.codec.record_values import plain_batches
 from kwiresniff.errors import EncodeError
 from kwiresniff.model import Problem, RecordsMode
 
-__all__ = ["decode_record_set", "encode_record_set", "plain_batches", "walk_record_set"]
+__all__ = ["decode_record_set", "dissect_record_set", "encode_record_set", "plain_batches"]
 
 
 def decode_record_set(

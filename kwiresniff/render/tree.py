@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
-from kwiresniff.model import Direction, Exchange, Message, Node, Problem, Walk, file_index, packet_number
+from kwiresniff.model import Direction, Dissection, Exchange, Message, Node, Problem, file_index, packet_number
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.guides import GuidedRows
@@ -58,17 +58,17 @@ class TreeWriter:
     def write(
         self,
         exchange: Exchange,
-        request: Walk | list[bytes] | None = None,
-        response: Walk | list[bytes] | None = None,
+        request: Dissection | list[bytes] | None = None,
+        response: Dissection | list[bytes] | None = None,
     ) -> None:
-        """One exchange; a walk is None when there is no such message or nobody read its body.
+        """One exchange; a dissection is None when there is no such message or nobody read its body.
 
-        Instead of a walk a message may have its rows (``codec.text.rows``).
+        Instead of a dissection a message may have its rows (``codec.text.tree_bodies``).
         """
         self._out.write(printable(self.text(exchange, request, response).decode(), self._out))
 
     def text(
-        self, exchange: Exchange, request: Walk | list[bytes] | None, response: Walk | list[bytes] | None
+        self, exchange: Exchange, request: Dissection | list[bytes] | None, response: Dissection | list[bytes] | None
     ) -> bytes:
         """The same as UTF-8."""
         first, self._first = self._first, False
@@ -77,8 +77,8 @@ class TreeWriter:
             if quick is not None:
                 return quick if first else b"\n" + quick
         remarks = exchange.problems or exchange.notes
-        asked = request if isinstance(request, Walk) else None
-        answered = response if isinstance(response, Walk) else None
+        asked = request if isinstance(request, Dissection) else None
+        answered = response if isinstance(response, Dissection) else None
         rest = [*self._exchange_problems(exchange, asked, answered), *self._notes(exchange)] if remarks else []
         if self._verbosity:
             text = self._bytes_beside(exchange, asked, answered, rest).encode()
@@ -93,7 +93,7 @@ class TreeWriter:
             text = self._guided.lines(head)
         return text if first else b"\n" + text
 
-    def _add_message(self, exchange: Exchange, which: Direction, read: Walk | list[bytes] | None) -> None:
+    def _add_message(self, exchange: Exchange, which: Direction, read: Dissection | list[bytes] | None) -> None:
         if isinstance(read, list):
             message = exchange.request if which == "request" else exchange.response
             head = None
@@ -122,7 +122,9 @@ class TreeWriter:
             lead = hang
         return "".join(lines).encode()
 
-    def _bytes_beside(self, exchange: Exchange, request: Walk | None, response: Walk | None, rest: list[Row]) -> str:
+    def _bytes_beside(
+        self, exchange: Exchange, request: Dissection | None, response: Dissection | None, rest: list[Row]
+    ) -> str:
         """The lines with what ``-v`` has in the margin."""
         lines: list[str] = []
         no_gutter = Gutter(0, None, 0)
@@ -135,7 +137,7 @@ class TreeWriter:
         lines.append("")
         return "\n".join(lines)
 
-    def write_message(self, exchange: Exchange, which: Direction, walk: Walk) -> None:
+    def write_message(self, exchange: Exchange, which: Direction, dissection: Dissection) -> None:
         """One side of an exchange alone, without the capture that it may have come from."""
         message: Message = getattr(exchange, which)
         lines: list[str] = []
@@ -148,8 +150,8 @@ class TreeWriter:
             head.append([("name", "correlation_id "), ("value", str(exchange.correlation_id))])
             if exchange.client_id:
                 head.append([("name", "client_id "), ("client", escape(exchange.client_id))])
-        told = {problem.message for problem in walk.problems} | _problem_texts(walk)
-        rows = self._content(walk, message.size_bytes)
+        told = {problem.message for problem in dissection.problems} | _problem_texts(dissection)
+        rows = self._content(dissection, message.size_bytes)
         rows += self._problems([problem for problem in exchange.problems if problem.message not in told])
         self._draw(Row(head), "", "    ", Gutter(0, None, 0), lines)
         gutter = Gutter(self._verbosity, message.frame, self._bytes_per_row())
@@ -163,7 +165,7 @@ class TreeWriter:
             return 16
         return 8 if self._width >= NARROW else 4
 
-    def _message(self, exchange: Exchange, which: str, walk: Walk | None) -> Row:
+    def _message(self, exchange: Exchange, which: str, dissection: Dissection | None) -> Row:
         message: Message | None = getattr(exchange, which)
         if message is None:
             return Row([[("title", which), ("dim", f"  {_why_missing(exchange, which)}")]])
@@ -176,38 +178,40 @@ class TreeWriter:
         if message.version >= 0 and message.version != exchange.api_version and exchange.api_version >= 0:
             head.append([("warn", f"read as version {message.version}")])
         row = Row(head)
-        if walk is None:
+        if dissection is None:
             return row
         if self._verbosity:
             row.chunks.insert(2, [("dim", f"header version {message.header_version}")])
-        row.children = self._content(walk, message.size_bytes)
+        row.children = self._content(dissection, message.size_bytes)
         return row
 
-    def _content(self, walk: Walk, size: int) -> list[Row]:
+    def _content(self, dissection: Dissection, size: int) -> list[Row]:
         """What a message of ``size`` bytes holds: its fields, what is left of it, and what is wrong with it."""
-        header, body = _parts(walk)
+        header, body = _parts(dissection)
         rows: list[Row] = []
         if header is not None and (self._verbosity or is_wrong(header)):
             rows.append(Row([[("key", "header")]], struct_rows(header.children, self._style)))
         rows += struct_rows(body.children, self._style)
-        left = size - walk.end
-        if left > 0 and all(problem.code != "trailing_bytes" for problem in walk.problems):
+        left = size - dissection.end
+        if left > 0 and all(problem.code != "trailing_bytes" for problem in dissection.problems):
             # Only counted: what nobody could read may hold a password.
             rest = f"{self._paint.glyphs.ellipsis} {units.count(left, 'byte')} not decoded"
             rows.append(Row([[("dim", rest)]]))
-        if walk.problems:
-            told = _problem_texts(walk)
-            rows += self._problems([problem for problem in walk.problems if problem.message not in told])
+        if dissection.problems:
+            told = _problem_texts(dissection)
+            rows += self._problems([problem for problem in dissection.problems if problem.message not in told])
         return rows
 
-    def _exchange_problems(self, exchange: Exchange, request: Walk | None, response: Walk | None) -> list[Row]:
-        """The exchange's problems that no walk has told already."""
+    def _exchange_problems(
+        self, exchange: Exchange, request: Dissection | None, response: Dissection | None
+    ) -> list[Row]:
+        """The exchange's problems that no dissection has told already."""
         if not exchange.problems:
             return []
-        told = {problem.message for walk in (request, response) if walk for problem in walk.problems}
-        for walk in (request, response):
-            if walk:
-                told |= _problem_texts(walk)
+        told = {problem.message for dissection in (request, response) if dissection for problem in dissection.problems}
+        for dissection in (request, response):
+            if dissection:
+                told |= _problem_texts(dissection)
         return self._problems([problem for problem in exchange.problems if problem.message not in told])
 
     def _problems(self, problems: Sequence[Problem]) -> list[Row]:
@@ -269,13 +273,13 @@ def _value_limit(width: int | None, verbosity: int) -> int | None:
     return VALUE_LIMIT if width is None else max(width - 32, 48)
 
 
-def _parts(walk: Walk) -> tuple[Node | None, Node]:
-    """The header and the body of a message; a walk of a body alone has no header."""
-    parts = {child.name: child for child in walk.root.children if child.type == "STRUCT"}
+def _parts(dissection: Dissection) -> tuple[Node | None, Node]:
+    """The header and the body of a message; a dissection of a body alone has no header."""
+    parts = {child.name: child for child in dissection.root.children if child.type == "STRUCT"}
     if "header" not in parts:
-        return None, walk.root
+        return None, dissection.root
     # Without a body nobody knew how to read what follows the header.
-    return parts["header"], parts.get("body", Node("body", "STRUCT", walk.end, 0))
+    return parts["header"], parts.get("body", Node("body", "STRUCT", dissection.end, 0))
 
 
 def _why_missing(exchange: Exchange, which: str) -> str:
@@ -286,10 +290,10 @@ def _why_missing(exchange: Exchange, which: str) -> str:
     return "none seen"
 
 
-def _problem_texts(walk: Walk) -> set[str]:
-    """What the nodes of a walk say is wrong, in the words they use."""
+def _problem_texts(dissection: Dissection) -> set[str]:
+    """What the nodes of a dissection say is wrong, in the words they use."""
     texts: set[str] = set()
-    stack = [walk.root]
+    stack = [dissection.root]
     while stack:
         node = stack.pop()
         if node.problem:

@@ -43,7 +43,7 @@ UNLIMITED: Final = 1 << 40
 
 
 class Words:
-    """See ``kwiresniff.codec.text.words``. ``marked`` rows can be taken apart."""
+    """See ``kwiresniff.codec.text.tree_wording``. ``marked`` rows can be taken apart."""
 
     def __init__(self, paint: Paint, style: Style, *, marked: bool) -> None:
         self._paint = paint

@@ -22,7 +22,7 @@ from kwiresniff.stream.frame_reader import MAX_KEPT_BYTES
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from kwiresniff.codec.text.words import Words
+    from kwiresniff.codec.text.tree_wording import Words
 
 Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
 

@@ -1,6 +1,6 @@
 """Bodies of an exchange: decoded, checked, and named.
 
-The fast decoder does the work; only when it fails, or leaves something over, does the annotating walker read the
+The fast decoder does the work; only when it fails, or leaves something over, does the annotating dissector read the
 same bytes again to say what, where, and how far it got.
 """
 
@@ -12,29 +12,29 @@ from typing import TYPE_CHECKING, Any
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
 from kwiresniff.base.known_ids import METADATA_TOPIC_ID
-from kwiresniff.codec.compiler import Decoder
+from kwiresniff.codec.codegen import made_when_called
+from kwiresniff.codec.decoder_gen import Decoder
+from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.embedded import (
     ANSWER,
     INTERNAL_TOPICS,
     OPENERS,
     QUICK_LOOKS,
-    BodyHolder,
-    NodeHolder,
+    BodyView,
+    NodeView,
     forwarded,
 )
 from kwiresniff.codec.error_finders import ErrorFinder
-from kwiresniff.codec.plain import plain
-from kwiresniff.codec.source import made_when_called
-from kwiresniff.codec.walker import walk
+from kwiresniff.codec.node_values import plain
 from kwiresniff.errors import DecodeError, SchemaError
-from kwiresniff.model import Body, Direction, Exchange, Message, Node, Problem, RecordsMode, Walk
+from kwiresniff.model import Body, Direction, Dissection, Exchange, Message, Node, Problem, RecordsMode
 from kwiresniff.session.apis import MAX_FACTS, read_version
-from kwiresniff.session.secrets import conceal, conceal_header, conceal_walk, has_secrets, is_sound, may_hide
+from kwiresniff.session.secrets import conceal, conceal_dissection, conceal_header, has_secrets, is_sound, may_hide
 from kwiresniff.session.topics import Topics, teaches
 
 if TYPE_CHECKING:
     from kwiresniff.codec.text.plan import Step
-    from kwiresniff.codec.text.words import Words
+    from kwiresniff.codec.text.tree_wording import Words
 
 #: ``steps(api_key, version, direction)``: how a writer of text writes a message, None when it cannot.
 Plans = Callable[[int, int, Direction], "list[Step] | None"]
@@ -193,7 +193,7 @@ class BodyDecoder:
             return understood
         inside: list[Problem] = []
         if side.open is not None and understood:
-            side.open(BodyHolder(body, inside), exchange, self._topics.name)
+            side.open(BodyView(body, inside), exchange, self._topics.name)
             exchange.problems += (problem._replace(details={"direction": direction}) for problem in inside)
         if side.secret and not self._show_secrets:
             conceal(api_key, direction, body, sound=sound, inner_sound=_inner_is_sound(inside, direction))
@@ -250,7 +250,7 @@ class BodyDecoder:
             text = f"{known}; its {direction} fits v{side.version} exactly and is read as that"
             exchange.problems.append(Problem("guessed_version", text, 2, details=details))
         missing = message.size_bytes - len(message.frame)
-        walked = walk(
+        dissected = dissect(
             schema.message(exchange.api_key, message.version, direction),
             message.frame,
             message.body_offset,
@@ -258,9 +258,9 @@ class BodyDecoder:
             topic_name=self._topics.name,
             missing=missing,
         )
-        exchange.problems += (problem._replace(details=details) for problem in walked.problems)
-        sound = is_sound(walked.problems, missing)
-        return (plain(walked.root), False, sound) if body is None else (body, True, sound)
+        exchange.problems += (problem._replace(details=details) for problem in dissected.problems)
+        sound = is_sound(dissected.problems, missing)
+        return (plain(dissected.root), False, sound) if body is None else (body, True, sound)
 
 
 def _inner_is_sound(problems: list[Problem], direction: Direction) -> bool:
@@ -295,7 +295,7 @@ def _no_name(topic_id: str) -> str | None:
 
 def annotate(
     exchange: Exchange, which: Direction, topics: Topics | None = None, *, show_secrets: bool = False
-) -> Walk | None:
+) -> Dissection | None:
     """The annotated tree of one side of an exchange: a ``header`` node and a ``body`` node; None if it is absent.
 
     A body without a header is its own tree. Needs the frames, so depth ``bodies`` or ``records``.
@@ -303,31 +303,31 @@ def annotate(
     message = exchange.request if which == "request" else exchange.response
     if message is None or message.frame is None:
         return None
-    header: Walk | None = None
+    header: Dissection | None = None
     if message.header_version >= 0:
-        header = codec.walk_header(which, message.header_version, message.frame)
+        header = codec.dissect_header(which, message.header_version, message.frame)
         header.root.name = "header"
         if not show_secrets and may_hide(exchange.api_key, which):
             conceal_header(header)
-    body: Walk | None = None
+    body: Dissection | None = None
     if message.version >= 0 and exchange.request is not None:
         definition = schema.message(exchange.api_key, message.version, which)
         topic_name = topics.name if topics is not None else None
         missing = message.size_bytes - len(message.frame)
-        body = walk(definition, message.frame, message.body_offset, topic_name=topic_name, missing=missing)
+        body = dissect(definition, message.frame, message.body_offset, topic_name=topic_name, missing=missing)
         sound = is_sound(body.problems, missing)
         opener = OPENERS.get((exchange.api_key, which))
         if opener is not None and not body.problems:
-            opener(NodeHolder(body.root, body.problems), exchange, topic_name or _no_name)
+            opener(NodeView(body.root, body.problems), exchange, topic_name or _no_name)
         if not show_secrets:
             inner = forwarded(exchange)
             inner_api_key = inner.api_key if inner is not None else None
-            conceal_walk(exchange.api_key, which, body, inner_api_key, sound=sound)
+            conceal_dissection(exchange.api_key, which, body, inner_api_key, sound=sound)
         body.root.name = "body"
     if header is None:
         return body
     root = Node(which, "STRUCT", 0, len(message.frame), children=[header.root])
     if body is None:
-        return Walk(root, header.end, header.problems)
+        return Dissection(root, header.end, header.problems)
     root.children.append(body.root)
-    return Walk(root, body.end, header.problems + body.problems)
+    return Dissection(root, body.end, header.problems + body.problems)

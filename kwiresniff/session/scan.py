@@ -7,7 +7,7 @@ from typing import Any
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
-from kwiresniff.codec.skim import Skimmer, Step
+from kwiresniff.codec.error_scan import Skimmer, Step
 from kwiresniff.compiled import COMPILED
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange, Message
@@ -163,11 +163,11 @@ class Scanner:
         try:
             body, _ = codec.decoder(api_key, version, "response", "skip")(frame, offset, [])
         except DecodeError:
-            from kwiresniff.codec.plain import plain
+            from kwiresniff.codec.node_values import plain
 
             definition = schema.message(api_key, version, "response")
             missing = message.size_bytes - len(frame)
-            body = plain(codec.walk(definition, frame, offset, records=False, missing=missing).root)
+            body = plain(codec.dissect(definition, frame, offset, records=False, missing=missing).root)
         self._names.learn(api_key, "response", body)
 
     def _sort_out(self, exchange: Exchange, found: list[tuple[str, Any]]) -> None:

@@ -32,7 +32,7 @@ from kwiresniff.base.api_keys import (
     STREAMS_GROUP_HEARTBEAT,
 )
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
-from kwiresniff.model import Body, Node, Problem, Walk
+from kwiresniff.model import Body, Dissection, Node, Problem
 from kwiresniff.session.fronts import is_swallowed
 from kwiresniff.session.secret_configs import is_secret_config
 from kwiresniff.session.secret_records import conceal_metadata_nodes, conceal_metadata_records
@@ -157,8 +157,8 @@ def _structures(value: Any) -> Iterator[Body]:
             yield from _structures(member)
 
 
-def conceal_walk(
-    api_key: int, direction: str, walk: Walk, inner_api_key: int | None = None, *, sound: bool = True
+def conceal_dissection(
+    api_key: int, direction: str, dissection: Dissection, inner_api_key: int | None = None, *, sound: bool = True
 ) -> None:
     """The same for an annotated message: secret leaves lose their value and are not tied to bytes any more.
 
@@ -166,14 +166,14 @@ def conceal_walk(
     """
     where = (api_key, direction)
     if where in _FETCHES:
-        conceal_metadata_nodes(walk.root)
+        conceal_metadata_nodes(dissection.root)
     elif not sound and may_hide(api_key, direction):
-        hide_text(walk.root)
+        hide_text(dissection.root)
     elif api_key == ENVELOPE:
-        _conceal_envelope_nodes(direction, walk, inner_api_key)
+        _conceal_envelope_nodes(direction, dissection, inner_api_key)
     elif may_hide(api_key, direction):
         fields = _SECRET_FIELDS.get(where, frozenset())
-        for node in all_nodes(walk.root):
+        for node in all_nodes(dissection.root):
             if node.name == UNKNOWN_TAGS:
                 hide_text(node)
             elif node.name in fields:
@@ -191,27 +191,27 @@ def _conceal_config_node(node: Node) -> None:
                 hide(child)
 
 
-def _conceal_envelope_nodes(direction: str, walk: Walk, inner_api_key: int | None) -> None:
+def _conceal_envelope_nodes(direction: str, dissection: Dissection, inner_api_key: int | None) -> None:
     name = f"{direction}_data"
-    for node in walk.root.children:
+    for node in dissection.root.children:
         if node.name != name or not isinstance(node.value, bytes):
             continue
         if inner_api_key is not None:
             sound = not node.problem
             for part in node.children:
-                conceal_walk(inner_api_key, direction, Walk(part, 0), sound=sound)
+                conceal_dissection(inner_api_key, direction, Dissection(part, 0), sound=sound)
         if _envelope_is_secret(node.value, direction, inner_api_key):
             if node.problem:
                 hide_text(node)
             hide(node)
 
 
-def conceal_header(walk: Walk) -> None:
+def conceal_header(dissection: Dissection) -> None:
     """A header before a body that may hold secrets: what a wrong length would have made it swallow.
 
     A client id is followed by bytes of value 0 (an empty tag section, the front of a length) and has none itself.
     """
-    for node in all_nodes(walk.root):
+    for node in all_nodes(dissection.root):
         if node.name == UNKNOWN_TAGS:
             hide_text(node)
         elif node.name == "client_id" and is_swallowed(node.value):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwiresniff.codec.skim import (
+from kwiresniff.codec.error_scan import (
     ARRAY_32,
     ARRAY_COMPACT,
     JUMP,

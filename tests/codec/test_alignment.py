@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.codec.alignment import first_batch
-from kwiresniff.codec.record_walk import walk_record_set
+from kwiresniff.codec.record_dissector import dissect_record_set
 from kwiresniff.codec.records import decode_record_set, plain_batches
 from kwiresniff.model import Problem
 from tests.support.record_sets import decoded_batches
@@ -29,10 +29,10 @@ STARTS = [sum(map(len, BATCHES[:index])) for index in range(len(BATCHES) + 1)]
 
 
 def decode(piece: bytes) -> list[dict[str, Any]]:
-    """The batches of a piece, in which nothing is wrong, as the decoder and as the walk find them."""
+    """The batches of a piece, in which nothing is wrong, as the decoder and as the dissection find them."""
     issues: list[Problem] = []
     batches = decode_record_set(piece, 0, len(piece), "full", issues, unaligned=True)
-    nodes, problems = walk_record_set(piece, 0, len(piece), unaligned=True)
+    nodes, problems = dissect_record_set(piece, 0, len(piece), unaligned=True)
     assert (issues, problems) == ([], [])
     assert plain_batches(nodes) == batches
     assert isinstance(batches, list)

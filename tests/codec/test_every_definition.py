@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from kwiresniff import codec, schema
-from kwiresniff.codec.plain import plain
+from kwiresniff.codec.node_values import plain
 from kwiresniff.errors import DecodeError
 from kwiresniff.schema.index import Api
 from tests.support.random_bodies import random_body
@@ -29,13 +29,13 @@ def test_every_version_comes_back_from_its_bytes(api: Api, direction: str) -> No
         raw = codec.encoder(api.key, version, direction)(body)
         decode = codec.decoder(api.key, version, direction)
         assert decode(raw, 0, []) == (body, len(raw))
-        walked = codec.walk(definition, raw, 0)
-        assert (plain(walked.root), walked.problems) == (body, [])
+        dissected = codec.dissect(definition, raw, 0)
+        assert (plain(dissected.root), dissected.problems) == (body, [])
         scan = codec.scanner(api.key, version, direction, WANTED)
         scan(raw, 0)
         for _ in range(NOISE):
             noise = rng.randbytes(rng.randrange(120))
-            codec.walk(definition, noise, 0)
+            codec.dissect(definition, noise, 0)
             with suppress(DecodeError):
                 decode(noise, 0, [])
             with suppress(DecodeError):

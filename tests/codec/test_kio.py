@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from kwiresniff import schema
-from kwiresniff.codec.compiler import compile_decoder
-from kwiresniff.codec.encoders import compile_encoder
+from kwiresniff.codec.decoder_gen import compile_decoder
+from kwiresniff.codec.dissector import dissect
+from kwiresniff.codec.encoder_gen import compile_encoder
 from kwiresniff.codec.error_finders import compile_error_finder
-from kwiresniff.codec.plain import plain
-from kwiresniff.codec.scanners import compile_scanner
-from kwiresniff.codec.walker import walk
+from kwiresniff.codec.node_values import plain
+from kwiresniff.codec.projection_gen import compile_scanner
 from kwiresniff.errors import DecodeError
 from kwiresniff.schema.types import MessageVersion
 from tests.support import kio_reference as kio
@@ -99,9 +99,9 @@ def test_what_we_write_is_read_by_kio(name: str) -> None:
 def test_walker_scanner_and_error_finder_agree_with_the_decoder(name: str) -> None:
     for case, _, raw, _ in cases(name):
         body, _ = case.decode(raw, 0, [])
-        walked = walk(case.message, raw, 0, records=False)
-        assert (walked.problems, walked.end) == ([], len(raw))
-        assert repr(plain(walked.root)) == repr(body)
+        dissected = dissect(case.message, raw, 0, records=False)
+        assert (dissected.problems, dissected.end) == ([], len(raw))
+        assert repr(plain(dissected.root)) == repr(body)
         assert [code for _, code in case.errors(body)] == [value for _, value in case.scan(raw, 0)]
 
 
@@ -111,9 +111,9 @@ def test_a_cut_message_is_refused_and_walked_as_far_as_it_goes(name: str) -> Non
         for cut in sorted(rng.sample(range(len(raw)), min(CUTS, len(raw)))):
             with pytest.raises(DecodeError):
                 case.decode(raw[:cut], 0, [])
-            (problem,) = walk(case.message, raw[:cut], 0, records=False).problems
+            (problem,) = dissect(case.message, raw[:cut], 0, records=False).problems
             assert problem.code in ("truncated", "bad_array_count")
-        trailing = walk(case.message, raw + b"\x07", 0, records=False)
+        trailing = dissect(case.message, raw + b"\x07", 0, records=False)
         assert [problem.code for problem in trailing.problems] == ["trailing_bytes"]
 
 
@@ -125,11 +125,11 @@ def test_a_spoilt_message_parses_or_is_refused_alike_by_decoder_and_walker(name:
             for _ in range(rng.choice((1, 1, 4)) if raw else 0):
                 spoilt[rng.randrange(len(raw))] = rng.choice((0, 1, 127, 128, 255, rng.randrange(256)))
             frame = bytes(spoilt)
-            walked = walk(case.message, frame, 0, records=False)
+            dissected = dissect(case.message, frame, 0, records=False)
             try:
                 body, end = case.decode(frame, 0, [])
             except DecodeError as error:
-                assert error.code in {problem.code for problem in walked.problems}
+                assert error.code in {problem.code for problem in dissected.problems}
             else:
-                assert (repr(plain(walked.root)), walked.end) == (repr(body), end)
+                assert (repr(plain(dissected.root)), dissected.end) == (repr(body), end)
                 case.scan(frame, 0)

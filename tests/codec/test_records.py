@@ -8,10 +8,10 @@ from typing import Any
 import cramjam
 import pytest
 
-from kwiresniff.codec import decoder, record_limits, walk
-from kwiresniff.codec.plain import plain
+from kwiresniff.codec import decoder, dissect, record_limits
+from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.record_limits import Budget
-from kwiresniff.codec.records import decode_record_set, encode_record_set, plain_batches, walk_record_set
+from kwiresniff.codec.records import decode_record_set, dissect_record_set, encode_record_set, plain_batches
 from kwiresniff.errors import EncodeError
 from kwiresniff.model import Problem
 from kwiresniff.schema import message
@@ -78,7 +78,7 @@ def test_control_records_say_what_kafka_wrote(row: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("row", vectors(), ids=lambda row: row["name"])
 def test_the_walk_gives_the_same_values_and_no_problems(row: dict[str, Any]) -> None:
-    nodes, problems = walk_record_set(row["wire"], 0, len(row["wire"]))
+    nodes, problems = dissect_record_set(row["wire"], 0, len(row["wire"]))
     assert problems == []
     assert plain_batches(nodes) == decode_record_set(row["wire"], 0, len(row["wire"]), "full", [])
 
@@ -140,7 +140,7 @@ def test_a_last_batch_cut_at_any_byte_is_no_problem(name: str) -> None:
         names = {"batch_length": "message_size"} if whole["magic"] < 2 else {}  # before the magic nobody can tell
         header = {names.get(name, name): tail[name] for name in tail if name not in ("truncated", "size_bytes")}
         assert header.items() <= whole.items()
-        assert plain_batches(walk_record_set(BATCH + wire[-last:-cut], 0, len(BATCH) + last - cut)[0]) == batches
+        assert plain_batches(dissect_record_set(BATCH + wire[-last:-cut], 0, len(BATCH) + last - cut)[0]) == batches
     assert encode_record_set(batches) == BATCH
 
 
@@ -267,7 +267,7 @@ def test_hostile_records_inside_a_sound_batch_are_read_alike_too() -> None:
 def assert_both_readers_agree(wire: bytes) -> None:
     issues: list[Problem] = []
     batches = decode_record_set(wire, 0, len(wire), "full", issues)
-    nodes, problems = walk_record_set(wire, 0, len(wire))
+    nodes, problems = dissect_record_set(wire, 0, len(wire))
     assert plain_batches(nodes) == batches
     assert [(p.code, p.message, p.offset) for p in problems] == [(p.code, p.message, p.offset) for p in issues]
     for issue in issues:
@@ -312,10 +312,10 @@ def test_a_response_of_many_partitions_shares_one_budget(monkeypatch: pytest.Mon
     sets = [entry["records"] for entry in body["responses"][0]["partitions"]]
     assert [len(batches[0]["records"]) for batches in sets] == [4, 2]
     assert [issue.code for issue in issues] == ["too_many_records"]
-    walked = walk(message(1, 4, "response"), frame, 0)
-    assert [problem.code for problem in walked.problems] == ["too_many_records"]
-    assert walked.problems[0].path == "responses[0].partitions[1].records[0].records"
-    assert plain(walked.root) == body
+    dissected = dissect(message(1, 4, "response"), frame, 0)
+    assert [problem.code for problem in dissected.problems] == ["too_many_records"]
+    assert dissected.problems[0].path == "responses[0].partitions[1].records[0].records"
+    assert plain(dissected.root) == body
 
 
 def test_there_is_an_end_to_the_batches_of_a_message() -> None:
@@ -327,7 +327,7 @@ def test_there_is_an_end_to_the_batches_of_a_message() -> None:
     batches = decoded_batches(wire, 0, len(wire), "headers", issues, budgets[0])
     assert [batch["size_bytes"] for batch in batches] == [len(BATCH)] * 3 + [2 * len(BATCH)]
     assert [(issue.code, issue.offset) for issue in issues] == [("too_many_batches", 3 * len(BATCH))]
-    nodes, problems = walk_record_set(wire, 0, len(wire), budgets[1])
+    nodes, problems = dissect_record_set(wire, 0, len(wire), budgets[1])
     assert plain_batches(nodes)[3] == batches[3]
     assert [(problem.code, problem.path) for problem in problems] == [("too_many_batches", "[3]")]
 

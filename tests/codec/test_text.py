@@ -14,16 +14,16 @@ from librt.strings import BytesWriter
 from kwiresniff import codec, schema
 from kwiresniff.base.batch_layout import CONTROL
 from kwiresniff.capture import open_captures
-from kwiresniff.codec import lookup
+from kwiresniff.codec import codecs
 from kwiresniff.codec.compression import compress
-from kwiresniff.codec.layout import default_value
+from kwiresniff.codec.field_layout import default_value
 from kwiresniff.codec.record import decode_records
 from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, Budget
 from kwiresniff.codec.records import encode_record_set
 from kwiresniff.codec.text.batch_reader import BatchReader
-from kwiresniff.codec.text.batches import PIECE_BYTES
-from kwiresniff.codec.text.bodies import BodyWriter
-from kwiresniff.codec.text.records import RecordWriter
+from kwiresniff.codec.text.json_batches import PIECE_BYTES
+from kwiresniff.codec.text.json_bodies import BodyWriter
+from kwiresniff.codec.text.json_records import RecordWriter
 from kwiresniff.errors import DecodeError
 from kwiresniff.export import JsonEncoder, event_json
 from kwiresniff.jsontext import write_number, write_text
@@ -235,7 +235,7 @@ def test_ascii_is_written_as_json_wherever_it_stands() -> None:
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
 def test_captures_read_the_same_with_and_without_text(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup, "is_compiled", lambda module: True)
+    monkeypatch.setattr(codecs, "is_compiled", lambda module: True)
     line = JsonEncoder().line
     texts = 0
     plainly = Analyzer().analyze(iter(open_captures([str(capture)])))

@@ -21,8 +21,8 @@ from kwiresniff import codec
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.compression import compress, decompress
-from kwiresniff.codec.plain import plain
-from kwiresniff.codec.records import decode_record_set, walk_record_set
+from kwiresniff.codec.node_values import plain
+from kwiresniff.codec.records import decode_record_set, dissect_record_set
 from kwiresniff.errors import CaptureError, DecodeError, FilterError, SchemaError
 from kwiresniff.export import WRITERS, JsonEncoder, event_json
 from kwiresniff.model import Exchange, Problem, Segment
@@ -99,7 +99,7 @@ def message(data: bytes) -> None:
         assert error.code, "an error without a code"
         value, end = None, -1
     assert end <= len(body)
-    dissected = codec.walk(definition, body, 0)
+    dissected = codec.dissect(definition, body, 0)
     if value is None:
         assert dissected.problems, "the decoder fails where the dissector sees nothing"
     else:
@@ -146,7 +146,7 @@ def records(data: bytes) -> None:
     issues: list[Problem] = []
     batches = decode_record_set(data, 0, len(data), "full", issues)
     decode_record_set(data, 0, len(data), "headers", [])
-    nodes, found = walk_record_set(data, 0, len(data))
+    nodes, found = dissect_record_set(data, 0, len(data))
     assert {problem.code for problem in issues} == {problem.code for problem in found}
     assert len(batches) == len(nodes)
     ENCODE(batches)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kwiresniff import schema
-from kwiresniff.codec.layout import single
+from kwiresniff.codec.field_layout import single
 from kwiresniff.schema.apis import data_index
 from kwiresniff.schema.registry import EARLIER, definitions
 from kwiresniff.schema.types import WireField

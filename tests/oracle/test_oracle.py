@@ -8,11 +8,11 @@ from functools import cache
 import pytest
 
 from kwiresniff import schema
-from kwiresniff.codec.compiler import compile_decoder
-from kwiresniff.codec.encoders import compile_encoder
-from kwiresniff.codec.plain import plain
+from kwiresniff.codec.decoder_gen import compile_decoder
+from kwiresniff.codec.dissector import dissect
+from kwiresniff.codec.encoder_gen import compile_encoder
+from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.records import decode_record_set
-from kwiresniff.codec.walker import walk
 from kwiresniff.schema.types import WireField
 from tests.oracle.coverage import known, missing, table
 from tests.support.kafka_vectors import Entry, entries
@@ -78,9 +78,9 @@ def test_a_walk_finds_kafkas_values_and_no_problem(title: str) -> None:
     for entry in by_title()[title]:
         message = entry.message()
         for vector in entry.vectors:
-            walked = walk(message, vector.raw, 0, records=False)
-            assert walked.problems == [], f"version {entry.version}"
-            assert plain(walked.root) == entry.body(vector.document, records=size), f"version {entry.version}"
+            dissected = dissect(message, vector.raw, 0, records=False)
+            assert dissected.problems == [], f"version {entry.version}"
+            assert plain(dissected.root) == entry.body(vector.document, records=size), f"version {entry.version}"
 
 
 def test_headers_have_the_versions_that_kafka_gives_them() -> None:

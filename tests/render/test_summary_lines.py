@@ -11,8 +11,8 @@ import pytest
 
 from kwiresniff import codec, schema
 from kwiresniff.capture import open_captures
-from kwiresniff.codec import lookup
-from kwiresniff.codec.layout import default_value
+from kwiresniff.codec import codecs
+from kwiresniff.codec.field_layout import default_value
 from kwiresniff.model import Connection, Exchange, Message
 from kwiresniff.render import SummaryWriter
 from kwiresniff.render.facts import facts
@@ -32,7 +32,7 @@ APIS = {0: "Produce", 1: "Fetch"}
 @pytest.fixture(autouse=True)
 def _as_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gists are for the compiled build; they are the same here."""
-    monkeypatch.setattr(lookup, "is_compiled", lambda module: True)
+    monkeypatch.setattr(codecs, "is_compiled", lambda module: True)
 
 
 @pytest.mark.parametrize("color", [False, True], ids=["plain", "colour"])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kwiresniff.model import Node, Problem, Walk
+from kwiresniff.model import Dissection, Node, Problem
 from kwiresniff.render import TreeWriter
 from kwiresniff.render.lines import cells
 from tests.support import frame_builder
@@ -71,8 +71,8 @@ def test_a_problem_stands_where_it_is_and_only_there() -> None:
 def test_a_problem_without_a_node_is_listed_below_the_message() -> None:
     made, request, response = frame_builder.join_group()
     assert request is not None
-    walk = Walk(request.root, request.end, [Problem("trailing_bytes", "4 bytes follow the end", 129)])
-    text = rendered([(made, walk, response)], None)
+    dissection = Dissection(request.root, request.end, [Problem("trailing_bytes", "4 bytes follow the end", 129)])
+    text = rendered([(made, dissection, response)], None)
     assert "! 4 bytes follow the end (byte 129)\n" in text
 
 
@@ -81,10 +81,10 @@ def test_what_could_not_be_decoded_is_counted_but_never_shown() -> None:
         wire.string("mechanism", "PLAIN")
         wire.frame += b"\0alice\0wonderland"
 
-    made, walk, _ = frame_builder.exchange("SaslAuthenticate", 36, 0, request, None, outcome="undecoded")
-    assert walk is not None
-    walk.end -= 17
-    text = rendered([(made, walk, None)], None, verbosity=2)
+    made, dissection, _ = frame_builder.exchange("SaslAuthenticate", 36, 0, request, None, outcome="undecoded")
+    assert dissection is not None
+    dissection.end -= 17
+    text = rendered([(made, dissection, None)], None, verbosity=2)
     assert "… 17 bytes not decoded\n" in text
     assert b"wonderland".hex(" ")[:20] not in text
 

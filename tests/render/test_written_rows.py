@@ -11,10 +11,10 @@ import pytest
 
 from kwiresniff import codec, schema
 from kwiresniff.capture import open_captures
-from kwiresniff.codec.layout import default_value
+from kwiresniff.codec.dissector import dissect
+from kwiresniff.codec.field_layout import default_value
 from kwiresniff.codec.records import encode_record_set
-from kwiresniff.codec.walker import walk
-from kwiresniff.model import Connection, Exchange, Message, Walk
+from kwiresniff.model import Connection, Dissection, Exchange, Message
 from kwiresniff.render import TreeWriter
 from kwiresniff.render.tree import words_of
 from kwiresniff.schema.types import WireField
@@ -37,7 +37,7 @@ def topic_name(topic_id: str) -> str | None:
 
 
 class Both:
-    """Writes a body with and without the walker for one place."""
+    """Writes a body with and without the dissector for one place."""
 
     def __init__(self, width: int | None, color: bool) -> None:
         self._tree = TreeWriter(io.StringIO(), width, color)
@@ -54,10 +54,10 @@ class Both:
         rows = self.rows(api_key, version, direction, frame)
         return None if rows is None else self._drawn(frame, rows)
 
-    def walked(self, api_key: int, version: int, direction: Any, frame: bytes) -> str:
-        return self._drawn(frame, walk(schema.message(api_key, version, direction), frame, 0, topic_name=topic_name))
+    def dissected(self, api_key: int, version: int, direction: Any, frame: bytes) -> str:
+        return self._drawn(frame, dissect(schema.message(api_key, version, direction), frame, 0, topic_name=topic_name))
 
-    def _drawn(self, frame: bytes, read: Walk | list[bytes]) -> str:
+    def _drawn(self, frame: bytes, read: Dissection | list[bytes]) -> str:
         message = Message(1, 0, 1, 0, len(frame), frame)
         exchange = Exchange(Connection(1, "10.0.0.1:1", "10.0.0.2:9092"), 1, 0, 1, None, message, None)
         return self._tree.text(exchange, read, None).decode().removeprefix("\n")
@@ -98,9 +98,9 @@ def test_every_message_at_every_version_is_drawn_as_the_walker_reads_it(api: Any
             if "FLOAT64" in repr(definition):
                 assert both.written(*which, frame) is None
                 continue
-            assert both.written(*which, frame) == both.walked(*which, frame)
+            assert both.written(*which, frame) == both.dissected(*which, frame)
             frame = encode(random_body(definition, rng))
-            assert both.written(*which, frame) in (None, both.walked(*which, frame))
+            assert both.written(*which, frame) in (None, both.dissected(*which, frame))
             assert both.rows(*which, frame + b"\0") is None
             for cut in range(0, len(frame), max(1, len(frame) // 8)):
                 assert both.rows(*which, frame[:cut]) is None
@@ -124,7 +124,7 @@ def test_records_of_kafkas_clients_are_drawn_as_the_walker_reads_them(row: dict[
     for wire in (row["wire"], row["wire"] * 3, row["wire"] * 11, row["wire"] + row["wire"][:-1]):
         frame = fetch_response(wire)
         drawn = both.written(FETCH, 11, "response", frame)
-        assert drawn in (None, both.walked(FETCH, 11, "response", frame))
+        assert drawn in (None, both.dissected(FETCH, 11, "response", frame))
         assert drawn is not None or row["control"] or row["wire"][16] != 2
 
 
@@ -151,7 +151,7 @@ def random_batch(rng: random.Random) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_damaged_record_sets_are_drawn_as_the_walker_reads_them_or_not_at_all(both: Both) -> None:
-    """Sound ones always, apart from what only the walker tells."""
+    """Sound ones always, apart from what only the dissector tells."""
     rng = random.Random("damaged record sets")
     drawn = 0
     for _ in range(250):
@@ -163,7 +163,7 @@ def test_damaged_record_sets_are_drawn_as_the_walker_reads_them_or_not_at_all(bo
             wire = bytes(broken)[: rng.choice((len(wire), rng.randrange(len(wire))))]
         frame = fetch_response(wire)
         text = both.written(FETCH, 11, "response", frame)
-        assert text in (None, both.walked(FETCH, 11, "response", frame))
+        assert text in (None, both.dissected(FETCH, 11, "response", frame))
         assert text is not None or not sound
         drawn += text is not None
     assert drawn > 170
@@ -190,7 +190,7 @@ def test_many_elements_are_drawn_as_the_first_ones_and_how_many_there_are(both: 
         partitions = [{"partition_index": index, "replicas": list(range(count))} for index in range(count)]
         topics = [{"name": f"topic-{index}", "partitions": partitions} for index in range(count)]
         frame = codec.encoder(REASSIGN, 0, "request")({"timeout_ms": 60_000, "topics": topics})
-        assert both.written(REASSIGN, 0, "request", frame) == both.walked(REASSIGN, 0, "request", frame)
+        assert both.written(REASSIGN, 0, "request", frame) == both.dissected(REASSIGN, 0, "request", frame)
 
 
 @pytest.mark.parametrize("capture", mostly_slow(CAPTURES), ids=lambda path: path.name)
@@ -212,7 +212,7 @@ def test_captures_are_drawn_the_same_with_and_without_written_rows(capture: Path
                 assert isinstance(other, Connection) and event.exchanges == other.exchanges
 
 
-def rows(exchange: Exchange, which: Any, analyzer: Analyzer) -> Walk | list[bytes] | None:
+def rows(exchange: Exchange, which: Any, analyzer: Analyzer) -> Dissection | list[bytes] | None:
     message: Message | None = getattr(exchange, which)
     if message is not None and message.text is not None:
         return message.text

@@ -12,7 +12,7 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.analysis.names import record_sets
 from kwiresniff.capture import open_captures
-from kwiresniff.codec.embedded import OPENERS, BodyHolder, NodeHolder
+from kwiresniff.codec.embedded import OPENERS, BodyView, NodeView
 from kwiresniff.codec.records import encode_record_set
 from kwiresniff.model import Body, Connection, Direction, Exchange, Node, Problem
 from kwiresniff.render import TreeWriter
@@ -98,10 +98,10 @@ def fetched(version: int, *names: str, show_secrets: bool = False) -> tuple[list
     exchange, known = conversation(api_key, version, asked, answered, show_secrets=show_secrets)
     assert exchange.problems == []
     assert exchange.response is not None and exchange.response.body is not None
-    walk = annotate(exchange, "response", known, show_secrets=show_secrets)
-    assert walk is not None and walk.problems == []
+    dissection = annotate(exchange, "response", known, show_secrets=show_secrets)
+    assert dissection is not None and dissection.problems == []
     seen: list[str] = []
-    todo: list[Node] = [walk.root]
+    todo: list[Node] = [dissection.root]
     while todo:
         node = todo.pop()
         seen.append(f"{node.name} {node.value!r} {node.meaning}")
@@ -158,10 +158,10 @@ def test_a_piece_of_a_snapshot_keeps_its_secrets_and_its_whole_batches() -> None
     assert front == {"truncated": True, "size_bytes": len(secret) - 40}
     assert whole["records"][0]["decoded"]["value"]["message"] == "TopicRecord"
     assert (end["truncated"], end["size_bytes"]) == (True, len(secret) - 20)
-    walk = annotate(exchange, "response", known)
-    assert walk is not None and walk.problems == []
+    dissection = annotate(exchange, "response", known)
+    assert dissection is not None and dissection.problems == []
     out = StringIO()
-    TreeWriter(out, None, False, 2).write(exchange, None, walk)
+    TreeWriter(out, None, False, 2).write(exchange, None, dissection)
     shown = "".join(line[8:56] for line in out.getvalue().splitlines())
     assert b"orders".hex(" ") in shown
     assert b"sto".hex(" ") not in shown and b"ser".hex(" ") not in shown  # stored-stored, server-server
@@ -173,8 +173,10 @@ def enveloped(api_key: int, version: int, asked: Body, answered: Body) -> tuple[
     outer = {"request_data": raw, "request_principal": b"\0\0\5User\6alice\0\0", "client_host_address": b"\x7f\0\0\1"}
     exchange, topics = conversation(58, 0, outer, {"response_data": back, "error_code": 0})
     assert exchange.problems == []
-    walks = [annotate(exchange, which, topics) for which in BOTH]
-    return exchange, "".join(everything(walk.root) + repr(walk.problems) for walk in walks if walk is not None)
+    dissections = [annotate(exchange, which, topics) for which in BOTH]
+    return exchange, "".join(
+        everything(dissection.root) + repr(dissection.problems) for dissection in dissections if dissection is not None
+    )
 
 
 def everything(node: Node) -> str:
@@ -320,9 +322,9 @@ def test_what_a_consumer_should_have_sent_and_did_not_is_a_problem_of_the_exchan
     (problem,) = exchange.problems
     assert (problem.code, problem.path) == ("embedded_undecoded", "protocols[0].metadata")
     assert problem.details == {"direction": "request"}
-    walk = annotate(exchange, "request", topics)
-    assert walk is not None
-    assert [one.message for one in walk.problems] == [problem.message]
+    dissection = annotate(exchange, "request", topics)
+    assert dissection is not None
+    assert [one.message for one in dissection.problems] == [problem.message]
 
 
 @pytest.mark.parametrize(
@@ -426,13 +428,13 @@ def test_whatever_is_in_the_bytes_nothing_is_raised_and_the_bytes_stay(api_key: 
         body = filled(fields, content, chance)
         raw = codec.encoder(api_key, version, direction)(body)
         read, _ = codec.decoder(api_key, version, direction)(raw, 0, [])
-        walked = codec.walk(schema.message(api_key, version, direction), raw, 0)
+        dissected = codec.dissect(schema.message(api_key, version, direction), raw, 0)
         before, exchange = repr(read), Exchange(CONNECTION, api_key, version, 1, None, None, None)
         problems: list[Problem] = []
-        opener(BodyHolder(read, problems), exchange, lambda _: None)
-        opener(NodeHolder(walked.root, walked.problems), exchange, lambda _: None)
+        opener(BodyView(read, problems), exchange, lambda _: None)
+        opener(NodeView(dissected.root, dissected.problems), exchange, lambda _: None)
         assert repr(without_content(read)) == before
-        assert [problem.message for problem in walked.problems] == [problem.message for problem in problems]
+        assert [problem.message for problem in dissected.problems] == [problem.message for problem in problems]
 
 
 def filled(fields: tuple[schema.WireField, ...], content: bytes, chance: random.Random) -> Body:

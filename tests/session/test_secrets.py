@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.codec import encoder, walk
-from kwiresniff.codec.plain import plain
+from kwiresniff.codec import dissect, encoder
+from kwiresniff.codec.node_values import plain
 from kwiresniff.schema import message
-from kwiresniff.session.secrets import conceal, conceal_walk
+from kwiresniff.session.secrets import conceal, conceal_dissection
 from kwiresniff.session.withheld import all_nodes
 
 METADATA_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -58,14 +58,14 @@ def test_credentials_in_the_metadata_log_are_withheld(
 ) -> None:
     """In bodies and in trees alike."""
     frame = encoder(api_key, version, "response")(carrier(topic, value))
-    walked = walk(message(api_key, version, "response"), frame, 0)
-    assert not walked.problems
-    body = plain(walked.root)
+    dissected = dissect(message(api_key, version, "response"), frame, 0)
+    assert not dissected.problems
+    body = plain(dissected.root)
     assert SECRET in repr(body).encode()
     conceal(api_key, "response", body)
-    conceal_walk(api_key, "response", walked)
+    conceal_dissection(api_key, "response", dissected)
     assert SECRET not in repr(body).encode()
-    assert SECRET not in repr(plain(walked.root)).encode()
+    assert SECRET not in repr(plain(dissected.root)).encode()
 
 
 @pytest.mark.parametrize(("api_key", "version", "carrier", "topic"), CARRIERS)
@@ -83,10 +83,10 @@ def test_what_cannot_be_read_in_the_metadata_log_is_withheld(
 ) -> None:
     """A wrong type or length makes no secret harmless; the tree's bytes go as well."""
     frame = encoder(api_key, version, "response")(carrier(topic, value))
-    walked = walk(message(api_key, version, "response"), frame, 0)
-    body = plain(walked.root)
+    dissected = dissect(message(api_key, version, "response"), frame, 0)
+    body = plain(dissected.root)
     conceal(api_key, "response", body)
-    conceal_walk(api_key, "response", walked)
+    conceal_dissection(api_key, "response", dissected)
     assert SECRET not in repr(body).encode()
-    assert SECRET not in repr(plain(walked.root)).encode()
-    assert all(node.derived for node in all_nodes(walked.root) if node.name == "value")
+    assert SECRET not in repr(plain(dissected.root)).encode()
+    assert all(node.derived for node in all_nodes(dissected.root) if node.name == "value")

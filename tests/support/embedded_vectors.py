@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kwiresniff.codec.embedded import BodyHolder, NodeHolder
+from kwiresniff.codec.embedded import BodyView, NodeView
 from kwiresniff.model import Body, Node, Problem
 from tests.support.paths import TESTS
 
@@ -28,13 +28,13 @@ def vectors() -> dict[str, Vector]:
 VECTORS = vectors()
 
 
-def body_holder(body: Body) -> BodyHolder:
-    return BodyHolder(body, [])
+def body_holder(body: Body) -> BodyView:
+    return BodyView(body, [])
 
 
-def node_holder(body: Body) -> NodeHolder:
+def node_holder(body: Body) -> NodeView:
     """A tree of the same values; bytes lie one after another, each behind a length of four bytes."""
-    return NodeHolder(_tree("root", body, [0]), [])
+    return NodeView(_tree("root", body, [0]), [])
 
 
 def _tree(name: str, value: object, at: list[int]) -> Node:
@@ -52,7 +52,7 @@ def _tree(name: str, value: object, at: list[int]) -> Node:
 
 def decoded(node: Node) -> object:
     """What hangs below an opened node, as plain values."""
-    from kwiresniff.codec.plain import plain
+    from kwiresniff.codec.node_values import plain
 
     return plain(Node("content", "STRUCT", 0, 0, children=node.children))
 

@@ -1,4 +1,4 @@
-"""Exchanges made by hand, with the annotated nodes a walker gives, their offsets taken from the bytes beside them.
+"""Exchanges made by hand, with the annotated nodes a dissector gives, their offsets taken from the bytes beside them.
 
 ``Wire`` writes a field's bytes and makes its node at once, in wire order, so that offsets and lengths are true.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kwiresniff.model import Connection, Exchange, Message, Node, Outcome, Problem, Walk
+from kwiresniff.model import Connection, Dissection, Exchange, Message, Node, Outcome, Problem
 
 #: 2024-03-05T08:15:02.123456Z
 START_NS = 1_709_626_502_123_456_000
@@ -109,7 +109,7 @@ def connection(id: int = 1, client: str = "10.0.0.5:51422", broker: str = "10.0.
     return Connection(id, client, broker)
 
 
-Sample = tuple[Exchange, Walk | None, Walk | None]
+Sample = tuple[Exchange, Dissection | None, Dissection | None]
 
 
 def exchange(
@@ -146,7 +146,7 @@ def exchange(
         with wire.inside("body"):
             write_request(wire)
         request = frame_of(wire, body_offset, packet, at_ns, version, 1)
-        request_walk = Walk(wire.root, len(wire.frame))
+        request_walk = Dissection(wire.root, len(wire.frame))
     if write_response is not None:
         wire = Wire()
         with wire.inside("header"):
@@ -155,7 +155,7 @@ def exchange(
         with wire.inside("body"):
             write_response(wire)
         response = frame_of(wire, body_offset, packet + 2, at_ns + int(latency_ms * MS), version, 0)
-        response_walk = Walk(wire.root, len(wire.frame))
+        response_walk = Dissection(wire.root, len(wire.frame))
     made = Exchange(on or connection(), api_key, version, correlation_id, client_id, request, response)
     made.api = api
     made.outcome = outcome
@@ -493,7 +493,7 @@ def hostile() -> Sample:
         wire.boolean("allow_auto_topic_creation", True)
         wire.add("include_cluster_authorized_operations", "BOOLEAN", b"", None, problem="1 byte needed, 0 left")
 
-    made, walk, _ = exchange(
+    made, dissection, _ = exchange(
         "Metadata",
         3,
         8,
@@ -508,7 +508,7 @@ def hostile() -> Sample:
     )
     made.api = evil
     made.connection.client = evil
-    return made, walk, None
+    return made, dissection, None
 
 
 def unanswered() -> Sample:

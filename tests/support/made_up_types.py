@@ -45,15 +45,15 @@ def told(make: Callable[[], Any]) -> Any:
 
 def readings(definition: str) -> dict[str, Any]:
     """What each reader and writer makes of a message with a number of this type, and an array of two."""
-    from kwiresniff.codec.compiler import compile_decoder
-    from kwiresniff.codec.encoders import compile_encoder
+    from kwiresniff.codec.decoder_gen import compile_decoder
+    from kwiresniff.codec.dissector import dissect
+    from kwiresniff.codec.encoder_gen import compile_encoder
     from kwiresniff.codec.error_finders import compile_error_finder
-    from kwiresniff.codec.misfit import misfit
-    from kwiresniff.codec.plain import plain
-    from kwiresniff.codec.scanners import compile_front_scanner, compile_scanner
-    from kwiresniff.codec.skim import skimmer, whole
+    from kwiresniff.codec.error_scan import skimmer, whole
+    from kwiresniff.codec.invalid_values import misfit
+    from kwiresniff.codec.node_values import plain
+    from kwiresniff.codec.projection_gen import compile_front_scanner, compile_scanner
     from kwiresniff.codec.text.plan import plan
-    from kwiresniff.codec.walker import walk
     from kwiresniff.schema.grammar import grammar
     from kwiresniff.schema.language import parse, print_messages
     from kwiresniff.schema.official import read_definition
@@ -75,7 +75,7 @@ def readings(definition: str) -> dict[str, Any]:
         "encoder": told(lambda: compile_encoder(message)(body).hex()),
         "encoder of too much": told(lambda: compile_encoder(message)({**body, "one": 2**64})),
         "misfit": told(lambda: misfit(message, {**body, "one": -1})),
-        "walker": told(lambda: plain(walk(message, raw, 0).root)),
+        "dissector": told(lambda: plain(dissect(message, raw, 0).root)),
         "scanner": told(lambda: compile_scanner(message, wanted)(raw, 0)),
         "front scanner": told(lambda: compile_front_scanner(message, wanted)(raw, 0, len(raw))),
         "skimmer": told(lambda: (skimmer(message, frozenset({"error_code"})) is not None, whole(message) is not None)),

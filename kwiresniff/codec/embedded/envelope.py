@@ -9,11 +9,11 @@ from __future__ import annotations
 from kwiresniff import schema
 from kwiresniff.base.api_keys import ENVELOPE
 from kwiresniff.base.body_members import DECODED
-from kwiresniff.codec.embedded.content import versioned
-from kwiresniff.codec.embedded.holder import Holder
+from kwiresniff.codec.codecs import decoder
+from kwiresniff.codec.embedded.embedded_format import versioned
 from kwiresniff.codec.embedded.openers import Openers
+from kwiresniff.codec.embedded.struct_view import StructView
 from kwiresniff.codec.headers import RequestHeader, decode_request_header, decode_response_header
-from kwiresniff.codec.lookup import decoder
 from kwiresniff.errors import DecodeError, KwiresniffError
 from kwiresniff.model import Exchange, Message, TopicNames
 
@@ -22,7 +22,7 @@ REQUEST, RESPONSE, PRINCIPAL = "request_data", "response_data", "request_princip
 ANSWER = RESPONSE + DECODED
 
 
-def open_enveloped_request(holder: Holder) -> None:
+def open_enveloped_request(holder: StructView) -> None:
     """The forwarded request and who sent it; a principal of somebody's own making stays bytes."""
     raw = holder.get(REQUEST)
     try:
@@ -34,7 +34,7 @@ def open_enveloped_request(holder: Holder) -> None:
         holder.open(PRINCIPAL, versioned("DefaultPrincipalData", principal, sure=False))
 
 
-def open_enveloped_response(holder: Holder, request: RequestHeader | None) -> None:
+def open_enveloped_response(holder: StructView, request: RequestHeader | None) -> None:
     """The controller's answer to the request with this header."""
     raw = holder.get(RESPONSE)
     if request is None or not isinstance(raw, bytes) or not raw:
@@ -102,11 +102,11 @@ def _version(exchange: Exchange, message: Message) -> int:
     return message.version if message.version >= 0 else exchange.api_version
 
 
-def _request(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+def _request(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
     open_enveloped_request(holder)
 
 
-def _response(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+def _response(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
     open_enveloped_response(holder, forwarded(exchange))
 
 

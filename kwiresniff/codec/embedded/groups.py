@@ -13,9 +13,9 @@ from typing import Any
 
 from kwiresniff import schema
 from kwiresniff.base.api_keys import DESCRIBE_GROUPS, JOIN_GROUP, SYNC_GROUP
-from kwiresniff.codec.embedded.content import Content, versioned
-from kwiresniff.codec.embedded.holder import Holder
+from kwiresniff.codec.embedded.embedded_format import Content, versioned
 from kwiresniff.codec.embedded.openers import Openers, asked
+from kwiresniff.codec.embedded.struct_view import StructView
 from kwiresniff.model import Exchange, TopicNames
 
 CONSUMER = "consumer"
@@ -31,7 +31,7 @@ _STREAMS_SUBSCRIPTION, _STREAMS_ASSIGNMENT = "SubscriptionInfoData", "Assignment
 _STREAMS_VERSION_BYTES = 4
 
 
-def open_subscription(holder: Holder, field: str, protocol_type: Any, protocol: Any) -> None:
+def open_subscription(holder: StructView, field: str, protocol_type: Any, protocol: Any) -> None:
     """What a member tells of itself: ``metadata`` in JoinGroup. ``protocol`` is the assignor's name."""
     inner = _open(holder, field, protocol_type, _SUBSCRIPTIONS)
     if inner is None:
@@ -51,7 +51,7 @@ def open_subscription(holder: Holder, field: str, protocol_type: Any, protocol: 
         _open_streams(inner, _STREAMS_SUBSCRIPTION, raw, sure=True)
 
 
-def open_assignment(holder: Holder, field: str, protocol_type: Any, protocol: Any = None) -> None:
+def open_assignment(holder: StructView, field: str, protocol_type: Any, protocol: Any = None) -> None:
     """What a member is told to do: ``assignment`` in SyncGroup. ``protocol`` is the assignor's name if it is told."""
     inner = _open(holder, field, protocol_type, _ASSIGNMENTS)
     raw = inner.get("user_data") if inner is not None else None
@@ -59,7 +59,7 @@ def open_assignment(holder: Holder, field: str, protocol_type: Any, protocol: An
         _open_streams(inner, _STREAMS_ASSIGNMENT, raw, sure=protocol == STREAMS)
 
 
-def _open_streams(inner: Holder, message: str, raw: bytes, *, sure: bool) -> None:
+def _open_streams(inner: StructView, message: str, raw: bytes, *, sure: bool) -> None:
     """One of the two messages; of a version newer than known it is the newest if that fits to the last byte."""
     version = int.from_bytes(raw[:_STREAMS_VERSION_BYTES], "big", signed=True)
     low, high = schema.data_versions(message)
@@ -70,7 +70,7 @@ def _open_streams(inner: Holder, message: str, raw: bytes, *, sure: bool) -> Non
         inner.open("user_data", Content(message, max(2, min(version, high)), 0, sure=sure and version <= high))
 
 
-def open_group_record(holder: Holder) -> None:
+def open_group_record(holder: StructView) -> None:
     """The members of a group as the coordinator has stored them: GroupMetadataValue."""
     protocol_type, protocol = holder.get("protocol_type"), holder.get("protocol")
     for member in holder.each("members"):
@@ -78,7 +78,7 @@ def open_group_record(holder: Holder) -> None:
         open_assignment(member, "assignment", protocol_type, protocol)
 
 
-def _open(holder: Holder, field: str, protocol_type: Any, messages: dict[str, str]) -> Holder | None:
+def _open(holder: StructView, field: str, protocol_type: Any, messages: dict[str, str]) -> StructView | None:
     raw = holder.get(field)
     if not isinstance(raw, bytes) or not raw:
         return None
@@ -91,29 +91,29 @@ def _open(holder: Holder, field: str, protocol_type: Any, messages: dict[str, st
     return next((inner for inner in found if inner is not None), None)
 
 
-def _join_request(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+def _join_request(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
     for protocol in holder.each("protocols"):
         open_subscription(protocol, "metadata", holder.get("protocol_type"), protocol.get("name"))
 
 
-def _join_response(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+def _join_response(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
     protocol_type = holder.get("protocol_type") or asked(exchange, "protocol_type")
     for member in holder.each("members"):
         open_subscription(member, "metadata", protocol_type, holder.get("protocol_name"))
 
 
-def _sync_request(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+def _sync_request(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
     for assignment in holder.each("assignments"):
         open_assignment(assignment, "assignment", holder.get("protocol_type"), holder.get("protocol_name"))
 
 
-def _sync_response(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+def _sync_response(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
     protocol_type = holder.get("protocol_type") or asked(exchange, "protocol_type")
     protocol = holder.get("protocol_name") or asked(exchange, "protocol_name")
     open_assignment(holder, "assignment", protocol_type, protocol)
 
 
-def _describe_groups(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+def _describe_groups(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
     for group in holder.each("groups"):
         protocol_type = group.get("protocol_type")
         for member in group.each("members"):

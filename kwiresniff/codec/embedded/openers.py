@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from kwiresniff.codec.embedded.holder import Holder
+from kwiresniff.codec.embedded.struct_view import StructView
 from kwiresniff.model import Body, Direction, Exchange, TopicNames
 
 #: ``open(holder, exchange, topic_name)``: opens what the message that ``holder`` stands for holds.
-Opener: TypeAlias = Callable[[Holder, Exchange, TopicNames], None]
+Opener: TypeAlias = Callable[[StructView, Exchange, TopicNames], None]
 Openers: TypeAlias = dict[tuple[int, Direction], Opener]
 #: ``look(body, topic_name)``: whether a body has something to open or to conceal.
 QuickLooks: TypeAlias = dict[tuple[int, Direction], Callable[[Body, TopicNames], bool]]

@@ -12,10 +12,10 @@ from functools import cache
 from typing import Any
 
 from kwiresniff.base.api_keys import PUSH_TELEMETRY
-from kwiresniff.codec.embedded.holder import Holder
 from kwiresniff.codec.embedded.openers import Openers
-from kwiresniff.codec.meaning import time_meaning
+from kwiresniff.codec.embedded.struct_view import StructView
 from kwiresniff.codec.primitives import float_value
+from kwiresniff.codec.value_labels import time_meaning
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Exchange, TopicNames
 
@@ -39,7 +39,7 @@ _TEMPORALITIES = {0: "unspecified", 1: "delta", 2: "cumulative"}
 _HINT = 'OTLP metrics; to see them: pip install "kwiresniff[otlp]"'
 
 
-def open_metrics(holder: Holder) -> None:
+def open_metrics(holder: StructView) -> None:
     """The metrics of a PushTelemetry request, whatever they are compressed with."""
     raw = holder.get(METRICS)
     if not isinstance(raw, bytes) or not raw:
@@ -123,7 +123,7 @@ def _meaning(name: str, value: Any) -> str:
     return _TEMPORALITIES.get(value, "") if name == "aggregation_temporality" else ""
 
 
-def _push_telemetry(holder: Holder, exchange: Exchange, topic_name: TopicNames) -> None:
+def _push_telemetry(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
     open_metrics(holder)
 
 

@@ -1,8 +1,8 @@
 """Record sets for writers that are compiled: where a batch ends, and what its header says once it is checked.
 
-The batches of an ordinary record set, read by machine integers; whatever is unusual (a message set, control records, a
-wrong CRC) is left to ``kwiresniff.codec.records`` and ``kwiresniff.codec.record_walk``. Reading record sets through
-those, as dicts or nodes, would make JSON text and trees about ten times as slow.
+The batches of an ordinary record set, read by machine integers. Whatever is unusual (a message set, control records, a
+wrong CRC) is left to ``kwiresniff.codec.records`` and ``kwiresniff.codec.record_dissector``; if all were read by them,
+as dicts or nodes, JSON text and trees would take about ten times as long.
 """
 
 from __future__ import annotations

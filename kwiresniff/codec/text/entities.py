@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, final
 
 from kwiresniff.codec.primitives import uuid_text
+from kwiresniff.codec.text.body_reader import BodyReader
 from kwiresniff.codec.text.plan import (
     BOOLEAN,
     CONSTANT,
@@ -26,7 +27,6 @@ from kwiresniff.codec.text.plan import (
     UUID,
     Step,
 )
-from kwiresniff.codec.text.reader import BodyReader
 from kwiresniff.jsontext import int32
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, final
 
-from kwiresniff.codec.layout import (
+from kwiresniff.codec.field_layout import (
     check_nesting,
     default_value,
     is_compact,
@@ -60,7 +60,7 @@ class Step:
     says that the length is an INT16. ``steps`` are those of the structure, or of one element of an array of them.
     ``least`` is the fewest bytes of an element. ``lead`` is the JSON text before the value; ``field`` is what the
     definition says, None for what is no field. The rest is filled in by the writer of trees, for itself
-    (``kwiresniff.codec.text.labels``).
+    (``kwiresniff.codec.text.tree_labels``).
     """
 
     def __init__(self, lead: bytes, kind: i64, field: WireField | None = None) -> None:

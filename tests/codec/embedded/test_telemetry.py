@@ -171,11 +171,11 @@ def test_lists_inside_each_other_end_somewhere() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc for the peak")
 def test_the_smallest_messages_do_not_take_much_memory() -> None:
     code = (
-        "from kwiresniff.codec.embedded import BodyHolder, open_metrics, telemetry\n"
+        "from kwiresniff.codec.embedded import BodyView, open_metrics, telemetry\n"
         "peak = lambda: next(int(line.split()[1]) for line in open('/proc/self/status') if 'VmHWM' in line)\n"
-        "open_metrics(BodyHolder({'compression_type': 0, 'metrics': b'\\x0a\\x00'}, [])); before = peak()\n"
+        "open_metrics(BodyView({'compression_type': 0, 'metrics': b'\\x0a\\x00'}, [])); before = peak()\n"
         "raw = b'\\x0a\\x00' * (telemetry.MAX_METRICS_BYTES // 2)\n"
-        "open_metrics(BodyHolder({'compression_type': 0, 'metrics': raw}, [])); print((peak() - before) // 1024)"
+        "open_metrics(BodyView({'compression_type': 0, 'metrics': raw}, [])); print((peak() - before) // 1024)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 10 < int(done.stdout) < 200

@@ -1,0 +1,69 @@
+"""Where the batches of a record set begin and end, and the fields of their headers.
+
+Both formats start with an INT64 offset and an INT32 size of what follows, and have the magic at byte 16. All
+numbers are big-endian. Sources: protocol guide ("Record Batch", "Message sets").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct, calcsize, unpack_from
+
+from kwiresniff.base.batch_layout import (
+    HEADER_BYTES,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+)
+from kwiresniff.codec.message_set import MIN_MESSAGE_BYTES
+from kwiresniff.codec.record_limits import MAX_BATCH_BYTES
+from kwiresniff.model import Problem
+
+LEAST_BYTES = {**MIN_MESSAGE_BYTES, 2: HEADER_BYTES}
+#: Header fields of a batch and of a message (its timestamp is not there in magic 0), with their struct codes.
+_BATCH_FIELDS = (
+    ("base_offset", ">q"), ("batch_length", ">i"), ("partition_leader_epoch", ">i"), ("magic", ">b"), ("crc", ">I"),
+    ("attributes", ">h"), ("last_offset_delta", ">i"), ("base_timestamp", ">q"), ("max_timestamp", ">q"),
+    ("producer_id", ">q"), ("producer_epoch", ">h"), ("base_sequence", ">i"), ("records_count", ">i"),
+)  # fmt: skip
+_MESSAGE_FIELDS = (
+    ("base_offset", ">q"), ("message_size", ">i"), ("crc", ">I"), ("magic", ">b"), ("attributes", ">b"),
+    ("timestamp", ">q"),
+)  # fmt: skip
+
+_offset_and_size = Struct(">qi").unpack_from
+
+
+def batch_span(buf: bytes, pos: int, end: int) -> tuple[int, int, Problem | None]:
+    """Where the batch at ``pos`` ends, and its magic; -1 when it cannot be decoded, with the problem unless it is
+    merely cut short. Without a usable length the batch takes the rest of the set."""
+    if end - pos < LOG_OVERHEAD:
+        return end, -1, None
+    _, size = _offset_and_size(buf, pos)
+    stop = pos + LOG_OVERHEAD + size
+    magic = buf[pos + MAGIC_AT] if pos + MAGIC_AT < end else None
+    least = MIN_MESSAGE_BYTES[0] if magic is None else LEAST_BYTES.get(magic, MAGIC_AT + 1)
+    if stop - pos < least or size > MAX_BATCH_BYTES:
+        return end, -1, Problem("bad_batch_length", f"a batch of {size} bytes", pos + 8)
+    if magic is not None and magic not in LEAST_BYTES:
+        return min(stop, end), -1, Problem("unknown_magic", f"magic {magic} is not known", pos + MAGIC_AT)
+    if stop > end:
+        return end, -1, None
+    assert magic is not None  # the least size reaches past it
+    return stop, magic, None
+
+
+def header_fields(buf: bytes, pos: int, end: int) -> Iterator[tuple[str, str, int, int, int]]:
+    """Name, struct code, offset, width and value of every header field that lies completely in ``buf[pos:end]``.
+
+    Before the magic is there only the first two are sure, and named as in a batch.
+    """
+    layout: tuple[tuple[str, str], ...] = _BATCH_FIELDS[:2]
+    if end - pos > MAGIC_AT:
+        magic = buf[pos + MAGIC_AT]
+        layout = _MESSAGE_FIELDS[: 5 + magic] if magic < 2 else _BATCH_FIELDS
+    for name, code in layout:
+        width = calcsize(code)
+        if pos + width > end:
+            return
+        yield name, code[1], pos, width, unpack_from(code, buf, pos)[0]
+        pos += width

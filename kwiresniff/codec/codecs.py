@@ -1,0 +1,170 @@
+"""Compiled readers and writers by API, version and direction, each made once and kept.
+
+All raise SchemaError for an API, message or version that the definitions do not know. What makes them is imported with
+the first of its sort: ``stats`` needs hardly any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from kwiresniff import schema
+from kwiresniff.codec.error_scan import Skimmer, skimmer, weigher
+from kwiresniff.errors import SchemaError
+from kwiresniff.model import Direction, Dissection, RecordsMode
+
+if TYPE_CHECKING:
+    from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder
+    from kwiresniff.codec.encoder_gen import Encoder
+    from kwiresniff.codec.error_finders import ErrorFinder
+    from kwiresniff.codec.projection_gen import FrontScanner, Scanner
+    from kwiresniff.codec.text.json_bodies import BodyWriter
+    from kwiresniff.codec.text.message_gists import GistReader
+    from kwiresniff.codec.text.plan import Step
+    from kwiresniff.codec.text.tree_bodies import RowWriter
+    from kwiresniff.codec.text.tree_wording import Words
+
+#: Compiled functions kept of each sort. All of Kafka's messages at all versions are about 700 in each direction, and
+#: nobody meets them all; a function takes some 20 kB.
+KEPT = 1024
+
+
+@lru_cache(KEPT)
+def decoder(api_key: int, version: int, direction: Direction, records: RecordsMode = "full") -> Decoder:
+    """``body, end = decode(frame, body_offset, issues)`` for one message.
+
+    ``frame`` is exactly one frame. ``records``: ``full`` opens record sets, ``headers`` reads batch headers only,
+    ``skip`` gives their size. The decoder raises DecodeError and nothing else; what is wrong inside records is
+    appended to ``issues``.
+    """
+    from kwiresniff.codec.decoder_gen import compile_decoder
+
+    return compile_decoder(schema.message(api_key, version, direction), records, _record_set_decoder)
+
+
+def _record_set_decoder() -> RecordSetDecoder:
+    from kwiresniff.codec.records import decode_record_set  # brings the compression codecs
+
+    return decode_record_set
+
+
+@lru_cache(KEPT)
+def encoder(api_key: int, version: int, direction: Direction) -> Encoder:
+    """``raw = encode(body)`` for one message; raises EncodeError naming the field that does not fit."""
+    from kwiresniff.codec.encoder_gen import compile_encoder
+
+    return compile_encoder(schema.message(api_key, version, direction))
+
+
+@lru_cache(KEPT)
+def data_decoder(name: str, version: int) -> Decoder:
+    """The decoder of a message that others carry or a log stores, such as ConsumerProtocolSubscription."""
+    from kwiresniff.codec.decoder_gen import compile_decoder
+
+    return compile_decoder(schema.data_message(name, version))
+
+
+@lru_cache(KEPT)
+def data_encoder(name: str, version: int) -> Encoder:
+    """The encoder of a message that others carry or a log stores."""
+    from kwiresniff.codec.encoder_gen import compile_encoder
+
+    return compile_encoder(schema.data_message(name, version))
+
+
+@lru_cache(KEPT)
+def scanner(api_key: int, version: int, direction: Direction, wanted: frozenset[str]) -> Scanner:
+    """``[(field name, value), ...] = scan(frame, body_offset)``: the leaves in ``wanted`` that say something.
+
+    ``wanted`` holds field names, enumerations (``error_code``) and entities (``topicName``). Zero, empty and null
+    leaves are left out, record sets jumped over. The scanner raises DecodeError as far as it reads.
+    """
+    from kwiresniff.codec.projection_gen import compile_scanner
+
+    return compile_scanner(schema.message(api_key, version, direction), wanted)
+
+
+@lru_cache(KEPT)
+def front_scanner(api_key: int, version: int, direction: Direction, wanted: frozenset[str]) -> FrontScanner:
+    """``[(field name, value), ...] = scan(frame, body_offset, size_bytes)``: the same of a message that breaks off,
+    up to where it does. It raises nothing for bad bytes."""
+    from kwiresniff.codec.projection_gen import compile_front_scanner
+
+    return compile_front_scanner(schema.message(api_key, version, direction), wanted)
+
+
+@lru_cache(KEPT)
+def error_skimmer(api_key: int, version: int) -> Skimmer | None:
+    """What tells quickly which error codes a response body holds, where there is such a thing."""
+    return skimmer(schema.message(api_key, version, "response"), frozenset({"error_code"}))
+
+
+def record_weigher(api_key: int, version: int) -> Skimmer | None:
+    """What tells the sizes of the record sets of a response body, where there is such a thing."""
+    try:
+        return weigher(schema.message(api_key, version, "response"))
+    except SchemaError:
+        return None
+
+
+@lru_cache(KEPT)
+def error_finder(api_key: int, version: int) -> ErrorFinder:
+    """``[(path, code), ...] = find(body)``: every error code in a response body that is not zero."""
+    from kwiresniff.codec.error_finders import compile_error_finder
+
+    return compile_error_finder(schema.message(api_key, version, "response"))
+
+
+def body_writer(encode: Callable[[Any], bytes], is_internal: Callable[[str], bool]) -> BodyWriter | None:
+    """What makes JSON text straight from bytes, see ``kwiresniff.codec.text``; None where that is not compiled."""
+    try:
+        from kwiresniff.codec.text import json_bodies
+    except ImportError:  # compiled, but without the library that it was compiled for
+        return None
+    return json_bodies.BodyWriter(encode, is_internal) if is_compiled(json_bodies) else None
+
+
+def row_writer(
+    words: Words, is_internal: Callable[[str], bool], topic_name: Callable[[str], str | None]
+) -> RowWriter | None:
+    """What makes the rows of trees straight from bytes, compiled or not; None without the library that it needs."""
+    try:
+        from kwiresniff.codec.text.tree_bodies import RowWriter
+    except ImportError:
+        return None
+    return RowWriter(words, is_internal, topic_name)
+
+
+def gist_reader(is_internal: Callable[[str], bool], topic_name: Callable[[str], str | None]) -> GistReader | None:
+    """What tells what messages are about straight from their bytes; None where that is not compiled."""
+    try:
+        from kwiresniff.codec.text import message_gists
+    except ImportError:
+        return None
+    return message_gists.GistReader(is_internal, topic_name) if is_compiled(message_gists) else None
+
+
+def is_compiled(module: ModuleType) -> bool:
+    """Whether a module is an extension module here."""
+    return not (module.__file__ or "").endswith(".py")
+
+
+@lru_cache(KEPT)
+def text_steps(api_key: int, version: int, direction: Direction) -> list[Step] | None:
+    """How the body writer writes one message; None for one that it cannot write."""
+    from kwiresniff.codec.text.plan import plan
+
+    try:
+        return plan(schema.message(api_key, version, direction))
+    except SchemaError:
+        return None
+
+
+def dissect_header(kind: Direction, version: int, frame: bytes) -> Dissection:
+    """Annotate the header at the front of a frame."""
+    from kwiresniff.codec.dissector import dissect_front
+
+    return dissect_front(schema.header(kind, version), frame)

@@ -1,0 +1,68 @@
+"""The ways bytes can fail to fit a definition, each with its code and one line of English.
+
+The generated decoders call these only once something is wrong, so they may take their time; the dissector uses the
+same words.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from kwiresniff.errors import DecodeError
+
+#: Everything a generated decoder lets the interpreter notice; ``translate`` turns each into a DecodeError.
+NOTICED = (struct.error, IndexError, UnicodeDecodeError)
+
+
+def truncated(path: str = "", missing: int = 0) -> DecodeError:
+    beyond = f"{missing} bytes " if missing else ""
+    where = f" in {path}" if path else ""
+    return DecodeError(f"the message ends {beyond}too early{where}", code="truncated", path=path)
+
+
+def bad_length(length: int, path: str) -> DecodeError:
+    return DecodeError(f"{path} has length {length}, which it may not have", code="bad_length", path=path)
+
+
+def null_value(path: str) -> DecodeError:
+    return DecodeError(f"{path} is null, which it may not be", code="bad_length", path=path)
+
+
+def bad_count(count: int, remaining: int, path: str) -> DecodeError:
+    """An array count that is negative or more than the rest of the message can hold."""
+    if remaining < 0:
+        return truncated(path, -remaining)
+    reason = f"with {remaining} bytes left" if count >= 0 else "which is no count"
+    return DecodeError(f"{path} counts {count} entries, {reason}", code="bad_array_count", path=path)
+
+
+def bad_varint(path: str = "") -> DecodeError:
+    where = f" in {path}" if path else ""
+    return DecodeError(f"a varint{where} runs past its largest size", code="bad_varint", path=path)
+
+
+def bad_mark(mark: int, null: int, path: str) -> DecodeError:
+    return DecodeError(f"{path} starts with {mark} instead of 1 or {null}", code="bad_struct_mark", path=path)
+
+
+def bad_tag_size(path: str, size: int, used: int, remaining: int) -> DecodeError:
+    """A tagged field that does not take the bytes it says; when the frame ends first, that is what is wrong."""
+    if remaining < 0:
+        return truncated(path, -remaining)
+    return DecodeError(f"the tagged field {path} says {size} bytes but takes {used}", code="bad_tag_size", path=path)
+
+
+def invalid_utf8(path: str = "") -> DecodeError:
+    what = path or "a string"
+    return DecodeError(f"{what} is not valid UTF-8", code="invalid_utf8", path=path)
+
+
+def too_many_entries(most: int) -> DecodeError:
+    return DecodeError(f"the message is made of more than {most:,} values", code="too_many_fields")
+
+
+def translate(error: Exception, position: int, end: int) -> DecodeError:
+    """The DecodeError for something the interpreter noticed; a string cut by the frame's end is truncated."""
+    if isinstance(error, UnicodeDecodeError) and position <= end:
+        return invalid_utf8()
+    return truncated(missing=max(0, position - end))

@@ -1,0 +1,325 @@
+"""The annotating dissector: the fast decoder's slow twin, which says where everything lies and what it means.
+
+It reads a message field by field after its definition and gives a ``Node`` for each with offset, length, wire
+type, value and meaning. Bad bytes never make it raise: it keeps what it has read, marks the field it failed at
+and says why. ``node_values.plain`` turns its nodes back into what the fast decoder returns.
+
+A known tagged field that is not on the wire is a node of length 0 that holds the default.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+from kwiresniff.base.body_members import UNKNOWN_TAGS
+from kwiresniff.codec import decode_errors
+from kwiresniff.codec.field_layout import (
+    UNALIGNED,
+    check_nesting,
+    default_value,
+    is_records,
+    is_string,
+    length_prefix,
+    may_be_null,
+    null_mark,
+    regular,
+    single,
+    smallest_size,
+    tagged,
+)
+from kwiresniff.codec.primitives import check_tag_count, read_uvarint, reader_of
+from kwiresniff.codec.value_labels import meaning_of
+from kwiresniff.errors import DecodeError
+from kwiresniff.model import Dissection, Node, Problem, TopicNames
+from kwiresniff.schema.types import MessageVersion, WireField
+from kwiresniff.schema.wire_types import FIXED
+
+if TYPE_CHECKING:
+    from kwiresniff.codec.record_limits import Budget
+
+#: Nodes kept for one message: the metadata of ten thousand partitions. A node costs about 300 bytes, so a dissection
+#: takes some 60 MB at the worst.
+MAX_NODES = 200_000
+#: Nodes counted until the dissection is given up: a few seconds' work.
+MAX_COUNTED = 2_000_000
+#: Problems kept for one message that go on: more strings of bad UTF-8 than this tell nothing new.
+MAX_PROBLEMS = 100
+
+ARRAY = "ARRAY"
+STRUCT = "STRUCT"
+TAGGED_FIELDS = "TAGGED_FIELDS"
+
+
+def dissect(
+    message: MessageVersion,
+    frame: bytes,
+    offset: int,
+    *,
+    records: bool = True,
+    topic_name: TopicNames | None = None,
+    missing: int = 0,
+) -> Dissection:
+    """Annotate the message whose body starts at ``offset`` of ``frame`` and should end with it.
+
+    Without ``records`` record sets are not opened. ``missing`` bytes of the frame's end are known to be absent: an
+    array that counts on them is read as far as it is there. Offsets count from the start of the frame. Raises nothing
+    for bad bytes; what is wrong with them is in ``problems``.
+    """
+    return _Dissector(message, frame, offset, records, topic_name, missing).dissect(trailing=True)
+
+
+def dissect_front(message: MessageVersion, frame: bytes, offset: int = 0) -> Dissection:
+    """Annotate a message that something else follows in the frame, such as a header."""
+    return _Dissector(message, frame, offset, False, None).dissect(trailing=False)
+
+
+class _Dissector:
+    def __init__(
+        self,
+        message: MessageVersion,
+        frame: bytes,
+        offset: int,
+        records: bool,
+        topic_name: TopicNames | None,
+        missing: int = 0,
+    ) -> None:
+        check_nesting(message)
+        self.message = message
+        self.flexible = message.flexible
+        self.frame = frame
+        self.position = offset
+        self.end = len(frame)
+        self.missing = missing
+        self.records = records
+        self.topic_name = topic_name
+        self.problems: list[Problem] = []
+        self.nodes = 0
+        self.budget: Budget | None = None
+
+    def dissect(self, trailing: bool) -> Dissection:
+        root = Node(self.message.name, STRUCT, self.position, 0)
+        try:
+            self.structure(root, self.message.fields, "")
+        except DecodeError as error:
+            self.problems.append(Problem(error.code, str(error), error.offset, error.path))
+        else:
+            if trailing and self.position < self.end:
+                self.note_trailing_bytes()
+        root.length = self.position - root.offset
+        if self.nodes > MAX_NODES:
+            text = f"the message has {self.nodes} fields, of which the first {MAX_NODES} are kept"
+            self.problems.append(Problem("too_many_fields", text, root.offset))
+        return Dissection(root, self.position, self.problems)
+
+    def note_trailing_bytes(self) -> None:
+        text = f"{self.end - self.position} bytes follow the end of the message"
+        self.problems.append(Problem("trailing_bytes", text, self.position))
+
+    def keep(self, parent: Node, node: Node) -> None:
+        """Hang a node into the tree, or only count it when there are too many, and stop when there is no end."""
+        self.nodes += 1
+        if self.nodes <= MAX_NODES:
+            parent.children.append(node)
+        elif self.nodes > MAX_COUNTED:
+            raise decode_errors.too_many_entries(MAX_COUNTED)
+
+    def structure(self, node: Node, fields: tuple[WireField, ...], path: str) -> None:
+        for field in regular(fields):
+            self.field(node, field, field.name, f"{path}.{field.name}" if path else field.name)
+        if self.flexible:
+            self.tag_section(node, fields, path)
+
+    def field(self, parent: Node, field: WireField, name: str, path: str) -> Node:
+        """Read one field into a new node of ``parent``; a failure marks the innermost node and goes on up."""
+        start = self.position
+        node = Node(name, ARRAY if field.array else field.type, start, 0)
+        self.keep(parent, node)
+        try:
+            self.value(node, field, path)
+        except DecodeError as error:
+            if error.offset is None:
+                error.offset, error.path = start, path
+                node.problem = str(error)
+            raise
+        finally:
+            node.length = self.position - start
+        return node
+
+    def value(self, node: Node, field: WireField, path: str) -> None:
+        if field.array:
+            self.array(node, field, path)
+        elif field.type == STRUCT:
+            if not field.nullable or self.present(node, field, path):
+                self.structure(node, field.fields, path)
+        elif field.type in FIXED:
+            self.fixed(node, field, path)
+        else:
+            self.sized(node, field, path)
+
+    def take(self, size: int, path: str) -> bytes:
+        """The next ``size`` bytes; when they are not there, nothing is taken."""
+        stop = self.position + size
+        if stop > self.end:
+            raise decode_errors.truncated(path, stop - self.end)
+        raw = self.frame[self.position : stop]
+        self.position = stop
+        return raw
+
+    def fixed(self, node: Node, field: WireField, path: str) -> None:
+        code, size = FIXED[field.type]
+        (value,) = struct.unpack(f">{code}", self.take(size, path))
+        if read := reader_of(field.type):
+            value = read(value)
+        node.value = value
+        node.meaning = meaning_of(field, value, self.topic_name)
+
+    def length(self, field: WireField, path: str) -> int | None:
+        """The length of a string, byte array or record set, or the count of an array; None for null."""
+        prefix = length_prefix(field, self.flexible)
+        if prefix is None:
+            value, self.position = read_uvarint(self.frame, self.position)
+            length = value - 1
+        else:
+            (length,) = struct.unpack(f">{prefix.code}", self.take(prefix.size, path))
+        if length >= 0:
+            return int(length)
+        nullable = field.nullable if field.array else may_be_null(field)
+        if length == -1 and nullable:
+            return None
+        if field.array and prefix:
+            raise decode_errors.bad_count(length, self.end - self.position, path)
+        raise decode_errors.null_value(path) if length == -1 else decode_errors.bad_length(length, path)
+
+    def sized(self, node: Node, field: WireField, path: str) -> None:
+        size = self.length(field, path)
+        if size is None:
+            node.null = True
+            return
+        start = self.position
+        raw = self.take(size, path)
+        if is_records(field.type):
+            self.record_set(node, start, path, unaligned=field.name == UNALIGNED)
+        elif is_string(field.type):
+            try:
+                node.value = raw.decode()
+            except UnicodeDecodeError as error:
+                node.value = raw
+                self.note(node, decode_errors.invalid_utf8(path), start + error.start, path)
+        else:
+            node.value = raw
+        node.meaning = meaning_of(field, node.value, self.topic_name)
+
+    def note(self, node: Node, error: DecodeError, offset: int, path: str) -> None:
+        """Say what is wrong with a node and go on."""
+        node.problem = str(error)
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(Problem(error.code, str(error), offset, path))
+
+    def record_set(self, node: Node, start: int, path: str, *, unaligned: bool) -> None:
+        if not self.records or self.nodes > MAX_NODES:
+            node.value = {"size_bytes": self.position - start}
+            return
+        from kwiresniff.codec.record_limits import Budget  # imported here: they bring the compression codecs
+        from kwiresniff.codec.records import dissect_record_set
+
+        self.budget = self.budget or Budget()
+        children, problems = dissect_record_set(self.frame, start, self.position, self.budget, unaligned=unaligned)
+        self.nodes += sum(map(count_nodes, children))
+        node.children = children
+        room = max(0, MAX_PROBLEMS - len(self.problems))
+        self.problems += [problem._replace(path=f"{path}{problem.path}") for problem in problems[:room]]
+
+    def present(self, node: Node, field: WireField, path: str) -> bool:
+        """Read the mark before a nullable structure."""
+        mark, null = int.from_bytes(self.take(1, path), signed=True), null_mark(field)
+        if mark not in (1, null):
+            raise decode_errors.bad_mark(mark, null, path)
+        node.null = mark == null
+        return not node.null
+
+    def array(self, node: Node, field: WireField, path: str) -> None:
+        count = self.length(field, path)
+        if count is None:
+            node.null = True
+            return
+        remaining = self.end + self.missing - self.position
+        entry = single(field)
+        if count * smallest_size(entry, self.flexible) > remaining:
+            raise decode_errors.bad_count(count, remaining, path)
+        for index in range(count):
+            self.field(node, entry, f"[{index}]", f"{path}[{index}]")
+
+    def tag_section(self, node: Node, fields: tuple[WireField, ...], path: str) -> None:
+        """Read the tagged fields after a structure: known ones in order of tag, then the unknown ones together."""
+        known = {field.tag: field for field in tagged(fields)}
+        start, before = self.position, len(node.children)
+        unknown = Node(UNKNOWN_TAGS, TAGGED_FIELDS, start, 0)
+        found: dict[int | None, Node] = {}
+        inner = f"{path}.{UNKNOWN_TAGS}" if path else UNKNOWN_TAGS
+        try:
+            count, self.position = read_uvarint(self.frame, self.position)
+            check_tag_count(count, self.end - self.position, inner)
+            for _ in range(count):
+                at = self.position
+                tag, self.position = read_uvarint(self.frame, at)
+                size, self.position = read_uvarint(self.frame, self.position)
+                if size > self.end - self.position:
+                    raise decode_errors.truncated(inner, size - (self.end - self.position))
+                if tag in known:
+                    found[tag] = self.known_tag(node, known[tag], at, size, path)
+                else:
+                    self.unknown_tag(node, unknown, tag, at, size)
+        except DecodeError as error:
+            if error.offset is None:
+                error.offset, error.path = start, inner
+                unknown.problem = str(error)
+                self.keep(node, unknown)
+            raise
+        if unknown.children:
+            unknown.length = self.position - start
+        if self.nodes <= MAX_NODES:
+            regulars = node.children[:before]
+            late = [found.get(field.tag) or default_node(field, start, self.topic_name) for field in tagged(fields)]
+            node.children = [*regulars, *late, *([unknown] if unknown.children else ())]
+
+    def known_tag(self, node: Node, field: WireField, at: int, size: int, path: str) -> Node:
+        start = self.position
+        inner = f"{path}.{field.name}" if path else field.name
+        child = self.field(node, field, field.name, inner)
+        child.tag, child.offset, child.length = field.tag, at, self.position - at
+        if self.position - start != size:
+            error = decode_errors.bad_tag_size(inner, size, self.position - start, self.end - self.position)
+            error.offset, child.problem = at, str(error)
+            raise error
+        return child
+
+    def unknown_tag(self, node: Node, unknown: Node, tag: int, at: int, size: int) -> None:
+        raw = self.take(size, UNKNOWN_TAGS)
+        self.keep(unknown, Node(str(tag), "BYTES", at, self.position - at, raw, tag=tag))
+
+
+def count_nodes(node: Node) -> int:
+    """The nodes of a tree, itself included."""
+    return 1 + sum(map(count_nodes, node.children))
+
+
+def default_node(field: WireField, at: int, topic_name: TopicNames | None) -> Node:
+    """The node of a tagged field that is not on the wire: length 0, the default for its value."""
+    node = _held(field, field.name, default_value(field), at, topic_name)
+    node.tag = field.tag
+    return node
+
+
+def _held(field: WireField, name: str, value: Any, at: int, topic_name: TopicNames | None) -> Node:
+    node = Node(name, ARRAY if field.array else field.type, at, 0)
+    if value is None:
+        node.null = True
+    elif field.array:
+        entry = single(field)
+        node.children = [_held(entry, f"[{i}]", one, at, topic_name) for i, one in enumerate(value)]
+    elif field.type == STRUCT:
+        node.children = [_held(child, child.name, value[child.name], at, topic_name) for child in field.fields]
+    else:
+        node.value, node.meaning = value, meaning_of(field, value, topic_name)
+    return node

@@ -1,0 +1,237 @@
+"""Message sets, magic 0 and 1: outer messages to dicts and back.
+
+A message is INT64 offset, INT32 size, UINT32 CRC-32 of everything after it, INT8 magic, INT8 attributes, with
+magic 1 an INT64 timestamp, then key and value, each led by an INT32 length. With a codec set, the value is another
+message set, compressed. Sources: protocol guide ("Message sets"), KIP-31 (relative offsets), KIP-32 (timestamps).
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Any
+
+from kwiresniff.base.batch_layout import (
+    CODEC_MASK,
+    CODEC_NAMES,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+)
+from kwiresniff.codec.compression import codec_name, compress, decompress
+from kwiresniff.codec.record import wrapped
+from kwiresniff.codec.record_batch import crc_problem
+from kwiresniff.codec.record_limits import MAX_NESTING, Budget, problem
+from kwiresniff.errors import DecodeError, EncodeError
+from kwiresniff.model import Problem
+
+#: offset, message_size, crc, magic, attributes.
+FRONT = struct.Struct(">qiIbb")
+CRC_OFFSET = 12
+#: The CRC covers the message from its magic on.
+CRC_START = 16
+#: Front, the timestamp of magic 1, and the lengths of key and value.
+MIN_MESSAGE_BYTES = {0: FRONT.size + 8, 1: FRONT.size + 16}
+
+_LONG = struct.Struct(">q")
+_INT = struct.Struct(">i")
+
+
+def decode_message(
+    buf: bytes, pos: int, stop: int, full: bool, issues: list[Problem], budget: Budget
+) -> dict[str, Any]:
+    """The outer message at ``buf[pos:stop]``, whose size and magic have been checked; never raises for bad bytes."""
+    offset, size, crc, magic, attributes = FRONT.unpack_from(buf, pos)
+    codec = attributes & CODEC_MASK
+    message: dict[str, Any] = {
+        "base_offset": offset,
+        "message_size": size,
+        "crc": crc,
+        "magic": magic,
+        "attributes": attributes,
+    }
+    if magic:
+        (message["timestamp"],) = _LONG.unpack_from(buf, pos + FRONT.size)
+    message["compression"] = codec_name(codec)
+    if magic:
+        message["timestamp_type"] = "log_append_time" if attributes & LOG_APPEND_TIME else "create_time"
+    message["size_bytes"] = stop - pos
+    if not full:
+        return message
+    message["uncompressed_size_bytes"] = stop - pos
+    actual_crc = zlib.crc32(buf[pos + CRC_START : stop])
+    message["crc_valid"] = actual_crc == crc
+    records: list[dict[str, Any]] = []
+    message["records"] = records
+    if actual_crc != crc:
+        issues.append(crc_problem(crc, actual_crc, pos + CRC_OFFSET))
+    try:
+        if codec:
+            message["uncompressed_size_bytes"] = None
+            _, value = key_and_value(buf, pos, stop, magic)
+            inner = inner_set(codec, value, budget)
+            message["uncompressed_size_bytes"] = len(inner)
+            _inner_records(inner, offset, message, budget, 1, records)
+        else:
+            budget.take_records(1)
+            records.append(_record(buf, pos, stop, offset))
+    except DecodeError as error:
+        if codec:
+            error.offset = None  # counts inside the decompressed bytes
+        issues.append(problem(error, pos))
+    return message
+
+
+def key_and_value(buf: bytes, pos: int, stop: int, magic: int) -> tuple[bytes | None, bytes | None]:
+    """Key and value of the message at ``buf[pos:stop]``. Raises DecodeError when they do not fill it exactly."""
+    at = pos + FRONT.size + (8 if magic else 0)
+    key, at = nullable_bytes(buf, at, stop)
+    value, at = nullable_bytes(buf, at, stop)
+    if at != stop:
+        raise DecodeError(f"{stop - at} bytes are left in the message", code="bad_record", offset=at)
+    return key, value
+
+
+def nullable_bytes(buf: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
+    """Bytes led by an INT32 length, None for a negative one, and the position after them."""
+    if pos + 4 > stop:
+        raise DecodeError("the message ends inside a length", code="bad_record", offset=pos)
+    (length,) = _INT.unpack_from(buf, pos)
+    pos += 4
+    if length < 0:
+        return None, pos
+    if pos + length > stop:
+        raise DecodeError(f"{length} bytes where {stop - pos} are left", code="bad_record", offset=pos - 4)
+    return buf[pos : pos + length], pos + length
+
+
+def inner_set(codec: int, value: bytes | None, budget: Budget) -> bytes:
+    """The message set that a compressed message holds. Raises DecodeError."""
+    if value is None:
+        raise DecodeError("a compressed message without a value", code="bad_compressed_data")
+    inner = decompress(codec, value, budget.decompress_limit(len(value)), repair_lz4=True)
+    budget.decompressed_bytes -= len(inner)
+    return inner
+
+
+def split_set(data: bytes, budget: Budget) -> tuple[list[tuple[int, int, int, int]], DecodeError | None]:
+    """The messages of a decompressed set as (start, stop, magic, offset), and what ended it early.
+
+    Raises DecodeError when there are too many.
+    """
+    spans: list[tuple[int, int, int, int]] = []
+    pos, end = 0, len(data)
+    while pos < end:
+        if end - pos < FRONT.size:
+            return spans, DecodeError("the inner message set ends inside a message", code="bad_record", offset=pos)
+        offset, size, _, magic, _ = FRONT.unpack_from(data, pos)
+        stop = pos + LOG_OVERHEAD + size
+        least = MIN_MESSAGE_BYTES.get(magic)
+        if least is None:
+            return spans, DecodeError(f"magic {magic} inside a message set", code="unknown_magic", offset=pos + 16)
+        if stop - pos < least or stop > end:
+            why = f"an inner message of {size} bytes where {end - pos - LOG_OVERHEAD} are left"
+            return spans, DecodeError(why, code="bad_record", offset=pos + 8)
+        budget.take_records(1)
+        spans.append((pos, stop, magic, offset))
+        pos = stop
+    return spans, None
+
+
+def inner_base(outer_offset: int, magic: int, spans: list[tuple[int, int, int, int]]) -> int:
+    """What to add to inner offsets to make them absolute.
+
+    Magic 0 holds absolute ones. In magic 1 they count from the set's first message and the outer offset is that of
+    the last one (KIP-31). A producer that left the outer offset at 0 has not numbered the set yet: inner offsets
+    then stand as they are.
+    """
+    if magic == 0 or not spans:
+        return 0
+    return max(0, outer_offset - spans[-1][3])
+
+
+def _inner_records(
+    data: bytes, outer_offset: int, outer: dict[str, Any], budget: Budget, depth: int, records: list[dict[str, Any]]
+) -> None:
+    spans, failure = split_set(data, budget)
+    base = inner_base(outer_offset, outer["magic"], spans)
+    stamp = outer["timestamp"] if outer.get("timestamp_type") == "log_append_time" else None
+    for start, stop, magic, relative in spans:
+        offset = wrapped(base + relative)
+        codec = data[start + 17] & CODEC_MASK
+        if codec:
+            if depth >= MAX_NESTING:
+                raise DecodeError(f"message sets nested more than {MAX_NESTING} deep", code="nested_too_deep")
+            _, value = key_and_value(data, start, stop, magic)
+            nested: dict[str, Any] = {"magic": magic}
+            if stamp is not None:
+                nested.update(timestamp=stamp, timestamp_type="log_append_time")
+            _inner_records(inner_set(codec, value, budget), offset, nested, budget, depth + 1, records)
+            continue
+        record = _record(data, start, stop, offset)
+        if stamp is not None and "timestamp" in record:
+            record["timestamp"] = stamp
+        records.append(record)
+        (crc,) = struct.unpack_from(">I", data, start + CRC_OFFSET)
+        if crc != zlib.crc32(data[start + CRC_START : stop]):
+            failure = failure or DecodeError(
+                f"the CRC of the inner message at offset {offset} is wrong", code="bad_crc"
+            )
+    if failure is not None:
+        raise failure
+
+
+def _record(data: bytes, start: int, stop: int, offset: int) -> dict[str, Any]:
+    magic = data[start + CRC_START]
+    key, value = key_and_value(data, start, stop, magic)
+    if magic:
+        return {
+            "offset": offset,
+            "timestamp": _LONG.unpack_from(data, start + FRONT.size)[0],
+            "key": key,
+            "value": value,
+        }
+    return {"offset": offset, "key": key, "value": value}
+
+
+def encode_message(message: dict[str, Any], *, keep_crc: bool = False) -> bytes:
+    """The outer message as bytes; size and CRC are worked out (the CRC unless ``keep_crc``).
+
+    A compressed one is written as a compressed set around its records: in magic 1 the inner offsets count from 0
+    and the outer offset is the last record's, as a broker stores them.
+    """
+    magic = message["magic"]
+    records = message["records"]
+    attributes = message.get("attributes")
+    if attributes is None:
+        attributes = CODEC_NAMES.index(message.get("compression", "none"))
+        if message.get("timestamp_type") == "log_append_time":
+            attributes |= LOG_APPEND_TIME
+    offset = message.get("base_offset", records[-1]["offset"] if records else 0)
+    timestamp = message.get("timestamp", records[0].get("timestamp", -1) if records else -1)
+    crc = message["crc"] if keep_crc and "crc" in message else None
+    codec = attributes & CODEC_MASK
+    if not codec:
+        if len(records) != 1:
+            raise EncodeError(f"an uncompressed message holds one record, not {len(records)}")
+        return _message(offset, magic, attributes, timestamp, records[0].get("key"), records[0].get("value"), crc)
+    first = records[0]["offset"] if magic and records else 0
+    inner = [
+        _message(
+            record["offset"] - first, magic, attributes & ~CODEC_MASK, record.get("timestamp", timestamp),
+            record.get("key"), record.get("value"), None,
+        )
+        for record in records
+    ]  # fmt: skip
+    return _message(offset, magic, attributes, timestamp, None, compress(codec, b"".join(inner)), crc)
+
+
+def _message(
+    offset: int, magic: int, attributes: int, timestamp: int, key: bytes | None, value: bytes | None, crc: int | None
+) -> bytes:
+    try:
+        body = struct.pack(">bb", magic, attributes) + (_LONG.pack(timestamp) if magic else b"")
+        for part in (key, value):
+            body += _INT.pack(-1) if part is None else _INT.pack(len(part)) + part
+        return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body) if crc is None else crc) + body
+    except struct.error as error:
+        raise EncodeError(f"a message field is out of range: {error}") from error

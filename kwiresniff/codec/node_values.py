@@ -1,0 +1,32 @@
+"""From annotated nodes back to the plain values the fast decoder gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwiresniff.codec.dissector import ARRAY, STRUCT, TAGGED_FIELDS
+from kwiresniff.model import Node
+
+
+def plain(node: Node) -> Any:
+    """The value of a node and all below it; for the root of a dissection without problems, the fast decoder's body.
+
+    A field that could not be read at all is left out, a container read in part holds that part.
+    """
+    if node.null:
+        return None
+    if node.type == STRUCT:
+        return {child.name: plain(child) for child in node.children if not _failed(child)}
+    if node.type == TAGGED_FIELDS:
+        return {child.tag: child.value for child in node.children}
+    if node.type == ARRAY:
+        return [plain(child) for child in node.children if not _failed(child)]
+    if node.type in ("RECORDS", "COMPACT_RECORDS") and node.value is None:
+        from kwiresniff.codec.record_values import plain_batches  # brings the compression codecs
+
+        return plain_batches(node.children)
+    return node.value
+
+
+def _failed(node: Node) -> bool:
+    return bool(node.problem) and node.value is None and not node.children

@@ -1,0 +1,204 @@
+"""Bodies as JSON text, by a plan.
+
+Every reader here is given a position that is not beyond the end of the frame and returns the one behind what it has
+read, or -1 to say that this body is not for it. Reading past the end raises IndexError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, final
+
+from librt.strings import BytesWriter
+
+from kwiresniff.codec.primitives import uuid_text
+from kwiresniff.codec.record_limits import Budget
+from kwiresniff.codec.text.body_reader import BodyReader
+from kwiresniff.codec.text.json_batches import RecordSetWriter, hand_over
+from kwiresniff.codec.text.plan import (
+    BOOLEAN,
+    BYTES,
+    CONSTANT,
+    ERROR_CODE,
+    INT32,
+    INT64,
+    RECORDS,
+    STRUCTURE,
+    TAG_SECTION,
+    TOPIC,
+    TOPIC_ID,
+    UUID,
+    Step,
+)
+from kwiresniff.errors import DecodeError
+from kwiresniff.jsontext import int16, int32, write_number, write_text
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: Elements of arrays in one message that are written here; more are counted by the decoders.
+MAX_ELEMENTS: Final = 100_000
+#: Room for text beyond this is not kept for the next body.
+KEPT_BYTES: Final = 1 << 20
+
+
+@final
+class BodyWriter(BodyReader):
+    """Writes one body after another.
+
+    ``encode`` gives the JSON text of a value, for what is not plain ASCII. ``is_internal`` is asked whether a topic
+    id belongs to one of Kafka's own topics, whose records hold messages that are opened elsewhere.
+    """
+
+    def __init__(self, encode: Callable[[Any], bytes], is_internal: Callable[[str], bool]) -> None:
+        super().__init__()
+        self.encode = encode
+        self.is_internal = is_internal
+        self.out = BytesWriter()
+        self.record_sets = RecordSetWriter(self.out, encode)
+        self.left: i64 = 0
+        self.budget: Budget | None = None
+        self.pieces: list[bytes] = []
+        self._longest = 0  # the most that has been in ``out``
+
+    def text(self, steps: list[Step], frame: bytes, offset: i64) -> list[bytes] | None:
+        """The JSON text of the body from ``offset`` to the end of the frame; None for one with anything unusual."""
+        if max(self._longest, len(self.out)) > KEPT_BYTES:
+            self.out = BytesWriter()
+            self.record_sets = RecordSetWriter(self.out, self.encode)
+            self._longest = 0
+        else:
+            self.out.truncate(0)
+        self.pieces = []
+        self.frame = frame
+        self.left = MAX_ELEMENTS
+        self.budget = None
+        try:
+            end: i64 = self._structure(steps, offset)
+        except (IndexError, UnicodeDecodeError, DecodeError):
+            return None
+        if end != len(frame):
+            return None
+        hand_over(self.out, self.pieces)
+        for piece in self.pieces:
+            self._longest = max(self._longest, len(piece))
+        return self.pieces
+
+    def _structure(self, steps: list[Step], pos: i64) -> i64:
+        out = self.out
+        frame = self.frame
+        for step in steps:
+            out.write(step.lead)
+            kind: i64 = step.kind
+            if kind == CONSTANT:
+                continue
+            if step.array:
+                pos = self._array(step, pos)
+            elif kind == INT32:
+                write_number(out, int32(frame, pos))
+                pos += 4
+            elif kind == ERROR_CODE:
+                if int16(frame, pos):
+                    return -1
+                out.append(48)
+                pos += 2
+            elif kind == STRUCTURE and not step.nullable:
+                pos = self._structure(step.steps, pos)
+            elif kind == TAG_SECTION:
+                if frame[pos]:
+                    return -1
+                pos += 1
+            else:
+                pos = self._value(step, kind, pos)
+            if pos < 0:
+                return -1
+        return pos
+
+    def _value(self, step: Step, kind: i64, pos: i64) -> i64:
+        """A single value, whether a field or an element of an array."""
+        out = self.out
+        if kind <= INT64 and kind >= BOOLEAN:
+            number: i64 = self.number(kind, pos)
+            if kind != BOOLEAN:
+                write_number(out, number)
+            else:
+                out.write(b"true" if number else b"false")
+            return self.pos
+        if kind in (UUID, TOPIC_ID):
+            return self._uuid(kind, pos)
+        if kind == STRUCTURE:
+            return self._nullable_structure(step, pos)
+        return self._sized(step, kind, pos)
+
+    def _nullable_structure(self, step: Step, pos: i64) -> i64:
+        mark: i64 = self.frame[pos]
+        if mark == 1:
+            return self._structure(step.steps, pos + 1)
+        self.out.write(b"null")
+        return pos + 1 if mark == 255 else -1
+
+    def _uuid(self, kind: i64, pos: i64) -> i64:
+        if pos + 16 > len(self.frame):
+            return -1
+        text = uuid_text(self.frame[pos : pos + 16])
+        if kind == TOPIC_ID and self.is_internal(text):
+            return -1
+        out = self.out
+        out.append(34)
+        out.write(text.encode())
+        out.append(34)
+        return pos + 16
+
+    def _sized(self, step: Step, kind: i64, pos: i64) -> i64:
+        """A string, bytes or a record set, behind its length."""
+        out = self.out
+        frame = self.frame
+        length: i64 = self.length_of(step, pos)
+        pos = self.pos
+        if length < 0:
+            if length == -1:
+                out.write(b"null")
+            return pos if length == -1 else -1
+        stop: i64 = pos + length
+        if kind == RECORDS:
+            if self.budget is None:
+                self.budget = Budget()
+            return stop if self.record_sets.write(frame, pos, stop, self.budget, self.pieces) else -1
+        if kind == TOPIC and self.starts_like_internal(pos, length):
+            return -1
+        size = len(out)
+        if not write_text(out, frame, pos, stop):
+            out.truncate(size)
+            raw = frame[pos:stop]
+            out.write(self.encode(raw if kind == BYTES else raw.decode()))
+        return stop
+
+    def _array(self, step: Step, pos: i64) -> i64:
+        out = self.out
+        count: i64 = self.count_of(step, pos)
+        pos = self.pos
+        if count < 0:
+            if count == -1:
+                out.write(b"null")
+            return pos if count == -1 else -1
+        self.left -= count
+        if self.left < 0:
+            return -1
+        out.append(91)
+        kind: i64 = step.kind
+        first = True
+        while count:
+            count -= 1
+            if not first:
+                out.append(44)
+            first = False
+            if kind == STRUCTURE:
+                pos = self._structure(step.steps, pos)
+            elif kind == ERROR_CODE:
+                return -1
+            else:
+                pos = self._value(step, kind, pos)
+            if pos < 0:
+                return -1
+        out.append(93)
+        return pos

@@ -1,0 +1,169 @@
+"""Record sets as the rows of a tree, straight from their bytes (``kwiresniff.codec.text.batch_reader``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import BytesWriter, read_i64_be
+
+from kwiresniff.base.batch_layout import (
+    BASE_SEQUENCE_AT,
+    CODEC_MASK,
+    HEADER_BYTES,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    NO_TIMESTAMP,
+    PRODUCER_EPOCH_AT,
+    PRODUCER_ID_AT,
+    TRANSACTIONAL,
+)
+from kwiresniff.base.body_members import CUT_SHORT
+from kwiresniff.base.tree_sizes import BATCHES_SHOWN
+from kwiresniff.codec.record_limits import Budget
+from kwiresniff.codec.text.batch_reader import SHORT, UNUSUAL, BatchReader
+from kwiresniff.codec.text.tree_records import RecordRows, write_thousandths
+from kwiresniff.codec.text.tree_text import ValueWriter
+from kwiresniff.codec.text.tree_wording import Words
+from kwiresniff.jsontext import int16, int32, write_number
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: What the dissector makes of a batch: itself, its fields, its records.
+_BATCH_NODES: Final = 17
+#: Batches whose size and count are kept as text, and the largest such count.
+_KEPT: Final = 4096
+_MAX_KEPT_COUNT: Final = 0xFFFF
+
+
+@final
+class RecordSetRows(RecordRows):
+    """Adds the rows of record sets, see ``RecordRows``."""
+
+    def __init__(self, words: Words, values: ValueWriter, depths: BytesWriter) -> None:
+        super().__init__(words, values, depths)
+        self.batch = BatchReader()
+        self.batch_second: i64 = 0
+        self.batch_second_text = words.instant(0)
+        self.facts: dict[int, bytes] = {}
+        self.batches = [words.key(f"batch[{index}]") for index in range(BATCHES_SHOWN)]
+        self.base_offset = words.span("name", "base_offset ")
+        self.create_time = words.span("name", "create_time ")
+        self.append_time = words.span("name", "log_append_time ")
+        self.none = words.span("value", "none")
+        self.producer_id = words.span("name", "producer_id ")
+        self.epoch = words.span("name", " epoch ")
+        self.sequence = words.span("name", " sequence ")
+        self.transactional = words.span("meaning", "transactional")
+
+    def write(self, frame: bytes, start: i64, end: i64, size: i64, name: str, budget: Budget, depth: i64) -> bool:
+        """The batches of ``frame[start:end]``, a field of ``size`` bytes; False for anything unusual in them."""
+        if not fills(frame, start, end):
+            head = self.words.span("name", f"{name} ") + self.words.span("value", self.words.size(size).decode())
+            self.add_row(depth, head)
+            depth += 1
+        pos: i64 = start
+        index: i64 = 0
+        hidden: i64 = 0
+        while pos < end:
+            stop: i64 = self._batch(frame, pos, end, budget, index, depth)
+            if stop < 0:
+                return False
+            if index >= BATCHES_SHOWN:
+                hidden += stop - pos
+            index += 1
+            pos = stop
+        if index > BATCHES_SHOWN:
+            self.add_row(depth, self.words.hidden_batches(index - BATCHES_SHOWN, hidden))
+        return True
+
+    def _batch(self, frame: bytes, pos: i64, end: i64, budget: Budget, index: i64, depth: i64) -> i64:
+        """A batch of magic 2 with nothing unusual about it; returns where it ends, or -1."""
+        self.nodes += _BATCH_NODES
+        batch = self.batch
+        stop: i64 = batch.open(frame, pos, end, budget)
+        if stop == SHORT:
+            return UNUSUAL if budget.take_batch(pos) is not None else self._cut_short(pos, end, index, depth)
+        if stop < 0 or not self.check(batch):
+            return UNUSUAL
+        if index < BATCHES_SHOWN:
+            self._batch_row(frame, pos, stop, index, depth)
+            self.add_records(batch, depth + 1)
+        return stop
+
+    def _cut_short(self, pos: i64, end: i64, index: i64, depth: i64) -> i64:
+        if index < BATCHES_SHOWN:
+            size: int = end - pos
+            text = self.words.span("dim", f" {self.words.size(size).decode()}, {CUT_SHORT}")
+            self.add_row(depth, self.batches[index] + text)
+        return end
+
+    def _batch_row(self, frame: bytes, pos: i64, stop: i64, index: i64, depth: i64) -> None:
+        out = self.out
+        batch = self.batch
+        codec: i64 = batch.attributes & CODEC_MASK
+        compressed: i64 = stop - pos - HEADER_BYTES if codec else 0
+        out.write(self.batches[index])
+        out.write(self.gap)
+        out.write(self._facts(batch.count, stop - pos, compressed, batch.last - batch.first, codec))
+        out.write(self.gap)
+        out.write(self.base_offset)
+        out.write(self.ident)
+        write_number(out, batch.base_offset)
+        out.write(self.ident_off)
+        out.write(self.gap)
+        out.write(self.append_time if batch.append_time else self.create_time)
+        self._instant(batch.base_timestamp)
+        producer_id: i64 = read_i64_be(frame, pos + PRODUCER_ID_AT)
+        if producer_id != -1:
+            out.write(self.gap)
+            self._number(self.producer_id, producer_id)
+            self._number(self.epoch, int16(frame, pos + PRODUCER_EPOCH_AT))
+            self._number(self.sequence, int32(frame, pos + BASE_SEQUENCE_AT))
+        if batch.attributes & TRANSACTIONAL:
+            out.write(self.gap)
+            out.write(self.transactional)
+        self.add_row(depth, out.getvalue())
+        out.truncate(0)
+
+    def _facts(self, count: i64, size: i64, compressed: i64, uncompressed: i64, codec: i64) -> bytes:
+        """How many records there are in how many bytes."""
+        if codec or count > _MAX_KEPT_COUNT:
+            return self.words.batch(count, size, compressed, uncompressed, codec)
+        key: int = size * (_MAX_KEPT_COUNT + 1) + count
+        text = self.facts.get(key)
+        if text is None:
+            if len(self.facts) >= _KEPT:
+                self.facts.clear()
+            text = self.facts[key] = self.words.batch(count, size, 0, uncompressed, 0)
+        return text
+
+    def _number(self, name: bytes, number: i64) -> None:
+        out = self.out
+        out.write(name)
+        out.write(self.plain)
+        write_number(out, number)
+        out.write(self.plain_off)
+
+    def _instant(self, milliseconds: i64) -> None:
+        out = self.out
+        if milliseconds == NO_TIMESTAMP:
+            out.write(self.none)
+            return
+        second: i64 = milliseconds // 1000
+        if second != self.batch_second:
+            self.batch_second = second
+            self.batch_second_text = self.words.instant(second)
+        out.write(self.plain)
+        out.write(self.batch_second_text)
+        write_thousandths(out, milliseconds - second * 1000)
+        out.append(90)
+        out.write(self.plain_off)
+
+
+def fills(frame: bytes, pos: i64, end: i64) -> bool:
+    """Whether what begins at ``pos`` is all that there is before ``end``: a batch, or less."""
+    if end - pos < LOG_OVERHEAD:
+        return True
+    stop: i64 = pos + LOG_OVERHEAD + int32(frame, pos + LENGTH_AT)
+    return stop <= pos or stop >= end

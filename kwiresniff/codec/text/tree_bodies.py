@@ -1,0 +1,370 @@
+"""Bodies as the rows of a tree, by a plan, as ``kwiresniff.render.rows`` makes them of the dissector's nodes.
+
+Rows are those without ``-v``. Every reader here is given a position that is not beyond the end of the frame and
+returns the one behind what it has read, or -1 to say that this body is not for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, final
+
+from librt.strings import BytesWriter
+
+from kwiresniff import schema
+from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, NAME_COLUMN, SCALARS_SHOWN
+from kwiresniff.codec.record_limits import Budget
+from kwiresniff.codec.text.plan import (
+    INT16,
+    RECORDS,
+    STRING,
+    STRUCTURE,
+    TAG_SECTION,
+    TOPIC,
+    Step,
+    plan,
+)
+from kwiresniff.codec.text.tree_batches import RecordSetRows
+from kwiresniff.codec.text.tree_labels import label
+from kwiresniff.codec.text.tree_values import KEPT, ValueRows
+from kwiresniff.codec.text.tree_wording import Words
+from kwiresniff.codec.value_labels import meaning_of
+from kwiresniff.errors import DecodeError, SchemaError
+from kwiresniff.jsontext import int16
+from kwiresniff.model import Direction
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: More than this the dissector does not keep of one message.
+MAX_NODES: Final = 200_000
+
+
+@final
+class RowWriter(ValueRows):
+    """Writes the rows of one body after another."""
+
+    def __init__(
+        self, words: Words, is_internal: Callable[[str], bool], topic_name: Callable[[str], str | None]
+    ) -> None:
+        super().__init__(words, is_internal, topic_name)
+        self.depths = BytesWriter()
+        self.record_sets = RecordSetRows(words, self.values, self.depths)
+        self.rows: list[bytes] = []
+        self.outs: list[BytesWriter] = [BytesWriter()]  # by level: the row of a structure as far as it has been read
+        self.names: list[int] = [0]  # and where what identifies it ends there
+        self.named: list[Step] = []  # fields of the message that have a row, and which
+        self.places: list[int] = []
+        self.nodes: i64 = 0
+        self.budget: Budget | None = None
+        self._range_names: dict[int, str] = {}  # by API key, of which there are no more than 65,536
+        self._range_texts: dict[tuple[str, int, int], bytes] = {}
+        self.inline = False  # whether the container that was read last stands on the row of its structure
+        self.gap = words.gap
+        self.empty = words.span("dim", "empty")
+        self.comma = words.span("", ", ")
+        self._plans: dict[tuple[int, int, Direction], list[Step] | None] = {}
+
+    def steps(self, api_key: int, version: int, direction: Direction) -> list[Step] | None:
+        """How a message is written; None for one that cannot be."""
+        key = (api_key, version, direction)
+        if key not in self._plans:
+            steps: list[Step] | None = None
+            with suppress(SchemaError):
+                steps = plan(schema.message(api_key, version, direction))
+                label(steps, self.words)
+            self._plans[key] = steps
+        return self._plans[key]
+
+    def text(self, steps: list[Step], frame: bytes, offset: i64) -> list[bytes] | None:
+        """The depths of the rows, one byte each, and then the rows; None for a body with anything unusual."""
+        self.frame = frame
+        self.rows = [b""]
+        self.record_sets.rows = self.rows
+        self.record_sets.nodes = 0
+        self.depths.truncate(0)
+        self.nodes = 0
+        self.budget = None
+        try:
+            end: i64 = self._message(steps, offset)
+        except (IndexError, UnicodeDecodeError, DecodeError):
+            end = -1
+        if end != len(frame) or self.nodes + self.record_sets.nodes > MAX_NODES:
+            for out in self.outs:
+                out.truncate(0)
+            self.record_sets.out.truncate(0)
+            return None
+        self.rows[0] = self.depths.getvalue()
+        return self.rows
+
+    def _row(self, depth: i64, text: bytes) -> None:
+        level: int = depth
+        self.depths.append(level)
+        self.rows.append(text)
+
+    def _message(self, steps: list[Step], pos: i64) -> i64:
+        """The fields of a message, one row each, their values in a column."""
+        self.named = []
+        self.places = []
+        self.nodes += len(steps)
+        for step in steps:
+            if step.field is not None:
+                pos = self._message_field(step, pos)
+            elif step.kind == TAG_SECTION:
+                pos = self._tag_section(step, pos, 0)
+            if pos < 0:
+                return -1
+        column = 0
+        for step in self.named:
+            length = len(step.name)
+            if column < length <= NAME_COLUMN:
+                column = length
+        for index in range(len(self.named)):
+            place = self.places[index]
+            self.rows[place] = self._padded(self.named[index], column) + self.rows[place]
+        return pos
+
+    def _message_field(self, step: Step, pos: i64) -> i64:
+        """A field of a message; its name is put before its value when all are known."""
+        out = self.outs[0]
+        kind: i64 = step.kind
+        self.inline = True
+        if step.array or kind in (STRUCTURE, RECORDS):
+            pos = self._container(step, kind, pos, 0)
+        else:
+            pos = self.value(step, kind, pos, out)
+        if self.inline and pos > 0:
+            self.named.append(step)
+            self.places.append(len(self.rows))
+            self._row(0, out.getvalue())
+            out.truncate(0)
+        return pos
+
+    def _tag_section(self, section: Step, pos: i64, level: int) -> i64:
+        """The tagged fields of a message or of the structure of ``level``, all of them known and in order."""
+        if not self.frame[pos]:
+            return pos + 1
+        count: i64 = self.uvarint(pos)
+        known = section.steps
+        index = 0
+        while count > 0:
+            count -= 1
+            tag: i64 = self.uvarint(self.pos)
+            size: i64 = self.uvarint(self.pos) if tag >= 0 else -1
+            while index < len(known) and known[index].tag != tag:
+                index += 1
+            if size < 0 or index == len(known):
+                return -1
+            field = known[index]
+            index += 1
+            stop: i64 = self.pos + size
+            pos = self._message_field(field, self.pos) if level == 0 else self._field(field, self.pos, level)
+            if pos != stop:
+                return -1
+            self.pos = pos
+        return self.pos if count == 0 else -1
+
+    def _padded(self, step: Step, column: int) -> bytes:
+        label = step.padded.get(column)
+        if label is None:
+            label = step.padded[column] = self.words.label(step.name, column)
+        return label
+
+    def _container(self, step: Step, kind: i64, pos: i64, level: int) -> i64:
+        """An array, a structure or a record set: rows of their own, or text in the row of ``level``."""
+        out = self.outs[level]
+        if step.array:
+            return self._array(step, kind, pos, level)
+        if kind == RECORDS:
+            start: i64 = pos
+            length: i64 = self.length_of(step, pos)
+            pos = self.pos
+            if length <= 0:
+                self.inline = True
+                out.write(self.empty if length == 0 else self.null)
+                return pos if length >= -1 else -1
+            self.inline = False
+            if self.budget is None:
+                self.budget = Budget()
+            stop: i64 = pos + length
+            assert step.field is not None
+            name = step.field.name
+            return stop if self.record_sets.write(self.frame, pos, stop, stop - start, name, self.budget, level) else -1
+        if step.nullable:
+            mark: i64 = self.frame[pos]
+            pos += 1
+            if mark == 255:
+                self.inline = True
+                out.write(self.null)
+                return pos
+            if mark != 1:
+                return -1
+        pos = self._structure(step, step.labels[0], pos, level + 1)
+        self.inline = False
+        return pos
+
+    def _array(self, step: Step, kind: i64, pos: i64, level: int) -> i64:
+        out = self.outs[level]
+        count: i64 = self.count_of(step, pos)
+        pos = self.pos
+        if count <= 0:
+            self.inline = True
+            out.write(self.empty if count == 0 else self.null)
+            return pos if count >= -1 else -1
+        self.nodes += count
+        if self.nodes > MAX_NODES:
+            return -1
+        if kind != STRUCTURE:
+            self.inline = True
+            return self._scalars(step, kind, pos, count, out)
+        if step.is_range:
+            pos = self._ranges(step, pos, count, level)
+            self.inline = False
+            return pos
+        rows = 0
+        depths = 0
+        index: i64 = 0
+        while index < count:
+            if index == ELEMENTS_SHOWN:
+                rows = len(self.rows)
+                depths = len(self.depths)
+            pos = self._structure(step, step.labels[index] if index < ELEMENTS_SHOWN else b"", pos, level + 1)
+            if pos < 0:
+                return -1
+            if index >= ELEMENTS_SHOWN:
+                del self.rows[rows:]
+                self.depths.truncate(depths)
+            index += 1
+        if count > ELEMENTS_SHOWN:
+            assert step.field is not None
+            self._row(level, self.words.hidden_elements(step.field.name, count - ELEMENTS_SHOWN, count))
+        self.inline = False
+        return pos
+
+    def _scalars(self, step: Step, kind: i64, pos: i64, count: i64, out: BytesWriter) -> i64:
+        """Values one behind the other."""
+        if step.is_error:
+            return -1
+        size = 0
+        index: i64 = 0
+        while index < count:
+            if index == SCALARS_SHOWN:
+                size = len(out)
+            if index:
+                out.write(self.comma)
+            pos = self.value(step, kind, pos, out)
+            if pos < 0:
+                return -1
+            index += 1
+        if count > SCALARS_SHOWN:
+            out.truncate(size)
+            out.write(self.words.hidden_parts(count - SCALARS_SHOWN))
+        return pos
+
+    def _ranges(self, step: Step, pos: i64, count: i64, level: int) -> i64:
+        """Version ranges, all on one row."""
+        frame = self.frame
+        out = self.outs[level + 1] if level + 1 < len(self.outs) else self._more_outs()
+        assert step.field is not None
+        out.write(self.words.ranges(step.field.name, count))
+        while count:
+            count -= 1
+            name = ""
+            low = 0
+            high = 0
+            for child in step.steps:
+                if child.field is None:
+                    if child.kind == TAG_SECTION:
+                        if frame[pos]:
+                            return -1
+                        pos += 1
+                elif child.kind == INT16:
+                    number = int16(frame, pos)
+                    pos += 2
+                    if child.field.name.startswith("min"):
+                        low = number
+                    elif child.field.name.startswith("max"):
+                        high = number
+                    else:
+                        name = self._range_name(child, number)
+                else:
+                    if (child.kind != STRING and child.kind != TOPIC) or child.array:
+                        return -1
+                    length: i64 = self.length_of(child, pos)
+                    if length < 0:
+                        return -1
+                    pos = self.pos + length
+                    name = frame[self.pos : pos].decode()
+            out.write(self.gap)
+            out.write(self._range(name, low, high))
+        self._row(level, out.getvalue())
+        out.truncate(0)
+        return pos
+
+    def _range_name(self, step: Step, number: int) -> str:
+        """What a number at the beginning of a range is called."""
+        name = self._range_names.get(number)
+        if name is None:
+            assert step.field is not None
+            name = self._range_names[number] = meaning_of(step.field, number) or str(number)
+        return name
+
+    def _range(self, name: str, low: int, high: int) -> bytes:
+        """One of them; every broker has nearly the same."""
+        key = (name, low, high)
+        text = self._range_texts.get(key)
+        if text is None:
+            if len(self._range_texts) >= KEPT:
+                self._range_texts.clear()
+            text = self._range_texts[key] = self.words.version_range(name, low, high)
+        return text
+
+    def _more_outs(self) -> BytesWriter:
+        out = BytesWriter()
+        self.outs.append(out)
+        self.names.append(0)
+        return out
+
+    def _structure(self, step: Step, label: bytes, pos: i64, level: int) -> i64:
+        """A structure: its plain fields on its own row, first what identifies it, the others below."""
+        out = self.outs[level] if level < len(self.outs) else self._more_outs()
+        place = len(self.rows)
+        self._row(level - 1, b"")
+        self.nodes += len(step.steps)
+        out.write(label)
+        self.names[level] = len(out)
+        for child in step.steps:
+            if child.field is not None:
+                pos = self._field(child, pos, level)
+            elif child.kind == TAG_SECTION:
+                pos = self._tag_section(child, pos, level)
+            if pos < 0:
+                return -1
+        self.rows[place] = out.getvalue()
+        out.truncate(0)
+        return pos
+
+    def _field(self, step: Step, pos: i64, level: int) -> i64:
+        """A field of the structure of ``level``."""
+        out = self.outs[level]
+        start = len(out)
+        kind: i64 = step.kind
+        out.write(step.label)
+        if step.array or kind in (STRUCTURE, RECORDS):
+            pos = self._container(step, kind, pos, level)
+            if not self.inline:
+                out.truncate(start)
+            return pos
+        pos = self.value(step, kind, pos, out)
+        if step.identifies and self.told and pos > 0:
+            names = self.names[level]
+            if start != names:
+                text = out.getvalue()
+                out.truncate(names)
+                out.write(text[start:])
+                out.write(text[names:start])
+                self.names[level] = names + len(text) - start
+            else:
+                self.names[level] = len(out)
+        return pos

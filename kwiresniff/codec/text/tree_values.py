@@ -1,0 +1,161 @@
+"""Single values as they stand in the rows of a tree, each with its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from librt.strings import BytesWriter
+
+from kwiresniff.base.known_ids import ZERO_UUID
+from kwiresniff.codec.primitives import uuid_text
+from kwiresniff.codec.text.body_reader import BodyReader
+from kwiresniff.codec.text.plan import (
+    BOOLEAN,
+    BYTES,
+    ERROR_CODE,
+    INT64,
+    TOPIC,
+    TOPIC_ID,
+    UUID,
+    Step,
+)
+from kwiresniff.codec.text.tree_text import ValueWriter
+from kwiresniff.codec.text.tree_wording import Words
+from kwiresniff.codec.value_labels import meaning_of
+from kwiresniff.jsontext import write_number
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: Values of one field whose text is kept.
+KEPT: Final = 4096
+_ZERO_BYTES: Final = ZERO_UUID.encode()
+
+
+class ValueRows(BodyReader):
+    """Writes values of a body.
+
+    ``is_internal`` is asked whether a topic id belongs to one of Kafka's own topics, ``topic_name`` for the name
+    behind one. ``told`` says whether the value that was read last would tell its structure from others.
+    """
+
+    def __init__(
+        self, words: Words, is_internal: Callable[[str], bool], topic_name: Callable[[str], str | None]
+    ) -> None:
+        super().__init__()
+        self.words = words
+        self.is_internal = is_internal
+        self.topic_name = topic_name
+        self.values = ValueWriter(words)
+        self.told = False
+        self.ident = words.on("ident")
+        self.ident_off = words.off("ident")
+        self.plain = words.on("value")
+        self.plain_off = words.off("value")
+        self.dim = words.on("dim")
+        self.dim_off = words.off("dim")
+        self.styled = bool(self.ident)
+        self.null = words.span("dim", "null")
+        self._named: list[Step] = []  # fields with topic ids whose names are kept
+
+    def forget_names(self) -> None:
+        """Topics have got names since."""
+        for step in self._named:
+            step.uuids.clear()
+        self._named.clear()
+
+    def value(self, step: Step, kind: i64, pos: i64, out: BytesWriter) -> i64:
+        """A single value, whether a field or an element of an array."""
+        if kind > INT64 and kind != ERROR_CODE:
+            if kind == UUID or kind == TOPIC_ID:  # noqa: SIM109 - two comparisons when compiled
+                return self._uuid(step, kind, pos, out)
+            return self._sized(step, kind, pos, out)
+        number: i64 = self.number(kind, pos)
+        pos = self.pos
+        if step.is_error and number:
+            return -1
+        self.told = True
+        if step.meant:
+            self._said(step, number, kind == BOOLEAN, out)
+        elif not self.styled:
+            write_number(out, number)
+        elif step.identifies:
+            out.write(self.ident)
+            write_number(out, number)
+            out.write(self.ident_off)
+        elif number:
+            out.write(self.plain)
+            write_number(out, number)
+            out.write(self.plain_off)
+        else:
+            out.write(self.dim)
+            out.append(48)
+            out.write(self.dim_off)
+        return pos
+
+    def _said(self, step: Step, number: int, is_boolean: bool, out: BytesWriter) -> None:
+        """A number with its meaning."""
+        text = step.said.get(number)
+        if text is None:
+            if len(step.said) >= KEPT:
+                step.said.clear()
+            # In two branches: compiled, an expression of either would be an integer.
+            text = self._worded(step, number != 0) if is_boolean else self._worded(step, number)
+            step.said[number] = text
+        out.write(text)
+
+    def _worded(self, step: Step, value: object) -> bytes:
+        field = step.field
+        assert field is not None
+        meaning = meaning_of(field, value, self.topic_name)
+        if step.array:
+            return self.words.element(field.type, value, meaning)
+        return self.words.value(field.name, field.type, value, meaning, step.identifies and value != ZERO_UUID)
+
+    def _uuid(self, step: Step, kind: i64, pos: i64, out: BytesWriter) -> i64:
+        stop: i64 = pos + 16
+        if stop > len(self.frame):
+            return -1
+        raw = self.frame[pos:stop]
+        self.told = raw.count(0) < 16
+        text = step.uuids.get(raw)
+        if text is None:
+            value = uuid_text(raw)
+            if kind == TOPIC_ID and self.is_internal(value):
+                return -1
+            text = self._worded(step, value)
+            if self.told and self.topic_name(value) is not None and len(step.uuids) < KEPT:
+                if not step.uuids:
+                    self._named.append(step)
+                step.uuids[raw] = text
+        out.write(text)
+        return stop
+
+    def _sized(self, step: Step, kind: i64, pos: i64, out: BytesWriter) -> i64:
+        """A string or bytes, behind its length."""
+        frame = self.frame
+        length: i64 = self.length_of(step, pos)
+        pos = self.pos
+        self.told = kind == BYTES or length > 0
+        if length < 0:
+            self.told = False
+            out.write(self.null)
+            return pos if length == -1 else -1
+        stop: i64 = pos + length
+        if kind == TOPIC and self.starts_like_internal(pos, length):
+            return -1
+        if step.meant:
+            out.write(self._worded(step, frame[pos:stop].decode()))
+            return stop
+        if length == 22 and kind != BYTES and frame[pos:stop] == _ZERO_BYTES:
+            self.told = False
+        if step.identifies and self.told:
+            out.write(self.ident)
+            self.values.write(out, frame, pos, stop, kind != BYTES, True)
+            out.write(self.ident_off)
+        else:
+            out.write(self.plain)
+            self.values.write(out, frame, pos, stop, kind != BYTES, True)
+            out.write(self.plain_off)
+        return stop

@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kwiresniff.codec.decoder_gen import compile_decoder
+from kwiresniff.codec.dissector import dissect
+from kwiresniff.codec.encoder_gen import compile_encoder
+from kwiresniff.codec.field_layout import MAX_NESTING
+from kwiresniff.codec.node_values import plain
+from kwiresniff.codec.primitives import MAX_TAGS, write_uvarint
+from kwiresniff.codec.projection_gen import compile_scanner
+from kwiresniff.codec.reader_gen import LARGE_BYTES, MAX_ENTRIES
+from kwiresniff.errors import DecodeError, SchemaError
+from kwiresniff.schema.types import MessageVersion, WireField
+from tests.support.definitions import (
+    EVERYTHING,
+    EVERYTHING_BODY,
+    EVERYTHING_BYTES,
+    PRODUCE_RESPONSE_V8,
+    PRODUCE_RESPONSE_V8_BODY,
+    PRODUCE_RESPONSE_V8_BYTES,
+    array,
+    field,
+    message,
+)
+
+CASES = [
+    pytest.param(PRODUCE_RESPONSE_V8, PRODUCE_RESPONSE_V8_BYTES, PRODUCE_RESPONSE_V8_BODY, id="produce-response-v8"),
+    pytest.param(EVERYTHING, EVERYTHING_BYTES, EVERYTHING_BODY, id="everything"),
+]
+
+
+def failure(definition: MessageVersion, raw: bytes) -> DecodeError:
+    with pytest.raises(DecodeError) as caught:
+        compile_decoder(definition)(raw, 0, [])
+    return caught.value
+
+
+@pytest.mark.parametrize(("definition", "raw", "body"), CASES)
+def test_a_whole_message_gives_its_values_in_wire_order(
+    definition: MessageVersion, raw: bytes, body: dict[str, Any]
+) -> None:
+    decoded, end = compile_decoder(definition)(raw, 0, [])
+    assert decoded == body
+    assert list(decoded) == list(body)
+    assert end == len(raw)
+
+
+@pytest.mark.parametrize(("definition", "raw", "body"), CASES)
+def test_the_body_may_start_anywhere_in_the_frame_and_need_not_fill_it(
+    definition: MessageVersion, raw: bytes, body: dict[str, Any]
+) -> None:
+    assert compile_decoder(definition)(b"head" + raw + b"tail", 4, []) == (body, 4 + len(raw))
+
+
+@pytest.mark.parametrize(("definition", "raw", "body"), CASES)
+def test_a_message_cut_at_any_byte_is_refused(definition: MessageVersion, raw: bytes, body: dict[str, Any]) -> None:
+    decode = compile_decoder(definition)
+    for cut in range(len(raw)):
+        with pytest.raises(DecodeError) as caught:
+            decode(raw[:cut], 0, [])
+        assert caught.value.code in ("truncated", "bad_array_count")
+
+
+def test_absent_tagged_fields_have_their_defaults_and_nobody_shares_them() -> None:
+    decode = compile_decoder(EVERYTHING)
+    raw = EVERYTHING_BYTES[: EVERYTHING_BYTES.index(bytes.fromhex("0007 0100 03")) + 4] + b"\0"
+    body, _ = decode(raw, 0, [])
+    assert (body["epoch"], body["endpoints"], body["leader"]) == (-1, [], {"leader_id": -1})
+    assert "_tagged_fields" not in body
+    body["endpoints"].append("spoilt")
+    assert decode(raw, 0, [])[0]["endpoints"] == []
+
+
+def test_tagged_defaults_of_every_type() -> None:
+    definition = message(
+        field("text", "COMPACT_STRING", tag=0, default=""),
+        field("maybe", "COMPACT_NULLABLE_STRING", nullable=True, tag=1),
+        field("blob", "COMPACT_BYTES", tag=2, default=""),
+        field("flag", "BOOLEAN", tag=3),
+        field("id", "UUID", tag=4),
+        array("list", "INT32", nullable=True, tag=5),
+        field("group", "STRUCT", field("x", "INT8"), nullable=True, tag=6),
+        field("ratio", "FLOAT64", tag=7),
+        flexible=True,
+    )
+    assert compile_decoder(definition)(b"\0", 0, [])[0] == {
+        "text": "", "maybe": None, "blob": b"", "flag": False, "id": "A" * 22, "list": None, "group": None,
+        "ratio": 0.0,
+    }  # fmt: skip
+
+
+def test_a_tagged_field_that_takes_more_or_less_than_it_says_is_refused() -> None:
+    definition = message(field("epoch", "INT32", tag=0, default=-1), flexible=True)
+    for size in (3, 5):
+        raw = bytes([1, 0, size]) + bytes(5)
+        assert failure(definition, raw).code == "bad_tag_size"
+
+
+def test_null_comes_out_where_it_may_be_and_is_refused_elsewhere() -> None:
+    may = message(field("a", "NULLABLE_STRING"), field("b", "NULLABLE_BYTES"), array("c", "INT8", nullable=True))
+    assert compile_decoder(may)(b"\xff" * 10, 0, [])[0] == {"a": None, "b": None, "c": None}
+    assert failure(message(field("a", "STRING")), b"\xff\xff").code == "bad_length"
+    assert failure(message(field("a", "BYTES")), b"\xff" * 4).code == "bad_length"
+    assert failure(message(array("a", "INT8")), b"\xff" * 4).code == "bad_array_count"
+    assert failure(message(field("a", "COMPACT_STRING"), flexible=True), b"\0\0").code == "bad_length"
+    assert failure(message(array("a", "INT8"), flexible=True), b"\0\0").code == "bad_length"
+
+
+def test_lengths_below_minus_one_are_refused_even_where_null_may_be() -> None:
+    assert failure(message(field("a", "NULLABLE_STRING")), b"\xff\xfe").code == "bad_length"
+    assert failure(message(field("a", "NULLABLE_BYTES")), b"\x80\0\0\0").code == "bad_length"
+    assert failure(message(array("a", "STRING", nullable=True)), b"\xff\xff\xff\xfe").code == "bad_array_count"
+
+
+def test_a_nullable_structure_starts_with_1_or_minus_1() -> None:
+    definition = message(field("cursor", "STRUCT", field("offset", "INT8"), nullable=True))
+    decode = compile_decoder(definition)
+    assert decode(b"\x01\x05", 0, [])[0] == {"cursor": {"offset": 5}}
+    assert decode(b"\xff", 0, [])[0] == {"cursor": None}
+    assert failure(definition, b"\x00").code == "bad_struct_mark"
+
+
+def test_a_nullable_structure_in_a_tagged_field_starts_with_1_or_0() -> None:
+    cursor = field("cursor", "STRUCT", field("offset", "INT8"), nullable=True, tag=0, default={"offset": 0})
+    definition = message(cursor, flexible=True)
+    for raw, value in (
+        (b"\x01\x00\x03\x01\x05\x00", {"offset": 5}),
+        (b"\x01\x00\x01\x00", None),
+        (b"\x00", {"offset": 0}),
+    ):
+        assert compile_decoder(definition)(raw, 0, []) == ({"cursor": value}, len(raw))
+        assert compile_encoder(definition)({"cursor": value}) == raw
+        assert plain(dissect(definition, raw, 0).root) == {"cursor": value}
+    assert compile_scanner(definition, frozenset({"offset"}))(b"\x01\x00\x03\x01\x05\x00", 0) == [("offset", 5)]
+    assert compile_scanner(definition, frozenset({"offset"}))(b"\x01\x00\x01\x00", 0) == []
+    assert failure(definition, b"\x01\x00\x01\xff").code == "bad_struct_mark"
+
+
+def test_a_count_of_two_billion_is_refused_before_anything_is_made_for_it() -> None:
+    for element in ("INT32", "STRING", "UUID", "FLOAT64"):
+        error = failure(message(array("replicas", element)), b"\x7f\xff\xff\xff" + bytes(100))
+        assert error.code == "bad_array_count"
+        assert "2147483647" in str(error)
+        compact = failure(message(array("replicas", element), flexible=True), b"\xff\xff\xff\xff\x07" + bytes(100))
+        assert compact.code == "bad_array_count"
+
+
+def test_a_count_is_measured_by_the_least_its_entries_take() -> None:
+    definition = message(array("a", "STRUCT", field("x", "INT64"), field("y", "STRING")))
+    assert failure(definition, struct.pack(">i", 3) + bytes(29)).code == "bad_array_count"
+    assert compile_decoder(definition)(struct.pack(">i", 3) + bytes(30), 0, [])[1] == 34
+
+
+def test_a_string_of_two_gigabytes_is_refused() -> None:
+    assert failure(message(field("a", "BYTES")), b"\x7f\xff\xff\xff" + bytes(100)).code == "truncated"
+    assert failure(message(field("a", "COMPACT_STRING"), flexible=True), b"\xff\xff\xff\xff\x0f" + bytes(100)).code == (
+        "truncated"
+    )
+
+
+def test_varints_of_more_than_five_bytes_or_32_bits_are_refused() -> None:
+    definition = message(field("a", "COMPACT_STRING"), flexible=True)
+    assert failure(definition, b"\x80\x80\x80\x80\x80\x01" + bytes(9)).code == "bad_varint"
+    assert failure(definition, b"\xff\xff\xff\xff\x1f" + bytes(9)).code == "bad_varint"
+
+
+@pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 128, 16381, 16382, 16383, 16384, 40000])
+def test_compact_lengths_of_one_two_and_three_bytes(size: int) -> None:
+    length = size + 1
+    prefix = []
+    while length > 127:
+        prefix.append(length % 128 + 128)
+        length //= 128
+    raw = bytes([*prefix, length]) + b"x" * size + b"\0"
+    body, end = compile_decoder(message(field("a", "COMPACT_STRING"), flexible=True))(raw, 0, [])
+    assert (len(body["a"]), end) == (size, len(raw))
+
+
+def test_invalid_utf8_is_refused_by_that_name() -> None:
+    assert failure(message(field("a", "STRING")), b"\0\x02\xc3\x28").code == "invalid_utf8"
+    assert failure(message(field("a", "STRING")), b"\0\x05\xc3").code == "truncated"
+
+
+def test_floats_that_json_cannot_hold_become_text() -> None:
+    definition = message(array("a", "FLOAT64"))
+    raw = struct.pack(">i4d", 4, math.nan, math.inf, -math.inf, 0.25)
+    assert compile_decoder(definition)(raw, 0, [])[0] == {"a": ["NaN", "Infinity", "-Infinity", 0.25]}
+
+
+def test_fixed_size_entries_with_unknown_tags_are_still_read() -> None:
+    definition = message(array("a", "STRUCT", field("x", "INT8")), flexible=True)
+    raw = bytes.fromhex("03 01 00 02 01 05 01 aa 00")
+    assert compile_decoder(definition)(raw, 0, [])[0] == {"a": [{"x": 1}, {"x": 2, "_tagged_fields": {5: b"\xaa"}}]}
+
+
+def test_a_long_tag_section_is_read_and_a_longer_one_than_the_frame_refused() -> None:
+    definition = message(field("x", "INT8", tag=200), flexible=True)
+    tags = b"".join(bytes([tag, 0]) for tag in range(128)) + bytes([0xC8, 1, 1, 42])
+    body, end = compile_decoder(definition)(b"\x81\x01" + tags, 0, [])
+    assert (body["x"], len(body["_tagged_fields"]), end) == (42, 128, len(tags) + 2)
+    assert failure(definition, b"\xff\xff\x03").code == "bad_array_count"
+
+
+@pytest.mark.parametrize(
+    ("entry", "raw", "value"),
+    [
+        (array("a", "STRUCT", field("x", "COMPACT_STRING")), b"\x02z\0", {"x": "z"}),
+        (array("a", "STRUCT", field("x", "INT8")), b"\x05\0", {"x": 5}),
+        (array("a", "COMPACT_STRING"), b"\x02z", "z"),
+        (
+            array("a", "STRUCT", field("x", "INT8", tag=0)),
+            b"\x01\x01\x01\x07",
+            {"x": 0, "_tagged_fields": {1: b"\x07"}},
+        ),
+    ],
+)
+def test_a_large_frame_is_read_the_same_until_it_is_made_of_too_many_values(
+    entry: WireField, raw: bytes, value: Any
+) -> None:
+    definition = message(entry, flexible=True)
+
+    def frame(count: int) -> bytes:
+        return write_uvarint(count + 1) + raw * count + b"\0"
+
+    many = LARGE_BYTES // len(raw) + 1
+    assert compile_decoder(definition)(frame(many), 0, [])[0] == {"a": [value] * many}
+    error = failure(definition, frame(MAX_ENTRIES + 1))
+    assert error.code == "too_many_fields"
+
+
+def test_numbers_in_an_array_weigh_little() -> None:
+    definition = message(array("a", "INT16"))
+    body, _ = compile_decoder(definition)(struct.pack(">i", 2_000_000) + bytes(4_000_000), 0, [])
+    assert len(body["a"]) == 2_000_000
+    raw = struct.pack(">i", 9_000_000) + bytes(18_000_000)
+    assert failure(definition, raw).code == "too_many_fields"
+
+
+def test_more_tagged_fields_than_anybody_defines_are_refused() -> None:
+    for definition in (message(flexible=True), message(field("x", "INT8", tag=0), flexible=True)):
+        assert failure(definition, write_uvarint(MAX_TAGS + 1) + bytes([9, 0]) * 2000).code == "bad_array_count"
+        assert compile_decoder(definition)(write_uvarint(MAX_TAGS) + bytes([9, 0]) * MAX_TAGS, 0, [])
+
+
+def test_names_from_a_definition_never_become_code() -> None:
+    name = "'] + __import__('os').system('false') + ['\n\\"
+    decode = compile_decoder(message(field(name, "INT8"), array(name + "2", "STRUCT", field("{}", "INT16"))))
+    assert decode(b"\x01\0\0\0\x01\0\x02", 0, [])[0] == {name: 1, name + "2": [{"{}": 2}]}
+
+
+def test_definitions_that_nest_too_deep_are_refused() -> None:
+    inner = field("x", "INT8")
+    for _ in range(MAX_NESTING):
+        inner = array("x", "STRUCT", inner)
+    raw = b"\0\0\0\x01" * MAX_NESTING + b"\x07"
+    _, end = compile_decoder(message(inner))(raw, 0, [])
+    assert end == len(raw)
+    with pytest.raises(SchemaError, match="nests"):
+        compile_decoder(message(array("x", "STRUCT", inner)))
+
+
+def test_the_deepest_definition_with_tags_at_every_level_compiles() -> None:
+    inner = field("x", "INT8", tag=0)
+    for _ in range(MAX_NESTING):
+        inner = array("x", "STRUCT", inner, tag=0, default=[])
+    assert compile_decoder(message(inner, flexible=True))(b"\0", 0, [])[0] == {"x": []}
+
+
+def test_a_decoder_of_records_that_nothing_opens_is_refused() -> None:
+    """Whoever makes a decoder says what opens record sets, or that there is none to open."""
+    definition = message(field("records", "RECORDS"))
+    with pytest.raises(SchemaError, match="Test v0 holds record sets"):
+        compile_decoder(definition)
+
+
+def test_records_to_be_skipped_give_their_size() -> None:
+    definition = message(field("index", "INT32"), field("records", "RECORDS", nullable=True), field("z", "INT8"))
+    decode = compile_decoder(definition, "skip")
+    assert decode(b"\0\0\0\1\0\0\0\3abc\x05", 0, [])[0] == {"index": 1, "records": {"size_bytes": 3}, "z": 5}
+    assert decode(b"\0\0\0\1\xff\xff\xff\xff\x05", 0, [])[0] == {"index": 1, "records": None, "z": 5}
+
+
+@given(st.binary(max_size=120))
+def test_any_bytes_parse_or_raise_a_decode_error(raw: bytes) -> None:
+    for definition in (EVERYTHING, PRODUCE_RESPONSE_V8):
+        try:
+            _, end = compile_decoder(definition)(raw, 0, [])
+        except DecodeError as error:
+            assert error.code
+        else:
+            assert end <= len(raw)

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from kwiresniff import schema
+from kwiresniff.codec.decoder_gen import compile_decoder
+from kwiresniff.codec.dissector import dissect
+from kwiresniff.codec.error_finders import compile_error_finder
+from kwiresniff.codec.node_values import plain
+from kwiresniff.codec.primitives import write_uvarint
+from kwiresniff.codec.projection_gen import compile_front_scanner, compile_scanner
+from kwiresniff.codec.reader_gen import MAX_ENTRIES
+from kwiresniff.errors import DecodeError
+from kwiresniff.schema.types import MessageVersion
+from tests.support.definitions import (
+    EVERYTHING,
+    EVERYTHING_BYTES,
+    PRODUCE_RESPONSE_V8,
+    PRODUCE_RESPONSE_V8_BYTES,
+    array,
+    field,
+    message,
+)
+from tests.support.kafka_vectors import entries
+
+
+def scan(definition: MessageVersion, raw: bytes, *wanted: str) -> list[tuple[str, Any]]:
+    return compile_scanner(definition, frozenset(wanted))(raw, 0)
+
+
+def test_leaves_are_found_by_name_enumeration_and_entity() -> None:
+    raw = PRODUCE_RESPONSE_V8_BYTES
+    assert scan(PRODUCE_RESPONSE_V8, raw, "throttle_time_ms") == [("throttle_time_ms", 100)]
+    assert scan(PRODUCE_RESPONSE_V8, raw, "error_code", "topicName") == [("name", "t"), ("error_code", 6)]
+    assert scan(PRODUCE_RESPONSE_V8, raw, "index", "error_message", "batch_index") == [
+        ("index", 3),
+        ("batch_index", 2),
+        ("error_message", "no!"),
+    ]
+
+
+def test_every_type_is_found_and_jumped_over() -> None:
+    found = scan(EVERYTHING, EVERYTHING_BYTES, *(child.name for child in EVERYTHING.fields), "partition", "host", "a")
+    assert found == [
+        ("flag", True), ("small", -1), ("port", 65535), ("crc", 2147483649), ("ratio", 1.5),
+        ("topic_id", "ABEiM0RVZneImaq7zN3u_w"), ("name", "ab"), ("blob", b"\x00\xff"), ("replicas", 1),
+        ("replicas", -1), ("partition", 1), ("partition", 2), ("a", 7), ("epoch", 5), ("host", "h"), ("port", 1),
+    ]  # fmt: skip
+    for name, value in found:
+        assert (name, value) in scan(EVERYTHING, EVERYTHING_BYTES, name)
+
+
+def test_what_is_zero_or_empty_is_left_out() -> None:
+    definition = message(
+        field("a", "INT32"), field("b", "STRING"), field("c", "NULLABLE_STRING"), array("d", "INT8"), field("e", "UUID")
+    )
+    raw = bytes(4) + bytes(2) + b"\xff\xff" + b"\0\0\0\x02\0\x05" + bytes(16)
+    assert scan(definition, raw, "a", "b", "c", "d", "e") == [("d", 5)]
+
+
+def test_it_stops_after_the_last_field_that_was_asked_for() -> None:
+    raw = PRODUCE_RESPONSE_V8_BYTES[:-4]
+    assert scan(PRODUCE_RESPONSE_V8, raw, "error_code") == [("error_code", 6)]
+    assert scan(PRODUCE_RESPONSE_V8, b"", "nothing_of_the_kind") == []
+    with pytest.raises(DecodeError):
+        scan(PRODUCE_RESPONSE_V8, raw, "throttle_time_ms")
+
+
+def test_a_cut_message_never_gives_a_shortened_value() -> None:
+    definition = message(field("name", "STRING"), field("x", "INT8"))
+    for cut in range(6):
+        with pytest.raises(DecodeError):
+            scan(definition, b"\0\x04abcd"[:cut], "name")
+
+
+def test_a_front_scanner_gives_what_is_there_before_a_message_breaks_off() -> None:
+    scan_front = compile_front_scanner(PRODUCE_RESPONSE_V8, frozenset({"error_code", "topicName", "batch_index"}))
+    whole, found = PRODUCE_RESPONSE_V8_BYTES, []
+    ends = {7: ("name", "t"), 17: ("error_code", 6), 49: ("batch_index", 2)}
+    for cut in range(len(whole) + 1):
+        found += [ends[cut]] if cut in ends else []
+        assert scan_front(whole[:cut], 0, len(whole)) == found, cut
+
+
+def test_a_front_scanner_finds_the_error_codes_of_a_body_decoded_in_part() -> None:
+    """As the dissector and the error finder do, in Kafka's own bytes cut anywhere."""
+    rng = random.Random(3)
+    told = 0
+    for entry in entries():
+        if entry.kind != "response":
+            continue
+        definition = schema.message(entry.api_key, entry.version, "response")
+        scan_front = compile_front_scanner(definition, frozenset({"error_code"}))
+        find = compile_error_finder(definition)
+        for raw in (vector.raw for vector in entry.vectors):
+            at = rng.randrange(len(raw) + 1)
+            body = plain(dissect(definition, raw[:at], 0, missing=len(raw) - at).root)
+            codes = [code for _, code in find(body)]
+            assert [code for _, code in scan_front(raw[:at], 0, len(raw))] == codes, (entry.title, entry.version, at)
+            told += len(codes)
+    assert told > 300
+
+
+@pytest.mark.parametrize("raw", ["7fffffff 0000", "ffffffff", "00000001 fffe 00000000", "00000001 0001 74 80000000"])
+def test_a_front_scanner_gives_up_where_nothing_fits(raw: str) -> None:
+    scan_front = compile_front_scanner(PRODUCE_RESPONSE_V8, frozenset({"throttle_time_ms"}))
+    assert scan_front(bytes.fromhex(raw), 0, 1 << 20) == []
+
+
+def test_record_sets_are_jumped_over() -> None:
+    definition = message(
+        array("partitions", "STRUCT", field("records", "RECORDS", nullable=True), field("index", "INT8")),
+        field("acks", "INT16"),
+    )
+    raw = bytes.fromhex("00000003 00000002 ffff 01 ffffffff 02 00000000 03 ffff")
+    assert scan(definition, raw, "records", "acks") == [("acks", -1)]
+
+
+@pytest.mark.parametrize("wanted", [("x",), ("y",), ("unwanted", "last")])
+def test_fixed_size_entries_with_unknown_tags_are_read_one_by_one(wanted: set[str]) -> None:
+    definition = message(
+        array("a", "STRUCT", field("x", "INT8"), field("y", "INT16")), field("last", "INT8"), flexible=True
+    )
+    raw = bytes.fromhex("03 01 0002 00  03 0004 01 05 01 aa  07 00")
+    body, _ = compile_decoder(definition)(raw, 0, [])
+    expected = [(n, entry[n]) for entry in body["a"] for n in ("x", "y") if n in wanted]
+    assert scan(definition, raw, *wanted) == expected + [("last", 7)] * ("last" in wanted)
+
+
+def test_a_large_frame_gives_only_so_many_values() -> None:
+    definition = message(array("topics", "COMPACT_STRING", entity="topicName"), flexible=True)
+    assert len(scan(definition, write_uvarint(200_001) + b"\x02z" * 200_000, "topicName")) == 200_000
+    with pytest.raises(DecodeError) as caught:
+        scan(definition, write_uvarint(MAX_ENTRIES + 2) + b"\x02z" * (MAX_ENTRIES + 1), "topicName")
+    assert caught.value.code == "too_many_fields"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["7fffffff 0000", "ffffffff", "00000001 fffe 00000000", "00000001 ffff 00000000", "00000001 0001 74 80000000"],
+)
+def test_hostile_counts_and_lengths_are_refused(raw: str) -> None:
+    with pytest.raises(DecodeError):
+        scan(PRODUCE_RESPONSE_V8, bytes.fromhex(raw), "throttle_time_ms")
