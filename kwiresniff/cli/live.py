@@ -27,10 +27,10 @@ from kwiresniff.cli.recent import ExchangeLines
 from kwiresniff.errors import FilterError
 from kwiresniff.model import Event, Exchange, Problem
 from kwiresniff.render import escape, use_color
-from kwiresniff.render.live import LiveState, filled, heading, live_screen
-from kwiresniff.render.paint import Paint, Span
+from kwiresniff.render.live_screen import LiveState, filled, heading, live_screen
 from kwiresniff.render.screen import Screen
 from kwiresniff.render.terminal import glyphs_for
+from kwiresniff.render.theme import Paint, Span
 
 #: Problems kept to be told when the screen is gone.
 LAST_PROBLEMS = 100

@@ -15,7 +15,7 @@ from kwiresniff.cli.live_counts import LiveCounts
 from kwiresniff.cli.panels import ORDERS, Panel
 from kwiresniff.cli.recent import ExchangeLines, LastExchanges
 from kwiresniff.model import Exchange
-from kwiresniff.render.live import LivePanel, rows_per_panel
+from kwiresniff.render.live_screen import LivePanel, rows_per_panel
 
 Way = Literal["in", "back", "nowhere"]
 _INTO = ("enter", "right", "l")

@@ -17,11 +17,11 @@ from kwiresniff.cli.panels import REFRESH_SECONDS, SAMPLES
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Exchange, Problem
 from kwiresniff.render import escape, use_color, width_of
-from kwiresniff.render.live import filled
+from kwiresniff.render.live_screen import filled
 from kwiresniff.render.one_line import aligned, topic_columns
-from kwiresniff.render.paint import Paint, Span
 from kwiresniff.render.screen import Screen
 from kwiresniff.render.terminal import glyphs_for
+from kwiresniff.render.theme import Paint, Span
 from kwiresniff.render.topic_blocks import TopicWriter
 
 #: Working out what to show takes no more than this part of the time.

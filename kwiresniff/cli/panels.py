@@ -9,7 +9,7 @@ from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.stats import Counts, Key, RowCounts, StatsTable, key_parts
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.model import Exchange
-from kwiresniff.render.live import LivePanel, LiveRow
+from kwiresniff.render.live_screen import LivePanel, LiveRow
 
 #: How often the screen is drawn: faster than numbers can be read gains nothing.
 REFRESH_SECONDS = 1.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final, TextIO
 
-from kwiresniff.render.lines import Chunk, pad, wrap
-from kwiresniff.render.paint import Paint, Span
+from kwiresniff.render.line_wrapping import Chunk, pad, wrap
 from kwiresniff.render.terminal import glyphs_for, printable
+from kwiresniff.render.theme import Paint, Span
 
 INDENT: Final = "  "
 _LABEL: Final = 10

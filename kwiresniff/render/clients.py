@@ -10,7 +10,7 @@ from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import units
 from kwiresniff.render.blocks import INDENT, BlockWriter
 from kwiresniff.render.escape import escape
-from kwiresniff.render.lines import Chunk
+from kwiresniff.render.line_wrapping import Chunk
 
 #: Names listed of each kind before the rest is only counted; JSON has them all.
 NAMES_SHOWN: Final = 12

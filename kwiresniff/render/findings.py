@@ -9,9 +9,9 @@ from kwiresniff.answers.findings import Finding
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
-from kwiresniff.render.lines import Chunk, pad, wrap
-from kwiresniff.render.paint import Paint, Span
+from kwiresniff.render.line_wrapping import Chunk, pad, wrap
 from kwiresniff.render.terminal import glyphs_for, printable
+from kwiresniff.render.theme import Paint, Span
 
 _SEVERITIES: Final = {"error": "bad", "warning": "warn", "info": "dim"}
 #: Names of a list that are printed; JSON has all.

@@ -10,9 +10,9 @@ from kwiresniff.answers.groups import GroupEvent
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
-from kwiresniff.render.lines import Chunk, pad, wrap
-from kwiresniff.render.paint import Paint, Span
+from kwiresniff.render.line_wrapping import Chunk, pad, wrap
 from kwiresniff.render.terminal import glyphs_for, printable
+from kwiresniff.render.theme import Paint, Span
 
 #: Partitions of one commit that are shown; JSON has more.
 OFFSETS_SHOWN: Final = 6

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, final
 
-from kwiresniff.render.paint import Paint
+from kwiresniff.render.theme import Paint
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kwiresniff.model import Exchange
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
-from kwiresniff.render.lines import Chunk
-from kwiresniff.render.paint import OUTCOME_STYLE, OUTCOME_WORDS, Glyphs, Paint
+from kwiresniff.render.line_wrapping import Chunk
+from kwiresniff.render.theme import OUTCOME_STYLE, OUTCOME_WORDS, Glyphs, Paint
 from kwiresniff.render.values import Style, text_value
 
 

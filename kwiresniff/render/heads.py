@@ -12,9 +12,9 @@ from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.guides import GuidedRows
 from kwiresniff.render.headline import correlation_chunk, headline, parts_chunk, peers_chunks, title_chunk
-from kwiresniff.render.paint import Paint
+from kwiresniff.render.theme import Paint
 from kwiresniff.render.values import Style
-from kwiresniff.render.words import Words
+from kwiresniff.render.wording import Words
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

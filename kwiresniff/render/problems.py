@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kwiresniff.model import Problem, packet_number
 from kwiresniff.render.escape import escape
-from kwiresniff.render.lines import Chunk
+from kwiresniff.render.line_wrapping import Chunk
 
 
 def problem_place(problem: Problem) -> str:

@@ -14,11 +14,11 @@ from typing import Final, Literal, TextIO, TypeAlias
 from kwiresniff.model import Exchange, TopicNames, file_index, packet_number
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
-from kwiresniff.render.facts import facts
-from kwiresniff.render.lines import cells, fit, pad, pad_left
-from kwiresniff.render.paint import OUTCOME_STYLE, OUTCOME_WORDS, Paint, Span
+from kwiresniff.render.info_column import facts
+from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
 from kwiresniff.render.summary_lines import SummaryLines, queued_long
 from kwiresniff.render.terminal import glyphs_for, printable
+from kwiresniff.render.theme import OUTCOME_STYLE, OUTCOME_WORDS, Paint, Span
 
 TimeStyle: TypeAlias = Literal["absolute", "relative"]
 

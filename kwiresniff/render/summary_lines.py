@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, final
 from kwiresniff.model import Connection, Exchange, TopicNames
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
-from kwiresniff.render.facts import facts
-from kwiresniff.render.lines import pad, pad_left
-from kwiresniff.render.paint import OUTCOME_STYLE, Paint
+from kwiresniff.render.info_column import facts
+from kwiresniff.render.line_wrapping import pad, pad_left
+from kwiresniff.render.theme import OUTCOME_STYLE, Paint
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -13,8 +13,8 @@ from kwiresniff.answers.stats import LatencySummary, StatRow
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.histogram import latency_range, sparkline
-from kwiresniff.render.lines import cells, fit, pad
-from kwiresniff.render.paint import ASCII, STYLES, UNICODE, Glyphs, Paint
+from kwiresniff.render.line_wrapping import cells, fit, pad
+from kwiresniff.render.theme import ASCII, STYLES, UNICODE, Glyphs, Paint
 
 if TYPE_CHECKING:
     from rich.table import Table

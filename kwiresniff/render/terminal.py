@@ -11,7 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from kwiresniff.render.paint import ASCII, UNICODE, Glyphs
+from kwiresniff.render.theme import ASCII, UNICODE, Glyphs
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,7 +10,7 @@ from kwiresniff.answers.topics import Topic, TopicClient, TopicFlow, TopicGroup
 from kwiresniff.render import units
 from kwiresniff.render.blocks import INDENT, BlockWriter
 from kwiresniff.render.escape import escape
-from kwiresniff.render.lines import Chunk
+from kwiresniff.render.line_wrapping import Chunk
 
 #: Clients and groups listed of a topic before the rest is only counted; JSON has them all.
 ROWS_SHOWN: Final = 20

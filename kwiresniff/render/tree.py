@@ -16,14 +16,14 @@ from kwiresniff.render.guides import GuidedRows
 from kwiresniff.render.gutter import Gutter
 from kwiresniff.render.headline import headline
 from kwiresniff.render.heads import Heads
-from kwiresniff.render.lines import Chunk, wrap
-from kwiresniff.render.paint import Paint
+from kwiresniff.render.line_wrapping import Chunk, wrap
 from kwiresniff.render.problems import problem_chunk
-from kwiresniff.render.row import Row
-from kwiresniff.render.rows import struct_rows
 from kwiresniff.render.terminal import glyphs_for, printable
+from kwiresniff.render.theme import Paint
+from kwiresniff.render.tree_row import Row
+from kwiresniff.render.tree_rows import struct_rows
 from kwiresniff.render.values import VALUE_LIMIT, Style, is_wrong, scalar
-from kwiresniff.render.words import Words, chunks_of
+from kwiresniff.render.wording import Words, chunks_of
 
 #: Problems of one message listed below it at verbosity 0; the first ones explain the rest.
 PROBLEMS_SHOWN = 8

@@ -9,8 +9,8 @@ from kwiresniff.base.tree_sizes import SCALARS_SHOWN
 from kwiresniff.model import Node
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape, mixed, text_of
-from kwiresniff.render.lines import Chunk
-from kwiresniff.render.paint import Glyphs, Span
+from kwiresniff.render.line_wrapping import Chunk
+from kwiresniff.render.theme import Glyphs, Span
 
 #: Characters or bytes of one value that are shown before the rest is only counted.
 VALUE_LIMIT = 120

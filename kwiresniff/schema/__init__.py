@@ -1,7 +1,7 @@
 """The protocol as data: every API in every version any release has had, and what its numbers mean.
 
-The definition files under ``data/`` are in a small language of our own (``language.py``), written by ``importer.py``
-from Kafka's official definitions.
+The definition files under ``data/`` are in a small language of our own (``definition_language.py``), written by
+``importer.py`` from Kafka's official definitions.
 """
 
 from importlib import import_module

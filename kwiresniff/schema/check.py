@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.apis import api_by_key, api_by_name, data_index
-from kwiresniff.schema.changes import CHANGED_IN_PLACE, TAGGED_LATER, known_change
-from kwiresniff.schema.definition import Field, Message, Shape
+from kwiresniff.schema.definition import Field, FieldAtVersion, Message
 from kwiresniff.schema.index import fold_name
+from kwiresniff.schema.known_changes import CHANGED_IN_PLACE, TAGGED_LATER, known_change
 from kwiresniff.schema.registry import definitions, earlier_shapes
 
 #: Where a field stands, by names from the outside in.
@@ -101,8 +101,8 @@ def _aliases(fields: tuple[Field, ...], path: Path) -> Iterator[tuple[Path, tupl
 
 def _compare(
     message: Message,
-    ours: tuple[Shape, ...],
-    theirs: tuple[Shape, ...],
+    ours: tuple[FieldAtVersion, ...],
+    theirs: tuple[FieldAtVersion, ...],
     path: Path,
     aliases: dict[Path, tuple[str, ...]],
 ) -> Iterator[Difference]:
@@ -133,5 +133,5 @@ def _compare(
         yield from _compare(message, one.fields, other.fields, here, aliases)
 
 
-def _names(shapes: tuple[Shape, ...]) -> str:
+def _names(shapes: tuple[FieldAtVersion, ...]) -> str:
     return " ".join(shape.name for shape in shapes) or "none"

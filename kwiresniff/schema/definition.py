@@ -1,8 +1,8 @@
-"""A message definition with all its versions, and the shape it takes at one of them.
+"""A message definition with all its versions, and its fields at one of them.
 
 ``Message`` and ``Field`` hold ranges of versions, as the definition files do. ``Message.at(version)`` leaves nothing
-open: it gives the ``Shape`` of every field at that version in wire order, tagged ones last by tag. Everything else
-in this room is made from shapes: the codec's ``MessageVersion``, the merging of releases, the comparison with
+open: it gives a ``FieldAtVersion`` for every field of that version in wire order, tagged ones last by tag. Everything
+else in this room is made from those: the codec's ``MessageVersion``, the merging of releases, the comparison with
 Kafka's own definitions.
 
 Sources: KIP-482 (flexible versions, tagged fields); the README beside Kafka's message definitions.
@@ -43,7 +43,7 @@ NO_VERSIONS = Versions(0, -1)
 MAX_VERSION = 32767
 
 
-class Shape(NamedTuple):
+class FieldAtVersion(NamedTuple):
     """One field at one version.
 
     ``default`` is what the field holds when it is absent, in JSON form except that bytes are ``bytes``. ``compact``
@@ -59,7 +59,7 @@ class Shape(NamedTuple):
     compact: bool
     entity: str
     map_key: bool
-    fields: "tuple[Shape, ...]"
+    fields: "tuple[FieldAtVersion, ...]"
 
 
 class Field(NamedTuple):
@@ -84,10 +84,10 @@ class Field(NamedTuple):
     fields: "tuple[Field, ...]" = ()
     aliases: tuple[str, ...] = ()
 
-    def at(self, version: int, flexible: bool) -> Shape:
+    def at(self, version: int, flexible: bool) -> FieldAtVersion:
         fields = shapes(self.fields, version, flexible) if self.type == "struct" else ()
         default = self.default if self.explicit_default else zero(self.type, self.array, fields)
-        return Shape(
+        return FieldAtVersion(
             name=self.name,
             type=self.type,
             array=self.array,
@@ -101,7 +101,7 @@ class Field(NamedTuple):
         )
 
 
-def shapes(fields: tuple[Field, ...], version: int, flexible: bool) -> tuple[Shape, ...]:
+def shapes(fields: tuple[Field, ...], version: int, flexible: bool) -> tuple[FieldAtVersion, ...]:
     """The fields that a version has, in wire order: regular ones as they stand, then tagged ones by tag."""
     present = [field.at(version, flexible) for field in fields if version in field.versions]
     tagged = [shape for shape in present if shape.tag is not None]
@@ -111,7 +111,7 @@ def shapes(fields: tuple[Field, ...], version: int, flexible: bool) -> tuple[Sha
     return (*(shape for shape in present if shape.tag is None), *tagged)
 
 
-def zero(type_name: str, array: bool, fields: tuple[Shape, ...]) -> Any:
+def zero(type_name: str, array: bool, fields: tuple[FieldAtVersion, ...]) -> Any:
     """What a field of this type holds when its definition gives no default."""
     if array:
         return []
@@ -157,7 +157,7 @@ class Message(NamedTuple):
         """The name to use when speaking of the message: ``Fetch request``."""
         return self.name if self.kind == "data" else f"{self.name} {self.kind}"
 
-    def at(self, version: int) -> tuple[Shape, ...]:
+    def at(self, version: int) -> tuple[FieldAtVersion, ...]:
         """The message's fields at ``version``; raises SchemaError when it does not have that version."""
         if version not in self.versions:
             low, high = self.versions

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.definition import Message, Versions
+from kwiresniff.schema.definition_language import parse, print_messages
 from kwiresniff.schema.index import INDEX_NAME, parse_apis, parse_data, print_index
-from kwiresniff.schema.language import parse, print_messages
+from kwiresniff.schema.kafka_json import read_definition, read_offered
 from kwiresniff.schema.merge import merge
-from kwiresniff.schema.official import read_definition, read_offered
 
 #: The largest definition of Kafka is 20 KB; what is bigger in a jar is something else, or a bomb.
 MAX_DEFINITION_BYTES = 1 << 20

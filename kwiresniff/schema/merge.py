@@ -13,13 +13,13 @@ from kwiresniff.errors import SchemaError
 from kwiresniff.schema.definition import (
     NO_VERSIONS,
     Field,
+    FieldAtVersion,
     Message,
-    Shape,
     Versions,
     zero,
 )
 
-Shapes = tuple[Shape, ...]
+Shapes = tuple[FieldAtVersion, ...]
 #: Where a field stands, by names from the outside in.
 Path = tuple[str, ...]
 #: The newer name of a field that stands, in older names, there.
@@ -113,7 +113,7 @@ def _same_wire(some: Shapes, others: Shapes) -> bool:
     )
 
 
-def _wire(shape: Shape) -> tuple[object, ...]:
+def _wire(shape: FieldAtVersion) -> tuple[object, ...]:
     # RECORDS were BYTES in the definitions of 2.2 to 2.7; on the wire they are the same.
     return "bytes" if shape.type == "records" else shape.type, shape.array, shape.tag
 
@@ -144,7 +144,7 @@ def _fold(
     path: Path,
     top: int,
 ) -> tuple[Field, ...]:
-    rows: list[tuple[tuple[object, ...], dict[int, Shape]]] = []
+    rows: list[tuple[tuple[object, ...], dict[int, FieldAtVersion]]] = []
     for version in sorted(by_version, reverse=True):
         at = 0
         for shape in by_version[version]:
@@ -163,7 +163,7 @@ def _fold(
     return tuple(fields)
 
 
-def _identity(shape: Shape) -> tuple[object, ...]:
+def _identity(shape: FieldAtVersion) -> tuple[object, ...]:
     """What must be equal for the same line of a definition to describe two versions of a field.
 
     A default counts only where it takes the place of a value: the newest one serves to fill in regular fields.
@@ -183,7 +183,7 @@ def _runs(versions: Iterable[int]) -> list[list[int]]:
 
 
 def _field(
-    row: dict[int, Shape],
+    row: dict[int, FieldAtVersion],
     flexible: Versions,
     aliases: Aliases,
     path: Path,

@@ -12,7 +12,7 @@ from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction
 from kwiresniff.schema.apis import data_index, find_api, nearest, read_data
 from kwiresniff.schema.definition import Message, Record
-from kwiresniff.schema.language import parse
+from kwiresniff.schema.definition_language import parse
 from kwiresniff.schema.resolve import resolve
 from kwiresniff.schema.types import MessageVersion
 

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.apis import read_data
-from kwiresniff.schema.language import parse_versions
+from kwiresniff.schema.definition_language import parse_versions
 
 FILE = "releases.txt"
 #: Longer texts are no names of releases.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.schema.definition import Message, Shape
+from kwiresniff.schema.definition import FieldAtVersion, Message
 from kwiresniff.schema.enums import enum_of
 from kwiresniff.schema.headers import header_version
 from kwiresniff.schema.types import MessageVersion, WireField
@@ -25,7 +25,7 @@ def resolve(message: Message, version: int) -> MessageVersion:
     )
 
 
-def _wire_field(shape: Shape, owner: str) -> WireField:
+def _wire_field(shape: FieldAtVersion, owner: str) -> WireField:
     return WireField(
         name=shape.name,
         type=wire_type(shape),
@@ -39,6 +39,6 @@ def _wire_field(shape: Shape, owner: str) -> WireField:
     )
 
 
-def wire_type(shape: Shape) -> str:
+def wire_type(shape: FieldAtVersion) -> str:
     """The protocol guide's name for the type of the value, or of the elements when it is an array."""
     return guide_name(shape.type, nullable=shape.nullable and not shape.array, compact=shape.compact)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kwiresniff.cli.live_topics import TopicView
-from kwiresniff.render.lines import cells
+from kwiresniff.render.line_wrapping import cells
 from tests.support.exchanges import exchange
 
 

@@ -3,7 +3,7 @@
     COLUMNS=120 script -qc "kwiresniff read captures/first-look.pcap -Y 'api in (CreateTopics, Produce)'" /dev/null |
         python -m tests.render.picture README.svg --columns 120 --rows 1-30
 
-Reads text with the escape sequences of ``kwiresniff.render.paint`` from standard input. Every run of text has its own
+Reads text with the escape sequences of ``kwiresniff.render.theme`` from standard input. Every run of text has its own
 place on the grid, and no font is fetched, so that it looks the same in a browser, on a project page and in print.
 """
 

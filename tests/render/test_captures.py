@@ -10,7 +10,7 @@ import pytest
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
 from kwiresniff.render import SummaryWriter, TreeWriter
-from kwiresniff.render.lines import cells
+from kwiresniff.render.line_wrapping import cells
 from kwiresniff.session import analyze, annotate
 
 CAPTURES = Path(__file__).parents[2] / "captures"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from kwiresniff.render.lines import cells
+from kwiresniff.render.line_wrapping import cells
 from kwiresniff.render.one_line import Column, aligned, write_lines
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kwiresniff.render import SummaryWriter
-from kwiresniff.render.lines import cells
+from kwiresniff.render.line_wrapping import cells
 from tests.support import frame_builder
 
 Golden = Callable[[str, str], None]

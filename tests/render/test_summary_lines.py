@@ -15,7 +15,7 @@ from kwiresniff.codec import codecs
 from kwiresniff.codec.field_layout import default_value
 from kwiresniff.model import Connection, Exchange, Message
 from kwiresniff.render import SummaryWriter
-from kwiresniff.render.facts import facts
+from kwiresniff.render.info_column import facts
 from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer
 from tests.support.random_bodies import random_body

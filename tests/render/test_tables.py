@@ -9,7 +9,7 @@ from rich.console import Console, RenderableType
 from kwiresniff.answers.stats import LatencySummary, StatRow
 from kwiresniff.render import plain_table, stats_table
 from kwiresniff.render.histogram import latency_range, sparkline
-from kwiresniff.render.lines import cells
+from kwiresniff.render.line_wrapping import cells
 
 Golden = Callable[[str, str], None]
 MS = 1_000_000

@@ -8,7 +8,7 @@ import pytest
 
 from kwiresniff.model import Dissection, Node, Problem
 from kwiresniff.render import TreeWriter
-from kwiresniff.render.lines import cells
+from kwiresniff.render.line_wrapping import cells
 from tests.support import frame_builder
 
 Golden = Callable[[str, str], None]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.model import Node
-from kwiresniff.render.paint import ASCII, UNICODE
+from kwiresniff.render.theme import ASCII, UNICODE
 from kwiresniff.render.values import Style, leaf, scalar, scalars
 
 STYLE = Style(UNICODE)

@@ -9,8 +9,8 @@ import pytest
 
 from kwiresniff.schema.check import differences
 from kwiresniff.schema.definition import Field, Message, Versions
+from kwiresniff.schema.definition_language import parse
 from kwiresniff.schema.importer import read_source
-from kwiresniff.schema.language import parse
 from kwiresniff.schema.registry import definitions
 
 JARS = Path.home() / ".m2/repository/org/apache/kafka"

@@ -19,7 +19,7 @@ import pytest
 
 from kwiresniff import schema
 from kwiresniff.schema.apis import data_index
-from kwiresniff.schema.definition import Shape
+from kwiresniff.schema.definition import FieldAtVersion
 from kwiresniff.schema.registry import definitions
 
 KIO_TYPES = {
@@ -58,7 +58,7 @@ def parts_of(hint: Any) -> set[Any]:
     return {hint} | {part for inner in typing.get_args(hint) for part in parts_of(inner)}
 
 
-def ours(name: str, entity: Any) -> tuple[tuple[Shape, ...], bool] | None:
+def ours(name: str, entity: Any) -> tuple[tuple[FieldAtVersion, ...], bool] | None:
     _, _, package, version_text, kind = name.split(".")
     version = int(version_text[1:])
     if kind in ("request", "response"):
@@ -73,7 +73,7 @@ def ours(name: str, entity: Any) -> tuple[tuple[Shape, ...], bool] | None:
     return found.at(version), version in found.flexible
 
 
-def assert_same(entity: Any, shapes: tuple[Shape, ...], where: str) -> None:
+def assert_same(entity: Any, shapes: tuple[FieldAtVersion, ...], where: str) -> None:
     hints = typing.get_type_hints(entity)
     fields = list(dataclasses.fields(entity))
     regular = [field for field in fields if "tag" not in field.metadata]

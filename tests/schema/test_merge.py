@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.language import parse, print_messages
+from kwiresniff.schema.definition_language import parse, print_messages
 from kwiresniff.schema.merge import merge
 
 

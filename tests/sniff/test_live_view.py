@@ -25,8 +25,8 @@ from kwiresniff.cli.live import LiveView
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.recent import LAST_BYTES, LastExchanges
 from kwiresniff.model import Connection, Exchange, Message, Problem, Segment
-from kwiresniff.render.lines import cells
-from kwiresniff.render.live import rows_per_panel
+from kwiresniff.render.line_wrapping import cells
+from kwiresniff.render.live_screen import rows_per_panel
 from kwiresniff.render.screen import Screen
 from tests.support.replay import conversations, listener, say
 from tests.support.sniffing import is_listening

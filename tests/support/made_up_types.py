@@ -54,9 +54,9 @@ def readings(definition: str) -> dict[str, Any]:
     from kwiresniff.codec.node_values import plain
     from kwiresniff.codec.projection_gen import compile_front_scanner, compile_scanner
     from kwiresniff.codec.text.plan import plan
+    from kwiresniff.schema.definition_language import parse, print_messages
     from kwiresniff.schema.grammar import grammar
-    from kwiresniff.schema.language import parse, print_messages
-    from kwiresniff.schema.official import read_definition
+    from kwiresniff.schema.kafka_json import read_definition
     from kwiresniff.schema.resolve import resolve
 
     text = f"data Made 0 flexible 0+\n  one {definition}\n  many []{definition}\n  late {definition} tag 0 = 7\n"

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 
 class Words(Protocol):
-    """What ``kwiresniff.render.words`` has to say. A kind is one of ``kwiresniff.render.paint``'s."""
+    """What ``kwiresniff.render.wording`` has to say. A kind is one of ``kwiresniff.render.theme``'s."""
 
     @property
     def limit(self) -> int:

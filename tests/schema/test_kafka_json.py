@@ -9,8 +9,8 @@ import pytest
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.definition import Field, Versions
-from kwiresniff.schema.language import parse
-from kwiresniff.schema.official import read_definition, snake_case
+from kwiresniff.schema.definition_language import parse
+from kwiresniff.schema.kafka_json import read_definition, snake_case
 
 
 def definition(*fields: dict[str, Any], **more: Any) -> str:

@@ -13,12 +13,11 @@ from typing import Any, Final
 
 from kwiresniff.model import Node
 from kwiresniff.render import units
-from kwiresniff.render.batches import hidden_batches, hidden_records, records_facts
+from kwiresniff.render.batch_rows import hidden_batches, hidden_records, records_facts
 from kwiresniff.render.escape import escape
-from kwiresniff.render.lines import GAP, Chunk
-from kwiresniff.render.paint import STYLES, Paint
-from kwiresniff.render.ranges import is_range, range_head, version_range
-from kwiresniff.render.rows import IDENTIFYING, hidden_elements
+from kwiresniff.render.line_wrapping import GAP, Chunk
+from kwiresniff.render.theme import STYLES, Paint
+from kwiresniff.render.tree_rows import IDENTIFYING, hidden_elements
 from kwiresniff.render.values import (
     SLACK,
     Style,
@@ -30,6 +29,7 @@ from kwiresniff.render.values import (
     scalar,
     text_value,
 )
+from kwiresniff.render.version_ranges import is_range, range_head, version_range
 
 #: The mark between two parts of a row, and those of the kinds.
 PART: Final = "\x1f"

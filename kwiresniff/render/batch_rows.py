@@ -21,9 +21,9 @@ from kwiresniff.base.tree_sizes import BATCHES_SHOWN, RECORDS_SHOWN
 from kwiresniff.model import Node
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
-from kwiresniff.render.lines import Chunk
-from kwiresniff.render.records import record_row, timestamp_text
-from kwiresniff.render.row import OpenedRows, Row, plain_rows
+from kwiresniff.render.line_wrapping import Chunk
+from kwiresniff.render.record_rows import record_row, timestamp_text
+from kwiresniff.render.tree_row import OpenedRows, Row, plain_rows
 from kwiresniff.render.values import Style, leaf, meaning_spans, problem_spans, selection
 
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from kwiresniff.model import Node
 from kwiresniff.render.escape import escape
-from kwiresniff.render.lines import Chunk
-from kwiresniff.render.row import Row
+from kwiresniff.render.line_wrapping import Chunk
+from kwiresniff.render.tree_row import Row
 from kwiresniff.render.values import Style, is_wrong, problem_spans
 
 #: What such an element is called by, and the two ends of its range.

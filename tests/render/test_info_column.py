@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.model import Connection, Exchange, Message
-from kwiresniff.render.facts import facts
+from kwiresniff.render.info_column import facts
 
 BATCH = {"records_count": 12, "size_bytes": 3_482, "compression": "zstd"}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kwiresniff.base.tree_sizes import NAME_COLUMN
 from kwiresniff.model import Node
-from kwiresniff.render.lines import Chunk
+from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.values import Style, is_container, leaf, scalars
 
 
@@ -20,7 +20,7 @@ class Row:
     node: Node | None = None
 
 
-#: The rows of what has been read in bytes, drawn by whoever draws records (``kwiresniff.render.rows``).
+#: The rows of what has been read in bytes, drawn by whoever draws records (``kwiresniff.render.tree_rows``).
 OpenedRows = Callable[[Node, Style], "list[Row]"]
 
 

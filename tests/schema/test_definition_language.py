@@ -9,7 +9,7 @@ import pytest
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.apis import DATA
 from kwiresniff.schema.definition import NO_VERSIONS, Field, Message, Versions
-from kwiresniff.schema.language import parse, print_messages
+from kwiresniff.schema.definition_language import parse, print_messages
 
 TABLES = {"index", "enums", "errors", "password_configs", "releases"}
 FILES = sorted(path for path in Path(DATA).glob("*.txt") if path.stem not in TABLES)

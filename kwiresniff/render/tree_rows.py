@@ -15,11 +15,10 @@ from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN
 from kwiresniff.model import Node
 from kwiresniff.render import units
-from kwiresniff.render.batches import record_set_rows
+from kwiresniff.render.batch_rows import record_set_rows
 from kwiresniff.render.escape import escape
-from kwiresniff.render.lines import Chunk
-from kwiresniff.render.ranges import is_range_array, range_row
-from kwiresniff.render.row import Row, name_column
+from kwiresniff.render.line_wrapping import Chunk
+from kwiresniff.render.tree_row import Row, name_column
 from kwiresniff.render.values import (
     Style,
     is_absent,
@@ -32,6 +31,7 @@ from kwiresniff.render.values import (
     scalars,
     selection,
 )
+from kwiresniff.render.version_ranges import is_range_array, range_row
 
 #: Structures within structures. Kafka's deepest message has nine levels, a record in it four more.
 MAX_DEPTH = 40

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kwiresniff.render.lines import cells, fit, join, pad, pad_left, split, wrap
+from kwiresniff.render.line_wrapping import cells, fit, join, pad, pad_left, split, wrap
 
 
 def texts(chunks: list[list[tuple[str, str]]], width: int | None) -> list[str]:

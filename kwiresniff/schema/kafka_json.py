@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.definition import NO_VERSIONS, ROLES, TYPES, Field, Message, Record, Versions
-from kwiresniff.schema.language import parse_versions
+from kwiresniff.schema.definition_language import parse_versions
 from kwiresniff.schema.wire_types import BY_DEFINITION
 
 #: Kafka's deepest definition nests 6 levels; structures that refer to each other in a circle would never end.

@@ -15,8 +15,8 @@ from kwiresniff.answers.stats import LatencySummary
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.histogram import latency_range, sparkline
-from kwiresniff.render.lines import cells, fit, pad, pad_left
-from kwiresniff.render.paint import Glyphs, Span
+from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
+from kwiresniff.render.theme import Glyphs, Span
 
 #: Columns after the key, and their widths: a count of a billion, and durations as ``units`` writes them.
 _COLUMNS: Final = {

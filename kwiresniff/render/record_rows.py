@@ -9,8 +9,8 @@ from kwiresniff.base.tree_sizes import HEADERS_SHOWN
 from kwiresniff.model import Node
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
-from kwiresniff.render.lines import Chunk, pad_left
-from kwiresniff.render.row import OpenedRows, Row, plain_rows
+from kwiresniff.render.line_wrapping import Chunk, pad_left
+from kwiresniff.render.tree_row import OpenedRows, Row, plain_rows
 from kwiresniff.render.values import Style, hidden_parts, leaf, meaning_spans, problem_spans, scalar
 
 _MILLI: Final = 1_000_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from kwiresniff.render.paint import Span
+from kwiresniff.render.theme import Span
 
 Chunk: TypeAlias = list[Span]
 
