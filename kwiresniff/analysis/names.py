@@ -20,8 +20,8 @@ _GROUP_FIELDS = frozenset({"group_id"})
 _GROUP_LISTS = frozenset({"group_ids", "groups_names", "groups"})
 _TRANSACTION_FIELDS = frozenset({"transactional_id", "v3_and_below_transactional_id"})
 _TRANSACTION_LISTS = frozenset({"transactional_ids"})
-_PARTITION_FIELDS = frozenset({"partition", "partition_index", "partition_id"})
-_PARTITION_LISTS = frozenset({"partitions", "partition_indexes", "partition_ids"})
+PARTITION_FIELDS = frozenset({"partition", "partition_index", "partition_id"})
+PARTITION_LISTS = frozenset({"partitions", "partition_indexes", "partition_ids"})
 
 #: Fields that hold record sets.
 RECORD_SETS = frozenset({"records", "unaligned_records"})
@@ -62,7 +62,7 @@ def _find_topics(parent: str, member: Body, topic_name: TopicNames | None, found
 
     Recursion is as deep as the message definitions, which do not recurse.
     """
-    topic = _topic_of(parent, member, topic_name)
+    topic = topic_of_struct(parent, member, topic_name)
     if topic is not None:
         found[topic] = None
     for name, value in member.items():
@@ -82,7 +82,7 @@ def _find_topics(parent: str, member: Body, topic_name: TopicNames | None, found
             _find_topics(name, value, topic_name, found)
 
 
-def _topic_of(parent: str, member: Body, topic_name: TopicNames | None) -> str | None:
+def topic_of_struct(parent: str, member: Body, topic_name: TopicNames | None) -> str | None:
     """The topic that a structure in the array ``parent`` is about."""
     for field in _TOPIC_FIELDS:
         if field in member and (text := _text(member[field])):
@@ -128,7 +128,7 @@ def _find_partitions(parent: str, member: Body, found: dict[int, None]) -> None:
     for name, value in member.items():
         kind = value.__class__
         if kind is int:
-            if name in _PARTITION_FIELDS or (name == "index" and "partition" in parent):
+            if name in PARTITION_FIELDS or (name == "index" and "partition" in parent):
                 found[value] = None
         elif kind is list:
             if not value or name == "records":
@@ -137,7 +137,7 @@ def _find_partitions(parent: str, member: Body, found: dict[int, None]) -> None:
                 for item in value:
                     if item.__class__ is dict:
                         _find_partitions(name, item, found)
-            elif name in _PARTITION_LISTS:
+            elif name in PARTITION_LISTS:
                 found.update(dict.fromkeys(item for item in value if item.__class__ is int))
         elif kind is dict:
             _find_partitions(name, value, found)
@@ -205,7 +205,7 @@ def record_sets(body: Body | None, topic_name: TopicNames | None = None) -> Iter
     todo: list[tuple[str, Body, str | None]] = [] if body is None else [("", body, None)]
     while todo:
         parent, member, topic = todo.pop()
-        topic = _topic_of(parent, member, topic_name) or topic
+        topic = topic_of_struct(parent, member, topic_name) or topic
         for name, value in member.items():
             if name in RECORD_SETS:
                 yield topic, member, value

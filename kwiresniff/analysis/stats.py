@@ -74,8 +74,8 @@ class _Row:
     """One row while it is being counted."""
 
     __slots__ = (
-        "_at_once", "_parted", "count", "errors", "negotiation", "request_bytes", "response_bytes", "unanswered",
-        "waiting",
+        "_at_once", "_parted", "count", "errors", "negotiation", "request_bytes", "request_records", "response_bytes",
+        "response_records", "unanswered", "waiting",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -85,6 +85,8 @@ class _Row:
         self.unanswered = 0
         self.request_bytes = 0
         self.response_bytes = 0
+        self.request_records = 0
+        self.response_records = 0
         self._at_once = Histogram()  # of whose wait all was the broker's
         self._parted: _Parted | None = None  # the others
         self.waiting: dict[str, Histogram] = {}
@@ -149,6 +151,8 @@ class _Row:
         self.unanswered += other.unanswered
         self.request_bytes += other.request_bytes
         self.response_bytes += other.response_bytes
+        self.request_records += other.request_records
+        self.response_records += other.response_records
         self._at_once.merge(other._at_once)
         if other._parted is not None:
             if self._parted is None:
@@ -244,7 +248,32 @@ def topics_in(topic_name: TopicNames | None) -> Keys:
     return topics
 
 
-DIMENSIONS = ("api", "client", "topic", "broker", "connection")
+DIMENSIONS = (
+    "api", "client", "topic", "broker", "connection", "host", "version", "principal", "error", "partition", "group",
+)  # fmt: skip
+
+#: Those that need decoded bodies.
+OF_BODIES: Final = frozenset({"partition", "group"})
+
+
+def keys_of(name: str, topic_name: TopicNames | None) -> Keys:
+    """What gives an exchange's values of a dimension."""
+    usual: dict[str, Keys] = {
+        "api": _by_api, "client": _by_client, "broker": _by_broker, "connection": _by_connection,
+    }  # fmt: skip
+    if name in usual:
+        return usual[name]
+    if name == "topic":
+        return topics_in(topic_name)
+    from kwiresniff.analysis import stats_dimensions as more  # few ask for these
+
+    if name == "partition":
+        return more.partitions_in(topic_name)
+    others: dict[str, Keys] = {
+        "host": more.by_host, "version": more.by_version, "principal": more.by_principal, "error": more.by_error,
+        "group": more.by_group,
+    }  # fmt: skip
+    return others[name]
 
 
 class StatsTable:
@@ -253,17 +282,20 @@ class StatsTable:
     An exchange with several topics counts in the row of each of them, with all its bytes and its whole latency.
     """
 
-    def __init__(self, by: Sequence[str], topic_name: TopicNames | None = None) -> None:
-        makers: dict[str, Keys] = {
-            "api": _by_api,
-            "client": _by_client,
-            "broker": _by_broker,
-            "connection": _by_connection,
-        }
+    def __init__(self, by: Sequence[str], topic_name: TopicNames | None = None, *, records: bool = False) -> None:
         self.by = tuple(by)
-        self._keys = [topics_in(topic_name) if name == "topic" else makers[name] for name in by]
+        self._keys = [keys_of(name, topic_name) for name in by]
         self._single = self._keys[0] if len(by) == 1 else None
-        self._topic_at = self.by.index("topic") if topic_name is not None and "topic" in self.by else -1
+        self._usual = self.by == ("api",) and not records
+        self._records_at, self._count_records = -1, None
+        if records:
+            from kwiresniff.analysis.stats_dimensions import record_counter  # few ask for records
+
+            self._records_at, self._count_records = record_counter(self.by, topic_name)
+        self._topic_at = -1
+        for at, name in enumerate(self.by):
+            if name in ("topic", "partition") and topic_name is not None:
+                self._topic_at = at
         self._topic_name = topic_name
         self._rows: dict[Key, _Row] = {}
         self._limit_bytes = MAX_TABLE_BYTES
@@ -272,11 +304,25 @@ class StatsTable:
 
     def add(self, exchange: Exchange) -> None:
         """Counts one exchange."""
-        if self._single is _by_api:  # the usual table, in one step
+        if self._usual:  # in one step
             self._row(exchange.api or NO_REQUEST).add(exchange)
             return
-        for key in self._single(exchange) if self._single is not None else self._combined(exchange):
+        keys = self._single(exchange) if self._single is not None else self._combined(exchange)
+        if self._count_records is not None:
+            self._add_with_records(keys, exchange)
+            return
+        for key in keys:
             self._row(key).add(exchange)
+
+    def _add_with_records(self, keys: Iterable[Key], exchange: Exchange) -> None:
+        assert self._count_records is not None
+        asked, answered = self._count_records(exchange)
+        for key in keys:
+            row = self._row(key)
+            row.add(exchange)
+            whose = key_parts(key)[self._records_at] if self._records_at >= 0 else ""
+            row.request_records += asked.get(whose, 0)
+            row.response_records += answered.get(whose, 0)
 
     def _combined(self, exchange: Exchange) -> list[tuple[str, ...]]:
         keys: list[tuple[str, ...]] = [()]
@@ -359,8 +405,9 @@ class StatsTable:
         late: list[tuple[Key, str]] = []
         for key in self._rows:
             part = key_parts(key)[at]
-            if len(part) == TOPIC_ID_CHARS and (name := topic_name(part)) is not None:
-                late.append((key, name))
+            topic, number = part[:TOPIC_ID_CHARS], part[TOPIC_ID_CHARS:]
+            if (not number or number[0] == "-") and len(topic) == TOPIC_ID_CHARS and (name := topic_name(topic)):
+                late.append((key, name + number))
         for key, name in late:
             row = self._rows.pop(key)
             new: Key = name if isinstance(key, str) else (*key[:at], name, *key[at + 1 :])
@@ -390,6 +437,8 @@ class StatsTable:
             None if row.held is None else row.held.summary(),
             row.broker.summary(),
             row.negotiation,
+            row.request_records if self._count_records is not None else None,
+            row.response_records if self._count_records is not None else None,
         )
 
 

@@ -31,14 +31,15 @@ class LatencySummary(NamedTuple):
 class StatRow(NamedTuple):
     """One row of a statistics table.
 
-    ``by`` are the names of the table's dimensions (``api``, ``client``, ``topic``, ``broker``, ``connection``) and
-    ``key`` this row's value for each of them. ``errors`` counts exchanges with at least one error code,
+    ``by`` are the names of the table's dimensions (``api``, ``client``, ``topic``, ...) and ``key`` this row's value
+    for each of them. ``errors`` counts exchanges with at least one error code,
     ``unanswered`` requests that should have been answered and were not, ``negotiation`` what is ordinary and in
     neither: steps of the protocol, and long polls under way at the end. Bytes are frame sizes without the 4-byte
     length. ``latency`` covers the exchanges that were answered at once, ``waiting`` by its reason (``long poll``,
     ``rebalance``, ``throttled``) those where the broker held the answer back on purpose. Of all of them together
     ``queued`` and ``held`` are how long those were queued or held that were, and ``broker`` is the broker's own time,
-    without the answers of which all was held.
+    without the answers of which all was held. Records, None where they were not counted, are those of Produce requests
+    and of Fetch responses.
     """
 
     by: tuple[str, ...]
@@ -54,3 +55,5 @@ class StatRow(NamedTuple):
     held: LatencySummary | None = None
     broker: LatencySummary | None = None
     negotiation: int = 0
+    request_records: int | None = None
+    response_records: int | None = None

@@ -33,7 +33,7 @@ from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.metrics import AddressType, served_metrics
 from kwiresniff.cli.options import ParamType, ReadOptions, TrafficCommand, live_options
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.cli.tables import ByType, print_tables
+from kwiresniff.cli.tables import ByType, needs_bodies, print_tables
 from kwiresniff.model import Event, Exchange, Problem
 from kwiresniff.session import Depth
 
@@ -238,7 +238,8 @@ def command(
         examined = form == "doctor" and not counted
         listed = form == "topics"
         output = None if counted or examined or listed else screen_for(form, options)
-        depth: Depth = "errors" if counted and not topic_metrics else DEPTHS.get(form, "bodies")
+        shallow = counted and not topic_metrics and not needs_bodies(names)
+        depth: Depth = "errors" if shallow else DEPTHS.get(form, "bodies")
         how = None if topic_metrics else words_for(form, options, output)
         reading = EventSource(
             source, options, depth, topics=topics, screen=not (counted or listed), words=how, attempts=examined
@@ -276,7 +277,8 @@ def _count(live: LiveCapture, reading: EventSource, names: tuple[tuple[str, ...]
         for problem in problems:
             messages.problem(problem)
     else:
-        tables = [StatsTable(one, reading.topic_name) for one in names]
+        records = needs_bodies(names)
+        tables = [StatsTable(one, reading.topic_name, records=records) for one in names]
         finished = for_each(reading.events(), lambda event: _add(event, tables, messages), live.stop)
     if reading.shown:
         print_tables(tables, reading.options)

@@ -13,7 +13,7 @@ from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.cli.tables import ByType, print_tables
+from kwiresniff.cli.tables import ByType, needs_bodies, print_tables
 from kwiresniff.model import Event, Exchange, Problem
 
 
@@ -26,16 +26,25 @@ from kwiresniff.model import Event, Exchange, Problem
     metavar="NAMES",
     help=f"Tables by {', '.join(DIMENSIONS)}; 'api,topic' is two tables, 'api+topic' one of pairs.",
 )
+@click.option(
+    "--records",
+    is_flag=True,
+    help="Count records too, as tables by partition or group do; reads the headers of all batches, which takes longer.",
+)
 @click.option("-o", "form", type=click.Choice(["table", "json", "jsonl"]), default="table", show_default=True)
 @capture_options
-def command(captures: tuple[str, ...], options: ReadOptions, by: tuple[tuple[str, ...], ...], form: str) -> int:
-    """Latency and traffic by API, client, topic, broker or connection.
+def command(
+    captures: tuple[str, ...], options: ReadOptions, by: tuple[tuple[str, ...], ...], records: bool, form: str
+) -> int:
+    """Latency and traffic by API, client, topic, partition, error and more.
 
     Latency is last byte of the request to first byte of the response, at the capture point. Exchanges in which the
     broker held the answer back on purpose (long polls, rebalances, throttling) are counted apart.
     """
-    reading = EventSource(captures, options, "errors", topics=any("topic" in names for names in by), screen=False)
-    tables = [StatsTable(names, reading.topic_name) for names in by]
+    records = records or needs_bodies(by)
+    topics = any("topic" in names for names in by)
+    reading = EventSource(captures, options, "bodies" if records else "errors", topics=topics, screen=False)
+    tables = [StatsTable(names, reading.topic_name, records=records) for names in by]
     messages = Messages(reading)
     counts = ExchangeCounts(tables)
     reading.count(counts)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kwiresniff.analysis.stats import DIMENSIONS, StatsTable
+from kwiresniff.analysis.stats import DIMENSIONS, OF_BODIES, StatsTable
 from kwiresniff.cli.options import ParamType, ReadOptions
 
 
@@ -27,7 +27,14 @@ class ByType(ParamType):
         for table in tables:
             if len(set(table)) < len(table):
                 self.fail(f"{'+'.join(table)!r} names a dimension twice", param, ctx)
+            if {"topic", "partition"} <= set(table):
+                self.fail(f"{'+'.join(table)!r}: a partition goes with the name of its topic", param, ctx)
         return tables
+
+
+def needs_bodies(by: Sequence[Sequence[str]]) -> bool:
+    """Whether a dimension is told by bodies alone."""
+    return any(name in OF_BODIES for names in by for name in names)
 
 
 def print_tables(tables: Sequence[StatsTable], options: ReadOptions) -> None:

@@ -220,6 +220,8 @@ def stat_json(row: StatRow) -> Json:
         "queued": None if row.queued is None else latency_json(row.queued),
         "held": None if row.held is None else latency_json(row.held),
         "broker_time": None if row.broker is None else latency_json(row.broker),
+        **({} if row.request_records is None else {"request_records": row.request_records}),
+        **({} if row.response_records is None else {"response_records": row.response_records}),
     }
 
 

@@ -25,6 +25,8 @@ _RANKS: Final = {
     "errors": 1,
     "unanswered": 4,
     "negotiation": 6,
+    "produced": 3,
+    "fetched": 3,
     "queued": 10,
     "held": 10,
     "broker": 10,
@@ -38,6 +40,9 @@ _RANKS: Final = {
     "histogram": 3,
 }
 _LATENCIES: Final = ("p50", "p90", "p95", "p99", "max")
+
+#: What an exchange may have several of.
+_SEVERAL: Final = frozenset({"topic", "partition", "group", "error"})
 
 #: Styles of cells that differ from their row's.
 _KINDS: Final = {
@@ -90,7 +95,7 @@ def stats_table(
     scale = latency_range([summary.buckets for row in rows for summary in _summaries(row)])
     lines = [line for row in rows for line in _row_lines(row, glyphs, scale, width)]
     total = []
-    if len(rows) > 1 and "topic" not in by:
+    if len(rows) > 1 and _SEVERAL.isdisjoint(by):
         # An exchange about two topics is in two rows: the sum would be wrong.
         total = [_Line(("total", *[""] * (len(by) - 1)), _totals(rows), "ident")]
     shown, key_widths = _layout(by, [*lines, *total], width)
@@ -157,6 +162,8 @@ def _count_cells(row: StatRow) -> dict[str, str]:
         "negotiation": f"{row.negotiation:,}" if row.negotiation else "",
         "request": units.size(row.request_bytes),
         "response": units.size(row.response_bytes),
+        "produced": f"{row.request_records:,}" if row.request_records else "",
+        "fetched": f"{row.response_records:,}" if row.response_records else "",
     }
 
 
@@ -176,7 +183,19 @@ def _totals(rows: Sequence[StatRow]) -> dict[str, str]:
     request = sum([row.request_bytes for row in rows])
     response = sum([row.response_bytes for row in rows])
     negotiation = sum([row.negotiation for row in rows])
-    whole = StatRow((), (), count, errors, unanswered, request, response, None, negotiation=negotiation)
+    whole = StatRow(
+        (),
+        (),
+        count,
+        errors,
+        unanswered,
+        request,
+        response,
+        None,
+        negotiation=negotiation,
+        request_records=sum([row.request_records or 0 for row in rows]),
+        response_records=sum([row.response_records or 0 for row in rows]),
+    )
     return _count_cells(whole)
 
 
@@ -213,6 +232,8 @@ def _layout(by: Sequence[str], lines: Sequence[_Line], width: int) -> tuple[dict
 
 def _caption(rows: Sequence[StatRow], shown: Container[str], glyphs: Glyphs, scale: tuple[int, ...]) -> list[str]:
     lines = ["Latency at the capture point: request's last byte to response's first byte."]
+    if "produced" in shown or "fetched" in shown:
+        lines.append("produced, fetched: records in Produce requests, and in Fetch responses.")
     if any(row.waiting for row in rows):
         lines.append("~ held back by the broker on purpose: counted above, timed apart.")
     if any(row.queued is not None for row in rows):

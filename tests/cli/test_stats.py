@@ -16,6 +16,7 @@ from kwiresniff.capture import open_captures
 from tests.support.capture_files import heartbeats, irc, metadata_v0, pcap, save
 from tests.support.command import Done
 from tests.support.damages import snapped, thinned
+from tests.support.paths import CAPTURES
 
 Run = Callable[..., Done]
 
@@ -107,3 +108,17 @@ def test_errors_in_responses_that_break_off_are_counted(kwiresniff: Run, tmp_pat
         assert {row["api"]: row["errors"] for row in rows if row["errors"]} == Counter(line["api"] for line in failed)
         broken += sum(any(problem["code"] == "gap" for problem in line["problems"]) for line in failed)
     assert broken >= 10
+
+
+def test_records_are_those_that_the_recipe_wrote_and_read(kwiresniff: Run) -> None:
+    """Five orders are produced and read in this recording."""
+    done = kwiresniff("stats", "--records", "--by", "topic", "-o", "jsonl", str(CAPTURES / "first-look.pcap"))
+    rows = {row["topic"]: row for row in map(json.loads, done.out.splitlines())}
+    assert (rows["orders"]["request_records"], rows["orders"]["response_records"]) == (5, 5)
+
+
+def test_tables_by_partition_count_records_by_themselves(kwiresniff: Run) -> None:
+    """Bodies are read for them in any case."""
+    done = kwiresniff("stats", "--by", "partition", str(CAPTURES / "first-look.pcap"))
+    assert done.code == 0 and "produced" in done.out.splitlines()[0]
+    assert kwiresniff("stats", "--by", "topic+partition", str(CAPTURES / "first-look.pcap")).code == 2
