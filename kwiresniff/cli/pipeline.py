@@ -93,6 +93,9 @@ def command() -> None:
     "--both-ends", is_flag=True, help="Tell a connection once that several hosts captured; reads all packets twice."
 )
 @click.option("--keylog", metavar="FILE", help="TLS keys to decrypt with, through tshark; workers must see it.")
+@click.option(
+    "--where", metavar="EXPR", help="Only exchanges that a filter as of -Y lets through, and their connections."
+)
 @click.option("--resume/--fresh", default=True, help="Keep what earlier runs did (default), or do all of it again.")
 @click.option("-q", "quiet", is_flag=True, help="No summary on stderr.")
 @click.option("--no-progress", "progress", flag_value=False, default=True, help="No progress bar on stderr.")
@@ -111,6 +114,7 @@ def run_command(
     redact_key: str | None,
     both_ends: bool,
     keylog: str | None,
+    where: str | None,
     resume: bool,
     quiet: bool,
     progress: bool,
@@ -133,7 +137,7 @@ def run_command(
         inputs,
         out,
         remote=HadoopInputs(start(), Store(out).inputs) if any(map(is_remote, inputs)) else None,
-        settings=_settings(port, redact, redact_key, audit, keylog),
+        settings=_settings(port, redact, redact_key, audit, keylog, where),
         parallelism=partitions or slots(master, remote),
         tables=_tables(tables, audit),
         grouping=grouping,
@@ -278,9 +282,19 @@ def _starter(master: str, remote: str | None, verbose: bool) -> Callable[[], Any
 
 
 def _settings(
-    port: tuple[int, ...], redact: bool, redact_key: str | None, audit: str | None, keylog: str | None = None
+    port: tuple[int, ...],
+    redact: bool,
+    redact_key: str | None,
+    audit: str | None,
+    keylog: str | None = None,
+    where: str | None = None,
 ) -> Settings:
     from kwiresniff.pipeline.reading import Settings
+
+    if where is not None:
+        from kwiresniff.analysis.filter import compile_filter
+
+        compile_filter(where)  # a mistake in it is told now
 
     if audit is not None:
         from kwiresniff.schema import find_release
@@ -291,7 +305,7 @@ def _settings(
             raise click.BadParameter(str(error), param_hint="'--audit'") from error
     if redact and redact_key is None:
         redact_key = secrets.token_hex(16)
-    return Settings("records", port, redact_key, audit, keylog)
+    return Settings("records", port, redact_key, audit, keylog, where)
 
 
 def _duration(text: str, option: str) -> int:

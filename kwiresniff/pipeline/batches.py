@@ -17,29 +17,36 @@ from kwiresniff.pipeline.rows import Row, rows_of
 #: Rows of a batch for Spark. Large bodies end it sooner: a batch is held as rows, as columns and on the way.
 BATCH_ROWS = 4_096
 BATCH_BYTES = 8 << 20
+#: Columns that tell what bodies speak of.
+ENTITY_COLUMNS = frozenset({"topics", "partitions", "groups"})
 #: What a row takes besides its texts, about.
 ROW_BYTES = 256
 
 
-def table_batches(table: str, unit: Unit, settings: Settings) -> Iterator[Any]:
-    """The rows of one table that a unit gives, as ``pyarrow.RecordBatch``, in order."""
+def table_batches(table: str, unit: Unit, settings: Settings, names: Sequence[str] = ()) -> Iterator[Any]:
+    """The rows of one table that a unit gives, as ``pyarrow.RecordBatch``, in order; of some columns or of all."""
     reading = UnitReading(unit, settings, text=table == "exchanges")
     if table == "exchanges":
-        return _exchange_batches(reading)
+        return _exchange_batches(reading, names)
     if table == "segments":
-        return arrow_batches(table, map(reading.rows.segment, reading.segments()))
-    return arrow_batches(table, (row for event in reading.events() for row in rows_of(table, event, reading.rows)))
+        batches = arrow_batches(table, map(reading.rows.segment, reading.segments()))
+    else:
+        rows = (row for event in reading.events() for row in rows_of(table, event, reading.rows))
+        batches = arrow_batches(table, rows)
+    return (batch.select(list(names)) for batch in batches) if names else batches
 
 
-def _exchange_batches(reading: UnitReading) -> Iterator[Any]:
+def _exchange_batches(reading: UnitReading, names: Sequence[str]) -> Iterator[Any]:
     arrow = import_module("pyarrow")
-    schema = arrow_schema("exchanges")
+    schema = arrow_schema("exchanges", names)
+    speaks = not names or not ENTITY_COLUMNS.isdisjoint(names)
     entities = Entities(reading.rows.topic_name)
     table = reading.rows.exchange_table()
     part = table.part()
     for event in reading.events():
         if event.__class__ is Exchange:
-            entities.find(event)
+            if speaks:
+                entities.find(event)
             table.add_to(part, event, entities)
             if part.rows >= BATCH_ROWS or part.held_bytes >= BATCH_BYTES:
                 yield _batch(arrow, part, schema)

@@ -6,6 +6,7 @@ and ``records`` is a folder in Parquet. Names are those of the exported JSON whe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -212,15 +213,27 @@ READABLE = ("exchanges", "connections", "problems", "records", "segments")
 PARTITIONED_BY: dict[str, tuple[str, ...]] = {"exchanges": ("date",), "records": ("date",)}
 
 
-def ddl(table: str) -> str:
-    """The schema of a table as Spark reads it."""
-    return ", ".join(f"`{name}` {type}" for name, type, _ in TABLES[table])
+#: What of ``exchanges`` is known without a look into bodies.
+HEADER_COLUMNS = frozenset({
+    "date", "api", "time", "source", "connection", "client", "broker", "api_key", "api_version", "correlation_id",
+    "client_id", "latency_ns", "request_ns", "response_ns",
+    *(f"{side}_{name}" for side in ("request", "response") for name in (
+        "timestamp_ns", "file", "first_packet", "last_packet", "size_bytes", "header_version",
+    )),
+})  # fmt: skip
 
 
-def arrow_schema(table: str, *, without: tuple[str, ...] = ()) -> Any:
-    """The schema of a table for pyarrow, leaving out the columns ``without``."""
+def ddl(table: str, names: Sequence[str] = ()) -> str:
+    """The schema of a table as Spark reads it, of some columns or of all."""
+    by_name = {name: type for name, type, _ in TABLES[table]}
+    return ", ".join(f"`{name}` {by_name[name]}" for name in names or by_name)
+
+
+def arrow_schema(table: str, names: Sequence[str] = (), *, without: Sequence[str] = ()) -> Any:
+    """The schema of a table for pyarrow: of some columns or of all, leaving out those ``without``."""
     types = _arrow_types(import_module("pyarrow"))
-    return types["schema"]([(name, types[type]) for name, type, _ in TABLES[table] if name not in without])
+    by_name = {name: type for name, type, _ in TABLES[table]}
+    return types["schema"]([(name, types[by_name[name]]) for name in names or by_name if name not in without])
 
 
 def _arrow_types(arrow: Any) -> dict[str, Any]:

@@ -16,11 +16,13 @@ from kwiresniff.capture.formats import NotACapture
 from kwiresniff.capture.sources import SegmentSource
 from kwiresniff.errors import CaptureError
 from kwiresniff.export import JsonEncoder
-from kwiresniff.model import Event, Exchange, Problem, Segment, SegmentSink
+from kwiresniff.model import Event, Exchange, Problem, Segment, SegmentSink, TopicNames
+from kwiresniff.pipeline.choice import Choice, Condition
 from kwiresniff.pipeline.ends import LeftOut, with_filled, without
 from kwiresniff.pipeline.plan import Unit
 from kwiresniff.pipeline.rows import Rows
 from kwiresniff.pipeline.shards import Shard, ShardSink, only_shard
+from kwiresniff.pipeline.software import check_software
 from kwiresniff.session import Analyzer, Depth, endpoints
 
 
@@ -30,7 +32,8 @@ class Settings:
 
     Everything is redacted with one key or nothing is: equal values in captures of different hosts stay equal.
     ``audit_target`` is the release of Kafka that clients are held against. ``keylog`` is a file with TLS keys, under
-    a path that every executor sees.
+    a path that every executor sees. ``where`` is a filter expression, ``pushed`` what a query wants besides.
+    ``software`` is what must be installed wherever captures are read, lest one executor understands less than another.
     """
 
     depth: Depth = "records"
@@ -38,6 +41,9 @@ class Settings:
     redact_key: str | None = None
     audit_target: str | None = None
     keylog: str | None = None
+    where: str | None = None
+    pushed: tuple[Condition, ...] = ()
+    software: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, for the way to an executor."""
@@ -46,12 +52,30 @@ class Settings:
     @staticmethod
     def from_json(value: dict[str, Any]) -> Settings:
         """What ``as_json`` gave."""
-        return Settings(**{**value, "ports": tuple(value["ports"])})
+        pushed = tuple(Condition(column, tuple(values), between) for column, values, between in value["pushed"])
+        tuples = {"ports": tuple(value["ports"]), "pushed": pushed, "software": tuple(value["software"])}
+        return Settings(**{**value, **tuples})
 
-    def analyzer(self, *, text: bool = False) -> Analyzer:
-        """What follows the connections; with ``text`` bodies may come as JSON text, if nothing is to be hidden."""
-        encode = JsonEncoder().text if text and self.redact_key is None else None
-        return Analyzer(self.depth, topics=self.depth == "errors", ports=self.ports, sessions=True, encode=encode)
+    def choice(self, topic_name: TopicNames) -> Choice:
+        """Which exchanges are wanted."""
+        return Choice(self.where, self.pushed, topic_name)
+
+    def analyzer(self, choice: Choice | None = None, *, text: bool = False) -> Analyzer:
+        """What follows the connections; with ``text`` bodies may come as JSON text, if nobody looks into them.
+
+        Raises KwiresniffError where not the same software is installed as where the work was planned.
+        """
+        check_software(self.software)
+        text = text and self.redact_key is None and (choice is None or choice.takes_text)
+        depth = self.depth if choice is None else choice.depth(self.depth)
+        return Analyzer(
+            depth,
+            topics=depth == "errors",
+            want=choice.want if choice is not None and choice.chooses else None,
+            ports=self.ports,
+            sessions=True,
+            encode=JsonEncoder().text if text else None,
+        )
 
     def redactor(self) -> Redactor | None:
         """What hides keys, values and headers, if that is wanted."""
@@ -77,7 +101,8 @@ class UnitReading:
         self._others = self._open_others(len(files))
         for other in self._others.values():
             files += [names.get(path, path) for path in other.files]
-        self._analyzer = settings.analyzer(text=text)
+        self._choice = settings.choice(self._topic_name)
+        self._analyzer = settings.analyzer(self._choice, text=text)
         self._redactor = settings.redactor()
         self.rows = Rows(unit.source.name, files, self._analyzer.topics.name, unit.shard, unit.shards)
 
@@ -107,11 +132,15 @@ class UnitReading:
 
     def events(self) -> Iterator[Event]:
         """Exchanges, ended connections and problems."""
-        yield from redacted(self._analyzed(), self._redactor)
+        events = self._analyzed()
+        yield from redacted(self._choice.chosen(events) if self._choice.chooses else events, self._redactor)
         if self._first:
             yield from map(_other_end, self._unit.source.left_out)
             yield from self._problems
             yield from self._captures.problems if self._captures is not None else ()
+
+    def _topic_name(self, topic_id: str) -> str | None:
+        return self._analyzer.topics.name(topic_id)
 
     def _analyzed(self) -> Iterator[Event]:
         """A source that gives its segments itself is quicker; one is asked for them that are changed on their way."""
@@ -178,10 +207,14 @@ def _other_end(one: LeftOut) -> Problem:
     return Problem("other_end", what, timestamp_ns=one.first_ns, details={"kept": one.kept, "between": list(between)})
 
 
-def redacted(events: Iterable[Event], redactor: Redactor | None) -> Iterator[Event]:
+def redacted(events: Iterator[Event], redactor: Redactor | None) -> Iterator[Event]:
     """The events with what ``redactor`` is to hide hidden."""
+    return events if redactor is None else _redacted(events, redactor)
+
+
+def _redacted(events: Iterable[Event], redactor: Redactor) -> Iterator[Event]:
     for event in events:
-        if redactor is not None and isinstance(event, Exchange):
+        if isinstance(event, Exchange):
             for message in (event.request, event.response):
                 if message is not None:
                     redactor.body(message.body)

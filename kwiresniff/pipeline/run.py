@@ -18,6 +18,7 @@ from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote, local_path
 from kwiresniff.pipeline.plan import Source, Unit, grouped, local_files, plan, share_out
 from kwiresniff.pipeline.reading import Settings
 from kwiresniff.pipeline.sightings import Sighting
+from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.store import Commit, Store
 from kwiresniff.pipeline.unit_tables import WRITTEN
 from kwiresniff.pipeline.work import add_totals, settings_text, totals
@@ -146,7 +147,7 @@ class Run:
         ``remote`` is needed when some of the inputs are URIs of other file systems.
         """
         self.store = Store(out)
-        self._settings = settings
+        self._settings = replace(settings, software=software())
         self._tables = tuple(tables)
         self._parallelism = parallelism
         self._remote = remote

@@ -3,30 +3,32 @@
     spark.read.format("kwiresniff").load("captures/")                              # exchanges
     spark.read.format("kwiresniff").option("table", "problems").load("a.pcap")
 
-Options: ``table`` (exchanges, connections, problems, records, segments), ``grouping`` (series, file, one),
-``depth`` (headers, errors, bodies, records), ``redactKey``, ``ports`` (separated by commas), ``keylog``,
-``parallelism``.
+Options: ``table`` (exchanges, connections, problems, records, segments), ``columns`` (separated by commas), ``where``
+(a filter expression), ``grouping`` (series, file, one), ``depth`` (headers, errors, bodies, records), ``redactKey``,
+``ports`` (separated by commas), ``keylog``, ``parallelism``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, MutableMapping, Sequence
-from dataclasses import astuple
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from dataclasses import astuple, replace
 from itertools import chain, islice
 from typing import Any, cast
 
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.batches import table_batches
-from kwiresniff.pipeline.columns import READABLE, ddl
+from kwiresniff.pipeline.choice import conditions
+from kwiresniff.pipeline.columns import HEADER_COLUMNS, READABLE, TABLES, ddl
 from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.plan import Unit, find_sources, plan, share_out
 from kwiresniff.pipeline.reading import Settings, UnitReading
 from kwiresniff.pipeline.sightings import sightings
+from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.stream_source import WatchSource
 from kwiresniff.pipeline.work import run_unit
 from kwiresniff.session import Depth
@@ -35,6 +37,8 @@ from kwiresniff.session import Depth
 PARALLELISM = 8
 #: Up to some kilobytes each.
 SIGHTINGS_A_ROW = 2_000
+#: Spark's setting without which a data source must not have ``pushFilters``.
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _DEPTHS = ("headers", "errors", "bodies", "records")
 
 
@@ -46,20 +50,31 @@ class CaptureSource(DataSource):
         return "kwiresniff"
 
     def schema(self) -> str:
-        return ddl(self._choice("table", READABLE))
+        table = self._choice("table", READABLE)
+        names = [name.strip() for name in self.options.get("columns", "").split(",") if name.strip()]
+        unknown = set(names) - {column.name for column in TABLES[table]}
+        if unknown:
+            raise CaptureError(f"option columns: {table} has no {', '.join(sorted(unknown))}")
+        return ddl(table, names)
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        return _TableReader(*self._wanted(schema.names))
+
+    def _wanted(self, columns: Sequence[str]) -> tuple[str, list[str], str, Settings, int, Sequence[str]]:
         paths = self.options.get("paths")
         found = json.loads(paths) if paths else [self.options["path"]] if "path" in self.options else []
-        depth = cast(Depth, self._choice("depth", _DEPTHS, "records"))
-        ports = tuple(int(port) for port in self.options.get("ports", "").split(",") if port)
-        return _TableReader(
-            self._choice("table", READABLE),
-            found,
-            self._choice("grouping", ("series", "file", "one")),
-            Settings(depth, ports, self.options.get("redactKey"), keylog=self.options.get("keylog")),
-            int(self.options.get("parallelism", PARALLELISM)),
+        table = self._choice("table", READABLE)
+        headers = table == "exchanges" and HEADER_COLUMNS.issuperset(columns)
+        settings = Settings(
+            cast(Depth, self._choice("depth", _DEPTHS, "headers" if headers else "records")),
+            tuple(int(port) for port in self.options.get("ports", "").split(",") if port),
+            self.options.get("redactKey"),
+            keylog=self.options.get("keylog"),
+            where=self.options.get("where"),
+            software=software(),
         )
+        grouping = self._choice("grouping", ("series", "file", "one"))
+        return table, found, grouping, settings, int(self.options.get("parallelism", PARALLELISM)), columns
 
     def _choice(self, option: str, choices: Sequence[str], default: str = "") -> str:
         value = str(self.options.get(option, default or choices[0]))
@@ -68,13 +83,29 @@ class CaptureSource(DataSource):
         return value
 
 
+class PushingSource(CaptureSource):
+    """The form for sessions that push filters down. Spark refuses it in those that do not."""
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return _PushingReader(*self._wanted(schema.names))
+
+
 class _TableReader(DataSourceReader):
-    def __init__(self, table: str, paths: list[str], grouping: str, settings: Settings, parallelism: int) -> None:
+    def __init__(
+        self,
+        table: str,
+        paths: list[str],
+        grouping: str,
+        settings: Settings,
+        parallelism: int,
+        columns: Sequence[str],
+    ) -> None:
         self._table = table
         self._paths = paths
         self._grouping = grouping
         self._settings = settings
         self._parallelism = parallelism
+        self._columns = tuple(columns)
 
     def partitions(self) -> Sequence[InputPartition]:
         for path in filter(is_remote, self._paths):
@@ -85,7 +116,15 @@ class _TableReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         units = map(Unit.from_json, partition.value)
-        return chain.from_iterable(table_batches(self._table, unit, self._settings) for unit in units)
+        return chain.from_iterable(table_batches(self._table, unit, self._settings, self._columns) for unit in units)
+
+
+class _PushingReader(_TableReader):
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """What can be told of an exchange before its bodies are read spares reading them; Spark asks once more."""
+        if self._table in ("exchanges", "records"):
+            self._settings = replace(self._settings, pushed=tuple(conditions(filters)))
+        return filters
 
 
 class RunSource(DataSource):
@@ -150,5 +189,6 @@ class _RunReader(DataSourceReader):
 
 def register(spark: SparkSession) -> None:
     """Makes them known to a session."""
-    for source in (CaptureSource, EndsSource, RunSource, WatchSource):
+    pushes = spark.conf.get(PUSHDOWN, "false") == "true"
+    for source in (PushingSource if pushes else CaptureSource, EndsSource, RunSource, WatchSource):
         spark.dataSource.register(source)

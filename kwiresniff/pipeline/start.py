@@ -57,6 +57,7 @@ def start_session(master: str = "local[*]", *, remote: str | None = None, ui: bo
     builder: Any = SparkSession.builder.appName("kwiresniff")
     if remote is None:
         builder = _classic(builder, master, ui)
+    builder = builder.config("spark.sql.python.filterPushdown.enabled", "true")
     for name, value in settings.items():
         builder = builder.config(name.replace("__", "."), value)
     spark = _started(builder, master) if remote is None else _connected(builder, remote)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from kwiresniff import __version__
@@ -14,6 +15,7 @@ from kwiresniff.errors import ExportError
 from kwiresniff.pipeline.failures import told_by_spark
 from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.reading import Settings
+from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.store import Store
 from kwiresniff.pipeline.unit_tables import WRITTEN
 from kwiresniff.pipeline.work import add_totals, totals
@@ -63,7 +65,7 @@ class Watch:
             "grouping": grouping,
             "settle_s": settle_s,
             "idle_ns": idle_ns,
-            "settings": settings.as_json(),
+            "settings": replace(settings, software=software()).as_json(),
             "tables": list(tables),
             "finish": finish,
         }

@@ -45,6 +45,23 @@ def test_a_single_path_a_table_and_a_filter(spark: Any) -> None:
     assert connections.agg({"exchanges": "sum"}).first()[0] == spark.read.format("kwiresniff").load(capture).count()
 
 
+def test_columns_and_conditions_reach_the_data_source(spark: Any) -> None:
+    """Only what is asked for is read, and it is what there is without asking."""
+    capture = CAPTURES / "java-group-classic.pcap"
+    whole = frame(spark, capture).collect()
+    assert frame(spark, capture, columns="connection").count() == len(whole)
+    few = frame(spark, capture, columns="api, latency_ns")
+    assert [tuple(row) for row in few.collect()] == [(row["api"], row["latency_ns"]) for row in whole]
+    assert spark.conf.get("spark.sql.python.filterPushdown.enabled") == "true"
+    broker = whole[0]["broker"]
+    asked = frame(spark, capture).where(f"api in ('Fetch', 'JoinGroup') and broker = '{broker}' and outcome = 'ok'")
+    expected = [row for row in whole if row["api"] in ("Fetch", "JoinGroup") and row["broker"] == broker]
+    assert asked.collect() == [row for row in expected if row["outcome"] == "ok"] != []
+    assert frame(spark, capture, where="api == Fetch").collect() == [row for row in whole if row["api"] == "Fetch"]
+    with pytest.raises(Exception, match="no nonsense"):
+        frame(spark, capture, columns="nonsense")
+
+
 def test_rotated_files_are_one_source(spark: Any, tmp_path: Path) -> None:
     """A connection in both files comes out once, with all its exchanges."""
     capture = CAPTURES / "first-look.pcap"

@@ -1,0 +1,111 @@
+"""Which exchanges are wanted: a filter expression, and conditions on columns that a query pushes down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from kwiresniff.analysis.filter import compile_filter
+from kwiresniff.model import Connection, Event, Exchange, TopicNames
+from kwiresniff.pipeline.exchange_table import seen_ns
+from kwiresniff.pipeline.rows import when
+from kwiresniff.session import Depth
+from kwiresniff.session.topics import TEACHING_RESPONSES
+
+_DEPTHS: tuple[Depth, ...] = ("headers", "errors", "bodies", "records")
+
+
+class Condition(NamedTuple):
+    """A column is one of ``values``; of ``date``, texts like 2026-01-31, between two of them where ``between``."""
+
+    column: str
+    values: tuple[str, ...]
+    between: bool = False
+
+
+def _day(exchange: Exchange) -> str | None:
+    day = when(seen_ns(exchange))[0]
+    return None if day is None else day.isoformat()
+
+
+#: What conditions may be on: what is known of an exchange before its bodies are read.
+COLUMNS: dict[str, Callable[[Exchange], str | None]] = {
+    "api": lambda exchange: exchange.api or None,
+    "client": lambda exchange: exchange.connection.client,
+    "broker": lambda exchange: exchange.connection.broker,
+    "client_id": lambda exchange: exchange.client_id,
+    "date": _day,
+}
+
+
+class Choice:
+    """``depth`` is how deep exchanges must be read for it, ``takes_text`` says that bodies may come as text."""
+
+    def __init__(self, where: str | None, conditions: Iterable[Condition], topic_name: TopicNames) -> None:
+        """Raises FilterError for an expression that makes no sense."""
+        self._filter = None if where is None else compile_filter(where, topic_name)
+        self._conditions = tuple(conditions)
+
+    def depth(self, wanted: Depth) -> Depth:
+        """The deeper one of what is wanted and what is needed."""
+        return wanted if self._filter is None else max(wanted, self._filter.depth, key=_DEPTHS.index)
+
+    @property
+    def takes_text(self) -> bool:
+        """Whether it looks into no body."""
+        return self._filter is None or self._filter.depth in ("headers", "errors")
+
+    @property
+    def chooses(self) -> bool:
+        """Whether there may be exchanges that are not wanted."""
+        return self._filter is not None or bool(self._conditions)
+
+    def want(self, exchange: Exchange) -> bool | None:
+        """The verdict before any body is decoded; None is a maybe. What tells the names of topics is always decoded."""
+        wanted: bool | None = self._fits(exchange)
+        if wanted and self._filter is not None:
+            wanted = self._filter.matches_header(exchange)
+        return None if wanted is False and exchange.api_key in TEACHING_RESPONSES else wanted
+
+    def chosen(self, events: Iterable[Event]) -> Iterator[Event]:
+        """The exchanges that are wanted, the connections that have one, and all problems."""
+        connections: set[int] = set()
+        for event in events:
+            if isinstance(event, Exchange):
+                if not self._fits(event) or (self._filter is not None and not self._filter.matches(event)):
+                    continue
+                connections.add(event.connection.id)
+            elif isinstance(event, Connection):
+                if event.id not in connections:
+                    continue
+                connections.discard(event.id)
+            yield event
+
+    def _fits(self, exchange: Exchange) -> bool:
+        for column, values, between in self._conditions:
+            value = COLUMNS[column](exchange)
+            if value is None or not (values[0] <= value <= values[1] if between else value in values):
+                return False
+        return True
+
+
+def conditions(filters: Iterable[Any]) -> list[Condition]:
+    """What of Spark's filters, all of which must hold, can be said of an exchange before its bodies are read.
+
+    They are ``pyspark.sql.datasource`` filters, told apart by the names of their classes.
+    """
+    found = []
+    for one in filters:
+        column = one.attribute[0] if len(getattr(one, "attribute", ())) == 1 else ""
+        if column not in COLUMNS:
+            continue
+        kind, value = type(one).__name__, getattr(one, "value", None)
+        if kind in ("EqualTo", "EqualNullSafe") and value is not None:
+            found.append(Condition(column, (str(value),)))
+        elif kind == "In" and value is not None:
+            found.append(Condition(column, tuple(str(item) for item in value if item is not None)))
+        elif column == "date" and kind in ("GreaterThan", "GreaterThanOrEqual"):
+            found.append(Condition(column, (str(value), "9999-12-31"), True))
+        elif column == "date" and kind in ("LessThan", "LessThanOrEqual"):
+            found.append(Condition(column, ("0001-01-01", str(value)), True))
+    return found
