@@ -11,11 +11,11 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kwiresniff.base.fastint import COMPILED, u16, u32, u32_little
 from kwiresniff.capture.file_problems import MAX_PACKET_BYTES
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder
 from kwiresniff.capture.reader import FileReader, give
-from kwiresniff.compiled import COMPILED, u16, u32, u32_little
 from kwiresniff.model import Problem, SegmentSink
 
 if TYPE_CHECKING:

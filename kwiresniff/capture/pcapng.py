@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from kwiresniff.base.fastint import COMPILED, u16, u32, u32_little
 from kwiresniff.capture.fast_path import NEVER
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder
@@ -24,7 +25,6 @@ from kwiresniff.capture.pcapng_blocks import (
     Section,
 )
 from kwiresniff.capture.reader import FileReader, give
-from kwiresniff.compiled import COMPILED, u16, u32, u32_little
 from kwiresniff.model import Problem, SegmentSink
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import TYPE_CHECKING, Final
 
+from kwiresniff.base.fastint import i16, i32
 from kwiresniff.codec.field_layout import (
     STRING_LENGTH,
     check_nesting,
@@ -19,7 +20,6 @@ from kwiresniff.codec.field_layout import (
     regular,
     tagged,
 )
-from kwiresniff.compiled import i16, i32
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import FIXED

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, SHARE_FETCH, SYNC_GROUP
-from kwiresniff.compiled import COMPILED, i32
+from kwiresniff.base.fastint import COMPILED, i32
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import UNKNOWN_NS, Exchange, Message
 from kwiresniff.schema.wire_types import FIXED

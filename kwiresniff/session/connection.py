@@ -8,8 +8,8 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from kwiresniff.base.fastint import COMPILED, i32
 from kwiresniff.base.sequence_numbers import SEQ_MASK
-from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange
 from kwiresniff.session import losses
 from kwiresniff.session.apis import api_facts, known_versions

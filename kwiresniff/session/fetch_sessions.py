@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from kwiresniff import codec
 from kwiresniff.base.api_keys import FETCH
+from kwiresniff.base.fastint import COMPILED, i32
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, FetchedTopics, Message
 from kwiresniff.session.apis import read_version

@@ -17,7 +17,7 @@ from kwiresniff.base.api_keys import (
     SASL_AUTHENTICATE,
     STREAMS_GROUP_HEARTBEAT,
 )
-from kwiresniff.compiled import COMPILED, i16
+from kwiresniff.base.fastint import COMPILED, i16
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Problem
 from kwiresniff.session.apis import read_version

@@ -6,8 +6,8 @@ from struct import Struct
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.api_keys import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kwiresniff.base.fastint import COMPILED, i16, i32
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
-from kwiresniff.compiled import COMPILED, i16, i32
 from kwiresniff.model import Exchange, Message, Problem
 from kwiresniff.session import losses
 from kwiresniff.session.apis import FACTS, api_facts

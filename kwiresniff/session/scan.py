@@ -7,8 +7,8 @@ from typing import Any
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
+from kwiresniff.base.fastint import COMPILED
 from kwiresniff.codec.error_scan import Skimmer, Step
-from kwiresniff.compiled import COMPILED
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange, Message
 from kwiresniff.session.apis import MAX_FACTS, known_versions, read_version

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwiresniff.base.fastint import i16, i32
 from kwiresniff.codec.error_scan import (
     ARRAY_32,
     ARRAY_COMPACT,
@@ -24,7 +25,6 @@ from kwiresniff.codec.error_scan import (
     Step,
     whole,
 )
-from kwiresniff.compiled import i16, i32
 from kwiresniff.schema.types import MessageVersion
 from kwiresniff.stream.frame_buffer import JOINED_BYTES, SMALL_PIECE_BYTES
 from kwiresniff.stream.frame_handler import FrameFilter

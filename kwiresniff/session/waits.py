@@ -12,8 +12,8 @@ from typing import Final
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import FETCH, SHARE_FETCH
+from kwiresniff.base.fastint import COMPILED, i32
 from kwiresniff.codec.error_scan import Skimmer
-from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Exchange, Message
 from kwiresniff.session.apis import MAX_FACTS, ApiFacts, api_facts

@@ -10,7 +10,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from kwiresniff.compiled import COMPILED, i32
+from kwiresniff.base.fastint import COMPILED, i32
 from kwiresniff.stream.budget import SEGMENT_BYTES, STEP_BYTES, Budget
 from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES, FrameBuffer
 from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH, LOST_GAP, LOST_MID_STREAM, FrameHandler

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from kwiresniff.base.fastint import COMPILED, i32
 from kwiresniff.base.sequence_numbers import SEQ_MASK
-from kwiresniff.compiled import COMPILED, i32
 from kwiresniff.stream.budget import SEGMENT_BYTES, Budget
 from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES
 from kwiresniff.stream.frame_handler import FrameHandler

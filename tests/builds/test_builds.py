@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from kwiresniff.base.fastint import COMPILED
 from kwiresniff.capture import open_captures
-from kwiresniff.compiled import COMPILED
 from kwiresniff.model import Segment
 from tests.support.capture_files import pcap
 from tests.support.damages import mutated, snapped, thinned

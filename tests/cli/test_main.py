@@ -16,8 +16,8 @@ from time import perf_counter, sleep
 import pytest
 
 from kwiresniff import __version__
+from kwiresniff.base.fastint import COMPILED
 from kwiresniff.cli.help import COMMANDS
-from kwiresniff.compiled import COMPILED
 from tests.support.capture_files import heartbeats, pcap, save
 from tests.support.command import Done
 

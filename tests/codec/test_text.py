@@ -13,6 +13,7 @@ from librt.strings import BytesWriter
 
 from kwiresniff import codec, schema
 from kwiresniff.base.batch_layout import CONTROL
+from kwiresniff.base.json_text import write_number, write_text
 from kwiresniff.capture import open_captures
 from kwiresniff.codec import codecs
 from kwiresniff.codec.compression import compress
@@ -26,7 +27,6 @@ from kwiresniff.codec.text.json_bodies import BodyWriter
 from kwiresniff.codec.text.json_records import RecordWriter
 from kwiresniff.errors import DecodeError
 from kwiresniff.export import JsonEncoder, event_json
-from kwiresniff.jsontext import write_number, write_text
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer

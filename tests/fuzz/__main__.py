@@ -13,7 +13,7 @@ import traceback
 from collections import Counter
 from random import Random
 
-from kwiresniff.compiled import COMPILED
+from kwiresniff.base.fastint import COMPILED
 from tests.fuzz.targets import TARGETS, Target
 
 #: Inputs between two lines of progress.

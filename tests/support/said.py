@@ -72,7 +72,7 @@ def digest(arguments: Sequence[str]) -> str:
 def run(build: str, names: str) -> None:
     if build == "plain":
         sys.meta_path.insert(0, SourcesOnly)
-    from kwiresniff.compiled import COMPILED
+    from kwiresniff.base.fastint import COMPILED
 
     assert (build == "plain") != COMPILED, f"the {build} build is {'compiled' if COMPILED else 'plain Python'}"
     with open(names, encoding="utf-8") as file:

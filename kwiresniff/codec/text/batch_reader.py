@@ -26,9 +26,9 @@ from kwiresniff.base.batch_layout import (
     MAX_TIMESTAMP_AT,
     RECORDS_COUNT_AT,
 )
+from kwiresniff.base.json_text import int16, int32
 from kwiresniff.codec.compression import decompress
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, Budget
-from kwiresniff.jsontext import int16, int32
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

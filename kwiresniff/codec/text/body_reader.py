@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from librt.strings import read_i64_be
 
+from kwiresniff.base.json_text import int16, int32
 from kwiresniff.codec.text.plan import BOOLEAN, ERROR_CODE, INT16, INT32, INT64, UINT16, UINT32, Step
-from kwiresniff.jsontext import int16, int32
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

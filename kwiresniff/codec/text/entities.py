@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, final
 
+from kwiresniff.base.json_text import int32
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.body_reader import BodyReader
 from kwiresniff.codec.text.plan import (
@@ -27,7 +28,6 @@ from kwiresniff.codec.text.plan import (
     UUID,
     Step,
 )
-from kwiresniff.jsontext import int32
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import BytesWriter
 
+from kwiresniff.base.json_text import int16, int32, write_number, write_text
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.record_limits import Budget
 from kwiresniff.codec.text.body_reader import BodyReader
@@ -31,7 +32,6 @@ from kwiresniff.codec.text.plan import (
     Step,
 )
 from kwiresniff.errors import DecodeError
-from kwiresniff.jsontext import int16, int32, write_number, write_text
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

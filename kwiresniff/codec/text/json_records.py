@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, final
 
 from librt.strings import BytesWriter
 
+from kwiresniff.base.json_text import write_number, write_text
 from kwiresniff.codec.text.batch_reader import BatchReader
 from kwiresniff.codec.text.record_reader import LENGTH_GROUPS, RecordReader, is_sane
-from kwiresniff.jsontext import write_number, write_text
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 from kwiresniff import schema
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.base.batch_layout import ATTRIBUTES_AT, CODEC_MASK, RECORDS_COUNT_AT
+from kwiresniff.base.json_text import int16, int32
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.batch_reader import SHORT, batch_stop
 from kwiresniff.codec.text.body_reader import BodyReader
@@ -30,7 +31,6 @@ from kwiresniff.codec.text.plan import (
     plan,
 )
 from kwiresniff.errors import SchemaError
-from kwiresniff.jsontext import int16, int32
 from kwiresniff.model import Direction, Gist
 from kwiresniff.schema.wire_types import FIXED
 

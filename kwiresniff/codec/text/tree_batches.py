@@ -18,13 +18,13 @@ from kwiresniff.base.batch_layout import (
     TRANSACTIONAL,
 )
 from kwiresniff.base.body_members import CUT_SHORT
+from kwiresniff.base.json_text import int16, int32, write_number
 from kwiresniff.base.tree_sizes import BATCHES_SHOWN
 from kwiresniff.codec.record_limits import Budget
 from kwiresniff.codec.text.batch_reader import SHORT, UNUSUAL, BatchReader
 from kwiresniff.codec.text.tree_records import RecordRows, write_thousandths
 from kwiresniff.codec.text.tree_text import ValueWriter
 from kwiresniff.codec.text.tree_wording import Words
-from kwiresniff.jsontext import int16, int32, write_number
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

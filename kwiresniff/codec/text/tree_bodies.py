@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import BytesWriter
 
 from kwiresniff import schema
+from kwiresniff.base.json_text import int16
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, NAME_COLUMN, SCALARS_SHOWN
 from kwiresniff.codec.record_limits import Budget
 from kwiresniff.codec.text.plan import (
@@ -31,7 +32,6 @@ from kwiresniff.codec.text.tree_values import KEPT, ValueRows
 from kwiresniff.codec.text.tree_wording import Words
 from kwiresniff.codec.value_labels import meaning_of
 from kwiresniff.errors import DecodeError, SchemaError
-from kwiresniff.jsontext import int16
 from kwiresniff.model import Direction
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter
 
 from kwiresniff.base.batch_layout import NO_TIMESTAMP
+from kwiresniff.base.json_text import write_digit
 from kwiresniff.base.tree_sizes import HEADERS_SHOWN, RECORDS_SHOWN
 from kwiresniff.codec.text.batch_reader import BatchReader
 from kwiresniff.codec.text.record_reader import LENGTH_GROUPS, RecordReader, is_sane
 from kwiresniff.codec.text.tree_text import ValueWriter
 from kwiresniff.codec.text.tree_wording import Words
-from kwiresniff.jsontext import write_digit
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from librt.strings import BytesWriter
 
+from kwiresniff.base.json_text import write_number
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.body_reader import BodyReader
@@ -23,7 +24,6 @@ from kwiresniff.codec.text.plan import (
 from kwiresniff.codec.text.tree_text import ValueWriter
 from kwiresniff.codec.text.tree_wording import Words
 from kwiresniff.codec.value_labels import meaning_of
-from kwiresniff.jsontext import write_number
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
