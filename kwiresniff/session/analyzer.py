@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 from kwiresniff.model import DECRYPTED, FIN, RST, SYN, Event, Exchange, ExchangeSink, RecordsMode, Segment, SegmentSink
 from kwiresniff.session import losses
 from kwiresniff.session.connection import ConnectionAnalyzer
-from kwiresniff.session.connection_table import ConnectionTable, Endpoint
+from kwiresniff.session.connection_table import ConnectionTable
+from kwiresniff.session.endpoint import Endpoint
 from kwiresniff.session.scan import Scanner
 from kwiresniff.session.services import ConnectionServices
 from kwiresniff.session.topics import MAX_TOPIC_NAMES, Topics
@@ -68,29 +69,30 @@ class Analyzer(ConnectionServices):
         gists: bool = False,
     ) -> None:
         super().__init__(
+            want,
             broker_ports=frozenset(port.to_bytes(2, "big") for port in ports),
             attempts=attempts,
         )
         self.depth: Depth = depth
         self.topics = Topics()
-        self._want = want
+        output = self.output
         decoded = depth in ("bodies", "records")
         if topics or sessions:
             from kwiresniff.session.fetch_sessions import FetchSessions  # few ask for topics
 
-            self.fetch_sessions = FetchSessions()
+            output.fetch_sessions = FetchSessions()
         self.keep_request = MAX_KEPT_BYTES if decoded or topics or sessions else FRONT_BYTES
         self.keep_response = RESPONSE_FRONT_BYTES if depth == "headers" and not topics else MAX_KEPT_BYTES
         records: RecordsMode = "full" if depth == "records" else "headers"
         if decoded:
             from kwiresniff.session.decode import BodyDecoder  # brings all that can be inside bodies
 
-            self._decoder = BodyDecoder(
+            output.decoder = BodyDecoder(
                 records, self.topics, show_secrets=show_secrets, encode=encode, words=words, gists=gists
             )
         scanned = topics or depth != "headers"
         if scanned:
-            self._scanner = Scanner(self.topics, errors=depth != "headers", topics=topics)
+            output.scanner = Scanner(self.topics, errors=depth != "headers", topics=topics)
         self.filters = scanned and not decoded  # large responses are kept without their record sets
         self.table = ConnectionTable(self)
 
@@ -116,14 +118,13 @@ class Analyzer(ConnectionServices):
     def draw(self, feed: Callable[[SegmentSink], bool]) -> Iterator[Event]:
         """The same for a source that gives its segments itself, which costs less: see ``CaptureSet.feed``."""
         while feed(self):
-            if self._out:
+            if self.output.events:
                 yield from self.events()
         yield from self.events()
 
     def events(self) -> list[Event]:
         """What has come of the segments so far and was not taken yet."""
-        out, self._out = self._out, []
-        return out
+        return self.output.pop()
 
     def segment(
         self,
@@ -152,7 +153,7 @@ class Analyzer(ConnectionServices):
         budget = self.budget
         if budget.held > budget.limit:
             self._enforce_budget()
-        return len(self._out) > 0
+        return len(self.output.events) > 0
 
     def _enforce_budget(self) -> None:
         """All connections together hold too much: somebody gives way."""
@@ -165,26 +166,27 @@ class Analyzer(ConnectionServices):
                 assert isinstance(holder, ConnectionAnalyzer)
                 connection = holder
             ns = max(connection.client.last_ns, connection.broker.last_ns)
-            self.report(losses.too_much_held(connection.connection, what, size, self.budget.limit, ns))
+            self.output.report(losses.too_much_held(connection.connection, what, size, self.budget.limit, ns))
 
     def count(self, sink: ExchangeSink) -> None:
         """From now on exchanges go to ``sink``, all of them, and are not among the events."""
-        self._want = None
-        self._sink = sink
+        self.output.exchange_filter = None
+        self.output.sink = sink
 
     def expire(self, idle_ns: int) -> Iterator[Event]:
         """End the connections that have been silent for ``idle_ns`` at the last segment, and yield what that gives."""
-        before = len(self._out)
+        before = len(self.output.events)
         self.table.expire(idle_ns)
         self._put_in_order(before)
         yield from self.events()
 
     def _put_in_order(self, start: int) -> None:
         """Of the events from ``start`` on, exchanges come first, by time: several connections ended at once."""
-        ended = self._out[start:]
+        events = self.output.events
+        ended = events[start:]
         asked = [one for one in ended if isinstance(one, Exchange)]
         asked.sort(key=_seen_ns)
-        self._out[start:] = [*asked, *[one for one in ended if not isinstance(one, Exchange)]]
+        events[start:] = [*asked, *[one for one in ended if not isinstance(one, Exchange)]]
 
     def end_attempts(self, idle_ns: int) -> None:
         """End the attempts at connections that nobody has answered for ``idle_ns``; they are among the next events."""
@@ -195,13 +197,13 @@ class Analyzer(ConnectionServices):
 
         Requests that nobody will answer now come in the order of their times, whichever connection they are on.
         """
-        before = len(self._out)
+        before = len(self.output.events)
         self.table.close()
         self._put_in_order(before)
         if self.topics.forgotten:
-            self._out.append(losses.too_many_topic_names(MAX_TOPIC_NAMES, self.topics.forgotten))
+            self.output.report(losses.too_many_topic_names(MAX_TOPIC_NAMES, self.topics.forgotten))
             self.topics.forgotten = 0
-        self._out.extend(self.non_kafka.problems())
+        self.output.events.extend(self.non_kafka.problems())
 
     def forget(self, flow: bytes, other_flow: bytes, counts: list[int]) -> None:
         """A connection has shown that it is not Kafka: what else comes on its flows only adds to the ``counts``."""

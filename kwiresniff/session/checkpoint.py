@@ -7,9 +7,10 @@ nothing. So the form follows the classes, and a file made by classes with other 
     uint64, little-endian: bytes of the text; the text, JSON; what the text refers to as bytes, one behind the other
 
 The whole is deflated (RFC 1950). In the text ``objects`` is a list of ``[class, content...]``; the analyzer is number
-0, its topics are number 1. A value is a JSON number, text, boolean or null, or ``["b", offset, length]`` (bytes),
-``["t", value...]`` (tuple), ``["p", value...]`` (problem), ``["f", value...]`` (what a fetch session is about),
-``["o", number]`` (object), ``["u"]`` (the connection of one that is not identified), ``["-"]`` (field not set).
+0, its topics are number 1, its output is number 2. A value is a JSON number, text, boolean or null, or
+``["b", offset, length]`` (bytes), ``["t", value...]`` (tuple), ``["p", value...]`` (problem), ``["f", value...]``
+(what a fetch session is about), ``["o", number]`` (object), ``["u"]`` (the connection of one that is not identified),
+``["-"]`` (field not set).
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ from kwiresniff.session.analyzer import Analyzer
 from kwiresniff.session.channel import Channel
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.connection_state import UNSETTLED, Lifecycle
-from kwiresniff.session.connection_table import ConnectionTable, Endpoint
+from kwiresniff.session.connection_table import ConnectionTable
 from kwiresniff.session.detection import ProtocolDetector
+from kwiresniff.session.endpoint import Endpoint
 from kwiresniff.session.fetch_sessions import FetchSession, FetchSessions
 from kwiresniff.session.openings import Openings
+from kwiresniff.session.output import EventOutput
 from kwiresniff.session.pairing import Pending
 from kwiresniff.session.response_reordering import ResponseReorderBuffer
 from kwiresniff.session.sasl import Sasl
@@ -100,7 +103,7 @@ def state_of(cls: type) -> tuple[str, ...]:
     return tuple(name for one in reversed(cls.__mro__) for name in vars(one).get("STATE", ()))
 
 
-_FIELDS = {cls: state_of(cls) for cls in (Analyzer, Topics, *EMPTY)}
+_FIELDS = {cls: state_of(cls) for cls in (Analyzer, Topics, EventOutput, *EMPTY)}
 _LAYOUT = {cls.__name__: list(names) for cls, names in _FIELDS.items()}
 _CONTAINERS: dict[str, _Maker] = {"list": list, "deque": deque, "dict": dict, "bytearray": bytearray}
 _MAKERS = {**{cls.__name__: maker for cls, maker in EMPTY.items()}, **_CONTAINERS}
@@ -121,7 +124,7 @@ def dump(analyzer: Analyzer) -> bytes:
     if analyzer.filters:
         raise StateError("the state of an analyzer that looks for error codes or topic names alone cannot be written")
     writer = _Writer()
-    for known in (analyzer, analyzer.topics):
+    for known in (analyzer, analyzer.topics, analyzer.output):
         writer.number(known)
     objects = [writer.entry(one) for one in writer.pending()]
     text = json.dumps({"layout": _LAYOUT, "objects": objects}, separators=(",", ":")).encode()
@@ -201,11 +204,11 @@ class _Reader:
     """Makes all objects empty, then fills them, since they refer to each other in circles."""
 
     def __init__(self, analyzer: Analyzer, entries: list[list[Any]], data: bytes) -> None:
-        if [entry[0] for entry in entries[:2]] != ["Analyzer", "Topics"]:
+        if [entry[0] for entry in entries[:3]] != ["Analyzer", "Topics", "EventOutput"]:
             raise StateError("the state is damaged (it is of something else)")
         self._entries = entries
         self._data = data
-        self._objects = [analyzer, analyzer.topics, *(_MAKERS[entry[0]]() for entry in entries[2:])]
+        self._objects = [analyzer, analyzer.topics, analyzer.output, *(_MAKERS[entry[0]]() for entry in entries[3:])]
 
     def fill(self) -> None:
         value = self._value

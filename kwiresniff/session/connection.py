@@ -5,14 +5,11 @@ What is detected, what opaque tokens, hellos and messages say, is found elsewher
 
 from __future__ import annotations
 
-from struct import Struct
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from kwiresniff.base.fastint import COMPILED, i32
 from kwiresniff.base.sequence_numbers import SEQ_MASK
-from kwiresniff.model import Connection, ConnectionAttempt, Exchange
-from kwiresniff.session import losses
-from kwiresniff.session.apis import api_facts, known_versions
+from kwiresniff.model import Connection
 from kwiresniff.session.connection_state import UNSETTLED
 from kwiresniff.session.detection import (
     IGNORED,
@@ -27,12 +24,9 @@ from kwiresniff.session.detection import (
 from kwiresniff.session.flows import endpoints
 from kwiresniff.session.kafka_messages import KafkaMessages
 from kwiresniff.session.recognize import answer_of, is_sure_answer, protocol_of
-from kwiresniff.session.sasl import Sasl
-from kwiresniff.session.sasl_opaque import is_request
 from kwiresniff.session.services import ConnectionServices
 from kwiresniff.session.waits import LONG_POLL, under_way
-from kwiresniff.stream.footing import is_near
-from kwiresniff.stream.frame_handler import LOST_MID_STREAM, LOST_UNRECOGNIZED, FrameFilter
+from kwiresniff.stream.frame_handler import LOST_MID_STREAM, LOST_UNRECOGNIZED
 from kwiresniff.stream.frame_reader import FIRST_BYTES
 from kwiresniff.stream.half_stream import HalfStream
 
@@ -40,12 +34,6 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from kwiresniff.session.tls_inspection import TlsInspection
-
-#: A correlation id and an empty tag section.
-MIN_RESPONSE_FRONT_BYTES: Final = 5
-
-_request_header = Struct(">hhih").unpack_from
-_correlation_id = Struct(">i").unpack_from
 
 
 class ConnectionAnalyzer(KafkaMessages):
@@ -88,58 +76,19 @@ class ConnectionAnalyzer(KafkaMessages):
     ) -> None:
         """A frame from the client or the broker; see ``FrameHandler``."""
         if side == self.client_side:
-            if self.phase == KAFKA:
+            if self.phase == KAFKA or not self.is_token(first_ns, size, data, lost):
                 self.request(first_packet, first_ns, last_packet, last_ns, size, data, lost)
-            else:
-                self._token_or_request(first_packet, first_ns, last_packet, last_ns, size, data, lost)
             if self.early.held:
                 self.let_in(self.early.ready(data, last_packet, last_ns, self.pending.by_id))
             return
-        if self.phase == SASL_OPAQUE and self._is_answer_to_token(size, data, lost):
+        if self.phase == SASL_OPAQUE and self.is_answer_to_token(
+            size, data, lost, self.pending.by_id, self.first_correlation_id
+        ):
             return
         if self.responses_lost and len(data) >= 4:
             self.give_up_overtaken(last_packet, size, data)
             self.responses_lost = False
         self.response(first_packet, first_ns, last_packet, last_ns, size, data, lost)
-
-    def _token_or_request(
-        self, packet: int, ns: int, last_packet: int, last_ns: int, size: int, data: bytes, lost: int
-    ) -> None:
-        """A frame from the client while tokens go by: one of them, or the first request behind them."""
-        opaque, sasl = self.opaque, self.sasl
-        assert opaque is not None and sasl is not None
-        if opaque.from_client:
-            if not is_request(size, data, known_versions()):
-                opaque.awaiting += 1
-                self.services.bare_token_bytes += 4 + size - lost
-                sasl.client_token(data)
-                return
-            opaque.expected = opaque.from_client = False
-            sasl.finished(True, ns)
-            self.keep_as_wanted()
-            self.opaque_tokens_ended()
-        self.request(packet, ns, last_packet, last_ns, size, data, lost)
-
-    def _is_answer_to_token(self, size: int, data: bytes, lost: int) -> bool:
-        """Whether a frame from the broker answers a token, and no request before or behind them."""
-        opaque = self.opaque
-        if opaque is None or not opaque.from_broker:
-            return False
-        answers = False
-        if len(data) >= 4:
-            (correlation_id,) = _correlation_id(data)
-            answers = correlation_id in self.pending.by_id
-            # The token or the request that this answers was lost; or not even the handshake is answered.
-            if not opaque.awaiting or self.pending.by_id:
-                answers = answers or is_near(correlation_id, self.first_correlation_id)
-        if not answers and (opaque.expected or opaque.awaiting):
-            opaque.awaiting = max(opaque.awaiting - 1, 0)
-            self.services.bare_token_bytes += 4 + size - lost
-            return True
-        if not opaque.expected:
-            opaque.from_broker = False
-            self.opaque_tokens_ended()
-        return False
 
     def on_gap(self, side: i64, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
         """A half stream gave up bytes. Before it is known what it is nobody is told yet, but they are counted."""
@@ -153,8 +102,7 @@ class ConnectionAnalyzer(KafkaMessages):
                 half.count_only()
             return
         if half is self.broker:
-            opaque = self.opaque
-            if self.phase == KAFKA or (opaque is not None and not opaque.from_broker):
+            if self.phase == KAFKA or (self.phase == SASL_OPAQUE and not self.has_opaque_answers()):
                 self.responses_lost = True
             if not half.frames.synchronized:
                 self.channel.lost_ns = ns
@@ -169,21 +117,6 @@ class ConnectionAnalyzer(KafkaMessages):
             return False
         self.services.non_kafka.answered(self.connection, answer, packet, ns)
         return True
-
-    def frame_filter(self, side: i64, data: bytes, start: i64, end: i64) -> FrameFilter | None:
-        """Who keeps a response without its record sets, where its request is known."""
-        opaque = self.opaque
-        if side == self.client_side or self.responses_lost or (opaque is not None and opaque.from_broker):
-            return None
-        if end - start < MIN_RESPONSE_FRONT_BYTES:
-            return None
-        found = self.pending.by_id.get(i32(data, start) if COMPILED else _correlation_id(data, start)[0])
-        if not isinstance(found, Exchange):
-            return None
-        facts = api_facts(found.api_key, found.api_version)
-        if facts.response_header_version and data[start + 4]:
-            return None
-        return self.services.response_filter(found, 5 if facts.response_header_version else 4)
 
     # -- what it is ---------------------------------------------------------------------------------------------
 
@@ -224,9 +157,7 @@ class ConnectionAnalyzer(KafkaMessages):
         client = verdict.client
         self._begin_kafka(client)
         if verdict.phase == SASL_OPAQUE:
-            self.sasl = Sasl(self.connection)
-            self.sasl.begin("GSSAPI", half.last_ns)
-            self.expect_opaque_tokens()
+            self.begin_gssapi(half.last_ns)
         if client is half:
             return verdict.offset
         client.resync_at(self, verdict.offset)
@@ -236,7 +167,6 @@ class ConnectionAnalyzer(KafkaMessages):
         """Now it is known what it is and who the client is: it has a number."""
         self.set_client(client)
         self.keep_as_wanted()
-        self.protocol = protocol
         carrier = self.carrier
         if carrier is not None:
             carrier.protocol = protocol
@@ -258,7 +188,6 @@ class ConnectionAnalyzer(KafkaMessages):
 
     def _ignore(self, protocol: str) -> None:
         """It is not Kafka: count it and look at it no more."""
-        self.protocol = protocol
         self.phase = IGNORED
         self.closed = True
         counts = self._count_as(protocol)
@@ -336,13 +265,6 @@ class ConnectionAnalyzer(KafkaMessages):
 
     # -- the end ------------------------------------------------------------------------------------------------
 
-    def broker_left(self, ns: int) -> None:
-        """The broker closes the connection. Before KIP-152 that is all it says to a token that it refuses."""
-        opaque = self.opaque
-        if opaque is not None and opaque.expected and opaque.awaiting and self.sasl is not None:
-            opaque.expected = False
-            self.sasl.finished(False, ns)
-
     def close(self) -> None:
         """The connection, or the capture, is over: say what was left unfinished."""
         if self.closed:
@@ -382,7 +304,7 @@ class ConnectionAnalyzer(KafkaMessages):
         if client.bytes + broker.bytes:
             self._count_as(guess_protocol(client, broker))
         elif self.life.syn_ns >= 0 and broker.syn_seq < 0:
-            self._report_attempt()
+            self.report_attempt()
         client.end()
         broker.end()
 
@@ -403,10 +325,10 @@ class ConnectionAnalyzer(KafkaMessages):
         self.connection.tls = tls.summary(self.carried is not None, sent, closed_by_server)
         for half in (client, broker):
             self.report_counted_gap(half)
-        self._report()
+        self.report_end()
 
     def _close_kafka(self) -> None:
-        self._report_unfinished()
+        self.report_unfinished()
         for half in (self.client, self.broker):
             if half.resync.buffer.data or half.unreported_bytes:
                 self.report_gap(half, 0, half.last_ns, 0, len(half.resync.buffer), LOST_UNRECOGNIZED)
@@ -416,54 +338,4 @@ class ConnectionAnalyzer(KafkaMessages):
             if under_way(exchange, over_ns):
                 exchange.waiting = LONG_POLL
             self._give_up(exchange)
-        self._report()
-
-    def _report_unfinished(self) -> None:
-        """Frames that had begun."""
-        for half in (self.client, self.broker):
-            frames = half.frames
-            size, present, data = frames.unfinished()
-            if not present:
-                continue
-            packet, ns = int(frames.first_packet), frames.first_ns
-            if half is self.client:
-                what = "a request"
-                if len(data) >= 10:
-                    api_key, api_version, correlation_id, _ = _request_header(data)
-                    what = f"{api_facts(api_key, api_version).name} v{api_version} request {correlation_id}"
-                problem = losses.incomplete(self.connection, "request", what, packet, ns, size, present)
-            else:
-                what = f"response {_correlation_id(data)[0]}" if size and len(data) >= 4 else "a response"
-                problem = losses.incomplete(self.connection, "response", what, packet, ns, size, present)
-            self.services.report(problem)
-
-    def _report(self) -> None:
-        """Sum the connection up and report it; what TLS carries is part of the connection that carries it."""
-        if self.carrier is not None:
-            return
-        connection, client, broker, life = self.connection, self.client, self.broker, self.life
-        connection.last_ns = max(connection.first_ns, client.last_ns, broker.last_ns)
-        connection.bytes = [client.bytes, broker.bytes]
-        connection.packets = [client.packets, broker.packets]
-        connection.retransmits = [client.retransmits, broker.retransmits]
-        connection.handshake_seen = life.opened_by_syn
-        connection.handshake_rtt_ns = life.handshake_rtt_ns
-        connection.first_packet = life.first_packet
-        connection.syn_retransmits = life.syn_retransmits
-        if life.parting is not None:
-            flow, connection.closed_ns, connection.closed_packet, connection.was_reset = life.parting
-            connection.closed_by = "client" if flow == client.flow else "broker"
-        if connection.tls is None and self.is_answered():
-            self.services.non_kafka.speaks_kafka(connection.broker)
-        self.services.report(connection)
-
-    def _report_attempt(self) -> None:
-        """It ended before its SYN was answered with anything but a RST."""
-        if not self.services.attempts:
-            return
-        client, broker, life = self.client, self.broker, self.life
-        last_ns = max(client.last_ns, broker.last_ns, life.first_ns)
-        names = endpoints(client.flow)
-        self.services.report(
-            ConnectionAttempt(*names, life.first_packet, life.first_ns, last_ns, 1 + life.syn_retransmits, broker.fin)
-        )
+        self.report_end()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from kwiresniff.model import Connection, Direction
+from kwiresniff.model import Connection, ConnectionAttempt, Direction
 from kwiresniff.session import losses
 from kwiresniff.session.detection import UNIDENTIFIED
+from kwiresniff.session.flows import endpoints
 from kwiresniff.session.services import ConnectionServices
 from kwiresniff.stream.frame_handler import LOST_GAP, FrameHandler
 from kwiresniff.stream.half_stream import HalfStream
@@ -14,6 +15,8 @@ from kwiresniff.stream.half_stream import HalfStream
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
+#: Outcomes of exchanges in which the broker had no part.
+_WITHOUT_ANSWER: Final = frozenset({"unanswered", "no_response_expected"})
 #: Stands for the connection until it is known what it is.
 UNSETTLED: Final = Connection(0, "", "")
 
@@ -47,11 +50,13 @@ class ConnectionState(FrameHandler):
 
     ``client`` and ``broker`` are its half streams; which of them is the client is a guess until the ``phase`` is known
     (see ``detection``) or a SYN was seen. ``connection`` is what is reported of it in the end. ``carrier`` is set when
-    this is what a TLS connection carries: what is reported of that.
+    this is what a TLS connection carries: what is reported of that. ``responses_lost`` says that bytes from the broker
+    were lost since its last frame.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "broker", "carrier", "client", "client_side", "closed", "connection", "life", "phase", "protocol", "services",
+        "broker", "carrier", "client", "client_side", "closed", "connection", "life", "phase", "responses_lost",
+        "services",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -66,7 +71,7 @@ class ConnectionState(FrameHandler):
         self.connection = UNSETTLED
         self.carrier: Connection | None = None
         self.life = Lifecycle(packet, ns)
-        self.protocol = ""
+        self.responses_lost = False
         self.closed = False
 
     def half(self, side: i64) -> HalfStream:
@@ -95,14 +100,51 @@ class ConnectionState(FrameHandler):
             return
         half.unreported_bytes = 0
         self.connection.skipped_bytes[0 if half is self.client else 1] += skipped
-        self.services.report(losses.lost_bytes(self.connection, self._way(half), packet, ns, missing, skipped, code))
+        self._report_loss(half, packet, ns, missing, skipped, code)
 
     def report_counted_gap(self, half: HalfStream) -> None:
         """Report the bytes that were not in the capture and were only counted."""
         if half.unreported_gap is not None:
             packet, ns, missing = half.unreported_gap
             half.unreported_gap = None
-            self.services.report(losses.lost_bytes(self.connection, self._way(half), packet, ns, missing, 0, LOST_GAP))
+            self._report_loss(half, packet, ns, missing, 0, LOST_GAP)
 
-    def _way(self, half: HalfStream) -> Direction:
-        return "request" if half is self.client else "response"
+    def _report_loss(self, half: HalfStream, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
+        direction: Direction = "request" if half is self.client else "response"
+        problem = losses.lost_bytes(self.connection, direction, packet, ns, missing, skipped, code)
+        self.services.output.report(problem)
+
+    def is_answered(self) -> bool:
+        """Whether the broker has sent a response."""
+        return not self.connection.exchanges.keys() <= _WITHOUT_ANSWER
+
+    def report_end(self) -> None:
+        """Sum the connection up and report it; what TLS carries is part of the connection that carries it."""
+        if self.carrier is not None:
+            return
+        connection, client, broker, life = self.connection, self.client, self.broker, self.life
+        connection.last_ns = max(connection.first_ns, client.last_ns, broker.last_ns)
+        connection.bytes = [client.bytes, broker.bytes]
+        connection.packets = [client.packets, broker.packets]
+        connection.retransmits = [client.retransmits, broker.retransmits]
+        connection.handshake_seen = life.opened_by_syn
+        connection.handshake_rtt_ns = life.handshake_rtt_ns
+        connection.first_packet = life.first_packet
+        connection.syn_retransmits = life.syn_retransmits
+        if life.parting is not None:
+            flow, connection.closed_ns, connection.closed_packet, connection.was_reset = life.parting
+            connection.closed_by = "client" if flow == client.flow else "broker"
+        if connection.tls is None and self.is_answered():
+            self.services.non_kafka.speaks_kafka(connection.broker)
+        self.services.output.report(connection)
+
+    def report_attempt(self) -> None:
+        """It ended before its SYN was answered with anything but a RST."""
+        if not self.services.attempts:
+            return
+        client, broker, life = self.client, self.broker, self.life
+        last_ns = max(client.last_ns, broker.last_ns, life.first_ns)
+        names = endpoints(client.flow)
+        self.services.output.report(
+            ConnectionAttempt(*names, life.first_packet, life.first_ns, last_ns, 1 + life.syn_retransmits, broker.fin)
+        )

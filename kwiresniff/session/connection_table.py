@@ -13,6 +13,7 @@ from typing import ClassVar
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import ACK, DECRYPTED, FIN, RST, SYN, Segment
 from kwiresniff.session.connection import ConnectionAnalyzer
+from kwiresniff.session.endpoint import Endpoint
 from kwiresniff.session.flows import connection_of, reverse
 from kwiresniff.session.losses import too_many_connections
 from kwiresniff.session.openings import Openings, first_seq, follow
@@ -34,26 +35,6 @@ MAX_SYN_BYTES = 65_535
 #: Ended connections are remembered so long, so that their late retransmissions do not look like new ones, and so many.
 ENDED_NS = 20_000_000_000
 MAX_ENDED = 4_096
-
-
-class Endpoint:
-    """What a flow belongs to: one half stream of a connection, its peer, and the connection."""
-
-    STATE: ClassVar[tuple[str, ...]] = ("connection", "half", "peer")
-    __slots__ = STATE
-
-    def __init__(self, half: HalfStream, peer: HalfStream, connection: ConnectionAnalyzer) -> None:
-        self.half = half
-        self.peer = peer
-        self.connection = connection
-
-    def held_bytes(self) -> int:
-        """Memory that the half stream holds."""
-        return self.half.held_bytes()
-
-    def release(self) -> None:
-        """Give it up."""
-        self.half.release(self.connection)
 
 
 class ConnectionTable:
@@ -89,15 +70,8 @@ class ConnectionTable:
         missing: int,
     ) -> None:
         """Take a segment that begins, ends or repeats a connection, or of one that is not known, or decrypted bytes."""
-        lingering = self._lingering
-        while lingering and (ns - lingering[0][0] > LINGER_NS or len(lingering) > MAX_LINGERING):
-            _, ended = lingering.popleft()
-            if not ended.closed:
-                self._end(ended)
+        self._end_late(packet, ns)
         openings = self._openings
-        if openings:
-            while late := openings.take_late(packet, ns):
-                self._begin(late)
         one = self._find(flow)
         held: list[Segment] = []
         data = start < end or missing > 0
@@ -121,12 +95,10 @@ class ConnectionTable:
                 self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
             return
         elif one.half.closed or (data and one.half.is_port_reuse(seq)):
-            refused = one.half.bytes + one.peer.bytes == 0  # so there is nothing that could be sent again
-            if not data or (one.half.closed and not one.half.is_port_reuse(seq) and not refused):
-                return  # the last acknowledgements and retransmissions of a connection that has ended
-            one.connection.close()
-            self._forget(one.connection)
-            self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
+            if data and self._is_of_another(one, seq):
+                one.connection.close()
+                self._forget(one.connection)
+                self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
             return
         elif one.half.next_seq < 0 and one.peer.syn_seq >= 0:
             if data or flags & FIN:  # the answer to the handshake, which tells where it begins, is still to come
@@ -139,6 +111,23 @@ class ConnectionTable:
         self._feed(one, packet, ns, seq, ack, flags, buffer, start, end, missing)
         for segment in held:
             self.take(*segment)
+
+    def _end_late(self, packet: int, ns: int) -> None:
+        """What was waited for has had its time: late segments of closed connections, and handshakes."""
+        lingering = self._lingering
+        while lingering and (ns - lingering[0][0] > LINGER_NS or len(lingering) > MAX_LINGERING):
+            _, ended = lingering.popleft()
+            if not ended.closed:
+                self._end(ended)
+        if self._openings:
+            while late := self._openings.take_late(packet, ns):
+                self._begin(late)
+
+    @staticmethod
+    def _is_of_another(one: Endpoint, seq: int) -> bool:
+        """Whether data is not sent again on a connection that has ended, but is of another one on the same ports."""
+        refused = one.half.bytes + one.peer.bytes == 0  # so there is nothing that could be sent again
+        return not one.half.closed or one.half.is_port_reuse(seq) or refused
 
     def _find(self, flow: bytes) -> Endpoint | None:
         return self.open.get(flow) or self._transient.get(flow)
@@ -355,7 +344,7 @@ class ConnectionTable:
             connection.close()
             self._forget(connection)
         if given_up:
-            self._services.report(too_many_connections(MAX_CONNECTIONS, given_up, ns))
+            self._services.output.report(too_many_connections(MAX_CONNECTIONS, given_up, ns))
 
 
 def _move(table: dict[bytes, Endpoint], other: dict[bytes, Endpoint], half: HalfStream) -> None:

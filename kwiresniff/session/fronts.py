@@ -114,6 +114,18 @@ def client_software(data: bytes, offset: i64, version: i64) -> tuple[str, str] |
     return (texts[0], texts[1]) if offset < end and data[offset] == 0 else None
 
 
+def software_of(exchange: Exchange) -> tuple[str, str]:
+    """Name and version of the client's software, as an ApiVersions request tells them, or empty texts."""
+    request = exchange.request
+    if request is None or request.frame is None:
+        return "", ""
+    software = client_software(request.frame, request.body_offset, exchange.api_version)
+    if software is None:
+        body = peek(exchange, "request") or {}
+        software = body.get("client_software_name") or "", body.get("client_software_version") or ""
+    return software
+
+
 def acks_of_produce(data: bytes, offset: i64, version: i64) -> i64:
     """The ``acks`` field of a Produce request; -1 when it cannot be read.
 

@@ -12,16 +12,13 @@ from kwiresniff.model import Exchange, Message, Problem
 from kwiresniff.session import losses
 from kwiresniff.session.apis import FACTS, api_facts
 from kwiresniff.session.channel import Channel
-from kwiresniff.session.connection_state import ConnectionState
-from kwiresniff.session.detection import KAFKA, SASL_OPAQUE
 from kwiresniff.session.fronts import (
     SECRET_REQUESTS,
     acks_of_produce,
-    client_software,
     is_swallowed,
     missing_bytes,
-    peek,
     skip_tagged_fields,
+    software_of,
 )
 from kwiresniff.session.pairing import MAX_PENDING, MAX_PENDING_BYTES, Pending, oldest, request_bytes
 from kwiresniff.session.readings import FAILS, read_response
@@ -31,39 +28,35 @@ from kwiresniff.session.response_reordering import (
     ResponseReorderBuffer,
     response_bytes,
 )
-from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, Sasl
-from kwiresniff.session.sasl_opaque import OpaqueTokens
+from kwiresniff.session.sasl_phase import SaslPhase
 from kwiresniff.session.services import ConnectionServices
 from kwiresniff.stream.footing import MIN_REQUEST_BYTES
-from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH
+from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH, FrameFilter
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
+#: A correlation id and an empty tag section.
+MIN_RESPONSE_FRONT_BYTES: Final = 5
 #: What is told of the name of a client's software, and of its version. Real ones have some tens.
 MAX_SOFTWARE_CHARACTERS = 255
 #: APIs that every depth looks into, for the software and the principal of a connection.
 _PEEKED: Final = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
-
-#: Outcomes of exchanges in which the broker had no part.
-_WITHOUT_ANSWER: Final = frozenset({"unanswered", "no_response_expected"})
 
 _request_header = Struct(">hhih").unpack_from
 _request_header_v0 = Struct(">hhi").unpack_from
 _correlation_id = Struct(">i").unpack_from
 
 
-class KafkaMessages(ConnectionState):
+class KafkaMessages(SaslPhase):
     """The messages of one connection.
 
-    ``pending`` are the requests without a response, ``early`` the responses without a request. ``responses_lost``
-    says that bytes from the broker were lost since its last frame. ``opaque`` is set once SASL tokens go without a
-    header.
+    ``pending`` are the requests without a response, ``early`` the responses without a request; ``releasing`` says that
+    some of these are let in.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "channel", "client_ids", "early", "first_correlation_id", "opaque", "pending", "releasing", "responses_lost",
-        "sasl",
+        "channel", "client_ids", "early", "first_correlation_id", "pending", "releasing",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -74,12 +67,9 @@ class KafkaMessages(ConnectionState):
         self.client_ids = services.client_ids
         self.pending = Pending()
         self.early = ResponseReorderBuffer()
-        self.releasing = False  # responses that were held back are let in
+        self.releasing = False
         self.channel = Channel()
         self.first_correlation_id: int | None = None
-        self.responses_lost = False
-        self.sasl: Sasl | None = None
-        self.opaque: OpaqueTokens | None = None
 
     # -- requests -----------------------------------------------------------------------------------------------
 
@@ -141,11 +131,21 @@ class KafkaMessages(ConnectionState):
                 exchange.outcome = "no_response_expected"
                 if self.first_correlation_id is None:
                     self._first_request(exchange)
-                self.services.complete(exchange)
+                self.services.output.complete(exchange)
                 return
         elif api_key in _PEEKED:
             self._peek_request(exchange)
         self._await(exchange)
+
+    def _peek_request(self, exchange: Exchange) -> None:
+        """Read what is told of the client at every depth."""
+        if exchange.api_key != API_VERSIONS:
+            self.sasl_request(exchange)
+            return
+        name, version = software_of(exchange)
+        if name:
+            short = MAX_SOFTWARE_CHARACTERS
+            self.connection.client_software = {"name": name[:short], "version": version[:short]}
 
     def _short_request(self, message: Message, data: bytes, lost: int) -> None:
         """A frame too short for a header with a client id: ControlledShutdown v0, a request mostly lost, or none."""
@@ -156,7 +156,7 @@ class KafkaMessages(ConnectionState):
             return
         if len(data) < 8:
             packet, ns = message.first_packet, message.first_ns
-            self.services.report(losses.lost_message(self.connection, "request", packet, ns, size, lost))
+            self.services.output.report(losses.lost_message(self.connection, "request", packet, ns, size, lost))
             return
         api_key, api_version, correlation_id = _request_header_v0(data)
         facts = api_facts(api_key, api_version)
@@ -200,7 +200,7 @@ class KafkaMessages(ConnectionState):
 
     def _give_up(self, exchange: Exchange) -> None:
         exchange.outcome = "unanswered"
-        self.services.complete(exchange)
+        self.services.output.complete(exchange)
 
     # -- responses ----------------------------------------------------------------------------------------------
 
@@ -228,7 +228,7 @@ class KafkaMessages(ConnectionState):
             self.channel.unpaired(message)
             if lost:
                 exchange.problems.append(missing_bytes("response", lost, size))
-            self.services.complete(exchange)
+            self.services.output.complete(exchange)
             return
         exchange = found if found.__class__ is Exchange else self.pending.first_of(correlation_id, found)
         self.pending.bytes -= request_bytes(exchange)
@@ -243,8 +243,8 @@ class KafkaMessages(ConnectionState):
         if lost:
             exchange.problems.append(missing_bytes("response", lost, size))
         if api_key in _PEEKED and api_key != API_VERSIONS:
-            self._peek_sasl_response(exchange, last_ns)
-        self.services.complete(exchange)
+            self.sasl_response(exchange, last_ns)
+        self.services.output.complete(exchange)
 
     def _short_response(self, packet: int, ns: int, size: int, lost: int) -> None:
         """A frame without a correlation id: most of it is lost, or it never was one."""
@@ -252,7 +252,7 @@ class KafkaMessages(ConnectionState):
             self.broker.desynchronize(LOST_BAD_LENGTH)
             self.on_gap(self.broker.side, packet, ns, 0, size + 4, LOST_BAD_LENGTH)
         else:
-            self.services.report(losses.lost_message(self.connection, "response", packet, ns, size, lost))
+            self.services.output.report(losses.lost_message(self.connection, "response", packet, ns, size, lost))
 
     def _can_answer(self, last_packet: i64, exchange: Exchange) -> bool:
         """Whether a response that is being handed on can be that of an exchange, by what it acknowledges.
@@ -280,9 +280,19 @@ class KafkaMessages(ConnectionState):
         for exchange in self.pending.overtaken_by(_correlation_id(data)[0], answers):
             self._give_up(exchange)
 
-    def is_answered(self) -> bool:
-        """Whether the broker has sent a response."""
-        return not self.connection.exchanges.keys() <= _WITHOUT_ANSWER
+    def frame_filter(self, side: i64, data: bytes, start: i64, end: i64) -> FrameFilter | None:
+        """Who keeps a response without its record sets, where its request is known."""
+        if side == self.client_side or self.responses_lost or self.has_opaque_answers():
+            return None
+        if end - start < MIN_RESPONSE_FRONT_BYTES:
+            return None
+        found = self.pending.by_id.get(i32(data, start) if COMPILED else _correlation_id(data, start)[0])
+        if not isinstance(found, Exchange):
+            return None
+        facts = api_facts(found.api_key, found.api_version)
+        if facts.response_header_version and data[start + 4]:
+            return None
+        return self.services.output.response_filter(found, 5 if facts.response_header_version else 4)
 
     # -- responses before their requests ------------------------------------------------------------------------
 
@@ -325,60 +335,23 @@ class KafkaMessages(ConnectionState):
             self.releasing = False
             broker.ack = current
 
-    # -- what is read at every depth ----------------------------------------------------------------------------
+    # -- the end ------------------------------------------------------------------------------------------------
 
-    def expect_opaque_tokens(self) -> None:
-        """From now on frames are SASL tokens without a header, until one is a request."""
-        if self.opaque is None:
-            self.opaque = OpaqueTokens()
-        self.opaque.begin()
-        self.phase = SASL_OPAQUE
-        self.responses_lost = False
-
-    def opaque_tokens_ended(self) -> None:
-        """One side sends no tokens any more; when neither does, it is plain Kafka again."""
-        if self.opaque is None or self.opaque.is_over():
-            self.phase = KAFKA
-
-    def _peek_request(self, exchange: Exchange) -> None:
-        if exchange.api_key == API_VERSIONS:
-            self._peek_software(exchange)
-            return
-        body = peek(exchange, "request") or {}
-        sasl = self.sasl
-        if sasl is None:
-            sasl = self.sasl = Sasl(self.connection)
-        if exchange.api_key == SASL_HANDSHAKE:
-            assert exchange.request is not None
-            sasl.begin(body.get("mechanism"), exchange.request.first_ns)
-            for half in (self.client, self.broker):
-                half.frames.keep = max(half.frames.keep, MAX_TOKEN_FRAME_BYTES)
-            if exchange.api_version == 0:
-                self.expect_opaque_tokens()
-        else:
-            sasl.client_token(body.get("auth_bytes") or b"")
-
-    def _peek_software(self, exchange: Exchange) -> None:
-        request = exchange.request
-        if request is None or request.frame is None:
-            return
-        software = client_software(request.frame, request.body_offset, exchange.api_version)
-        if software is None:
-            body = peek(exchange, "request") or {}
-            software = body.get("client_software_name") or "", body.get("client_software_version") or ""
-        name, version = software
-        if name:
-            short = MAX_SOFTWARE_CHARACTERS
-            self.connection.client_software = {"name": name[:short], "version": version[:short]}
-
-    def _peek_sasl_response(self, exchange: Exchange, ns: int) -> None:
-        body = peek(exchange, "response")
-        if body is None or self.sasl is None:
-            return
-        if exchange.api_key == SASL_HANDSHAKE:
-            if body.get("error_code", 0):
-                self.sasl.refused()
-                if self.opaque is not None:
-                    self.opaque.expected = False
-        elif self.sasl.authenticate_answered(body, ns):
-            self.keep_as_wanted()
+    def report_unfinished(self) -> None:
+        """Frames that had begun."""
+        for half in (self.client, self.broker):
+            frames = half.frames
+            size, present, data = frames.unfinished()
+            if not present:
+                continue
+            packet, ns = int(frames.first_packet), frames.first_ns
+            if half is self.client:
+                what = "a request"
+                if len(data) >= 10:
+                    api_key, api_version, correlation_id, _ = _request_header(data)
+                    what = f"{api_facts(api_key, api_version).name} v{api_version} request {correlation_id}"
+                problem = losses.incomplete(self.connection, "request", what, packet, ns, size, present)
+            else:
+                what = f"response {_correlation_id(data)[0]}" if size and len(data) >= 4 else "a response"
+                problem = losses.incomplete(self.connection, "response", what, packet, ns, size, present)
+            self.services.output.report(problem)

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar
 
-from kwiresniff.base.api_keys import FETCH, SHARE_ACKNOWLEDGE, SHARE_FETCH
-from kwiresniff.model import Event, Exchange, ExchangeSink, SegmentSink
+from kwiresniff.model import Exchange, SegmentSink
+from kwiresniff.session.output import EventOutput
 from kwiresniff.session.strangers import Strangers
 from kwiresniff.stream.budget import Budget
-from kwiresniff.stream.frame_handler import FrameFilter
 
-if TYPE_CHECKING:
-    from kwiresniff.session.decode import BodyDecoder
-    from kwiresniff.session.fetch_sessions import FetchSessions
-    from kwiresniff.session.scan import Scanner
-
-#: The APIs whose requests belong to fetch sessions.
-SESSION_APIS: Final = frozenset({FETCH, SHARE_FETCH, SHARE_ACKNOWLEDGE})
 #: Different client ids remembered by name, and the longest of them. Escaped, a byte is four characters.
 MAX_CLIENT_IDS = 10_000
 MAX_REMEMBERED_ID_BYTES = 255
@@ -33,10 +25,17 @@ class ConnectionServices(SegmentSink):
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "bare_token_bytes", "budget", "client_ids", "connections", "fetch_sessions", "non_kafka", "now_ns",
+        "bare_token_bytes", "budget", "client_ids", "connections", "non_kafka", "now_ns",
     )  # fmt: skip
 
-    def __init__(self, *, broker_ports: frozenset[bytes], attempts: bool) -> None:
+    def __init__(
+        self,
+        exchange_filter: Callable[[Exchange], bool | None] | None,
+        *,
+        broker_ports: frozenset[bytes],
+        attempts: bool,
+    ) -> None:
+        self.output = EventOutput(exchange_filter)
         self.broker_ports = broker_ports
         self.attempts = attempts
         self.keep_request = 0
@@ -48,12 +47,6 @@ class ConnectionServices(SegmentSink):
         self.connections = 0  # met so far; each is numbered
         self.bare_token_bytes = 0
         self.now_ns = 0
-        self.fetch_sessions: FetchSessions | None = None
-        self._want: Callable[[Exchange], bool | None] | None = None
-        self._decoder: BodyDecoder | None = None
-        self._scanner: Scanner | None = None
-        self._sink: ExchangeSink | None = None
-        self._out: list[Event] = []
 
     def forget(self, flow: bytes, other_flow: bytes, counts: list[int]) -> None:
         """A connection has shown that it is not Kafka: what else comes on its flows only adds to the ``counts``."""
@@ -70,31 +63,3 @@ class ConnectionServices(SegmentSink):
         if len(self.client_ids) < MAX_CLIENT_IDS and len(raw) <= MAX_REMEMBERED_ID_BYTES:
             self.client_ids[raw] = text
         return text
-
-    def response_filter(self, exchange: Exchange, body_offset: int) -> FrameFilter | None:
-        """Who keeps the response of an exchange without its record sets, as far as it has any."""
-        return self._scanner.sieve(exchange, body_offset) if self._scanner is not None else None
-
-    def report(self, event: Event) -> None:
-        """Something that is not an exchange has happened."""
-        self._out.append(event)
-
-    def complete(self, exchange: Exchange) -> None:
-        """An exchange is as complete as it will ever be: decode as far as wanted and report it."""
-        if self.fetch_sessions is not None and exchange.api_key in SESSION_APIS:
-            self.fetch_sessions.follow(exchange)
-        if self._want is not None and self._want(exchange) is False:
-            if self._scanner is not None:
-                self._scanner.scan(exchange)
-        else:
-            if self._decoder is not None:
-                self._decoder.decode(exchange)
-            elif self._scanner is not None:
-                self._scanner.scan(exchange)
-            if self._sink is not None:
-                self._sink.exchange(exchange)
-            else:
-                self._out.append(exchange)
-        counts = exchange.connection.exchanges
-        outcome = exchange.outcome
-        counts[outcome] = counts.get(outcome, 0) + 1

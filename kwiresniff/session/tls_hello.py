@@ -30,7 +30,7 @@ MAX_PROTOCOLS = 16
 #: The longest name of a server or protocol told: RFC 1035's limit for a host name, RFC 7301's for a protocol.
 MAX_NAME_BYTES = 255
 
-CERTIFICATE, CERTIFICATE_REQUEST, SERVER_HELLO_DONE = 11, 13, 14
+CERTIFICATE, SERVER_HELLO_DONE = 11, 14
 _SERVER_NAME, _PROTOCOLS, _SUPPORTED_VERSIONS = 0, 16, 43
 _TLS_1_3 = 0x0304
 
@@ -79,7 +79,7 @@ class Front:
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "_buffer", "_messages", "_room", "alert", "certificate", "certificate_requested", "cipher", "clear_bytes",
+        "_buffer", "_messages", "_room", "alert", "certificate", "cipher", "clear_bytes",
         "done", "encrypted", "hello", "offered", "protocol", "sent_certificate", "server_name", "version",
     )  # fmt: skip
     __slots__ = STATE
@@ -95,7 +95,6 @@ class Front:
         self.protocol: str | None = None
         self.certificate: list[str] | None = None
         self.sent_certificate = False
-        self.certificate_requested = False
         self.alert: str | None = None
         self.clear_bytes = 0
         self._buffer = bytearray()
@@ -168,8 +167,6 @@ class Front:
             chain = body.vector(3)
             self.sent_certificate = bool(chain)
             self.certificate = certificate_names(chain.vector(3).rest()) if chain else []
-        elif kind == CERTIFICATE_REQUEST:
-            self.certificate_requested = True
         elif kind == SERVER_HELLO_DONE:
             self.done = True
 

@@ -22,8 +22,7 @@ CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
 RECORDED = sorted(path for path in CAPTURES.iterdir() if ".pcap" in path.name)
 #: Whatever the arguments of an analyzer lead to, which a checkpoint does not hold.
 REQUESTED = {
-    "depth", "broker_ports", "attempts", "keep_request", "keep_response", "filters", "_want", "_decoder", "_scanner",
-    "_sink", "_out",
+    "depth", "broker_ports", "attempts", "keep_request", "keep_response", "filters", "output",
 }  # fmt: skip
 
 

@@ -1,0 +1,28 @@
+"""What a flow of the connection table belongs to."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwiresniff.session.connection import ConnectionAnalyzer
+from kwiresniff.stream.half_stream import HalfStream
+
+
+class Endpoint:
+    """One half stream of a connection, its peer, and the connection."""
+
+    STATE: ClassVar[tuple[str, ...]] = ("connection", "half", "peer")
+    __slots__ = STATE
+
+    def __init__(self, half: HalfStream, peer: HalfStream, connection: ConnectionAnalyzer) -> None:
+        self.half = half
+        self.peer = peer
+        self.connection = connection
+
+    def held_bytes(self) -> int:
+        """Memory that the half stream holds."""
+        return self.half.held_bytes()
+
+    def release(self) -> None:
+        """Give it up."""
+        self.half.release(self.connection)

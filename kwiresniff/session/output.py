@@ -1,0 +1,71 @@
+"""Where exchanges, connections and problems go when they are complete, and how far bodies are read before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from kwiresniff.base.api_keys import FETCH, SHARE_ACKNOWLEDGE, SHARE_FETCH
+from kwiresniff.model import Event, Exchange, ExchangeSink
+from kwiresniff.stream.frame_handler import FrameFilter
+
+if TYPE_CHECKING:
+    from kwiresniff.session.decode import BodyDecoder
+    from kwiresniff.session.fetch_sessions import FetchSessions
+    from kwiresniff.session.scan import Scanner
+
+#: The APIs whose requests belong to fetch sessions.
+SESSION_APIS: Final = frozenset({FETCH, SHARE_FETCH, SHARE_ACKNOWLEDGE})
+
+
+class EventOutput:
+    """Collects ``events``.
+
+    ``exchange_filter`` is asked about each complete exchange before its bodies are decoded; False drops it. With a
+    ``decoder`` bodies are decoded, else a ``scanner`` looks for error codes and topics. With a ``sink`` exchanges go
+    there. ``fetch_sessions`` are followed when somebody asks for topics.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = ("fetch_sessions",)
+    __slots__ = ("decoder", "events", "exchange_filter", "fetch_sessions", "scanner", "sink")
+
+    def __init__(self, exchange_filter: Callable[[Exchange], bool | None] | None) -> None:
+        self.exchange_filter = exchange_filter
+        self.decoder: BodyDecoder | None = None
+        self.scanner: Scanner | None = None
+        self.fetch_sessions: FetchSessions | None = None
+        self.sink: ExchangeSink | None = None
+        self.events: list[Event] = []
+
+    def response_filter(self, exchange: Exchange, body_offset: int) -> FrameFilter | None:
+        """Who keeps the response of an exchange without its record sets, as far as it has any."""
+        return self.scanner.sieve(exchange, body_offset) if self.scanner is not None else None
+
+    def report(self, event: Event) -> None:
+        """Something that is not an exchange has happened."""
+        self.events.append(event)
+
+    def complete(self, exchange: Exchange) -> None:
+        """An exchange is as complete as it will ever be: decode as far as wanted and report it."""
+        if self.fetch_sessions is not None and exchange.api_key in SESSION_APIS:
+            self.fetch_sessions.follow(exchange)
+        if self.exchange_filter is not None and self.exchange_filter(exchange) is False:
+            if self.scanner is not None:
+                self.scanner.scan(exchange)
+        else:
+            if self.decoder is not None:
+                self.decoder.decode(exchange)
+            elif self.scanner is not None:
+                self.scanner.scan(exchange)
+            if self.sink is not None:
+                self.sink.exchange(exchange)
+            else:
+                self.events.append(exchange)
+        counts = exchange.connection.exchanges
+        outcome = exchange.outcome
+        counts[outcome] = counts.get(outcome, 0) + 1
+
+    def pop(self) -> list[Event]:
+        """What has come so far and was not taken yet."""
+        events, self.events = self.events, []
+        return events

@@ -1,0 +1,132 @@
+"""A connection while it authenticates: which frames are SASL tokens without a header, and what all of them tell."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import ClassVar
+
+from kwiresniff.base.api_keys import SASL_HANDSHAKE
+from kwiresniff.model import Exchange
+from kwiresniff.session.apis import known_versions
+from kwiresniff.session.connection_state import ConnectionState
+from kwiresniff.session.detection import KAFKA, SASL_OPAQUE
+from kwiresniff.session.fronts import peek
+from kwiresniff.session.pairing import Outstanding
+from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, Sasl
+from kwiresniff.session.sasl_opaque import OpaqueTokens, is_request
+from kwiresniff.session.services import ConnectionServices
+from kwiresniff.stream.footing import is_near
+
+_correlation_id = Struct(">i").unpack_from
+
+
+class SaslPhase(ConnectionState):
+    """``sasl`` is set once there is an authentication, ``opaque`` once tokens go without a header."""
+
+    STATE: ClassVar[tuple[str, ...]] = ("opaque", "sasl")
+    __slots__ = STATE
+
+    def __init__(
+        self, services: ConnectionServices, flow: bytes, other_flow: bytes, keep: int, packet: int, ns: int
+    ) -> None:
+        super().__init__(services, flow, other_flow, keep, packet, ns)
+        self.sasl: Sasl | None = None
+        self.opaque: OpaqueTokens | None = None
+
+    def begin_gssapi(self, ns: int) -> None:
+        """The connection begins with tokens of GSS-API, without a handshake request."""
+        self.sasl = Sasl(self.connection)
+        self.sasl.begin("GSSAPI", ns)
+        self._expect_opaque_tokens()
+
+    def _expect_opaque_tokens(self) -> None:
+        """From now on frames are SASL tokens without a header, until one is a request."""
+        if self.opaque is None:
+            self.opaque = OpaqueTokens()
+        self.opaque.begin()
+        self.phase = SASL_OPAQUE
+        self.responses_lost = False
+
+    def _side_ended(self, opaque: OpaqueTokens) -> None:
+        """One side sends no tokens any more; when neither does, it is plain Kafka again."""
+        if opaque.is_over():
+            self.phase = KAFKA
+
+    def is_token(self, ns: int, size: int, data: bytes, lost: int) -> bool:
+        """Whether a frame from the client is a token, and not the first request behind them."""
+        opaque, sasl = self.opaque, self.sasl
+        if opaque is None or sasl is None or not opaque.from_client:
+            return False
+        if not is_request(size, data, known_versions()):
+            opaque.awaiting += 1
+            self.services.bare_token_bytes += 4 + size - lost
+            sasl.client_token(data)
+            return True
+        opaque.expected = opaque.from_client = False
+        sasl.finished(True, ns)
+        self.keep_as_wanted()
+        self._side_ended(opaque)
+        return False
+
+    def is_answer_to_token(
+        self, size: int, data: bytes, lost: int, outstanding: Outstanding, first_correlation_id: int | None
+    ) -> bool:
+        """Whether a frame from the broker answers a token, and no request before or behind them."""
+        opaque = self.opaque
+        if opaque is None or not opaque.from_broker:
+            return False
+        answers = False
+        if len(data) >= 4:
+            (correlation_id,) = _correlation_id(data)
+            answers = correlation_id in outstanding
+            # The token or the request that this answers was lost; or not even the handshake is answered.
+            if not opaque.awaiting or outstanding:
+                answers = answers or is_near(correlation_id, first_correlation_id)
+        if not answers and (opaque.expected or opaque.awaiting):
+            opaque.awaiting = max(opaque.awaiting - 1, 0)
+            self.services.bare_token_bytes += 4 + size - lost
+            return True
+        if not opaque.expected:
+            opaque.from_broker = False
+            self._side_ended(opaque)
+        return False
+
+    def has_opaque_answers(self) -> bool:
+        """Whether a frame from the broker may be the answer to a token."""
+        return self.opaque is not None and self.opaque.from_broker
+
+    def broker_left(self, ns: int) -> None:
+        """The broker closes the connection. Before KIP-152 that is all it says to a token that it refuses."""
+        opaque = self.opaque
+        if opaque is not None and opaque.expected and opaque.awaiting and self.sasl is not None:
+            opaque.expected = False
+            self.sasl.finished(False, ns)
+
+    def sasl_request(self, exchange: Exchange) -> None:
+        """A SaslHandshake or SaslAuthenticate request."""
+        body = peek(exchange, "request") or {}
+        sasl = self.sasl
+        if sasl is None:
+            sasl = self.sasl = Sasl(self.connection)
+        if exchange.api_key == SASL_HANDSHAKE:
+            assert exchange.request is not None
+            sasl.begin(body.get("mechanism"), exchange.request.first_ns)
+            for half in (self.client, self.broker):
+                half.frames.keep = max(half.frames.keep, MAX_TOKEN_FRAME_BYTES)
+            if exchange.api_version == 0:
+                self._expect_opaque_tokens()
+        else:
+            sasl.client_token(body.get("auth_bytes") or b"")
+
+    def sasl_response(self, exchange: Exchange, ns: int) -> None:
+        """The response to one."""
+        body = peek(exchange, "response")
+        if body is None or self.sasl is None:
+            return
+        if exchange.api_key == SASL_HANDSHAKE:
+            if body.get("error_code", 0):
+                self.sasl.refused()
+                if self.opaque is not None:
+                    self.opaque.expected = False
+        elif self.sasl.authenticate_answered(body, ns):
+            self.keep_as_wanted()
