@@ -87,6 +87,7 @@ COMPILED = (
     "kwiresniff/session/detection.py",
     "kwiresniff/session/endpoint.py",
     "kwiresniff/session/flows.py",
+    "kwiresniff/session/frame_search.py",
     "kwiresniff/session/fronts.py",
     "kwiresniff/session/kafka_messages.py",
     "kwiresniff/session/losses.py",
@@ -104,16 +105,15 @@ COMPILED = (
     "kwiresniff/session/strangers.py",
     "kwiresniff/session/tls_records.py",
     "kwiresniff/session/waits.py",
-    "kwiresniff/stream/budget.py",
-    "kwiresniff/stream/footing.py",
+    "kwiresniff/stream/buffer_budget.py",
     "kwiresniff/stream/frame_buffer.py",
     "kwiresniff/stream/frame_handler.py",
     "kwiresniff/stream/frame_reader.py",
     "kwiresniff/stream/half_stream.py",
+    "kwiresniff/stream/out_of_order.py",
     "kwiresniff/stream/reassembler.py",
     "kwiresniff/stream/resync.py",
-    "kwiresniff/stream/run.py",
-    "kwiresniff/stream/waiting.py",
+    "kwiresniff/stream/resync_buffer.py",
 )
 #: What the build needs beside hatchling, where it compiles.
 REQUIREMENTS = ["mypy[mypyc]>=2.4,<3"]

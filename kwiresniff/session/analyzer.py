@@ -157,14 +157,14 @@ class Analyzer(ConnectionServices):
 
     def _enforce_budget(self) -> None:
         """All connections together hold too much: somebody gives way."""
-        for holder, size in self.budget.enforce(self.table.holders()):
+        for owner, size in self.budget.enforce(self.table.owners()):
             what = "requests without an answer"
-            if isinstance(holder, Endpoint):
-                connection = holder.connection
-                what = f"what the {'client' if holder.half is connection.client else 'broker'} sent"
+            if isinstance(owner, Endpoint):
+                connection = owner.connection
+                what = f"what the {'client' if owner.half is connection.client else 'broker'} sent"
             else:
-                assert isinstance(holder, ConnectionAnalyzer)
-                connection = holder
+                assert isinstance(owner, ConnectionAnalyzer)
+                connection = owner
             ns = max(connection.client.last_ns, connection.broker.last_ns)
             self.output.report(losses.too_much_held(connection.connection, what, size, self.budget.limit, ns))
 

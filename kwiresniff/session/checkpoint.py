@@ -44,12 +44,12 @@ from kwiresniff.session.strangers import Strangers
 from kwiresniff.session.tls_hello import Front
 from kwiresniff.session.tls_inspection import TlsInspection
 from kwiresniff.session.topics import Topics
-from kwiresniff.stream.budget import Budget
+from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_reader import FrameReader
 from kwiresniff.stream.half_stream import HalfStream
+from kwiresniff.stream.out_of_order import OutOfOrderQueue
 from kwiresniff.stream.resync import Resynchronizer
-from kwiresniff.stream.run import Run
-from kwiresniff.stream.waiting import Waiting
+from kwiresniff.stream.resync_buffer import ResyncBuffer
 
 _Maker: TypeAlias = Callable[[], Any]
 
@@ -70,7 +70,7 @@ def _connection() -> ConnectionAnalyzer:
 
 #: Class -> how an empty one is made. Compiled classes are made by their constructors alone.
 EMPTY: dict[type, _Maker] = {
-    Budget: Budget,
+    BufferBudget: BufferBudget,
     Channel: Channel,
     Connection: lambda: Connection(0, "", ""),
     ConnectionAnalyzer: _connection,
@@ -90,11 +90,11 @@ EMPTY: dict[type, _Maker] = {
     ProtocolDetector: lambda: ProtocolDetector(b"", frozenset()),
     ResponseReorderBuffer: ResponseReorderBuffer,
     Resynchronizer: lambda: Resynchronizer(0, _nobody().budget),
-    Run: Run,
+    ResyncBuffer: ResyncBuffer,
     Sasl: lambda: Sasl(UNSETTLED),
     Strangers: Strangers,
     TlsInspection: TlsInspection,
-    Waiting: Waiting,
+    OutOfOrderQueue: OutOfOrderQueue,
 }
 
 

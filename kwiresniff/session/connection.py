@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from kwiresniff.base.fastint import COMPILED, i32
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import Connection
 from kwiresniff.session.connection_state import UNSETTLED
@@ -132,7 +131,7 @@ class ConnectionAnalyzer(KafkaMessages):
         if self.phase == IGNORED:
             return -1
         if half is self.client:
-            return self.detector.find_request(half)
+            return self.detector.find_request_start(half)
         return self._find_response(half)
 
     def _find_response(self, half: HalfStream) -> int:
@@ -144,7 +143,7 @@ class ConnectionAnalyzer(KafkaMessages):
             if self.on_invalid_length(half.side, packet, ns, bytes(buffer.data[:FIRST_BYTES])):
                 half.count_only()
                 return -1
-        return self.detector.find_response(buffer, self.pending.by_id, self.first_correlation_id)
+        return self.detector.find_response_start(buffer, self.pending.by_id, self.first_correlation_id)
 
     def _act_on(self, verdict: Verdict, half: HalfStream) -> int:
         """Be what the verdict says; returns where in what is under search of ``half`` a frame begins, or -1."""

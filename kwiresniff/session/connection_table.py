@@ -18,7 +18,7 @@ from kwiresniff.session.flows import connection_of, reverse
 from kwiresniff.session.losses import too_many_connections
 from kwiresniff.session.openings import Openings, first_seq, follow
 from kwiresniff.session.services import ConnectionServices
-from kwiresniff.stream.budget import Holder
+from kwiresniff.stream.buffer_budget import BufferOwner
 from kwiresniff.stream.half_stream import HalfStream
 
 #: Connections followed at once; beyond it the longest idle ones are ended. A busy broker has some 10,000.
@@ -321,7 +321,7 @@ class ConnectionTable:
         while len(ended) > MAX_ENDED or now_ns - ended[0][0] > ENDED_NS:
             self._forget(ended.popleft()[1])
 
-    def holders(self) -> Iterator[Holder]:
+    def owners(self) -> Iterator[BufferOwner]:
         """All who may hold bytes back: connections, their directions, and what is inside TLS."""
         for connection in self._connections():
             for one in (connection, connection.carried):

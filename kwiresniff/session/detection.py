@@ -16,6 +16,21 @@ from kwiresniff import codec
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.model import Exchange
 from kwiresniff.session.apis import known_versions
+from kwiresniff.session.frame_search import (
+    MAX_CLIENT_ID_BYTES,
+    MIN_UNFINISHED_BYTES,
+    NO,
+    READ_STEPS,
+    READ_STEPS_PER_BYTE,
+    REQUEST_FRONT_BYTES,
+    START_STEPS,
+    STRONG,
+    WEAK,
+    find_request_start,
+    find_response_start,
+    request_front,
+    score_request_header,
+)
 from kwiresniff.session.pairing import Outstanding
 from kwiresniff.session.readings import (
     FAILS,
@@ -29,24 +44,9 @@ from kwiresniff.session.readings import (
 )
 from kwiresniff.session.recognize import is_gssapi_token, protocol_of
 from kwiresniff.session.tls_records import find_records, hello_sender
-from kwiresniff.stream.footing import (
-    MAX_CLIENT_ID_BYTES,
-    MIN_UNFINISHED_BYTES,
-    NO,
-    READ_STEPS,
-    READ_STEPS_PER_BYTE,
-    REQUEST_FRONT_BYTES,
-    START_STEPS,
-    STRONG,
-    WEAK,
-    find_request,
-    find_response,
-    grade_request,
-    request_front,
-)
 from kwiresniff.stream.frame_reader import FIRST_BYTES, MAX_FRAME_BYTES, SOUND_FRAME_BYTES
 from kwiresniff.stream.half_stream import HalfStream
-from kwiresniff.stream.run import Run
+from kwiresniff.stream.resync_buffer import ResyncBuffer
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -156,7 +156,7 @@ class ProtocolDetector:
             return Verdict(SASL_OPAQUE, client, client, 0, "kafka")
         if len(data) < min(header_bytes(data), size + 4) and not (self.ending or buffer.ahead):
             return None
-        grade = grade_request(data, 0, known_versions(), opening=True)
+        grade = score_request_header(data, 0, known_versions(), opening=True)
         if grade == WEAK:
             grade = self._weigh_opening(half, size)
         if grade == STRONG:
@@ -170,7 +170,7 @@ class ProtocolDetector:
         # A Metadata v0 without a client id begins like PostgreSQL's startup message: its end tells them apart.
         if protocol_of(bytes(data[:FIRST_BYTES])) not in ("unknown", "postgresql"):
             return NO
-        if self._from_broker[1 - half.side] and grade_request(data, 0, known_versions()):
+        if self._from_broker[1 - half.side] and score_request_header(data, 0, known_versions()):
             return STRONG
         if len(data) < size + 4:
             buffer.steps -= READ_STEPS + READ_STEPS_PER_BYTE * len(data)
@@ -208,7 +208,7 @@ class ProtocolDetector:
                 continue
             buffer, other = one.resync.buffer, (peer if one is half else half).resync.buffer
             confirm = believe if to_broker else partial(self._confirm_client, buffer, other)
-            found = find_request(buffer, known_versions(), confirm, known_client=to_broker)
+            found = find_request_start(buffer, known_versions(), confirm, known_client=to_broker)
             if found >= 0:
                 return _kafka(one, found)
         return None
@@ -220,18 +220,20 @@ class ProtocolDetector:
 
     # -- where frames begin -------------------------------------------------------------------------------------
 
-    def find_request(self, half: HalfStream) -> int:
+    def find_request_start(self, half: HalfStream) -> int:
         """Where in what is under search of the client a request begins, or -1."""
         confirm = believe if self._from_broker[1 - half.side] else _confirm_request
-        return find_request(half.resync.buffer, known_versions(), confirm, known_client=True)
+        return find_request_start(half.resync.buffer, known_versions(), confirm, known_client=True)
 
-    def find_response(self, buffer: Run, outstanding: Outstanding, first_correlation_id: int | None) -> int:
+    def find_response_start(
+        self, buffer: ResyncBuffer, outstanding: Outstanding, first_correlation_id: int | None
+    ) -> int:
         """Where in what is under search of the broker a response to one of these requests begins, or -1."""
         confirm = partial(self._confirm_response, outstanding)
-        return find_response(buffer, outstanding, first_correlation_id, confirm)
+        return find_response_start(buffer, outstanding, first_correlation_id, confirm)
 
-    def _confirm_client(self, buffer: Run, other: Run, frame: bytes, grade: int, fills: bool) -> bool:
-        """Whether a frame shows that its sender, whose ``buffer`` it is in, is the client; see ``find_request``.
+    def _confirm_client(self, buffer: ResyncBuffer, other: ResyncBuffer, frame: bytes, grade: int, fills: bool) -> bool:
+        """Whether a frame shows that its sender, whose ``buffer`` it is in, is the client; see ``find_request_start``.
 
         Without a client id, zeros read like a request too easily, a version that nobody knows cannot be checked, and
         bytes left over fit nothing: then the other side must have answered it. A frame that fills segments exactly is
@@ -294,7 +296,7 @@ def _is_empty_produce(frame: bytes) -> bool:
     return not body["topic_data"]
 
 
-def _is_answered(buffer: Run, other: Run, frame: bytes, strong: bool, sure: bool) -> bool:
+def _is_answered(buffer: ResyncBuffer, other: ResyncBuffer, frame: bytes, strong: bool, sure: bool) -> bool:
     """Whether a segment of ``other``, what is under search of the other side, begins with the response to a request.
 
     ``buffer``, which has the request, pays for it. A small correlation id stands everywhere, so it must read like one,

@@ -36,7 +36,7 @@ SECRET_REQUESTS = frozenset({
 
 
 def missing_bytes(which: str, lost: int, size: int) -> Problem:
-    """The problem of a frame with a hole in it."""
+    """The problem of a frame with a gap in it."""
     what = f"{lost} of the {which}'s {size} bytes are missing from the capture"
     return Problem(LOST_GAP, what, path=which, details={"missing_bytes": lost})
 

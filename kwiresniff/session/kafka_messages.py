@@ -12,6 +12,7 @@ from kwiresniff.model import Exchange, Message, Problem
 from kwiresniff.session import losses
 from kwiresniff.session.apis import FACTS, api_facts
 from kwiresniff.session.channel import Channel
+from kwiresniff.session.frame_search import MIN_REQUEST_BYTES
 from kwiresniff.session.fronts import (
     SECRET_REQUESTS,
     acks_of_produce,
@@ -30,7 +31,6 @@ from kwiresniff.session.response_reordering import (
 )
 from kwiresniff.session.sasl_phase import SaslPhase
 from kwiresniff.session.services import ConnectionServices
-from kwiresniff.stream.footing import MIN_REQUEST_BYTES
 from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH, FrameFilter
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """Connections met in an order that cannot be: data before the handshake, or the second data segment before the first.
 
 It may be that the capture began in the middle of the connection; or the capture point reordered its opening. So the
-first segments are held back until the handshake is there or has had its time, as long as a hole gets (see ``Half``).
+first segments are held back until the handshake is there or has had its time, as long as a gap gets
+(see ``OutOfOrderQueue``).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import ClassVar
 
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
 from kwiresniff.model import ACK, FIN, SYN, Segment
-from kwiresniff.stream.waiting import GRACE_NS, GRACE_PACKETS
+from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS
 
 #: Connections held back at once, and segments of each; beyond it the oldest begins, or that one.
 MAX_OPENINGS = 1024

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from kwiresniff.model import Exchange
-from kwiresniff.stream.budget import EXCHANGE_BYTES
+from kwiresniff.stream.buffer_budget import EXCHANGE_BYTES
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -11,8 +11,8 @@ from struct import Struct
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from kwiresniff.session.pairing import Outstanding
-from kwiresniff.stream.budget import EXCHANGE_BYTES
-from kwiresniff.stream.waiting import GRACE_NS, GRACE_PACKETS
+from kwiresniff.stream.buffer_budget import EXCHANGE_BYTES
+from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

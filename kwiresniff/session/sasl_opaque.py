@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from kwiresniff.session.frame_search import STRONG, WEAK, Versions, score_request_header
 from kwiresniff.session.readings import READS, read_request
-from kwiresniff.stream.footing import STRONG, WEAK, Versions, grade_request
 
 #: So much of a frame shows whether it is a request: header and client id.
 _FRONT_BYTES = 1100
@@ -42,5 +42,5 @@ class OpaqueTokens:
 
 def is_request(size: int, data: bytes, versions: Versions) -> bool:
     """Whether a frame from the client is no token but a request, which shows that the tokens were accepted."""
-    grade = grade_request(size.to_bytes(4, "big") + data[:_FRONT_BYTES], 0, versions)
+    grade = score_request_header(size.to_bytes(4, "big") + data[:_FRONT_BYTES], 0, versions)
     return grade == STRONG or (grade == WEAK and read_request(data) == READS)

@@ -10,12 +10,12 @@ from kwiresniff.model import Exchange
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.connection_state import ConnectionState
 from kwiresniff.session.detection import KAFKA, SASL_OPAQUE
+from kwiresniff.session.frame_search import is_near
 from kwiresniff.session.fronts import peek
 from kwiresniff.session.pairing import Outstanding
 from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, Sasl
 from kwiresniff.session.sasl_opaque import OpaqueTokens, is_request
 from kwiresniff.session.services import ConnectionServices
-from kwiresniff.stream.footing import is_near
 
 _correlation_id = Struct(">i").unpack_from
 

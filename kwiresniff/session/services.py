@@ -8,7 +8,7 @@ from typing import ClassVar
 from kwiresniff.model import Exchange, SegmentSink
 from kwiresniff.session.output import EventOutput
 from kwiresniff.session.strangers import Strangers
-from kwiresniff.stream.budget import Budget
+from kwiresniff.stream.buffer_budget import BufferBudget
 
 #: Different client ids remembered by name, and the longest of them. Escaped, a byte is four characters.
 MAX_CLIENT_IDS = 10_000
@@ -41,7 +41,7 @@ class ConnectionServices(SegmentSink):
         self.keep_request = 0
         self.keep_response = 0
         self.filters = False
-        self.budget = Budget()
+        self.budget = BufferBudget()
         self.non_kafka = Strangers()
         self.client_ids: dict[bytes, str] = {}
         self.connections = 0  # met so far; each is numbered

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from struct import Struct
 
-from kwiresniff.stream.run import Run
+from kwiresniff.stream.resync_buffer import ResyncBuffer
 
 #: The largest record: 16 KiB and what TLS 1.2 allows encryption to add.
 MAX_RECORD_BYTES = 16_384 + 2_048
-#: Segments of a run that are looked at for the start of a record. A run of usual segments has fewer; tiny ones by the
+#: Segments that are looked at for the start of a record. A buffer of usual segments has fewer; tiny ones by the
 #: thousand must not make each look at it dearer.
 MAX_STARTS = 64
 
@@ -38,15 +38,15 @@ def hello_sender(data: bytes | bytearray, offset: int) -> int:
     return 1 if message == CLIENT_HELLO else -1 if message == SERVER_HELLO else 0
 
 
-def find_records(run: Run) -> int:
-    """Offset in a run of a row of TLS records, or -1.
+def find_records(buffer: ResyncBuffer) -> int:
+    """Offset in a buffer of a row of TLS records, or -1.
 
-    Believed is what begins with a segment and whose records join up until the end of the run, or of a segment, is
+    Believed is what begins with a segment and whose records join up until the end of the buffer, or of a segment, is
     the end of one, or twice.
     """
-    data = run.data
+    data = buffer.data
     length = len(data)
-    starts = [offset for offset, *_ in run.marks[:MAX_STARTS]]
+    starts = [offset for offset, *_ in buffer.marks[:MAX_STARTS]]
     for start in starts:
         at = start
         joined = 0

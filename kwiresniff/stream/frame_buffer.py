@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from kwiresniff.stream.budget import SEGMENT_BYTES, STEP_BYTES, Budget
+from kwiresniff.stream.buffer_budget import SEGMENT_BYTES, STEP_BYTES, BufferBudget
 from kwiresniff.stream.frame_handler import FrameFilter
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class FrameBuffer:
     )  # fmt: skip
     __slots__ = STATE
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: BufferBudget) -> None:
         self.budget = budget
         self.parts: list[bytes] = NOTHING
         self.remaining: i64 = 0

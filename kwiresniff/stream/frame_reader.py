@@ -11,7 +11,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.fastint import COMPILED, i32
-from kwiresniff.stream.budget import SEGMENT_BYTES, STEP_BYTES, Budget
+from kwiresniff.stream.buffer_budget import SEGMENT_BYTES, STEP_BYTES, BufferBudget
 from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES, FrameBuffer
 from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH, LOST_GAP, LOST_MID_STREAM, FrameHandler
 
@@ -56,7 +56,7 @@ class FrameReader(FrameBuffer):
     )  # fmt: skip
     __slots__ = STATE
 
-    def __init__(self, side: i64, keep: int, budget: Budget) -> None:
+    def __init__(self, side: i64, keep: int, budget: BufferBudget) -> None:
         super().__init__(budget)
         self.side = side
         self.keep: i64 = min(keep, MAX_KEPT_BYTES)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.fastint import COMPILED, i32
 from kwiresniff.base.sequence_numbers import SEQ_MASK
-from kwiresniff.stream.budget import SEGMENT_BYTES, Budget
+from kwiresniff.stream.buffer_budget import SEGMENT_BYTES, BufferBudget
 from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES
 from kwiresniff.stream.frame_handler import FrameHandler
 from kwiresniff.stream.frame_reader import FrameReader, frame_length
@@ -37,7 +37,7 @@ class HalfStream(Reassembler):
     STATE: ClassVar[tuple[str, ...]] = ("beyond", "frames", "resync", "side", "unreported_bytes", "unreported_gap")
     __slots__ = STATE
 
-    def __init__(self, flow: bytes, side: i64, keep: int, budget: Budget) -> None:
+    def __init__(self, flow: bytes, side: i64, keep: int, budget: BufferBudget) -> None:
         super().__init__(flow, budget)
         self.side = side
         self.frames = FrameReader(side, keep, budget)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
-from kwiresniff.stream.budget import SEGMENT_BYTES, Budget
-from kwiresniff.stream.waiting import Waiting
+from kwiresniff.stream.buffer_budget import SEGMENT_BYTES, BufferBudget
+from kwiresniff.stream.out_of_order import OutOfOrderQueue
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -36,13 +36,13 @@ class Reassembler:
     )  # fmt: skip
     __slots__ = STATE
 
-    def __init__(self, flow: bytes, budget: Budget) -> None:
+    def __init__(self, flow: bytes, budget: BufferBudget) -> None:
         self.flow = flow
         self.budget = budget
         self.next_seq: i64 = -1
         self.syn_seq: i64 = -1
         self.stream_offset: i64 = 0
-        self.queue = Waiting()
+        self.queue = OutOfOrderQueue()
         self.ack: i64 = -1
         self.packets: i64 = 0
         self.bytes: i64 = 0
@@ -94,7 +94,7 @@ class Reassembler:
                 start = end
         elif behind < 0:
             data = buffer[start:end]
-            self.queue.hold((self.stream_offset - behind, packet, ns, data, missing, self.ack))
+            self.queue.push((self.stream_offset - behind, packet, ns, data, missing, self.ack))
             self.budget.held += len(data) + SEGMENT_BYTES
             return None
         return packet, ns, buffer, start, end, missing
@@ -103,7 +103,7 @@ class Reassembler:
         """What waited and is in order now, or None; ``ack`` is then what it acknowledges."""
         queue = self.queue
         while queue.is_next(self.stream_offset):
-            offset, packet, ns, data, missing, self.ack = queue.take()
+            offset, packet, ns, data, missing, self.ack = queue.pop()
             start: i64 = self.stream_offset - offset
             end: i64 = len(data)
             if start >= end + missing:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from kwiresniff.stream.budget import Budget
+from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_handler import LOST_GAP, FrameHandler
-from kwiresniff.stream.run import MARK_BYTES, Run
+from kwiresniff.stream.resync_buffer import MARK_BYTES, ResyncBuffer
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -21,10 +21,10 @@ class Resynchronizer:
     STATE: ClassVar[tuple[str, ...]] = ("budget", "buffer", "searching", "side")
     __slots__ = STATE
 
-    def __init__(self, side: i64, budget: Budget) -> None:
+    def __init__(self, side: i64, budget: BufferBudget) -> None:
         self.side = side
         self.budget = budget
-        self.buffer = Run()
+        self.buffer = ResyncBuffer()
         self.searching = False
 
     def feed(

@@ -6,7 +6,7 @@ import pytest
 
 from kwiresniff.model import ACK, FIN, SYN, Segment
 from kwiresniff.session.openings import MAX_OPENINGS, MAX_SEGMENTS, MAX_SPAN_BYTES, Openings, first_seq, follow
-from kwiresniff.stream.waiting import GRACE_NS, GRACE_PACKETS
+from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response
 
 UP, DOWN = Wire().flows

@@ -7,7 +7,7 @@ import pytest
 from kwiresniff.model import Event, Exchange
 from kwiresniff.session import Analyzer
 from kwiresniff.session.response_reordering import MAX_EARLY, MAX_EARLY_BYTES
-from kwiresniff.stream.waiting import GRACE_NS, GRACE_PACKETS
+from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, response
 
 

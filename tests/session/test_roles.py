@@ -8,7 +8,7 @@ import pytest
 
 from kwiresniff.model import Exchange
 from kwiresniff.session import Analyzer
-from kwiresniff.stream.waiting import GRACE_PACKETS
+from kwiresniff.stream.out_of_order import GRACE_PACKETS
 from tests.support.conversation import (
     Wire,
     api_versions_v0_response,

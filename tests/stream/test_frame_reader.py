@@ -7,7 +7,7 @@ from struct import pack
 
 import pytest
 
-from kwiresniff.stream.budget import STEP_BYTES, Budget
+from kwiresniff.stream.buffer_budget import STEP_BYTES, BufferBudget
 from kwiresniff.stream.frame_handler import FrameRecorder
 from kwiresniff.stream.frame_reader import FrameReader
 
@@ -16,7 +16,7 @@ STREAM = b"".join(pack(">i", len(body)) + body for body in BODIES)
 
 
 def read(cuts: list[int], stream: bytes = STREAM, keep: int = 1 << 20) -> tuple[FrameReader, FrameRecorder]:
-    reader, recorder = FrameReader(0, keep, Budget()), FrameRecorder()
+    reader, recorder = FrameReader(0, keep, BufferBudget()), FrameRecorder()
     for number, (start, end) in enumerate(pairwise([0, *cuts, len(stream)]), 1):
         assert reader.read(recorder, number, 1000 * number, stream, start, end) == end
     return reader, recorder
@@ -50,7 +50,7 @@ def test_no_more_is_kept_than_asked_for() -> None:
 
 def test_a_long_frame_takes_from_the_budget_as_it_comes() -> None:
     """Not what its length promises."""
-    reader, recorder = FrameReader(0, 1 << 30, Budget()), FrameRecorder()
+    reader, recorder = FrameReader(0, 1 << 30, BufferBudget()), FrameRecorder()
     size = 100 * STEP_BYTES
     reader.read(recorder, 1, 1, pack(">i", size) + bytes(10), 0, 14)
     assert STEP_BYTES <= reader.budget.held < 2 * STEP_BYTES
@@ -64,7 +64,7 @@ def test_a_long_frame_takes_from_the_budget_as_it_comes() -> None:
 @pytest.mark.parametrize("length", [-1, 3, (1 << 30) + 1])
 def test_a_length_that_no_frame_has_ends_the_reading_behind_it(length: int) -> None:
     """Its four bytes are given up, and the caller is told where it stopped."""
-    reader, recorder = FrameReader(0, 100, Budget()), FrameRecorder()
+    reader, recorder = FrameReader(0, 100, BufferBudget()), FrameRecorder()
     data = pack(">i", 4) + b"good" + pack(">i", length) + b"rest"
     assert reader.read(recorder, 1, 1, data, 0, len(data)) == 12
     assert not reader.synchronized
@@ -74,7 +74,7 @@ def test_a_length_that_no_frame_has_ends_the_reading_behind_it(length: int) -> N
 
 def test_a_gap_inside_a_frame_leaves_the_next_frame_where_it_is() -> None:
     """The frame has its undamaged front and the number of lost bytes."""
-    reader, recorder = FrameReader(0, 1000, Budget()), FrameRecorder()
+    reader, recorder = FrameReader(0, 1000, BufferBudget()), FrameRecorder()
     reader.read(recorder, 1, 1, STREAM, 0, 20)
     reader.gap(recorder, 2, 2, 100)
     reader.read(recorder, 2, 2, STREAM, 120, len(STREAM))
@@ -84,7 +84,7 @@ def test_a_gap_inside_a_frame_leaves_the_next_frame_where_it_is() -> None:
 
 def test_a_gap_over_a_length_loses_the_frames() -> None:
     """What had come of the length is given up too."""
-    reader, recorder = FrameReader(0, 1000, Budget()), FrameRecorder()
+    reader, recorder = FrameReader(0, 1000, BufferBudget()), FrameRecorder()
     reader.read(recorder, 1, 1, STREAM, 0, 14)
     reader.gap(recorder, 2, 2, 5)
     assert not reader.synchronized
@@ -93,7 +93,7 @@ def test_a_gap_over_a_length_loses_the_frames() -> None:
 
 def test_what_is_only_counted_has_no_frames() -> None:
     """However it is cut."""
-    reader, recorder = FrameReader(0, 1000, Budget()), FrameRecorder()
+    reader, recorder = FrameReader(0, 1000, BufferBudget()), FrameRecorder()
     reader.count_only()
     for _ in range(3):
         assert reader.read(recorder, 1, 1, STREAM, 0, len(STREAM)) == len(STREAM)

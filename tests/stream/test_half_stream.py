@@ -8,11 +8,11 @@ from struct import pack
 
 import pytest
 
-from kwiresniff.stream import waiting as waiting_module
-from kwiresniff.stream.budget import Budget
+from kwiresniff.stream import out_of_order
+from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_handler import FrameRecorder
 from kwiresniff.stream.half_stream import HalfStream
-from kwiresniff.stream.waiting import GRACE_NS, GRACE_PACKETS
+from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS
 
 Frame = tuple[int, int, int, bytes, int]
 
@@ -22,7 +22,7 @@ class Listener:
 
     def __init__(self, *, keep: int = 1 << 20, found: int = 0) -> None:
         self.recorder = FrameRecorder(found)
-        self.half = HalfStream(b"flow", 0, keep, Budget())
+        self.half = HalfStream(b"flow", 0, keep, BufferBudget())
 
     @property
     def frames(self) -> list[Frame]:
@@ -224,7 +224,7 @@ def test_a_length_that_cannot_be_is_counted_as_skipped_and_searched_behind(lengt
 
 def test_waiting_segments_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Out-of-order bytes beyond the limit give up the hole in front of them instead of growing."""
-    monkeypatch.setattr(waiting_module, "MAX_WAITING_BYTES", 1000)
+    monkeypatch.setattr(out_of_order, "MAX_QUEUED_BYTES", 1000)
     listener = Listener()
     listener.segment(1, 1, 0, framed(b"good"), 0, 8, 0)
     for number in range(100):
@@ -271,7 +271,7 @@ def test_the_usual_way_and_the_full_way_hand_on_the_same(step: int) -> None:
     """Segments in order by ``feed``, which takes a short way, and by ``feed_anyhow``, which has none."""
     stream = framed(*BODIES)
     short, full = Listener(), Listener()
-    peer = HalfStream(b"peer", 1, 0, Budget())
+    peer = HalfStream(b"peer", 1, 0, BufferBudget())
     short.half.next_seq = 0
     for number, at in enumerate(range(0, len(stream), step), 1):
         end = min(at + step, len(stream))
@@ -285,7 +285,7 @@ def test_the_usual_way_and_the_full_way_hand_on_the_same(step: int) -> None:
 def test_what_is_far_outside_the_window_is_not_taken() -> None:
     """It belongs to another connection on the same ports."""
     listener = Listener()
-    peer = HalfStream(b"peer", 1, 0, Budget())
+    peer = HalfStream(b"peer", 1, 0, BufferBudget())
     listener.half.next_seq = 0
     assert not listener.half.feed(listener.recorder, peer, 1, 1, 0x20000000, 0, framed(b"abcd"), 0, 8, 0)
     assert listener.half.feed(listener.recorder, peer, 2, 2, 0, 0, framed(b"abcd"), 0, 8, 0)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from kwiresniff.stream.budget import SEGMENT_BYTES, Budget
+from kwiresniff.stream.buffer_budget import SEGMENT_BYTES, BufferBudget
 from kwiresniff.stream.reassembler import MAX_WINDOW_BYTES, Reassembler
 
 STREAM = bytes(range(256)) * 2
@@ -17,7 +17,7 @@ class Reader:
     """Takes what is in order out of a reassembler, as bytes; a byte that is missing is a point."""
 
     def __init__(self, first_seq: int) -> None:
-        self.order = Reassembler(b"flow", Budget())
+        self.order = Reassembler(b"flow", BufferBudget())
         self.order.next_seq = first_seq
         self.first_seq = first_seq
         self.read = b""
@@ -97,7 +97,7 @@ def test_a_keep_alive_probe_is_no_repetition() -> None:
 
 def test_what_is_far_away_or_behind_the_end_is_of_another_connection() -> None:
     """In both directions of the sequence space."""
-    order = Reassembler(b"flow", Budget())
+    order = Reassembler(b"flow", BufferBudget())
     assert not order.out_of_window(12345)
     order.next_seq = 1000
     for distance, out in ((MAX_WINDOW_BYTES, False), (MAX_WINDOW_BYTES + 1, True)):

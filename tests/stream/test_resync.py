@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from kwiresniff.stream.budget import Budget
+from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_handler import FrameRecorder
 from kwiresniff.stream.resync import Resynchronizer
-from kwiresniff.stream.run import FIRST_STEPS, MARK_BYTES, MAX_RUN_BYTES, SEARCH_STEPS
+from kwiresniff.stream.resync_buffer import FIRST_STEPS, MARK_BYTES, MAX_RESYNC_BYTES, SEARCH_STEPS
 
 STREAM = bytes(range(200))
 
 
 def fed(step: int) -> Resynchronizer:
-    resync, recorder = Resynchronizer(0, Budget()), FrameRecorder()
+    resync, recorder = Resynchronizer(0, BufferBudget()), FrameRecorder()
     for number, at in enumerate(range(0, len(STREAM), step), 1):
         resync.feed(recorder, number, number, -1, STREAM[at : at + step], "gap", 0)
     assert recorder.gaps == []
@@ -32,7 +32,7 @@ def test_what_comes_is_under_search_however_it_is_cut(step: int) -> None:
 def test_the_handler_is_asked_where_a_frame_begins_as_long_as_it_is_paid_for() -> None:
     """And not about nothing."""
     recorder = FrameRecorder(found=7)
-    assert Resynchronizer(0, Budget()).find(recorder) == -1
+    assert Resynchronizer(0, BufferBudget()).find(recorder) == -1
     resync = fed(50)
     assert resync.find(recorder) == 7
     searches = 0
@@ -43,11 +43,11 @@ def test_the_handler_is_asked_where_a_frame_begins_as_long_as_it_is_paid_for() -
 
 def test_the_oldest_bytes_are_given_up_and_told() -> None:
     """With the packet of the first that stay, and the reason why they were searched."""
-    resync, recorder = Resynchronizer(0, Budget()), FrameRecorder()
+    resync, recorder = Resynchronizer(0, BufferBudget()), FrameRecorder()
     piece = bytes(10_000)
     for number in range(1, 11):
         resync.feed(recorder, number, 10 * number, -1, piece, "mid_stream", 0)
-    assert len(resync.buffer) <= MAX_RUN_BYTES
+    assert len(resync.buffer) <= MAX_RESYNC_BYTES
     skipped = sum(gap[3] for gap in recorder.gaps)
     assert skipped + len(resync.buffer) == 100_000
     packet, ns, missing, _, code = recorder.gaps[0]

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import random
 
-from kwiresniff.stream.run import (
+from kwiresniff.stream.resync_buffer import (
     FIRST_STEPS,
-    MAX_RUN_BYTES,
-    MAX_RUN_SEGMENTS,
+    MAX_RESYNC_BYTES,
+    MAX_RESYNC_SEGMENTS,
     MIN_SEARCH_BYTES,
     SEARCH_BUDGET_BYTES,
     SEARCH_GROWTH,
     SEARCH_STEPS,
     STEPS_PER_BYTE,
     STEPS_PER_SEGMENT,
-    Run,
+    ResyncBuffer,
 )
 
 
-def filled(*segments: bytes) -> Run:
+def filled(*segments: bytes) -> ResyncBuffer:
     """Segments in packets 1, 2, ... at 1000, 2000, ... ns, which acknowledge 10, 20, ..."""
-    run = Run()
+    run = ResyncBuffer()
     for number, data in enumerate(segments, 1):
         run.take(number, 1000 * number, 10 * number, data)
     return run
@@ -57,31 +57,31 @@ def test_whole_segments_go_at_the_front_until_enough_is_gone() -> None:
 def test_it_gives_way_at_its_front_when_it_is_too_long() -> None:
     """Whatever the segments are, no more is held than one segment beyond the limit, and nothing needlessly little."""
     made = random.Random(1)
-    run = Run()
+    run = ResyncBuffer()
     for _ in range(500):
         data = made.randbytes(made.choice([1, 100, 1460, 9000]))
         over = run.excess(len(data))
         if over:
             run.trim(over)
         run.take(1, 1, 1, data)
-        assert len(run) <= MAX_RUN_BYTES
-        assert len(run.marks) <= MAX_RUN_SEGMENTS
+        assert len(run) <= MAX_RESYNC_BYTES
+        assert len(run.marks) <= MAX_RESYNC_SEGMENTS
 
 
 def test_tiny_segments_are_bounded_in_number() -> None:
     """Each has its mark, which takes more than its byte."""
-    run = Run()
-    for number in range(3 * MAX_RUN_SEGMENTS):
+    run = ResyncBuffer()
+    for number in range(3 * MAX_RESYNC_SEGMENTS):
         over = run.excess(1)
         if over:
             run.trim(over)
         run.take(number, number, -1, b"x")
-        assert len(run.marks) <= MAX_RUN_SEGMENTS
+        assert len(run.marks) <= MAX_RESYNC_SEGMENTS
 
 
 def test_after_the_budget_every_segment_is_a_run_of_its_own() -> None:
     """Until a search begins anew."""
-    run = Run()
+    run = ResyncBuffer()
     piece = b"x" * 8192
     for _ in range(SEARCH_BUDGET_BYTES // len(piece)):
         over = run.excess(len(piece))
@@ -99,7 +99,7 @@ def test_after_the_budget_every_segment_is_a_run_of_its_own() -> None:
 
 def test_a_search_is_due_while_it_is_short_and_when_it_has_grown_by_a_fraction() -> None:
     """Or when bytes behind the segment are missing, so that what is there must do."""
-    run = Run()
+    run = ResyncBuffer()
     assert run.take(1, 1, 1, b"x" * MIN_SEARCH_BYTES)
     run.looked_at()
     assert not run.take(1, 1, 1, b"x")

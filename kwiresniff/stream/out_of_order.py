@@ -1,4 +1,4 @@
-"""The segments of one direction that came before their turn, until the hole in front of them is filled or given up."""
+"""The segments of one direction that came before their turn, until the gap in front of them is filled or given up."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: Bytes and segments held per direction before the hole in front of them is given up. 4 MiB is the usual ceiling of a
+#: Bytes and segments held per direction before the gap in front of them is given up. 4 MiB is the usual ceiling of a
 #: receive window (``tcp_rmem``), 4,096 segments is that window in the smallest usual segments.
-MAX_WAITING_BYTES = 4 << 20
-MAX_WAITING_SEGMENTS = 4096
+MAX_QUEUED_BYTES = 4 << 20
+MAX_QUEUED_SEGMENTS = 4096
 
-#: A hole before an acknowledgement was filled for the receiver, so the capture lost it, or has it some places further
+#: A gap before an acknowledgement was filled for the receiver, so the capture lost it, or has it some places further
 #: on: several queues at a capture point put packets in another order than the wire. It is given up after so much
 #: time or so many packets of the capture. Queues differ by microseconds to a few milliseconds.
 GRACE_NS = 50_000_000
 GRACE_PACKETS = 256
 
 #: Place, packet, time, data, bytes behind it that are not in the capture, and what the segment acknowledged.
-Held: TypeAlias = "tuple[int, int, int, bytes, int, int]"
+QueuedSegment: TypeAlias = "tuple[int, int, int, bytes, int, int]"
 
 
-class Waiting:
+class OutOfOrderQueue:
     """In the order of their places, which are counted in bytes from the first one of their direction.
 
     ``segments`` is a heap; ``bytes`` is what its segments hold together.
@@ -33,7 +33,7 @@ class Waiting:
     __slots__ = STATE
 
     def __init__(self) -> None:
-        self.segments: list[Held] = []
+        self.segments: list[QueuedSegment] = []
         self.bytes: i64 = 0
         self._acked: i64 = -1  # up to there the receiver has everything, known since:
         self._acked_packet: i64 = 0
@@ -42,22 +42,22 @@ class Waiting:
     def __len__(self) -> int:
         return len(self.segments)
 
-    def hold(self, segment: Held) -> None:
+    def push(self, segment: QueuedSegment) -> None:
         """Let a segment wait."""
         if not self.segments:
-            self._acked = -1  # whatever was acknowledged, this hole was not
+            self._acked = -1  # whatever was acknowledged, this gap was not
         heappush(self.segments, segment)
         self.bytes += len(segment[3])
 
     def is_too_much(self) -> bool:
-        """Whether the hole in front must be given up to make room."""
-        return self.bytes > MAX_WAITING_BYTES or len(self.segments) > MAX_WAITING_SEGMENTS
+        """Whether the gap in front must be given up to make room."""
+        return self.bytes > MAX_QUEUED_BYTES or len(self.segments) > MAX_QUEUED_SEGMENTS
 
     def is_next(self, place: i64) -> bool:
         """Whether the first segment begins at ``place`` or before it."""
         return len(self.segments) > 0 and self.segments[0][0] <= place
 
-    def take(self) -> Held:
+    def pop(self) -> QueuedSegment:
         """Remove the first segment."""
         segment = heappop(self.segments)
         self.bytes -= len(segment[3])
@@ -69,9 +69,9 @@ class Waiting:
             self._acked, self._acked_packet, self._acked_ns = place, packet, ns
 
     def is_confirmed(self) -> bool:
-        """Whether the hole in front was filled for the receiver, so that nobody will fill it again."""
+        """Whether the gap in front was filled for the receiver, so that nobody will fill it again."""
         return self.is_next(self._acked)
 
     def is_in_grace(self, packet: i64, ns: int) -> bool:
-        """Whether what fills a confirmed hole may be some places further on in the capture."""
+        """Whether what fills a confirmed gap may be some places further on in the capture."""
         return packet - self._acked_packet <= GRACE_PACKETS and ns - self._acked_ns <= GRACE_NS

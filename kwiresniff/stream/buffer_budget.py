@@ -30,7 +30,7 @@ EXCHANGE_BYTES: Final = 1024
 SMALL_BYTES: Final = 2048
 
 
-class Holder(Protocol):
+class BufferOwner(Protocol):
     """Somebody who holds bytes back."""
 
     def held_bytes(self) -> int:
@@ -40,7 +40,7 @@ class Holder(Protocol):
         """Give it up, as far as that is possible, or a good part of it."""
 
 
-class Budget:
+class BufferBudget:
     """The account of one analyzer: ``held`` bytes at the most, of which there should be no more than ``limit``."""
 
     STATE: ClassVar[tuple[str, ...]] = ("held", "limit")
@@ -50,24 +50,24 @@ class Budget:
         self.held: i64 = 0
         self.limit: i64 = limit
 
-    def enforce(self, holders: Iterable[Holder]) -> Iterator[tuple[Holder, int]]:
+    def enforce(self, owners: Iterable[BufferOwner]) -> Iterator[tuple[BufferOwner, int]]:
         """Make room: of all who may hold anything, the biggest gives way first. Yields who did, and how many bytes.
 
         To be called between two segments only, since whoever gives way may hand on what waited.
         """
-        everybody = list(holders)
-        biggest = [(-size, number) for number, holder in enumerate(everybody) if (size := holder.held_bytes())]
+        everybody = list(owners)
+        biggest = [(-size, number) for number, owner in enumerate(everybody) if (size := owner.held_bytes())]
         held = -sum(size for size, _ in biggest)
         heapify(biggest)
         enough = self.limit - self.limit // RELIEF_PART
         while held > enough and biggest and -biggest[0][0] > SMALL_BYTES:
             negative, number = heappop(biggest)
-            holder = everybody[number]
-            holder.release()
-            left = holder.held_bytes()
+            owner = everybody[number]
+            owner.release()
+            left = owner.held_bytes()
             given_up = -negative - left
             if given_up > 0:  # else it holds what cannot be given up
                 held -= given_up
                 heappush(biggest, (-left, number))
-                yield holder, given_up
+                yield owner, given_up
         self.held = held

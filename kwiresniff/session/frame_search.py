@@ -15,7 +15,7 @@ from typing import Final
 
 from kwiresniff.base.api_keys import CONTROLLED_SHUTDOWN
 from kwiresniff.stream.frame_reader import MAX_FRAME_BYTES, SOUND_FRAME_BYTES
-from kwiresniff.stream.run import Run
+from kwiresniff.stream.resync_buffer import ResyncBuffer
 
 REQUEST_FRONT_BYTES = 14
 #: api_key, api_version, correlation_id and the length of a null client id.
@@ -26,7 +26,7 @@ MAX_CLIENT_ID_BYTES = 1024
 VERSIONS_AHEAD = 4
 #: Correlation ids looked for at any offset, newest first; more are outstanding only in attacks or one-way captures.
 MAX_SOUGHT_CORRELATION_IDS = 64
-#: Places looked at for them in one run; small ids occur in any binary data by the thousand.
+#: Places looked at for them in one buffer; small ids occur in any binary data by the thousand.
 MAX_PLACES = 2048
 #: A response to a request that was sent before the capture began has a correlation id this little below the first
 #: one seen, or a little above: Java clients number a request when it is queued, not when it is sent.
@@ -38,7 +38,7 @@ MAX_QUEUED_REQUESTS = 100
 MIN_UNFINISHED_BYTES = 16 << 10
 
 #: Steps that it takes to look at the start of a segment, to grade a place that looks like a request, and to read a
-#: frame there (see ``Run``).
+#: frame there (see ``ResyncBuffer``).
 START_STEPS: Final = 64
 GRADE_STEPS: Final = 256
 READ_STEPS: Final = 4096
@@ -58,7 +58,7 @@ _TEXT: Final = bytes((*range(0x20, 0x7F), *range(0x80, 0x100)))
 _REQUEST: Final = rb"(?s)(?=[\x00-\x3f].{3}\x00.\x00[\x00-\x3f].{4}(?:\xff\xff|[\x00-\x04].))"
 
 
-def grade_request(data: bytes | bytearray, offset: int, versions: Versions, *, opening: bool = False) -> int:
+def score_request_header(data: bytes | bytearray, offset: int, versions: Versions, *, opening: bool = False) -> int:
     """How much ``data[offset:]`` looks like a request's length and header: NO, WEAK or STRONG.
 
     STRONG needs a client id that reads as text and a size that brokers take; without a client id (null or empty), or
@@ -104,43 +104,43 @@ def is_near(correlation_id: int, first_correlation_id: int | None) -> bool:
     return -MAX_QUEUED_REQUESTS <= first_correlation_id - correlation_id <= MAX_MISSED_REQUESTS
 
 
-def find_request(run: Run, versions: Versions, confirm: Confirm, *, known_client: bool) -> int:
-    """Offset in a run of a request that makes sense, or -1.
+def find_request_start(buffer: ResyncBuffer, versions: Versions, confirm: Confirm, *, known_client: bool) -> int:
+    """Offset in a buffer of a request that makes sense, or -1.
 
     ``confirm`` gets a whole frame, without its length, its grade, and whether it fills segments exactly; it says
-    whether the frame is a request. It is asked about weak candidates and, as long as the run is not the
+    whether the frame is a request. It is asked about weak candidates and, as long as the buffer is not the
     ``known_client``'s, about strong ones too: a response with a small correlation id can read like the header of a
     Produce request, its first topic like the client id. Strong ones that it does not believe by themselves, and that
     join up with the one that it does, are requests too.
     """
-    if run.steps <= 0:
+    if buffer.steps <= 0:
         return -1
-    data = run.data
+    data = buffer.data
     length = len(data)
-    run.steps -= 2 * length
-    starts = set(run.starts())
+    buffer.steps -= 2 * length
+    starts = set(buffer.starts())
     before: dict[int, int] = {}  # where a strong candidate that fills segments ends -> where it begins
     request = re.compile(_REQUEST)
     match = request.search(data)
-    while match and run.steps > 0:
+    while match and buffer.steps > 0:
         offset = match.start()
-        run.steps -= GRADE_STEPS
+        buffer.steps -= GRADE_STEPS
         match = request.search(data, offset + 1)
-        grade = grade_request(data, offset, versions)
+        grade = score_request_header(data, offset, versions)
         if not grade:
             continue
         end = offset + 4 + request_front(data, offset)[0]
         if end > length:
-            at_start = offset in starts and (known_client or end == length + run.ahead)
+            at_start = offset in starts and (known_client or end == length + buffer.ahead)
             if grade == STRONG and (at_start or length - offset >= MIN_UNFINISHED_BYTES):
                 return offset
             continue
-        if not (end == length or end in starts or grade_request(data, end, versions)):
+        if not (end == length or end in starts or score_request_header(data, end, versions)):
             continue
         fills = offset in starts and (end == length or end in starts)
         believed = known_client and grade == STRONG
         if not believed:
-            run.steps -= READ_STEPS + READ_STEPS_PER_BYTE * (end - offset)
+            buffer.steps -= READ_STEPS + READ_STEPS_PER_BYTE * (end - offset)
             believed = confirm(bytes(data[offset + 4 : end]), grade, fills)
         if believed:
             while offset in before:
@@ -151,13 +151,13 @@ def find_request(run: Run, versions: Versions, confirm: Confirm, *, known_client
     return -1
 
 
-def find_response(
-    run: Run,
+def find_response_start(
+    buffer: ResyncBuffer,
     outstanding: Collection[int],
     first_correlation_id: int | None,
     confirm: Callable[[bytes, bool], bool],
 ) -> int:
-    """Offset in a run of a response to one of the ``outstanding`` requests, or -1.
+    """Offset in a buffer of a response to one of the ``outstanding`` requests, or -1.
 
     ``confirm`` gets a whole frame, without its length, whose correlation id is outstanding, and whether it fills
     segments exactly; it says whether that is the response: small correlation ids stand everywhere in any data.
@@ -165,10 +165,10 @@ def find_response(
     a segment and carries one near it is believed to answer a request from before the capture. One that is all of its
     segment may carry any that is older: brokers in trouble answer minutes late.
     """
-    data = run.data
-    candidates = _Candidates(run, outstanding, first_correlation_id, confirm)
+    data = buffer.data
+    candidates = _Candidates(buffer, outstanding, first_correlation_id, confirm)
     starts = sorted(candidates.starts)
-    run.steps -= START_STEPS * len(starts)
+    buffer.steps -= START_STEPS * len(starts)
     best = -1
     for offset in starts:
         if candidates.agrees(offset, False):
@@ -176,14 +176,14 @@ def find_response(
             break
     places = 0
     for correlation_id in list(outstanding)[-MAX_SOUGHT_CORRELATION_IDS:]:
-        if run.steps <= 0:
+        if buffer.steps <= 0:
             break
-        run.steps -= len(data)
+        buffer.steps -= len(data)
         needle = (correlation_id & 0xFFFFFFFF).to_bytes(4, "big")
         place = data.find(needle, 4)
         while place >= 0 and (best < 0 or place - 4 < best) and places < MAX_PLACES:
             places += 1
-            run.steps -= GRADE_STEPS
+            buffer.steps -= GRADE_STEPS
             if candidates.agrees(place - 4, True):
                 best = place - 4
                 break
@@ -192,23 +192,23 @@ def find_response(
 
 
 class _Candidates:
-    """Places of a run where a response may begin; see ``find_response``."""
+    """Places of a buffer where a response may begin; see ``find_response_start``."""
 
-    __slots__ = ("_ahead", "_confirm", "_data", "_ends", "_first", "_outstanding", "_run", "starts")
+    __slots__ = ("_ahead", "_buffer", "_confirm", "_data", "_ends", "_first", "_outstanding", "starts")
 
     def __init__(
         self,
-        run: Run,
+        buffer: ResyncBuffer,
         outstanding: Collection[int],
         first_correlation_id: int | None,
         confirm: Callable[[bytes, bool], bool],
     ) -> None:
-        offsets = run.starts()
+        offsets = buffer.starts()
         self.starts = set(offsets)  # of the segments
-        self._ends = dict(zip(offsets, [*offsets[1:], len(run.data)], strict=True))
-        self._run = run
-        self._data = run.data
-        self._ahead = run.ahead
+        self._ends = dict(zip(offsets, [*offsets[1:], len(buffer.data)], strict=True))
+        self._buffer = buffer
+        self._data = buffer.data
+        self._ahead = buffer.ahead
         self._outstanding = outstanding
         self._first = first_correlation_id
         self._confirm = confirm
@@ -233,9 +233,9 @@ class _Candidates:
         ends_segment = end == length or end in starts
         if not (ends_segment or self._is_answered_next(end, correlation_id)):
             return False
-        if self._run.steps <= 0:
+        if self._buffer.steps <= 0:
             return False
-        self._run.steps -= READ_STEPS + READ_STEPS_PER_BYTE * size
+        self._buffer.steps -= READ_STEPS + READ_STEPS_PER_BYTE * size
         return self._confirm(bytes(data[offset + 4 : end]), ends_segment and offset in starts)
 
     def _is_answered_next(self, end: int, correlation_id: int) -> bool:

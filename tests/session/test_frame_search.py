@@ -7,7 +7,7 @@ from struct import pack
 
 import pytest
 
-from kwiresniff.stream.footing import (
+from kwiresniff.session.frame_search import (
     MAX_CLIENT_ID_BYTES,
     MAX_MISSED_REQUESTS,
     MAX_QUEUED_REQUESTS,
@@ -16,13 +16,13 @@ from kwiresniff.stream.footing import (
     STRONG,
     VERSIONS_AHEAD,
     WEAK,
-    find_request,
-    find_response,
-    grade_request,
+    find_request_start,
+    find_response_start,
     is_near,
+    score_request_header,
 )
 from kwiresniff.stream.frame_reader import SOUND_FRAME_BYTES
-from kwiresniff.stream.run import Run
+from kwiresniff.stream.resync_buffer import ResyncBuffer
 
 #: One API, 12, in versions 0 to 4; and 7, whose version 0 has no client id.
 VERSIONS = {12: (0, 4), 7: (0, 3)}
@@ -44,8 +44,8 @@ def answer(correlation_id: int, body: bytes = b"12345678") -> bytes:
     return pack(">ii", 4 + len(body), correlation_id) + body
 
 
-def run_of(*segments: bytes, ahead: int = 0) -> Run:
-    run = Run()
+def run_of(*segments: bytes, ahead: int = 0) -> ResyncBuffer:
+    run = ResyncBuffer()
     for number, data in enumerate(segments, 1):
         run.ahead = ahead
         run.take(number, number * 1000, -1, data)
@@ -92,24 +92,24 @@ def always(*seen: object) -> bool:
 )
 def test_a_request_header_is_graded_by_what_speaks_for_it(said: bytes, usual: int, opening: int) -> None:
     """In the middle of a stream and at its beginning."""
-    assert grade_request(b"xx" + said, 2, VERSIONS) == usual
-    assert grade_request(bytearray(said), 0, VERSIONS, opening=True) == opening
+    assert score_request_header(b"xx" + said, 2, VERSIONS) == usual
+    assert score_request_header(bytearray(said), 0, VERSIONS, opening=True) == opening
 
 
 def test_a_client_id_may_be_cut_off_in_the_middle_of_a_character() -> None:
     """By the end of what is there, not by its own length."""
     said = header(client="größe".encode())
-    assert grade_request(said[:17], 0, VERSIONS) == STRONG
-    assert grade_request(header(client="größe".encode()[:3]), 0, VERSIONS) == WEAK
+    assert score_request_header(said[:17], 0, VERSIONS) == STRONG
+    assert score_request_header(header(client="größe".encode()[:3]), 0, VERSIONS) == WEAK
 
 
 def test_the_known_clients_request_is_found_behind_anything() -> None:
     """Its end is that of the bytes, of a segment, or the next request's beginning."""
     for before in range(0, 40, 3):
-        assert find_request(run_of(b"?" * before + frame(1)), VERSIONS, never, known_client=True) == before
-    assert find_request(run_of(b"??" + frame(1), b"more"), VERSIONS, never, known_client=True) == 2
-    assert find_request(run_of(b"??" + frame(1) + frame(2) + b"?"), VERSIONS, never, known_client=True) == 2
-    assert find_request(run_of(b"??" + frame(1) + b"??"), VERSIONS, never, known_client=True) == -1
+        assert find_request_start(run_of(b"?" * before + frame(1)), VERSIONS, never, known_client=True) == before
+    assert find_request_start(run_of(b"??" + frame(1), b"more"), VERSIONS, never, known_client=True) == 2
+    assert find_request_start(run_of(b"??" + frame(1) + frame(2) + b"?"), VERSIONS, never, known_client=True) == 2
+    assert find_request_start(run_of(b"??" + frame(1) + b"??"), VERSIONS, never, known_client=True) == -1
 
 
 def test_an_unknown_clients_request_is_found_when_it_is_confirmed() -> None:
@@ -121,7 +121,7 @@ def test_an_unknown_clients_request_is_found_when_it_is_confirmed() -> None:
         return len(seen) == 3
 
     run = run_of(frame(1), b"?" + frame(2), frame(3, None))
-    assert find_request(run, VERSIONS, confirm, known_client=False) == len(frame(1)) + 1 + len(frame(2))
+    assert find_request_start(run, VERSIONS, confirm, known_client=False) == len(frame(1)) + 1 + len(frame(2))
     assert seen == [(frame(1)[4:], STRONG, True), (frame(2)[4:], STRONG, False), (frame(3, None)[4:], WEAK, True)]
 
 
@@ -131,21 +131,21 @@ def test_requests_that_join_up_with_a_confirmed_one_are_found_with_it() -> None:
     def confirm(data: bytes, grade: int, fills: bool) -> bool:
         return data == frame(3)[4:]
 
-    assert find_request(run_of(frame(1), frame(2), frame(3)), VERSIONS, confirm, known_client=False) == 0
+    assert find_request_start(run_of(frame(1), frame(2), frame(3)), VERSIONS, confirm, known_client=False) == 0
     apart = run_of(frame(1), b"?", frame(2), frame(3))
-    assert find_request(apart, VERSIONS, confirm, known_client=False) == len(frame(1)) + 1
+    assert find_request_start(apart, VERSIONS, confirm, known_client=False) == len(frame(1)) + 1
 
 
 def test_an_unfinished_request_is_believed_where_a_segment_begins() -> None:
     """The known client's at once; another's when the rest is known to be missing, or when much of it is there."""
     long = pack(">i", 100_000) + header()[4:] + b"1" * 100
-    assert find_request(run_of(b"?", long), VERSIONS, never, known_client=True) == 1
-    assert find_request(run_of(b"?" + long), VERSIONS, never, known_client=True) == -1
-    assert find_request(run_of(long), VERSIONS, never, known_client=False) == -1
+    assert find_request_start(run_of(b"?", long), VERSIONS, never, known_client=True) == 1
+    assert find_request_start(run_of(b"?" + long), VERSIONS, never, known_client=True) == -1
+    assert find_request_start(run_of(long), VERSIONS, never, known_client=False) == -1
     missing = 100_004 - len(long)
-    assert find_request(run_of(long, ahead=missing), VERSIONS, never, known_client=False) == 0
+    assert find_request_start(run_of(long, ahead=missing), VERSIONS, never, known_client=False) == 0
     much = b"?" + long + b"1" * MIN_UNFINISHED_BYTES
-    assert find_request(run_of(much), VERSIONS, never, known_client=False) == 1
+    assert find_request_start(run_of(much), VERSIONS, never, known_client=False) == 1
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_response_to_an_earlier_request_is_a_little_behind_the_first_one_seen(
 
 
 def found(segments: Sequence[bytes], outstanding: Sequence[int], confirm: object = always, first: int = 7) -> int:
-    return find_response(run_of(*segments), outstanding, first, confirm)  # type: ignore[arg-type]
+    return find_response_start(run_of(*segments), outstanding, first, confirm)  # type: ignore[arg-type]
 
 
 def test_a_response_is_found_by_an_outstanding_correlation_id() -> None:

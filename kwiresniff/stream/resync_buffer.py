@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: So much is kept to look at. A request header is under 300 bytes and a frame that starts in the run is confirmed by
+#: So much is kept to look at. A request header is under 300 bytes and a frame that starts in the buffer is confirmed by
 #: its end or its successor, so a few windows of small frames suffice.
-MAX_RUN_BYTES = 64 << 10
+MAX_RESYNC_BYTES = 64 << 10
 
 #: And so many segments. What is known of one takes so much memory beside its bytes.
-MAX_RUN_SEGMENTS = 4096
+MAX_RESYNC_SEGMENTS = 4096
 MARK_BYTES = 192
 
-#: A run longer than the first is searched again when it has grown by this fraction, so that the work stays in
+#: A buffer longer than the first is searched again when it has grown by this fraction, so that the work stays in
 #: proportion to the bytes however small the segments are. What is missed meanwhile is found by the next search.
 MIN_SEARCH_BYTES = 1024
 SEARCH_GROWTH = 16
 
-#: After this much without a footing only segment starts are looked at, which costs next to nothing.
+#: After this much without a frame only segment starts are looked at, which costs next to nothing.
 SEARCH_BUDGET_BYTES = 1 << 20
 
 #: Searches are paid for in steps, of a nanosecond or two each: to look at a byte once is a step or two, to read a frame
 #: that may be a message some thousands. A direction begins with so many, enough for a few dozen small segments, and
-#: earns so many with each new byte and each segment (its headers are bytes, too); how often a footing is lost makes no
+#: earns so many with each new byte and each segment (its headers are bytes, too); how often frames are lost makes no
 #: difference. Hostile bytes therefore cost a few times what others do, and wait when that is used up.
 FIRST_STEPS = 256 << 10
 STEPS_PER_BYTE = 100
@@ -35,7 +35,7 @@ STEPS_PER_SEGMENT = 64 * STEPS_PER_BYTE
 SEARCH_STEPS = 4096
 
 
-class Run:
+class ResyncBuffer:
     """Grows by segments, and gives way at its front when it is too long.
 
     ``data`` are the bytes. ``ahead`` counts those of the last segment that were on the wire behind them but are not in
@@ -51,7 +51,7 @@ class Run:
         self.marks: list[tuple[int, int, int, int]] = []
         self.ahead: i64 = 0
         self.steps: i64 = FIRST_STEPS
-        self._searched: i64 = 0  # bytes taken since the footing was lost
+        self._searched: i64 = 0  # bytes taken since the frames were lost
         self._fresh: i64 = 0  # and since the last search
 
     def __len__(self) -> int:
@@ -71,12 +71,12 @@ class Run:
 
     def excess(self, length: i64) -> i64:
         """How many bytes must go before ``length`` more are taken."""
-        # Out of budget: every segment is a run of its own, so only what starts in it can be found.
+        # Out of budget: every segment is a buffer of its own, so only what starts in it can be found.
         held = len(self.data)
-        over = held if self._searched + length > SEARCH_BUDGET_BYTES else held + length - MAX_RUN_BYTES
-        if len(self.marks) >= MAX_RUN_SEGMENTS:
-            over = max(over, self.marks[MAX_RUN_SEGMENTS // SEARCH_GROWTH][0])
-        return max(over, MAX_RUN_BYTES // SEARCH_GROWTH) if held and over > 0 else 0
+        over = held if self._searched + length > SEARCH_BUDGET_BYTES else held + length - MAX_RESYNC_BYTES
+        if len(self.marks) >= MAX_RESYNC_SEGMENTS:
+            over = max(over, self.marks[MAX_RESYNC_SEGMENTS // SEARCH_GROWTH][0])
+        return max(over, MAX_RESYNC_BYTES // SEARCH_GROWTH) if held and over > 0 else 0
 
     def trim(self, over: i64) -> int:
         """Give up whole segments at the front until ``over`` bytes are gone; returns how many went."""
