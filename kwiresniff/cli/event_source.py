@@ -28,7 +28,7 @@ from kwiresniff.model import (
 )
 from kwiresniff.plugins import load_plugins
 from kwiresniff.session import Analyzer, Depth
-from kwiresniff.session.topics import TEACHING_RESPONSES
+from kwiresniff.session.topics import TEACHING_APIS
 
 if TYPE_CHECKING:
     from kwiresniff.analysis.filter import Filter
@@ -273,13 +273,14 @@ class EventSource:
     def _want(self, exchange: Exchange) -> bool | None:
         """Asked before bodies are decoded; None is a maybe.
 
-        What tells the names of topics is decoded in any case, or those that are shown would go by their ids.
+        What tells the names of topics is decoded in any case, or those that are shown would go by their ids; so is what
+        tells which configs are secrets.
         """
         self.exchanges += 1
         wanted: bool | None = self._window.holds(exchange)
         if wanted and self._filter is not None:
             wanted = self._filter.matches_header(exchange)
-        return None if wanted is False and exchange.api_key in TEACHING_RESPONSES else wanted
+        return None if wanted is False and exchange.api_key in TEACHING_APIS else wanted
 
     def _matches(self, exchange: Exchange) -> bool:
         return self._filter is None or self._filter.matches(exchange)

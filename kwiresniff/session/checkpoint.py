@@ -40,6 +40,7 @@ from kwiresniff.session.pairing import Pending
 from kwiresniff.session.response_reordering import ResponseReorderBuffer
 from kwiresniff.session.sasl import Sasl
 from kwiresniff.session.sasl_opaque import OpaqueTokens
+from kwiresniff.session.sensitive_names import SensitiveNames
 from kwiresniff.session.strangers import Strangers
 from kwiresniff.session.tls_hello import Front
 from kwiresniff.session.tls_inspection import TlsInspection
@@ -91,6 +92,7 @@ EMPTY: dict[type, _Maker] = {
     ResponseReorderBuffer: ResponseReorderBuffer,
     Resynchronizer: lambda: Resynchronizer(0, _nobody().budget),
     ResyncBuffer: ResyncBuffer,
+    SensitiveNames: SensitiveNames,
     Sasl: lambda: Sasl(UNSETTLED),
     Strangers: Strangers,
     TlsInspection: TlsInspection,

@@ -196,7 +196,10 @@ class BodyDecoder:
             side.open(BodyView(body, inside), exchange, self._topics.name)
             exchange.problems += (problem._replace(details={"direction": direction}) for problem in inside)
         if side.secret and not self._show_secrets:
-            conceal(api_key, direction, body, sound=sound, inner_sound=_inner_is_sound(inside, direction))
+            inner_sound = _inner_is_sound(inside, direction)
+            conceal(
+                api_key, direction, body, sound=sound, inner_sound=inner_sound, sensitive=self._topics.sensitive_configs
+            )
         return understood
 
     def _rows_of(self, exchange: Exchange, message: Message, direction: Direction, side: _Side) -> list[bytes] | None:
@@ -322,7 +325,8 @@ def annotate(
         if not show_secrets:
             inner = forwarded(exchange)
             inner_api_key = inner.api_key if inner is not None else None
-            conceal_dissection(exchange.api_key, which, body, inner_api_key, sound=sound)
+            sensitive = topics.sensitive_configs if topics is not None else None
+            conceal_dissection(exchange.api_key, which, body, inner_api_key, sound=sound, sensitive=sensitive)
         body.root.name = "body"
     if header is None:
         return body

@@ -36,6 +36,7 @@ from kwiresniff.model import Body, Dissection, Node, Problem
 from kwiresniff.session.fronts import is_swallowed
 from kwiresniff.session.secret_configs import is_secret_config
 from kwiresniff.session.secret_records import conceal_metadata_nodes, conceal_metadata_records
+from kwiresniff.session.sensitive_names import SensitiveNames
 from kwiresniff.session.withheld import all_nodes, hide, hide_text, withheld, without_text
 
 #: (api_key, direction) -> names of the fields that hold secrets, at any depth.
@@ -83,28 +84,37 @@ def is_sound(problems: Iterable[Problem], missing: int) -> bool:
     return not codes or (missing > 0 and codes == ["truncated"])
 
 
-def conceal(api_key: int, direction: str, body: Body, *, sound: bool = True, inner_sound: bool = True) -> None:
-    """Replace every secret in a decoded body, in place; ``inner_sound`` is about the message inside an Envelope."""
+def conceal(
+    api_key: int,
+    direction: str,
+    body: Body,
+    *,
+    sound: bool = True,
+    inner_sound: bool = True,
+    sensitive: SensitiveNames | None = None,
+) -> None:
+    """Replace every secret in a decoded body, in place; ``inner_sound`` is about the message inside an Envelope,
+    ``sensitive`` are the names of configs that earlier messages have called so, and learns more."""
     where = (api_key, direction)
     if where in _FETCHES:
         conceal_metadata_records(body)
     elif not sound and may_hide(api_key, direction):
         without_text(body)
     elif api_key == ENVELOPE:
-        _conceal_envelope(direction, body, inner_sound)
+        _conceal_envelope(direction, body, inner_sound, sensitive)
     elif where in _SECRET_FIELDS:
         _conceal_fields(body, _SECRET_FIELDS[where])
     elif where in _CONFIG_APIS:
-        _conceal_configs(body)
+        _conceal_configs(body, sensitive)
 
 
-def _conceal_envelope(direction: str, body: Body, inner_sound: bool) -> None:
+def _conceal_envelope(direction: str, body: Body, inner_sound: bool, sensitive: SensitiveNames | None) -> None:
     name = f"{direction}_data"
     inside = body.get(f"{name}{DECODED}")
     if body.get(name) and _envelope_is_secret(body[name], direction, inside and inside["api_key"]):
         body[name] = withheld(body[name])
     if inside:
-        conceal(inside["api_key"], direction, inside["body"], sound=inner_sound)
+        conceal(inside["api_key"], direction, inside["body"], sound=inner_sound, sensitive=sensitive)
         if not inner_sound and inside.get("client_id") and may_hide(inside["api_key"], direction):
             inside["client_id"] = withheld(inside["client_id"])
 
@@ -124,18 +134,24 @@ def _conceal_fields(value: Any, names: frozenset[str]) -> None:
             member[name] = withheld(member[name])
 
 
-def _conceal_configs(body: Body) -> None:
+def _conceal_configs(body: Body, sensitive: SensitiveNames | None) -> None:
     for member in _structures(body):
-        if _is_config(member):
+        if _is_config(member, sensitive):
             _conceal_values(member)
             for synonym in member.get("synonyms") or ():
                 _conceal_values(synonym)
 
 
-def _is_config(member: Body) -> bool:
+def _is_config(member: Body, sensitive: SensitiveNames | None) -> bool:
     value = next((member[name] for name in _CONFIG_VALUES if name in member), None)
     name = next((member[name] for name in _CONFIG_NAMES if name in member), None)
-    return is_secret_config(name, value, member.get("is_sensitive"), member.get("config_type"))
+    is_sensitive = member.get("is_sensitive")
+    if sensitive is not None:
+        if is_sensitive is True:
+            sensitive.learn(name)
+        elif name in sensitive:
+            return True
+    return is_secret_config(name, value, is_sensitive, member.get("config_type"))
 
 
 def _conceal_values(member: Body) -> None:
@@ -158,7 +174,13 @@ def _structures(value: Any) -> Iterator[Body]:
 
 
 def conceal_dissection(
-    api_key: int, direction: str, dissection: Dissection, inner_api_key: int | None = None, *, sound: bool = True
+    api_key: int,
+    direction: str,
+    dissection: Dissection,
+    inner_api_key: int | None = None,
+    *,
+    sound: bool = True,
+    sensitive: SensitiveNames | None = None,
 ) -> None:
     """The same for an annotated message: secret leaves lose their value and are not tied to bytes any more.
 
@@ -170,7 +192,7 @@ def conceal_dissection(
     elif not sound and may_hide(api_key, direction):
         hide_text(dissection.root)
     elif api_key == ENVELOPE:
-        _conceal_envelope_nodes(direction, dissection, inner_api_key)
+        _conceal_envelope_nodes(direction, dissection, inner_api_key, sensitive)
     elif may_hide(api_key, direction):
         fields = _SECRET_FIELDS.get(where, frozenset())
         for node in all_nodes(dissection.root):
@@ -179,19 +201,21 @@ def conceal_dissection(
             elif node.name in fields:
                 hide(node)
             elif where in _CONFIG_APIS and node.children:
-                _conceal_config_node(node)
+                _conceal_config_node(node, sensitive)
 
 
-def _conceal_config_node(node: Node) -> None:
+def _conceal_config_node(node: Node, sensitive: SensitiveNames | None) -> None:
     """A structure whose fields say that it is a secret config: its value, and those of its synonyms."""
     member = {child.name: child.value for child in node.children}
-    if _is_config(member):
+    if _is_config(member, sensitive):
         for child in all_nodes(node):
             if child.name in _CONFIG_VALUES:
                 hide(child)
 
 
-def _conceal_envelope_nodes(direction: str, dissection: Dissection, inner_api_key: int | None) -> None:
+def _conceal_envelope_nodes(
+    direction: str, dissection: Dissection, inner_api_key: int | None, sensitive: SensitiveNames | None
+) -> None:
     name = f"{direction}_data"
     for node in dissection.root.children:
         if node.name != name or not isinstance(node.value, bytes):
@@ -199,7 +223,7 @@ def _conceal_envelope_nodes(direction: str, dissection: Dissection, inner_api_ke
         if inner_api_key is not None:
             sound = not node.problem
             for part in node.children:
-                conceal_dissection(inner_api_key, direction, Dissection(part, 0), sound=sound)
+                conceal_dissection(inner_api_key, direction, Dissection(part, 0), sound=sound, sensitive=sensitive)
         if _envelope_is_secret(node.value, direction, inner_api_key):
             if node.problem:
                 hide_text(node)

@@ -1,4 +1,4 @@
-"""Topic ids and the names that a capture has told for them (KIP-516)."""
+"""Topic ids and the names that a capture has told for them (KIP-516), and what else messages tell of later ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import ClassVar
 from kwiresniff.base.api_keys import (
     CREATE_TOPICS,
     DELETE_TOPICS,
+    DESCRIBE_CONFIGS,
     DESCRIBE_TOPIC_PARTITIONS,
     LEADER_AND_ISR,
     METADATA,
@@ -17,6 +18,7 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.base.known_ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID
 from kwiresniff.model import Body
+from kwiresniff.session.sensitive_names import SensitiveNames
 
 #: Names remembered per run; a cluster has at most some 10,000s of topics, an attacker has any number.
 MAX_TOPIC_NAMES = 100_000
@@ -34,6 +36,8 @@ _TEACHERS: dict[tuple[int, str], tuple[str, str]] = {
     (DELETE_TOPICS, "response"): ("responses", "name"),
     (DESCRIBE_TOPIC_PARTITIONS, "response"): ("topics", "name"),
 }
+#: Read in any case, for what they teach of others: names of topics, and which configs are sensitive.
+TEACHING_APIS = frozenset({DESCRIBE_CONFIGS, *(api_key for api_key, direction in _TEACHERS if direction == "response")})
 TEACHING_RESPONSES = frozenset(api_key for api_key, direction in _TEACHERS if direction == "response")
 
 
@@ -43,13 +47,15 @@ def teaches(api_key: int, direction: str) -> bool:
 
 
 class Topics:
-    """A bounded map from topic id (Kafka's base64 text) to topic name."""
+    """A bounded map from topic id (Kafka's base64 text) to topic name. ``sensitive_configs`` are the configs that a
+    broker has called so."""
 
-    STATE: ClassVar[tuple[str, ...]] = ("_bytes", "_names", "forgotten")
+    STATE: ClassVar[tuple[str, ...]] = ("_bytes", "_names", "forgotten", "sensitive_configs")
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._bytes = 0
+        self.sensitive_configs = SensitiveNames()
         self.forgotten = 0  # names given up because there were too many
 
     def name(self, topic_id: str) -> str | None:

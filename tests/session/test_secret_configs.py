@@ -12,8 +12,10 @@ import pytest
 
 from kwiresniff.schema.apis import read_data
 from kwiresniff.schema.password_configs import FILE
+from kwiresniff.session import sensitive_names
 from kwiresniff.session.secret_configs import is_secret_config, is_secret_name
 from kwiresniff.session.secrets import conceal
+from kwiresniff.session.sensitive_names import SensitiveNames
 
 #: ConfigDef.Type.
 TYPES = {"BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"}
@@ -124,3 +126,47 @@ def test_what_creating_a_topic_answers_is_covered_as_well() -> None:
     body = {"topics": [{"name": "t", "configs": [entry(is_sensitive=True), entry(name="a.token")]}]}
     conceal(19, "response", body)
     assert "hunter2" not in repr(body)
+
+
+def described(name: str, *, sensitive: bool) -> dict[str, Any]:
+    return {"results": [{"configs": [{"name": name, "value": None, "is_sensitive": sensitive}]}]}
+
+
+def altered(name: str, value: str) -> dict[str, Any]:
+    return {"resources": [{"resource_type": 4, "resource_name": "1", "configs": [{"name": name, "value": value}]}]}
+
+
+@pytest.mark.parametrize("api_key", [33, 44])
+def test_what_a_broker_has_called_sensitive_is_withheld_when_it_is_set(api_key: int) -> None:
+    """AlterConfigs and IncrementalAlterConfigs do not say what is a secret; DescribeConfigs has said it before."""
+    known, name = SensitiveNames(), "plugin.pin"
+    before = altered(name, "1234")
+    conceal(api_key, "request", before, sensitive=known)
+    assert before["resources"][0]["configs"][0]["value"] == "1234"
+    conceal(32, "response", described(name, sensitive=True), sensitive=known)
+    conceal(32, "response", described("plugin.place", sensitive=False), sensitive=known)
+    after, other = altered(name, "1234"), altered("plugin.place", "here")
+    conceal(api_key, "request", after, sensitive=known)
+    conceal(api_key, "request", other, sensitive=known)
+    assert "1234" not in str(after) and other["resources"][0]["configs"][0]["value"] == "here"
+
+
+def test_the_same_inside_an_envelope() -> None:
+    """A controller is sent what a broker was asked."""
+    known = SensitiveNames()
+    known.learn("plugin.pin")
+    inside = {"api_key": 44, "body": altered("plugin.pin", "1234"), "client_id": None}
+    body = {"request_data": b"", "request_data_decoded": inside}
+    conceal(58, "request", body, sensitive=known)
+    assert "1234" not in str(body)
+
+
+def test_when_there_are_too_many_names_what_kafka_does_not_know_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rather a place name too much than a password; what is remembered stays within its bytes."""
+    monkeypatch.setattr(sensitive_names, "MAX_SENSITIVE_BYTES", 2_000)
+    known = SensitiveNames()
+    for number in range(100):
+        known.learn(f"plugin.pin.{number}")
+    assert known._bytes <= 2_000 and "plugin.pin.0" in known
+    assert "plugin.pin.99" in known and "plugin.other" in known
+    assert "delegation.token.max.lifetime.ms" not in known

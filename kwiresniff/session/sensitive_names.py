@@ -1,0 +1,44 @@
+"""Names of configs that a broker has called sensitive (``is_sensitive`` in DescribeConfigs).
+
+AlterConfigs and IncrementalAlterConfigs carry the values of such configs, and say nowhere that they are secrets.
+"""
+
+from __future__ import annotations
+
+from sys import getsizeof
+from typing import Any, ClassVar
+
+#: Memory of them. A cluster's plugins have some tens, of some tens of characters.
+MAX_SENSITIVE_BYTES = 1 << 20
+_ENTRY_BYTES = 100
+
+
+class SensitiveNames:
+    """A bounded set of names. Where there were more, every name that Kafka does not know itself is one."""
+
+    STATE: ClassVar[tuple[str, ...]] = ("_bytes", "_full", "_names")
+
+    def __init__(self) -> None:
+        self._names: dict[str, None] = {}
+        self._bytes = 0
+        self._full = False
+
+    def learn(self, name: Any) -> None:
+        """A broker calls it sensitive."""
+        if not isinstance(name, str) or name in self._names:
+            return
+        size = getsizeof(name) + _ENTRY_BYTES
+        if self._bytes + size > MAX_SENSITIVE_BYTES:
+            self._full = True
+            return
+        self._names[name] = None
+        self._bytes += size
+
+    def __contains__(self, name: object) -> bool:
+        if name in self._names:
+            return True
+        if not self._full or not isinstance(name, str):
+            return False
+        from kwiresniff.schema.password_configs import config_type  # few captures have so many
+
+        return config_type(name) is None
