@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from contextlib import ExitStack, closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kwiresniff.analysis.metrics import DEFAULT_SERIES
-from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.units import duration_ns
 from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import (
@@ -25,17 +23,17 @@ from kwiresniff.capture.live import (
 from kwiresniff.capture.live.bpf import expression
 from kwiresniff.capture.live.savefiles import PRIVATE
 from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_DELAY_MS, DEFAULT_SNAP_BYTES
-from kwiresniff.cli.event_output import DEPTHS, print_events, screen_for, words_for
+from kwiresniff.cli.event_output import DEPTHS, screen_for
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.handover import open_and_hand_over
-from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.metrics import AddressType, served_metrics
 from kwiresniff.cli.options import ParamType, ReadOptions, TrafficCommand, live_options
-from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.cli.tables import ByType, needs_bodies, print_tables
-from kwiresniff.model import Event, Exchange, Problem
-from kwiresniff.session import Depth
+from kwiresniff.cli.sniff_view import show, view_of
+from kwiresniff.cli.tables import ByType
+
+if TYPE_CHECKING:
+    pass
 
 #: What is shown once a second, or at the end, may come a little later: each batch of packets costs a waking up.
 CALM_DELAY_MS = 250
@@ -210,11 +208,8 @@ def command(
     it, after what was seen has been printed. Started as root, it gives that up before it reads the first packet.
     """
     _check_files(write, file_size, seconds, files)
-    screen = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    if watched and not screen:
-        raise click.UsageError("--live needs a terminal, and one whose cursor can be moved")
-    counted = form == "stats" or (bool(watched) and form != "topics")
-    live_options = LiveOptions(
+    view = view_of(form, watched, by, topic_metrics=topic_metrics)
+    wanted = LiveOptions(
         interfaces=tuple(dict.fromkeys(interfaces)),
         expression=expression(words, options.port),
         promiscuous=promiscuous,
@@ -222,68 +217,25 @@ def command(
         buffer_bytes=buffer_size << 10,
         count=count,
         duration_ns=duration,
-        delay_ms=CALM_DELAY_MS if counted or form in ("doctor", "topics") else DEFAULT_DELAY_MS,
+        delay_ms=CALM_DELAY_MS if view.is_summed_up() else DEFAULT_DELAY_MS,
     )
-    watched = (counted or form == "topics") and (screen if watched is None else watched)
-    names = by or (("api",), ("client",), ("topic",)) if watched else by or (("api",),)
-    rotation = Rotation(file_size, seconds, files)
     with ExitStack() as stack:
-        live = open_and_hand_over(live_options, options, user, write, rotation, mode)
+        live = open_and_hand_over(wanted, options, user, write, Rotation(file_size, seconds, files), mode)
         stack.callback(live.close)
-        decryption = None
+        source: SegmentSource = live
         if options.keylog is not None:
             decryption = stack.enter_context(closing(_decryption(options.keylog, quiet=options.quiet)))
-        topics = watched or address is not None or any("topic" in one for one in names)
-        source: SegmentSource = live if decryption is None else DecryptedLive(live, decryption)
-        examined = form == "doctor" and not counted
-        listed = form == "topics"
-        output = None if counted or examined or listed else screen_for(form, options)
-        shallow = counted and not topic_metrics and not needs_bodies(names)
-        depth: Depth = "errors" if shallow else DEPTHS.get(form, "bodies")
-        how = None if topic_metrics else words_for(form, options, output)
-        reading = EventSource(
-            source, options, depth, topics=topics, screen=not (counted or listed), words=how, attempts=examined
-        )
+            source = DecryptedLive(live, decryption)
+        screen = None if view.is_summed_up() else screen_for(view.form, options)
+        reading = view.reading(source, options, screen, topics=address is not None)
         if address is not None:
             stack.enter_context(served_metrics(live, reading, address, metrics_series, topics=topic_metrics))
-        if not (watched or options.quiet):
-            _say_listening(live, live_options.expression)
-        if counted:
-            finished = _count(live, reading, names, watched=watched)
-        elif examined:
-            from kwiresniff.cli.examination import examine
-
-            finished = examine(live, reading)
-        elif listed:
-            from kwiresniff.cli.live_topics import watch_topics
-
-            finished = watch_topics(live, reading, watched=watched)
-        else:
-            finished = print_events(reading, form, output, live)
+        if not (view.watched or options.quiet):
+            _say_listening(live, wanted.expression)
+        finished = show(view, live, reading, screen)
     if not options.quiet:
         _sum_up(live, reading)
-    if not finished:
-        return INTERRUPTED
-    return reading.exit_code()
-
-
-def _count(live: LiveCapture, reading: EventSource, names: tuple[tuple[str, ...], ...], *, watched: bool) -> bool:
-    """Statistics instead of exchanges, on the way when somebody watches and at the end in any case."""
-    from kwiresniff.cli.live import watch
-
-    messages = Messages(reading)
-    if watched:
-        finished, tables, problems = watch(live, reading, names)
-        for problem in problems:
-            messages.problem(problem)
-    else:
-        records = needs_bodies(names)
-        tables = [StatsTable(one, reading.topic_name, records=records) for one in names]
-        finished = for_each(reading.events(), lambda event: _add(event, tables, messages), live.stop)
-    if reading.shown:
-        print_tables(tables, reading.options)
-    messages.end()
-    return finished
+    return reading.exit_code() if finished else INTERRUPTED
 
 
 def _decryption(keylog: str, *, quiet: bool) -> Decryption:
@@ -292,14 +244,6 @@ def _decryption(keylog: str, *, quiet: bool) -> Decryption:
         print(f"kwiresniff: {keylog} is not there yet; TLS is decrypted once clients write keys to it", file=sys.stderr)
     decryption.begin()
     return decryption
-
-
-def _add(event: Event, tables: list[StatsTable], messages: Messages) -> None:
-    if isinstance(event, Exchange):
-        for table in tables:
-            table.add(event)
-    elif isinstance(event, Problem):
-        messages.problem(event)
 
 
 def _check_files(write: str | None, file_size: int | None, seconds: int | None, files: int | None) -> None:

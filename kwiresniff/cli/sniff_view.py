@@ -1,0 +1,109 @@
+"""What ``kwiresniff sniff`` makes of the traffic: exchanges one by one, or something of all of them together."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from kwiresniff.analysis.stats import StatsTable
+from kwiresniff.capture import SegmentSource
+from kwiresniff.capture.live import LiveCapture
+from kwiresniff.cli.event_output import DEPTHS, print_events, words_for
+from kwiresniff.cli.event_source import EventSource
+from kwiresniff.cli.interrupts import for_each
+from kwiresniff.cli.options import ReadOptions
+from kwiresniff.cli.stderr_messages import Messages
+from kwiresniff.cli.tables import needs_bodies, print_tables
+from kwiresniff.model import Event, Exchange, Problem
+
+if TYPE_CHECKING:
+    from kwiresniff.cli.screen import Screen
+
+
+class View(NamedTuple):
+    """What is made of the traffic: exchanges in a form of ``read``, or ``stats``, ``doctor``, ``topics``.
+
+    ``watched`` says that it is refreshed in place, ``names`` by what statistics are, ``topic_metrics`` that metrics
+    look into bodies.
+    """
+
+    form: str
+    watched: bool
+    names: tuple[tuple[str, ...], ...]
+    topic_metrics: bool
+
+    def is_summed_up(self) -> bool:
+        """Whether something is made of all exchanges together, so that none has to be shown at once."""
+        return self.form in ("stats", "doctor", "topics")
+
+    def reading(
+        self, source: SegmentSource, options: ReadOptions, screen: Screen | None, *, topics: bool
+    ) -> EventSource:
+        """The events of ``source``, as deep as this needs them; ``topics`` are counted besides."""
+        shallow = self.form == "stats" and not self.topic_metrics and not needs_bodies(self.names)
+        return EventSource(
+            source,
+            options,
+            "errors" if shallow else DEPTHS.get(self.form, "bodies"),
+            topics=topics or self.watched or any("topic" in one for one in self.names),
+            screen=self.form not in ("stats", "topics"),
+            words=None if self.topic_metrics else words_for(self.form, options, screen),
+            attempts=self.form == "doctor",
+        )
+
+
+def view_of(form: str, watched: bool | None, by: tuple[tuple[str, ...], ...] | None, *, topic_metrics: bool) -> View:
+    """Statistics and topics are refreshed in place on a terminal; --live asks for statistics by itself."""
+    screen = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    if watched and not screen:
+        raise click.UsageError("--live needs a terminal, and one whose cursor can be moved")
+    if watched and form != "topics":
+        form = "stats"
+    watched = form in ("stats", "topics") and (screen if watched is None else watched)
+    names = by or ((("api",), ("client",), ("topic",)) if watched else (("api",),))
+    return View(form, watched, names, topic_metrics)
+
+
+def show(view: View, live: LiveCapture, reading: EventSource, screen: Screen | None) -> bool:
+    """Whether it came to its end, and nobody interrupted it."""
+    if view.form == "stats":
+        return _count(live, reading, view.names, watched=view.watched)
+    if view.form == "doctor":
+        from kwiresniff.cli.examination import examine
+
+        return examine(live, reading)
+    if view.form == "topics":
+        from kwiresniff.cli.live_topics import watch_topics
+
+        return watch_topics(live, reading, watched=view.watched)
+    return print_events(reading, view.form, screen, live)
+
+
+def _count(live: LiveCapture, reading: EventSource, names: tuple[tuple[str, ...], ...], *, watched: bool) -> bool:
+    """Statistics instead of exchanges, on the way when somebody watches and at the end in any case."""
+    from kwiresniff.cli.live import watch
+
+    messages = Messages(reading)
+    if watched:
+        finished, tables, problems = watch(live, reading, names)
+        for problem in problems:
+            messages.problem(problem)
+    else:
+        records = needs_bodies(names)
+        tables = [StatsTable(one, reading.topic_name, records=records) for one in names]
+        finished = for_each(reading.events(), lambda event: _add(event, tables, messages), live.stop)
+    if reading.shown:
+        print_tables(tables, reading.options)
+    messages.end()
+    return finished
+
+
+def _add(event: Event, tables: list[StatsTable], messages: Messages) -> None:
+    if isinstance(event, Exchange):
+        for table in tables:
+            table.add(event)
+    elif isinstance(event, Problem):
+        messages.problem(event)
