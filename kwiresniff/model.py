@@ -91,8 +91,8 @@ class SegmentList(SegmentSink):
 class ExchangeSink:
     """Who takes exchanges one by one as they are complete, instead of having them among the events."""
 
-    def exchange(self, exchange: Exchange) -> None:
-        """Take one exchange."""
+    def exchange(self, exchange: Exchange) -> bool:
+        """Take one exchange, or leave it to be one of the events."""
         raise NotImplementedError
 
 
@@ -247,6 +247,77 @@ class Gist:
                 self.filled.append(told)
 
 
+class PartitionDigest:
+    """A partition in a Produce or Fetch.
+
+    ``offset`` is the ``fetch_offset`` of a request, the ``base_offset`` of an answer to Produce; it and
+    ``high_watermark`` are -1 where there is none. Of the whole batches of format 2 ``records`` leaves the marks of
+    transactions out, ``first_offset`` and ``end_offset`` are those of the first and behind the last, ``codec`` is the
+    number of their codec; ``is_idempotent`` says that one has a producer's id.
+    """
+
+    __slots__ = (
+        "batches", "codec", "end_offset", "first_offset", "high_watermark", "index", "is_idempotent", "offset",
+        "records", "size_bytes",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.index: i64 = -1
+        self.offset: i64 = -1
+        self.high_watermark: i64 = -1
+        self.batches: i64 = 0
+        self.records: i64 = 0
+        self.size_bytes: i64 = 0
+        self.first_offset: i64 = -1
+        self.end_offset: i64 = -1
+        self.codec: i64 = 0
+        self.is_idempotent = False
+
+
+class TopicDigest:
+    """A topic in a Produce or Fetch, by its name or its id, either of which may be empty."""
+
+    __slots__ = ("is_id", "name", "partitions")
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.is_id = False
+        self.partitions: list[PartitionDigest] = []
+
+
+class Digest:
+    """What analyses ask of every message, of one whose body reads without any problem and has no error code in it.
+
+    ``topics`` are those that it names, ``topic_ids`` those that it names by their ids, ``groups`` and
+    ``transactional_ids`` alike, in the order in which they stand there; None for none. ``acks``, ``replica_id`` and
+    ``throttle_time_ms`` are the fields of those names. ``records`` are those of ``batches`` whole record batches;
+    ``is_cut`` says that there is one more that is not whole. ``parts`` are the topics of a Produce or Fetch with their
+    partitions.
+    """
+
+    __slots__ = (
+        "acks", "batches", "groups", "is_cut", "parts", "records", "replica_id", "throttle_time_ms", "topic_ids",
+        "topics", "transactional_ids",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.topics: list[str] | None = None
+        self.topic_ids: list[str] | None = None
+        self.groups: list[str] | None = None
+        self.transactional_ids: list[str] | None = None
+        self.acks: i64 = -1
+        self.replica_id: i64 = -1
+        self.throttle_time_ms: i64 = 0
+        self.batches: i64 = 0
+        self.records: i64 = 0
+        self.is_cut = False
+        self.parts: list[TopicDigest] | None = None
+
+
+#: ``body, end = decode(frame, body_offset, problems)``
+DecodeBody: TypeAlias = Callable[[bytes, int, list[Problem]], tuple[Body, int]]
+
+
 class Message:
     """One frame, request or response, without its 4-byte length.
 
@@ -254,13 +325,13 @@ class Message:
     body starts in it. ``first_ns`` and ``last_ns`` are the times of the packets that carried the first byte of
     the length and the last byte of the frame; ``last_ns`` is not below ``first_ns``, in whatever order the capture has
     them. ``text`` is the body as JSON text or as the rows of a tree in UTF-8, in pieces, ``gist`` what it is about,
-    both without ``body``, when only that was asked for.
+    both without ``body``, when only that was asked for. With a ``digest``, the body is decoded when somebody asks.
     ``end_seq`` is the TCP sequence number behind a request, or -1.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "body", "body_offset", "end_seq", "first_ns", "first_packet", "frame", "gist", "header_version", "last_ns",
-        "last_packet", "size_bytes", "text", "version",
+        "_body", "_decode", "body_offset", "digest", "end_seq", "first_ns", "first_packet", "frame", "gist",
+        "header_version", "last_ns", "last_packet", "size_bytes", "text", "version",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -276,10 +347,36 @@ class Message:
         self.header_version = 0
         self.body_offset = 0
         self.version = -1  # the version the body is read as; differs from api_version in a downgraded ApiVersions
-        self.body: Body | None = None
+        self._body: Body | None = None
+        self._decode: DecodeBody | None = None
         self.text: list[bytes] | None = None
         self.gist: Gist | None = None
+        self.digest: Digest | None = None
         self.end_seq: i64 = -1
+
+    @property
+    def body(self) -> Body | None:
+        """The decoded body, None for one that nobody wanted or could read."""
+        decode, frame = self._decode, self.frame
+        if decode is not None and frame is not None:
+            self._decode = None
+            self._body, _ = decode(frame, self.body_offset, [])
+        return self._body
+
+    @body.setter
+    def body(self, body: Body | None) -> None:
+        self._decode = None
+        self._body = body
+
+    def put_off(self, digest: Digest, decode: DecodeBody) -> None:
+        """The body is as it should be; ``decode`` reads it when it is asked for."""
+        self.digest = digest
+        self._decode = decode
+
+
+if type(file_index).__name__ == "function":
+    # Interpreted, no digests are made, so that no body is put off: it is an attribute then, which costs less.
+    setattr(Message, "body", vars(Message)["_body"])  # noqa: B010
 
 
 class FetchedTopics(NamedTuple):

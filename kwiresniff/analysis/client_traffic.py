@@ -6,9 +6,10 @@ Bounded in bytes, for each client and for all: what comes later is not remembere
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.analysis.names import replica_id_of
 from kwiresniff.base.api_keys import (
     ADD_PARTITIONS_TO_TXN,
     ALLOCATE_PRODUCER_IDS,
@@ -38,7 +39,7 @@ from kwiresniff.base.api_keys import (
     WRITE_SHARE_GROUP_STATE,
     WRITE_TXN_MARKERS,
 )
-from kwiresniff.model import Body, Exchange
+from kwiresniff.model import Body, Exchange, Message
 
 #: Memory of all clients. One takes some 5 kB.
 MAX_INVENTORY_BYTES = 64 << 20
@@ -65,6 +66,9 @@ CLUSTER_APIS = frozenset({
     INITIALIZE_SHARE_GROUP_STATE, READ_SHARE_GROUP_STATE, WRITE_SHARE_GROUP_STATE, DELETE_SHARE_GROUP_STATE,
     READ_SHARE_GROUP_STATE_SUMMARY,
 })  # fmt: skip
+
+#: APIs in whose requests a follower gives its node id.
+_BY_REPLICAS: Final = frozenset({FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH})
 
 #: The versions that a broker offers, by API key.
 Offer: TypeAlias = dict[int, tuple[int, int]]
@@ -155,10 +159,15 @@ class ClientTraffic:
             return
         self.request_bytes += request.size_bytes
         self._count_use(exchange, message.first_packet, message.first_ns)
-        if _is_of_cluster(exchange.api_key, exchange.api_version, request.body):
+        if not self.cluster and _is_of_cluster(exchange.api_key, exchange.api_version, request):
             self.cluster = True
-        for kept, found in zip((self.topics, self.groups, self.transactional_ids), names(exchange), strict=True):
-            self._keep(kept, found)
+        topics, groups, transactional_ids = names(exchange)
+        if topics:
+            self._keep(self.topics, topics)
+        if groups:
+            self._keep(self.groups, groups)
+        if transactional_ids:
+            self._keep(self.transactional_ids, transactional_ids)
         if exchange.api_key == API_VERSIONS and response is not None and response.body is not None:
             self._take_offer(_offered(response.body))
 
@@ -241,7 +250,7 @@ class ClientTraffic:
         self._keep(self.transactional_ids, other.transactional_ids)
 
 
-def _is_of_cluster(api_key: int, version: int, body: Body | None) -> bool:
+def _is_of_cluster(api_key: int, version: int, request: Message) -> bool:
     """Whether only a node of the cluster asks that.
 
     A follower that fetches gives its node id, where consumers give -1; versions of AddPartitionsToTxn from 4 on are
@@ -249,11 +258,7 @@ def _is_of_cluster(api_key: int, version: int, body: Body | None) -> bool:
     """
     if api_key in CLUSTER_APIS or (api_key == ADD_PARTITIONS_TO_TXN and version >= 4):
         return True
-    if body is None or api_key not in (FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH):
-        return False
-    state = body.get("replica_state")
-    replica_id = body.get("replica_id", state.get("replica_id", -1) if isinstance(state, dict) else -1)
-    return isinstance(replica_id, int) and replica_id >= 0
+    return api_key in _BY_REPLICAS and replica_id_of(request) >= 0
 
 
 def _offered(body: Body) -> Offer:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from kwiresniff.analysis.client_traffic import ClientTraffic, InventoryMemory, Names
 from kwiresniff.analysis.late_names import renamer
-from kwiresniff.analysis.names import groups_of, session_topics, topics_of, transactional_ids_of
+from kwiresniff.analysis.names import message_groups, message_topics, message_transactional_ids, session_topics
 from kwiresniff.answers.clients import ApiUse, Client
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.model import Connection, Exchange, TopicNames
@@ -32,12 +32,12 @@ def host_of(endpoint: str) -> str:
 
 def names_in(exchange: Exchange, topic_name: TopicNames | None = None) -> tuple[list[str], list[str], list[str]]:
     """The topics, groups and transactional ids that the bodies of an exchange name."""
-    bodies = [message.body for message in (exchange.request, exchange.response) if message is not None]
-    found = [body for body in bodies if body is not None]
+    request, response = exchange.request, exchange.response
+    topics = message_topics(request, topic_name) + message_topics(response, topic_name)
     return (
-        [name for body in found for name in topics_of(body, topic_name)] + session_topics(exchange, topic_name),
-        [name for body in found for name in groups_of(body)],
-        [name for body in found for name in transactional_ids_of(body)],
+        topics + session_topics(exchange, topic_name) if exchange.fetched is not None else topics,
+        message_groups(request) + message_groups(response),
+        message_transactional_ids(request) + message_transactional_ids(response),
     )
 
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kwiresniff.base.entities import (
+    GROUP_FIELDS,
+    GROUP_LISTS,
+    PARTITION_FIELDS,
+    PARTITION_LISTS,
+    TOPIC_FIELDS,
+    TOPIC_LISTS,
+    TRANSACTION_FIELDS,
+    TRANSACTION_LISTS,
+    holds_topics,
+)
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.model import Body, Exchange, TopicNames
-
-_TOPIC_FIELDS = ("topic", "topic_name", "sink_topic")
-#: Arrays whose elements' ``name`` is a topic's: those with ``topic`` in their own name, and these.
-_TOPIC_PARENTS = frozenset({"responses", "results"})
-_TOPIC_LISTS = frozenset({"topic_names", "subscribed_topic_names", "source_topics", "repartition_sink_topics"})
-_GROUP_FIELDS = frozenset({"group_id"})
-_GROUP_LISTS = frozenset({"group_ids", "groups_names", "groups"})
-_TRANSACTION_FIELDS = frozenset({"transactional_id", "v3_and_below_transactional_id"})
-_TRANSACTION_LISTS = frozenset({"transactional_ids"})
-PARTITION_FIELDS = frozenset({"partition", "partition_index", "partition_id"})
-PARTITION_LISTS = frozenset({"partitions", "partition_indexes", "partition_ids"})
+from kwiresniff.model import Body, Exchange, Message, TopicNames
 
 #: Fields that hold record sets.
 RECORD_SETS = frozenset({"records", "unaligned_records"})
@@ -41,6 +41,47 @@ def topics_of(body: Body | None, topic_name: TopicNames | None = None) -> list[s
     if body is not None:
         _find_topics("", body, topic_name, found)
     return list(found)
+
+
+def message_topics(message: Message | None, topic_name: TopicNames | None = None) -> list[str]:
+    """The topics that a message names, each once, decoded or not."""
+    digest = message.digest if message is not None else None
+    if digest is None:
+        return topics_of(message.body, topic_name) if message is not None else []
+    if digest.topics is None and digest.topic_ids is None:
+        return []
+    found = dict.fromkeys(digest.topics) if digest.topics is not None else {}
+    for topic_id in digest.topic_ids if digest.topic_ids is not None else ():
+        found[(topic_name(topic_id) if topic_name is not None else None) or topic_id] = None
+    return list(found)
+
+
+def message_groups(message: Message | None) -> list[str]:
+    """The groups that a message names, each once, decoded or not."""
+    digest = message.digest if message is not None else None
+    if digest is None:
+        return groups_of(message.body) if message is not None else []
+    return [] if digest.groups is None else list(dict.fromkeys(digest.groups))
+
+
+def message_transactional_ids(message: Message | None) -> list[str]:
+    """The transactional ids that a message names, each once, decoded or not."""
+    digest = message.digest if message is not None else None
+    if digest is None:
+        return transactional_ids_of(message.body) if message is not None else []
+    return [] if digest.transactional_ids is None else list(dict.fromkeys(digest.transactional_ids))
+
+
+def replica_id_of(request: Message | None) -> int:
+    """The node id that a follower gives in a request, -1 where there is none."""
+    if request is None:
+        return -1
+    if request.digest is not None:
+        return request.digest.replica_id
+    body = request.body or {}
+    state = body.get("replica_state")
+    replica_id = body.get("replica_id", state.get("replica_id", -1) if isinstance(state, dict) else -1)
+    return replica_id if isinstance(replica_id, int) else -1
 
 
 #: Stands for the topics of a session nothing of which has been named yet.
@@ -74,7 +115,7 @@ def _find_topics(parent: str, member: Body, topic_name: TopicNames | None, found
                 for item in value:
                     if item.__class__ is dict:
                         _find_topics(name, item, topic_name, found)
-            elif name in _TOPIC_LISTS:
+            elif name in TOPIC_LISTS:
                 for item in value:
                     if (text := _text(item)) is not None:  # some are indexes into another array
                         found[text] = None
@@ -84,7 +125,7 @@ def _find_topics(parent: str, member: Body, topic_name: TopicNames | None, found
 
 def topic_of_struct(parent: str, member: Body, topic_name: TopicNames | None) -> str | None:
     """The topic that a structure in the array ``parent`` is about."""
-    for field in _TOPIC_FIELDS:
+    for field in TOPIC_FIELDS:
         if field in member and (text := _text(member[field])):
             return text
     if "name" in member and holds_topics(parent) and (text := _text(member["name"])):
@@ -107,12 +148,12 @@ def _text(value: Any) -> str | None:
 
 def groups_of(body: Body | None, *, deep: bool = True) -> list[str]:
     """The groups named in a body, each once, in order; not ``deep``: in its outermost fields."""
-    return _named(body, _GROUP_FIELDS, _GROUP_LISTS, _GROUP_KEY, deep)
+    return _named(body, GROUP_FIELDS, GROUP_LISTS, _GROUP_KEY, deep)
 
 
 def transactional_ids_of(body: Body | None, *, deep: bool = True) -> list[str]:
     """The transactional ids named in a body, each once, in order; not ``deep``: in its outermost fields."""
-    return _named(body, _TRANSACTION_FIELDS, _TRANSACTION_LISTS, _TRANSACTION_KEY, deep)
+    return _named(body, TRANSACTION_FIELDS, TRANSACTION_LISTS, _TRANSACTION_KEY, deep)
 
 
 def partitions_of(body: Body | None) -> list[int]:
@@ -167,16 +208,6 @@ def structs(body: Body) -> Iterator[tuple[str, Body]]:
             elif isinstance(value, list) and value and isinstance(value[0], dict):
                 inner += [(name, item) for item in value if isinstance(item, dict)]
         todo += reversed(inner)
-
-
-def is_topic_field(name: str) -> bool:
-    """Whether a text field of that name always holds a topic's name."""
-    return name in _TOPIC_FIELDS
-
-
-def holds_topics(parent: str) -> bool:
-    """Whether ``name`` in the elements of an array called ``parent`` is a topic's name."""
-    return "topic" in parent or parent in _TOPIC_PARENTS
 
 
 def _entities(parent: str, member: Body, fields: frozenset[str], lists: frozenset[str], key_type: int) -> Iterator[str]:

@@ -44,11 +44,12 @@ class Reporter:
         self._last_ns: int | None = None
 
     def add(self, event: Event) -> None:
-        """An exchange, an ended connection or a problem."""
-        self._doctor.add(event)
+        """An exchange, an ended connection, an attempt at one, or a problem."""
         if isinstance(event, Exchange):
-            self._exchange(event)
-        elif isinstance(event, Connection):
+            self.exchange(event)
+            return
+        self._doctor.add(event)
+        if isinstance(event, Connection):
             self._connections += 1
             self._inventory.connection(event)
         elif isinstance(event, Problem):
@@ -56,7 +57,9 @@ class Reporter:
             if len(self._problems) < MAX_PROBLEMS:
                 self._problems.append(event)
 
-    def _exchange(self, exchange: Exchange) -> None:
+    def exchange(self, exchange: Exchange) -> None:
+        """An exchange."""
+        self._doctor.exchange(exchange)
         self._exchanges += 1
         if exchange.is_negotiation:
             self._negotiation += 1

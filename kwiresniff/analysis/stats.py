@@ -12,9 +12,10 @@ from heapq import nlargest
 from sys import getsizeof
 from typing import Final, Protocol, TypeAlias
 
+from kwiresniff.analysis.intake import Intake
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.answers.stats import StatRow
-from kwiresniff.model import Exchange, ExchangeSink, TopicNames
+from kwiresniff.model import Exchange, TopicNames
 
 #: Rows of one table; nobody reads more.
 MAX_ROWS = 10_000
@@ -227,17 +228,18 @@ def topics_in(topic_name: TopicNames | None) -> Keys:
     """What gives the topics of an exchange, by name where ``topic_name`` knows it; ``NO_TOPIC`` when it has none."""
     from kwiresniff.analysis.names import (  # imported when topics are asked for
         EARLIER_SESSION,
+        message_topics,
         session_topics,
-        topics_of,
     )
 
     def topics(exchange: Exchange) -> Iterable[str]:
         found = exchange.topics
         if not found:
-            request, response = exchange.request, exchange.response
-            bodies = [message.body for message in (request, response) if message is not None and message.body]
-            if bodies:
-                found = tuple(dict.fromkeys(topic for body in bodies for topic in topics_of(body, topic_name)))
+            asked, answered = (
+                message_topics(exchange.request, topic_name),
+                message_topics(exchange.response, topic_name),
+            )
+            found = tuple(dict.fromkeys([*asked, *answered]))
         fetched = exchange.fetched
         if fetched is not None:
             found = tuple(dict.fromkeys((*found, *session_topics(exchange, topic_name))))
@@ -442,17 +444,14 @@ class StatsTable:
         )
 
 
-class ExchangeCounts(ExchangeSink):
-    """Several tables over the same exchanges. ``exchanges`` and ``problems`` count what was seen."""
+class ExchangeCounts(Intake):
+    """Several tables over the same exchanges."""
 
     def __init__(self, tables: Sequence[StatsTable]) -> None:
+        super().__init__()
         self.tables = list(tables)
-        self.exchanges = 0
-        self.problems = 0
 
-    def exchange(self, exchange: Exchange) -> None:
+    def take(self, exchange: Exchange) -> None:
         """Counts one exchange in every table."""
-        self.exchanges += 1
-        self.problems += len(exchange.problems)
         for table in self.tables:
             table.add(exchange)

@@ -8,16 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
-from kwiresniff.analysis.names import (
-    PARTITION_FIELDS,
-    PARTITION_LISTS,
-    groups_of,
-    record_sets,
-    session_topics,
-    topic_of_struct,
-)
+from kwiresniff.analysis.names import groups_of, record_sets, session_topics, topic_of_struct
 from kwiresniff.analysis.record_counts import batches_in, records_in
 from kwiresniff.base.api_keys import FETCH, PRODUCE, SHARE_FETCH
+from kwiresniff.base.entities import PARTITION_FIELDS, PARTITION_LISTS
 from kwiresniff.model import Body, Exchange, TopicNames
 
 NO_PARTITION: Final = "(no partition)"

@@ -5,26 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.model import Event, Problem
+from kwiresniff.model import Event, Exchange, Problem
 
 FORMS = ("table", "json", "jsonl")
 #: The same, and one line for each, for commands whose table takes several.
 FORMS_OF_ROWS = ("table", "lines", "json", "jsonl")
 
 
-def read_through(reading: EventSource, take: Callable[[Event], None]) -> tuple[bool, Messages]:
-    """Gives every event to ``take`` and tells problems on stderr; False when the user interrupted it."""
+def read_through(
+    reading: EventSource, exchange: Callable[[Exchange], None], other: Callable[[Event], None] | None = None
+) -> tuple[bool, Messages]:
+    """Gives exchanges to ``exchange``, all other events to ``other``, and tells problems on stderr; False when the user
+    interrupted it."""
     messages = Messages(reading)
+    intake = CallingIntake(exchange)
+    reading.hand_over(intake)
 
     def use(event: Event) -> None:
-        take(event)
+        if isinstance(event, Exchange):
+            intake.take(event)
+            return
+        if other is not None:
+            other(event)
         if isinstance(event, Problem):
             messages.problem(event)
 
-    return for_each(reading.events(), use), messages
+    return for_each(reading.events(), use, intake=intake), messages
 
 
 def print_json(objects: Iterable[dict[str, Any]], form: str) -> None:

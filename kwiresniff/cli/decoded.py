@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kwiresniff.analysis.names import holds_topics, is_topic_field
+from kwiresniff.base.entities import holds_topics, is_topic_field
 from kwiresniff.model import Dissection, Node, TopicNames
 from kwiresniff.plugins import Plugins
 

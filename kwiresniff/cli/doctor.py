@@ -30,9 +30,9 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     Errors that clients get, slow and unanswered requests, throttling, rebalances, tiny batches, connection churn, TLS
     failures, packets sent twice, damaged batches.
     """
-    reading = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True)
+    reading = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
     doctor = Doctor(reading.topic_name, rules_of(reading.plugins))
-    finished, messages = read_through(reading, doctor.add)
+    finished, messages = read_through(reading, doctor.exchange, doctor.add)
     found = doctor.findings()
     if form == "table":
         from kwiresniff.render import use_color, width_of

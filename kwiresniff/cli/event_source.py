@@ -32,8 +32,8 @@ from kwiresniff.session.topics import TEACHING_APIS
 
 if TYPE_CHECKING:
     from kwiresniff.analysis.filter import Filter
+    from kwiresniff.analysis.intake import Intake
     from kwiresniff.analysis.redact import Redactor
-    from kwiresniff.analysis.stats import ExchangeCounts
     from kwiresniff.codec.text.tree_wording import Words
 
 #: From cheap to dear; a deeper reading has everything a shallower one has.
@@ -71,6 +71,7 @@ class EventSource:
     it is set, gets every event before ``events`` gives it. ``encode`` gives the JSON text of a value, for a command
     that writes JSON and wants nothing else of bodies: they may come as text then, if no option looks into them.
     ``attempts`` has connections told that never came to be, ``sessions`` fetches told what their sessions are about.
+    ``digests`` says that the command asks little of most bodies, which need not be decoded before it asks for more.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class EventSource:
         sessions: bool = False,
         words: Words | None = None,
         gists: bool = False,
+        digests: bool = False,
     ) -> None:
         self.options = options
         self._filter = _filter(options, self.topic_name)
@@ -116,6 +118,7 @@ class EventSource:
             sessions=sessions or topics or (self._filter is not None and bool(self._filter.asks_for & OF_SESSIONS)),
             words=None if looks_into_bodies else words,
             gists=gists and not looks_into_bodies,
+            digests=digests and self.redactor is None and not self.plugins.loaded,
         )
         if options.topics is not None:
             from kwiresniff.cli.topic_file import read_topic_file  # few have such a file
@@ -128,7 +131,7 @@ class EventSource:
         self.encrypted = 0
         self._problems = ProblemCount(self._captures.problems)
         self.tell: Callable[[Event], None] | None = None
-        self._counts: ExchangeCounts | None = None
+        self._intake: Intake | None = None
 
     @property
     def live(self) -> bool:
@@ -164,13 +167,16 @@ class EventSource:
         """What the captures have told about a topic id so far."""
         return self._analyzer.topics.name(topic_id)
 
-    def count(self, counts: ExchangeCounts) -> None:
-        """Have exchanges counted there instead of among ``events``, when nothing else needs to look at them."""
-        options = self.options
+    def hand_over(self, intake: Intake) -> None:
+        """Have exchanges taken there instead of being among ``events``, when nothing else needs to look at them."""
+        options, captures = self.options, self._captures
         looks = (self._filter, options.since, options.until, options.limit, self.redactor, self.tell)
-        if all(one is None for one in looks) and not (self.plugins.loaded or options.strict):
-            self._counts = counts
-            self._analyzer.count(counts)
+        if any(one is not None for one in looks) or self.plugins.loaded or options.strict:
+            return
+        if isinstance(captures, CaptureSet):
+            self._intake = intake
+            intake.follow(captures.problems)
+            self._analyzer.count(intake)
 
     def events(self) -> Iterator[Event]:
         """Exchanges that are wanted, ended connections, problems. With a filter, only connections it let through."""
@@ -228,7 +234,10 @@ class EventSource:
 
     def new_problems(self) -> Iterator[Problem]:
         """Those of the captures that were not given yet, for whoever does not want to wait for the next event."""
-        return self._problems.new()
+        found = self._problems.new()
+        if self._intake is not None:
+            self._intake.told = self._problems.given
+        return found
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -236,10 +245,10 @@ class EventSource:
         try:
             yield
         finally:
-            if self._counts is not None:
-                self.exchanges += self._counts.exchanges
-                self.shown += self._counts.exchanges
-                self._problems.found += self._counts.problems
+            if self._intake is not None:
+                self.exchanges += self._intake.exchanges
+                self.shown += self._intake.exchanges
+                self._problems.found += self._intake.problems
 
     def _placed(self, problem: Problem) -> Problem:
         """Says the file a problem is in, when there are several."""

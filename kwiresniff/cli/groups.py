@@ -11,7 +11,6 @@ from kwiresniff.cli.collect import FORMS, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
-from kwiresniff.model import Event, Exchange
 
 
 @click.command("groups", cls=TrafficCommand)
@@ -23,14 +22,10 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     Groups of both rebalance protocols, share groups and streams groups. Heartbeats that say nothing new are left out,
     and commits of one member in a row are one line. One group alone: -Y 'group == NAME'.
     """
-    reading = EventSource(captures, options, "bodies", screen=False)
+    reading = EventSource(captures, options, "bodies", screen=False, digests=True)
     timeline = GroupTimeline(reading.topic_name)
 
-    def take(event: Event) -> None:
-        if isinstance(event, Exchange):
-            timeline.add(event)
-
-    finished, messages = read_through(reading, take)
+    finished, messages = read_through(reading, timeline.add)
     found = timeline.events()
     if form == "table":
         from kwiresniff.render import use_color, width_of

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kwiresniff.analysis.intake import Intake
     from kwiresniff.model import Event
 
 
@@ -29,17 +30,21 @@ class _Interrupts:
     first may be stuck in a pipe that nobody empties.
     """
 
-    __slots__ = ("pending", "stop", "writing")
+    __slots__ = ("intake", "pending", "stop", "writing")
 
-    def __init__(self, stop: Callable[[], None] | None) -> None:
+    def __init__(self, stop: Callable[[], None] | None, intake: Intake | None) -> None:
         self.writing = False
         self.pending = False
         self.stop = stop
+        self.intake = intake
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if self.pending or not (self.writing or self.stop):
+        busy = self.intake is not None and self.intake.busy
+        if self.pending or not (self.writing or self.stop or busy):
             raise KeyboardInterrupt
         self.pending = True
+        if busy and self.intake is not None:
+            self.intake.stopped = True
         if self.stop is not None:
             self.stop()
 
@@ -54,12 +59,17 @@ def _installed(interrupts: _Interrupts) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def for_each(events: Iterable[Event], use: Callable[[Event], None], stop: Callable[[], None] | None = None) -> bool:
+def for_each(
+    events: Iterable[Event],
+    use: Callable[[Event], None],
+    stop: Callable[[], None] | None = None,
+    intake: Intake | None = None,
+) -> bool:
     """Gives every event to ``use``, whole or not at all; returns False when the user interrupted it.
 
-    ``stop`` makes ``events`` end soon; what they still give then is used too.
+    ``stop`` makes ``events`` end soon; what they still give then is used too. ``intake`` takes exchanges meanwhile.
     """
-    interrupts = _Interrupts(stop)
+    interrupts = _Interrupts(stop, intake)
     try:
         with _installed(interrupts):
             for event in events:

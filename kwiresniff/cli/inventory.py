@@ -13,7 +13,7 @@ from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.model import Connection, Event, Exchange
+from kwiresniff.model import Connection, Event
 
 if TYPE_CHECKING:
     from kwiresniff.render.clients import ClientWriter
@@ -45,16 +45,14 @@ class Collected:
 
 def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
     """Reads the captures; raises what is wrong with them or the options before anything is printed."""
-    reading = EventSource(captures, options, "bodies", screen=False, sessions=True)
+    reading = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True)
     inventory = Inventory(reading.topic_name)
 
     def take(event: Event) -> None:
-        if isinstance(event, Exchange):
-            inventory.exchange(event)
-        elif isinstance(event, Connection):
+        if isinstance(event, Connection):
             inventory.connection(event)
 
-    finished, messages = read_through(reading, take)
+    finished, messages = read_through(reading, inventory.exchange, take)
     clients = inventory.clients()
     return Collected(reading, clients, inventory.left_out, inventory.cut, finished, messages)
 

@@ -8,23 +8,23 @@ from kwiresniff.model import Problem
 
 
 class ProblemCount:
-    """How much was wrong, and which of a capture's own problems were given on."""
+    """How much was wrong, and how many of a capture's own problems were given on."""
 
     def __init__(self, of_captures: Sequence[Problem]) -> None:
         self.found = 0
         self.unreadable = False
         self._of_captures = of_captures
-        self._given = 0
+        self.given = 0
 
     @property
     def waiting(self) -> bool:
         """Whether captures have had problems since they were last given on."""
-        return len(self._of_captures) > self._given
+        return len(self._of_captures) > self.given
 
     def new(self) -> Iterator[Problem]:
         """Those of the captures that were not given yet."""
-        found = self._of_captures[self._given :]
-        self._given += len(found)
+        found = self._of_captures[self.given :]
+        self.given += len(found)
         return self.counted(found)
 
     def counted(self, problems: Sequence[Problem]) -> Iterator[Problem]:

@@ -27,9 +27,9 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
     from kwiresniff.render.page import check, page
 
     check()
-    reading = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True)
+    reading = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
     reporter = Reporter(reading.topic_name, rules_of(reading.plugins))
-    finished, messages = read_through(reading, reporter.add)
+    finished, messages = read_through(reading, reporter.exchange, reporter.add)
     with Output(output) as out:
         out.stream.write(page(reporter.report(title, reading.files)).encode("utf-8"))
     if not finished:

@@ -47,15 +47,15 @@ def command(
     tables = [StatsTable(names, reading.topic_name, records=records) for names in by]
     messages = Messages(reading)
     counts = ExchangeCounts(tables)
-    reading.count(counts)
+    reading.hand_over(counts)
 
     def use(event: Event) -> None:
         if isinstance(event, Exchange):
-            counts.exchange(event)
+            counts.take(event)
         elif isinstance(event, Problem):
             messages.problem(event)
 
-    finished = for_each(reading.events(), use)
+    finished = for_each(reading.events(), use, intake=counts)
     if reading.shown or form != "table":
         _print(tables, form, options)
     if not finished:

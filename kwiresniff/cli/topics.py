@@ -11,7 +11,6 @@ from kwiresniff.cli.collect import FORMS_OF_ROWS, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
-from kwiresniff.model import Event, Exchange
 
 
 @click.command("topics", cls=TrafficCommand)
@@ -26,12 +25,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     """
     reading = EventSource(captures, options, "bodies", screen=False)
     traffic = TopicTraffic(reading.topic_name)
-
-    def take(event: Event) -> None:
-        if isinstance(event, Exchange):
-            traffic.exchange(event)
-
-    finished, messages = read_through(reading, take)
+    finished, messages = read_through(reading, traffic.exchange)
     found = traffic.topics()
     if form == "table":
         from kwiresniff.render import use_color, width_of

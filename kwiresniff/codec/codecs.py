@@ -18,6 +18,7 @@ from kwiresniff.model import Direction, Dissection, RecordsMode
 
 if TYPE_CHECKING:
     from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder
+    from kwiresniff.codec.digests import DigestReader
     from kwiresniff.codec.encoder_gen import Encoder
     from kwiresniff.codec.error_finders import ErrorFinder
     from kwiresniff.codec.projection_gen import FrontScanner, Scanner
@@ -145,6 +146,13 @@ def gist_reader(is_internal: Callable[[str], bool], topic_name: Callable[[str], 
     except ImportError:
         return None
     return message_gists.GistReader(is_internal, topic_name) if is_compiled(message_gists) else None
+
+
+def digest_reader(is_internal: Callable[[str], bool]) -> DigestReader | None:
+    """What tells what analyses ask of every message; None where that is not compiled, and decoding costs no more."""
+    from kwiresniff.codec import digests
+
+    return digests.DigestReader(is_internal) if is_compiled(digests) else None
 
 
 def is_compiled(module: ModuleType) -> bool:

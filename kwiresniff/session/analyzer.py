@@ -45,9 +45,10 @@ class Analyzer(ConnectionServices):
     bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes there is
     Kafka on weaker evidence, and what comes from there is no client. ``encode`` gives the JSON text of a value; with it
     bodies may come as text (``Message.text``), as far as nothing in them needs telling elsewhere. With
-    ``words`` they may come as the rows of a tree, with ``gists`` as what they are about. With ``attempts`` connections
-    that never came to be are told too. With ``sessions``, and with ``topics``, fetches are told what their sessions are
-    about (``Exchange.fetched``).
+    ``words`` they may come as the rows of a tree, with ``gists`` as what they are about, with ``digests`` as what
+    analyses ask of all messages, decoded when somebody asks for more. With ``attempts`` connections that never came to
+    be are told too. With ``sessions``, and with ``topics``, fetches are told what their sessions are about
+    (``Exchange.fetched``).
     ``connections`` counts those recognised so far, ``bare_token_bytes`` what SASL tokens without a header took, lengths
     included: the only bytes of Kafka connections that belong to no event.
     """
@@ -67,6 +68,7 @@ class Analyzer(ConnectionServices):
         sessions: bool = False,
         words: Words | None = None,
         gists: bool = False,
+        digests: bool = False,
     ) -> None:
         super().__init__(
             want,
@@ -88,7 +90,13 @@ class Analyzer(ConnectionServices):
             from kwiresniff.session.decode import BodyDecoder  # brings all that can be inside bodies
 
             output.decoder = BodyDecoder(
-                records, self.topics, show_secrets=show_secrets, encode=encode, words=words, gists=gists
+                records,
+                self.topics,
+                show_secrets=show_secrets,
+                encode=encode,
+                words=words,
+                gists=gists,
+                digests=digests,
             )
         scanned = topics or depth != "headers"
         if scanned:
@@ -169,7 +177,7 @@ class Analyzer(ConnectionServices):
             self.output.report(losses.too_much_held(connection.connection, what, size, self.budget.limit, ns))
 
     def count(self, sink: ExchangeSink) -> None:
-        """From now on exchanges go to ``sink``, all of them, and are not among the events."""
+        """From now on ``sink`` is offered every exchange; what it takes is not among the events."""
         self.output.exchange_filter = None
         self.output.sink = sink
 
@@ -197,6 +205,7 @@ class Analyzer(ConnectionServices):
 
         Requests that nobody will answer now come in the order of their times, whichever connection they are on.
         """
+        self.output.sink = None  # what comes now is put in order
         before = len(self.output.events)
         self.table.close()
         self._put_in_order(before)

@@ -33,6 +33,7 @@ from kwiresniff.session.secrets import conceal, conceal_dissection, conceal_head
 from kwiresniff.session.topics import Topics, teaches
 
 if TYPE_CHECKING:
+    from kwiresniff.codec.digests import DigestReader, Look
     from kwiresniff.codec.text.plan import Step
     from kwiresniff.codec.text.tree_wording import Words
 
@@ -43,10 +44,16 @@ Plans = Callable[[int, int, Direction], "list[Step] | None"]
 class _Side:
     """How one direction of an (API, version) is read: everything that need not be asked for every message."""
 
-    __slots__ = ("decode", "guess", "look", "open", "secret", "steps", "teaches", "trouble", "version")
+    __slots__ = ("decode", "guess", "look", "looks", "open", "secret", "steps", "teaches", "trouble", "version")
 
     def __init__(
-        self, exchange: Exchange, direction: Direction, version: int, records: RecordsMode, plans: Plans | None
+        self,
+        exchange: Exchange,
+        direction: Direction,
+        version: int,
+        records: RecordsMode,
+        plans: Plans | None,
+        digests: DigestReader | None,
     ) -> None:
         self.version = version
         self.decode: Decoder | None = None
@@ -57,6 +64,7 @@ class _Side:
         self.open = OPENERS.get((exchange.api_key, direction))
         self.look = QUICK_LOOKS.get((exchange.api_key, direction))
         self.steps: list[Step] | None = None
+        self.looks: list[Look] | None = None
         if version < 0:
             if direction == "request":
                 message = f"API key {exchange.api_key} is in no Kafka release known here"
@@ -67,6 +75,11 @@ class _Side:
         if plans is not None and not (self.guess or ((self.open or self.secret) and not self.look)):
             self.steps = plans(api_key, version, direction)
             if self.steps is not None:  # few bodies will need the decoder then, so it is made for the first of them
+                self.decode = made_when_called(lambda: codec.decoder(api_key, version, direction, records))
+                return
+        if digests is not None and not (self.guess or self.teaches or ((self.open or self.secret) and not self.look)):
+            self.looks = digests.steps(api_key, version, direction)
+            if self.looks is not None:  # and few bodies will be decoded then, too
                 self.decode = made_when_called(lambda: codec.decoder(api_key, version, direction, records))
                 return
         try:
@@ -87,6 +100,7 @@ class BodyDecoder:
         encode: Callable[[Any], bytes] | None = None,
         words: Words | None = None,
         gists: bool = False,
+        digests: bool = False,
     ) -> None:
         self._writer = (
             codec.body_writer(encode, self._is_internal) if encode is not None and records == "full" else None
@@ -102,6 +116,7 @@ class BodyDecoder:
         self._gists = codec.gist_reader(self._is_internal, topics.name) if gists and records == "headers" else None
         if self._gists is not None:
             self._plans = self._gists.steps
+        self._digests = codec.digest_reader(self._is_internal) if digests and records == "headers" else None
         self._records: RecordsMode = records
         self._topics = topics
         self._show_secrets = show_secrets
@@ -122,7 +137,7 @@ class BodyDecoder:
                 understood = False
             if self._gists is not None and (request.gist is None) != (response.gist is None):
                 self._read_bodies(exchange, request, response)
-            if response.body:
+            if response.digest is None and response.body:
                 self._collect_errors(exchange, exchange.api_key, response.version, response.body)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
@@ -169,6 +184,11 @@ class BodyDecoder:
         if self._gists is not None and side.steps is not None:
             message.gist = self._gists.gist(side.steps, frame, message.body_offset)
             if message.gist is not None:
+                return True
+        if side.looks is not None and self._digests is not None:
+            digest = self._digests.digest(side.looks, frame, message.body_offset)
+            if digest is not None:
+                message.put_off(digest, side.decode)
                 return True
         issues: list[Problem] = []
         body: Body | None
@@ -228,7 +248,7 @@ class BodyDecoder:
         if side is None or side.version != version:
             if len(sides) >= MAX_FACTS:
                 sides.clear()
-            side = sides[key] = _Side(exchange, direction, version, self._records, self._plans)
+            side = sides[key] = _Side(exchange, direction, version, self._records, self._plans, self._digests)
         return side
 
     def _is_internal(self, topic_id: str) -> bool:

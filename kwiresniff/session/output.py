@@ -22,8 +22,8 @@ class EventOutput:
     """Collects ``events``.
 
     ``exchange_filter`` is asked about each complete exchange before its bodies are decoded; False drops it. With a
-    ``decoder`` bodies are decoded, else a ``scanner`` looks for error codes and topics. With a ``sink`` exchanges go
-    there. ``fetch_sessions`` are followed when somebody asks for topics.
+    ``decoder`` bodies are decoded, else a ``scanner`` looks for error codes and topics. What a ``sink`` takes is
+    not among them. ``fetch_sessions`` are followed when somebody asks for topics.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("fetch_sessions",)
@@ -57,9 +57,8 @@ class EventOutput:
                 self.decoder.decode(exchange)
             elif self.scanner is not None:
                 self.scanner.scan(exchange)
-            if self.sink is not None:
-                self.sink.exchange(exchange)
-            else:
+            # What waits to be told comes first, or the order of events would not be that of the capture.
+            if self.sink is None or self.events or not self.sink.exchange(exchange):
                 self.events.append(exchange)
         counts = exchange.connection.exchanges
         outcome = exchange.outcome

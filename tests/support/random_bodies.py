@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from kwiresniff.codec.field_layout import default_value
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import INTEGER_RANGES
 
@@ -15,6 +16,25 @@ BLOBS = (b"", b"\xff\x00", bytes(range(150)))
 def random_body(message: MessageVersion, rng: random.Random) -> dict[str, Any]:
     """A body with extremes, nulls, empty arrays and, in a flexible version, tagged fields known and unknown."""
     return _structure(message.fields, message.flexible, rng)
+
+
+def usual_body(message: MessageVersion, rng: random.Random) -> dict[str, Any]:
+    """One without what quick readers are not made for: error codes, tagged fields."""
+    body: dict[str, Any] = _without(random_body(message, rng), message.fields)
+    return body
+
+
+def _without(value: Any, fields: tuple[WireField, ...]) -> Any:
+    value.pop("_tagged_fields", None)
+    for field in fields:
+        if field.enum == "error_code":
+            value[field.name] = [0] * len(value[field.name] or ()) if field.array else 0
+        elif field.tag is not None:
+            value[field.name] = default_value(field)
+        elif field.type == "STRUCT" and value[field.name] is not None:
+            for part in value[field.name] if field.array else [value[field.name]]:
+                _without(part, field.fields)
+    return value
 
 
 def _structure(fields: tuple[WireField, ...], flexible: bool, rng: random.Random) -> dict[str, Any]:

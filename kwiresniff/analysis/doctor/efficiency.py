@@ -8,7 +8,7 @@ from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.rule import WASTE, Context, Rule, found
 from kwiresniff.answers.findings import Finding
 from kwiresniff.base.api_keys import FETCH, METADATA, OFFSET_COMMIT, PRODUCE
-from kwiresniff.model import Body, Exchange
+from kwiresniff.model import Body, Exchange, Message
 
 #: Requests that must be seen before a rate says anything.
 ENOUGH = 20
@@ -57,12 +57,24 @@ class EfficiencyRule(Rule):
             case.add(*where)
             if request.body is not None and case.count <= FEW:
                 case.note("groups", [str(request.body.get("group_id"))])
-        elif api_key == PRODUCE and request.body is not None:
-            self._produce(subject, request.body, where)
-        elif api_key == FETCH and response is not None and response.body is not None:
+        elif api_key == PRODUCE:
+            digest = request.digest
+            if digest is not None and not digest.is_cut:
+                self._count_produce(subject, where, digest.batches > 0, digest.records, digest.acks)
+            elif request.body is not None:
+                self._produce(subject, request.body, where)
+        elif api_key == FETCH and response is not None and (response.digest is not None or response.body is not None):
             self._fetches.case(subject).count += 1
-            if not _brings_records(response.body):
+            if not _brings_records(response):
                 self._empty.case(subject).add(*where)
+
+    def _count_produce(
+        self, subject: str, where: tuple[int, int], has_batches: bool, records: int, acks: int | None
+    ) -> None:
+        if has_batches:
+            self._produces.case(subject).add(*where, records)
+        if acks == 0:
+            self._unsafe.case(subject).add(*where)
 
     def _produce(self, subject: str, body: Body, where: tuple[int, int]) -> None:
         records = batches = sealed = 0
@@ -79,10 +91,7 @@ class EfficiencyRule(Rule):
                         case = self._old.case(subject)
                         case.add(*where)
                         case.note("topics", [self.context.topic_of(topic)])
-        if batches and not sealed:
-            self._produces.case(subject).add(*where, records)
-        if body.get("acks") == 0:
-            self._unsafe.case(subject).add(*where)
+        self._count_produce(subject, where, batches > 0 and not sealed, records, body.get("acks"))
 
     def findings(self) -> Iterator[Finding]:
         """By client."""
@@ -181,8 +190,11 @@ class EfficiencyRule(Rule):
 FEW = 3
 
 
-def _brings_records(body: Body) -> bool:
-    for topic in body.get("responses") or ():
+def _brings_records(response: Message) -> bool:
+    digest = response.digest
+    if digest is not None:
+        return digest.batches > 0 or digest.is_cut
+    for topic in (response.body or {}).get("responses") or ():
         for partition in topic.get("partitions") or topic.get("partition_responses") or ():
             if partition.get("records"):
                 return True

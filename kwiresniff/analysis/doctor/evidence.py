@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.analysis.names import replica_id_of
 from kwiresniff.model import Exchange
 
 #: Subjects counted apart by one rule; those that come later are counted together.
@@ -187,12 +188,7 @@ def _client_text(name: str, endpoint: str) -> str:
 
 def is_replica(exchange: Exchange) -> bool:
     """Whether the request is a follower's: it gives its node id where consumers give -1."""
-    body = exchange.request.body if exchange.request is not None else None
-    if body is None:
-        return False
-    state = body.get("replica_state")
-    replica_id = body.get("replica_id", state.get("replica_id", -1) if isinstance(state, dict) else -1)
-    return isinstance(replica_id, int) and replica_id >= 0
+    return replica_id_of(exchange.request) >= 0
 
 
 def place_of(exchange: Exchange) -> tuple[int, int]:

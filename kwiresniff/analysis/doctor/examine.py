@@ -70,7 +70,7 @@ class Doctor:
     def add(self, event: Event) -> None:
         """An exchange, an ended connection, an attempt at one, or a problem."""
         if isinstance(event, Exchange):
-            self._exchange(event)
+            self.exchange(event)
         elif isinstance(event, Connection):
             ending = self._endings.end(event, self.context.cluster, self.context.end_ns)
             for take_connection in self._on_connection:
@@ -86,7 +86,8 @@ class Doctor:
             for take_problem in self._on_problem:
                 take_problem(event)
 
-    def _exchange(self, exchange: Exchange) -> None:
+    def exchange(self, exchange: Exchange) -> None:
+        """An exchange."""
         context, api_key = self.context, exchange.api_key
         response = exchange.response
         message = response if response is not None else exchange.request

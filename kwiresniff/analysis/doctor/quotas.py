@@ -10,7 +10,7 @@ from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers,
 from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.answers.findings import Finding
 from kwiresniff.base.api_keys import FETCH, PRODUCE
-from kwiresniff.model import Connection, Exchange
+from kwiresniff.model import Body, Connection, Exchange
 
 #: Connections whose mute is remembered.
 MAX_MUTED = 10_000
@@ -37,9 +37,11 @@ class QuotaRule(Rule):
     def exchange(self, exchange: Exchange) -> None:
         """An answer that tells the client to wait."""
         response = exchange.response
-        body = response.body if response is not None else None
-        throttle_ms = body.get("throttle_time_ms", 0) if body is not None else 0
-        if not throttle_ms or throttle_ms < 0 or response is None:
+        if response is None:
+            return
+        digest = response.digest
+        throttle_ms: int = digest.throttle_time_ms if digest is not None else _throttle_ms(response.body)
+        if throttle_ms <= 0:
             return
         connection = exchange.connection
         case = self._throttled.case(client_of(exchange), user_of(connection))
@@ -101,6 +103,10 @@ class QuotaRule(Rule):
                 },
                 rank=INCIDENT,
             )
+
+
+def _throttle_ms(body: Body | None) -> int:
+    return (body.get("throttle_time_ms") or 0) if body is not None else 0
 
 
 def user_of(connection: Connection) -> str:

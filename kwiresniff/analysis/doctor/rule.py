@@ -14,6 +14,15 @@ from kwiresniff.analysis.doctor.evidence import Case, Tally, new_budget
 from kwiresniff.answers.findings import Explains, Finding, scope_of
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem, TopicNames
 
+try:
+    from mypy_extensions import mypyc_attr
+except ImportError:  # it is there where modules are compiled; what it says means nothing to the interpreter
+
+    def mypyc_attr(*names: str, **options: object) -> Callable[[Any], Any]:  # type: ignore[misc]
+        """Gives the class back."""
+        return lambda cls: cls
+
+
 #: The worst first.
 SEVERITIES = ("error", "warning", "info")
 #: Ranks, see ``Finding``.
@@ -53,6 +62,7 @@ class Context:
         return Case(self.budget)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Rule:
     """One kind of trouble.
 

@@ -13,11 +13,11 @@ from typing import Any, Literal, TypeAlias
 
 from kwiresniff.analysis.names import (
     RECORD_SETS,
-    groups_of,
+    message_groups,
+    message_topics,
+    message_transactional_ids,
     partitions_of,
     session_topics,
-    topics_of,
-    transactional_ids_of,
 )
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
 from kwiresniff.model import Body, Direction, Exchange, Message, TopicNames
@@ -78,12 +78,12 @@ def _on_response(name: str, kind: str, get: Callable[[Exchange], Any]) -> Field:
     return Field(name, kind, "headers", early, final)
 
 
-def _on_bodies(name: str, kind: str, get: Callable[[Body | None], Values]) -> Field:
+def _on_bodies(name: str, kind: str, get: Callable[[Message | None], Values]) -> Field:
     """A field with the values of both bodies."""
 
     def final(exchange: Exchange) -> Values:
-        request, response = exchange.request, exchange.response
-        return (*get(request.body if request else None), *get(response.body if response else None))
+        asked, answered = get(exchange.request), get(exchange.response)
+        return (*asked, *answered) if asked and answered else asked or answered
 
     return Field(name, kind, "bodies", _unknown_early, final)
 
@@ -157,12 +157,15 @@ def fields(topic_name: TopicNames | None = None) -> dict[str, Field]:
         _on_header("connection", "int", lambda exchange: exchange.connection.id),
         _on_header("principal", "text", _principal),
         _of_fetches(
-            _on_bodies("topic", "text", lambda body: topics_of(body, topic_name)),
+            _on_bodies("topic", "text", lambda message: message_topics(message, topic_name)),
             lambda exchange: session_topics(exchange, topic_name),
         ),
-        _of_fetches(_on_bodies("partition", "int", partitions_of), _fetched_partitions),
-        _on_bodies("group", "text", groups_of),
-        _on_bodies("transactional_id", "text", transactional_ids_of),
+        _of_fetches(
+            _on_bodies("partition", "int", lambda message: partitions_of(message.body) if message else []),
+            _fetched_partitions,
+        ),
+        _on_bodies("group", "text", message_groups),
+        _on_bodies("transactional_id", "text", message_transactional_ids),
         Field("acks", "int", "bodies", _unknown_early, _acks),
         Field("error", "error", "errors", _early_error_codes, _error_codes),
         Field("outcome", "outcome", "errors", outcome_early, lambda exchange: (exchange.outcome,)),

@@ -1,0 +1,58 @@
+"""Exchanges taken one by one as they are complete, where nobody else wants to look at them on their way.
+
+For what asks little of each exchange: by way of the events it would pay more for the way than for the looking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kwiresniff.model import Exchange, ExchangeSink, Problem
+
+
+class Intake(ExchangeSink):
+    """Takes exchanges as long as no problem of the captures waits to be told, which comes before them.
+
+    ``exchanges`` and ``problems`` count what was taken and what was wrong with it; ``told`` is how many problems of the
+    captures have been told. An exchange is taken whole or not at all: who is ``busy`` is only asked to stop.
+    """
+
+    def __init__(self) -> None:
+        self.exchanges = 0
+        self.problems = 0
+        self.told = 0
+        self.busy = False
+        self.stopped = False
+        self._captures_problems: Sequence[Problem] = []
+
+    def follow(self, problems: list[Problem]) -> None:
+        """Where the captures put their problems."""
+        self._captures_problems = problems
+
+    def exchange(self, exchange: Exchange) -> bool:
+        """Take an exchange, unless something else has to be told before."""
+        if len(self._captures_problems) > self.told:
+            return False
+        self.busy = True
+        self.exchanges += 1
+        self.problems += len(exchange.problems)
+        self.take(exchange)
+        self.busy = False
+        if self.stopped:
+            raise KeyboardInterrupt
+        return True
+
+    def take(self, exchange: Exchange) -> None:
+        """What is done with each exchange, however it came."""
+        raise NotImplementedError
+
+
+class CallingIntake(Intake):
+    """Gives every exchange to a function."""
+
+    def __init__(self, call: Callable[[Exchange], None]) -> None:
+        super().__init__()
+        self._call = call
+
+    def take(self, exchange: Exchange) -> None:
+        self._call(exchange)
