@@ -17,7 +17,6 @@ from kwiresniff.base.json_text import write_number, write_text
 from kwiresniff.capture import open_captures
 from kwiresniff.codec import codecs
 from kwiresniff.codec.compression import compress
-from kwiresniff.codec.field_layout import default_value
 from kwiresniff.codec.record import decode_records
 from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, Budget
 from kwiresniff.codec.records import encode_record_set
@@ -28,9 +27,8 @@ from kwiresniff.codec.text.json_records import RecordWriter
 from kwiresniff.errors import DecodeError
 from kwiresniff.export import JsonEncoder, event_json
 from kwiresniff.model import Connection, Exchange
-from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer
-from tests.support.random_bodies import random_body
+from tests.support.random_bodies import random_body, usual
 from tests.support.record_vectors import vectors
 
 CAPTURES = sorted(
@@ -55,20 +53,6 @@ def decoded(api_key: int, version: int, direction: Any, frame: bytes, offset: in
     body, end = codec.decoder(api_key, version, direction)(frame, offset, issues)
     assert (issues, end) == ([], len(frame))
     return ENCODE(body)
-
-
-def usual(value: Any, fields: tuple[WireField, ...]) -> Any:
-    """A random body without what the text is not made for: error codes, tagged fields."""
-    value.pop("_tagged_fields", None)
-    for field in fields:
-        if field.enum == "error_code":
-            value[field.name] = 0
-        elif field.tag is not None:
-            value[field.name] = default_value(field)
-        elif field.type == "STRUCT" and value[field.name] is not None:
-            for part in value[field.name] if field.array else [value[field.name]]:
-                usual(part, field.fields)
-    return value
 
 
 @pytest.mark.parametrize("api", schema.apis(), ids=lambda api: api.name)

@@ -15,10 +15,9 @@ from kwiresniff.export import JsonEncoder
 from kwiresniff.model import Exchange, Message
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.session import Analyzer
-from tests.codec.test_text import usual
 from tests.support.exchanges import exchange
 from tests.support.exported import recorded
-from tests.support.random_bodies import random_body
+from tests.support.random_bodies import random_body, usual
 
 
 def walked(bodies: list[Any], topic_name: Any) -> list[list[Any]]:

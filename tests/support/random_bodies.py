@@ -67,3 +67,17 @@ def _single(field: WireField, flexible: bool, rng: random.Random) -> Any:
     if field.type.endswith("STRING"):
         return rng.choice(TEXTS)
     return [] if field.type.endswith("RECORDS") else rng.choice(BLOBS)
+
+
+def usual(value: Any, fields: tuple[WireField, ...]) -> Any:
+    """A random body without what the text is not made for: error codes, tagged fields."""
+    value.pop("_tagged_fields", None)
+    for field in fields:
+        if field.enum == "error_code":
+            value[field.name] = 0
+        elif field.tag is not None:
+            value[field.name] = default_value(field)
+        elif field.type == "STRUCT" and value[field.name] is not None:
+            for part in value[field.name] if field.array else [value[field.name]]:
+                usual(part, field.fields)
+    return value
