@@ -226,10 +226,12 @@ def query_command(
     histograms add up: SELECT api, percentile_ns(collect_list(latency), 0.99) FROM latency GROUP BY api.
     """
     from kwiresniff.pipeline.query import query
+    from kwiresniff.pipeline.sql_check import check_sql
     from kwiresniff.pipeline.start import start_session
     from kwiresniff.pipeline.store import Store
 
     Store(folder).check()
+    check_sql(sql, TABLES)
     with _warehouse(remote) as settings:
         spark = start_session(master, remote=remote, ui=verbose, **settings)
         names, rows = query(spark, folder, sql, variants=variant)

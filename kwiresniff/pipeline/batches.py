@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
-from kwiresniff.model import Exchange
+from kwiresniff.model import Event, Exchange
 from kwiresniff.pipeline.columns import arrow_schema
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.exchange_table import ExchangeRows
 from kwiresniff.pipeline.plan import Unit
 from kwiresniff.pipeline.reading import Settings, UnitReading
-from kwiresniff.pipeline.rows import Row, rows_of
+from kwiresniff.pipeline.rows import Row, Rows, rows_of
 
 #: Rows of a batch for Spark. Large bodies end it sooner: a batch is held as rows, as columns and on the way.
 BATCH_ROWS = 4_096
@@ -23,20 +23,35 @@ ENTITY_COLUMNS = frozenset({"topics", "partitions", "groups"})
 ROW_BYTES = 256
 
 
+class Events(Protocol):
+    """Events, and what makes rows of them."""
+
+    rows: Rows
+
+    def events(self) -> Iterator[Event]: ...
+
+
 def table_batches(table: str, unit: Unit, settings: Settings, names: Sequence[str] = ()) -> Iterator[Any]:
     """The rows of one table that a unit gives, as ``pyarrow.RecordBatch``, in order; of some columns or of all."""
     reading = UnitReading(unit, settings, text=table == "exchanges")
+    if table == "segments":
+        return _selected(arrow_batches(table, map(reading.rows.segment, reading.segments())), names)
+    return event_batches(table, reading, names)
+
+
+def event_batches(table: str, reading: Events, names: Sequence[str] = ()) -> Iterator[Any]:
+    """The rows of one table that events give; of some columns or of all."""
     if table == "exchanges":
         return _exchange_batches(reading, names)
-    if table == "segments":
-        batches = arrow_batches(table, map(reading.rows.segment, reading.segments()))
-    else:
-        rows = (row for event in reading.events() for row in rows_of(table, event, reading.rows))
-        batches = arrow_batches(table, rows)
+    rows = (row for event in reading.events() for row in rows_of(table, event, reading.rows))
+    return _selected(arrow_batches(table, rows), names)
+
+
+def _selected(batches: Iterator[Any], names: Sequence[str]) -> Iterator[Any]:
     return (batch.select(list(names)) for batch in batches) if names else batches
 
 
-def _exchange_batches(reading: UnitReading, names: Sequence[str]) -> Iterator[Any]:
+def _exchange_batches(reading: Events, names: Sequence[str]) -> Iterator[Any]:
     arrow = import_module("pyarrow")
     schema = arrow_schema("exchanges", names)
     speaks = not names or not ENTITY_COLUMNS.isdisjoint(names)

@@ -3,9 +3,11 @@
     spark.read.format("kwiresniff").load("captures/")                              # exchanges
     spark.read.format("kwiresniff").option("table", "problems").load("a.pcap")
 
+    spark.readStream.format("kwiresniff").option("state", "state/").load("captures/")
+
 Options: ``table`` (exchanges, connections, problems, records, segments), ``columns`` (separated by commas), ``where``
 (a filter expression), ``grouping`` (series, file, one), ``depth`` (headers, errors, bodies, records), ``redactKey``,
-``ports`` (separated by commas), ``keylog``, ``parallelism``.
+``ports`` (separated by commas), ``keylog``, ``parallelism``; of streams ``state``, ``settle``, ``idle``.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from itertools import chain, islice
 from typing import Any, cast
 
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
+from kwiresniff.analysis.units import duration_ns
 from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import conditions
@@ -29,7 +32,7 @@ from kwiresniff.pipeline.plan import Unit, find_sources, plan, share_out
 from kwiresniff.pipeline.reading import Settings, UnitReading
 from kwiresniff.pipeline.sightings import sightings
 from kwiresniff.pipeline.software import software
-from kwiresniff.pipeline.stream_source import WatchSource
+from kwiresniff.pipeline.stream_source import TableStream, WatchSource
 from kwiresniff.pipeline.work import run_unit
 from kwiresniff.session import Depth
 
@@ -59,6 +62,20 @@ class CaptureSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return _TableReader(*self._wanted(schema.names))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        for option in ("path", "state"):
+            if option not in self.options:
+                raise CaptureError(f"option {option}: a stream needs it; state is a folder of its own for each query")
+        if "where" in self.options or self._choice("table", READABLE) == "segments":
+            raise CaptureError("a stream has no option where and no table segments: filter what it gives")
+        table, paths, grouping, settings, _, columns = self._wanted(schema.names)
+        times = [duration_ns(self.options.get(name, default)) for name, default in (("settle", "1m"), ("idle", "1h"))]
+        if None in times:
+            raise CaptureError("options settle and idle: no duration like 30s, 10m or 1h")
+        settle_ns, idle_ns = (time or 0 for time in times)
+        watched, state = local_path(paths[0]), local_path(self.options["state"])
+        return TableStream(table, watched, state, grouping, settings, columns, settle_ns / 1e9, idle_ns)
 
     def _wanted(self, columns: Sequence[str]) -> tuple[str, list[str], str, Settings, int, Sequence[str]]:
         paths = self.options.get("paths")

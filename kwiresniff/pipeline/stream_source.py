@@ -1,12 +1,13 @@
-"""The streaming data source behind ``pipeline watch``: an offset is a round of arrivals, a partition a source's batch.
+"""Streams of files that arrive in a folder: an offset is a round of arrivals, a partition a source's batch.
 
 Spark's checkpoint says which rounds a micro-batch covers, so one that was interrupted is done again with the same
-files. The rows of the stream are commits; what was decoded is in the output folder by then.
+files, from the same state. The rows of ``pipeline watch`` are commits: what was decoded is in the output folder then.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -17,7 +18,8 @@ from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from kwiresniff.pipeline.arrivals import Arrivals
-from kwiresniff.pipeline.carry import Batch, batches, run_batch
+from kwiresniff.pipeline.batches import event_batches
+from kwiresniff.pipeline.carry import Batch, BatchReading, States, batches, run_batch
 from kwiresniff.pipeline.reading import Settings
 from kwiresniff.pipeline.store import Store
 
@@ -37,20 +39,26 @@ class WatchSource(DataSource):
         return _WatchReader(json.loads(self.options["job"]))
 
 
-class _WatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    def __init__(self, job: dict[str, Any]) -> None:
-        self._job = job
+class _ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Offsets and partitions of ``watched``, by what is remembered in ``folder``."""
+
+    def __init__(self, watched: str, folder: str, grouping: str, settle_s: float, *, finish: bool = False) -> None:
+        self._watched = watched
+        self._folder = folder
+        self._grouping = grouping
+        self._settle_s = settle_s
+        self._finish = finish
         self._found: Arrivals | None = None
         self._target: int | None = None
 
     def _arrivals(self) -> Arrivals:
         """Looked up where offsets are asked for: the reader also travels to executors, which have no use for it."""
         if self._found is None:
-            self._found = Arrivals(self._job["folder"], Store(self._job["out"]).watch, self._job["settle_s"])
+            self._found = Arrivals(self._watched, self._folder, self._settle_s)
         return self._found
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_job": self._job, "_found": None, "_target": None}
+        return {**self.__dict__, "_found": None, "_target": None}
 
     def initialOffset(self) -> dict[str, int]:
         return {"round": self._arrivals().first}
@@ -63,21 +71,60 @@ class _WatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"round": self._look() if self._target is None else self._target}
 
     def _look(self) -> int:
-        return self._arrivals().look(time.time_ns(), finish=self._job["finish"])
+        return self._arrivals().look(time.time_ns(), finish=self._finish)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         rounds = list(self._arrivals().rounds(start["round"], end["round"]))
-        folder = Store(self._job["out"]).watch
-        work = batches(rounds, end["round"], self._job["folder"], self._job["grouping"], folder)
+        work = batches(rounds, end["round"], self._watched, self._grouping, self._folder)
         return [InputPartition(asdict(batch)) for batch in work] or [InputPartition(None)]
 
-    def read(self, partition: InputPartition) -> Iterator[tuple[str, str]]:
-        if partition.value is None:
-            return
-        job = self._job
-        batch = Batch.from_json(partition.value)
-        commit = run_batch(batch, Settings.from_json(job["settings"]), job["tables"], job["out"], job["idle_ns"])
-        yield batch.id, json.dumps(commit)
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        return iter(()) if partition.value is None else self.batch(Batch.from_json(partition.value))
+
+    def batch(self, batch: Batch) -> Iterator[Any]:
+        """What a batch of a source gives."""
+        raise NotImplementedError
 
     def commit(self, end: dict[str, int]) -> None:
         self._arrivals().forget(end["round"])
+
+
+class _WatchReader(_ArrivalsReader):
+    def __init__(self, job: dict[str, Any]) -> None:
+        watched, folder = job["folder"], Store(job["out"]).watch
+        super().__init__(watched, folder, job["grouping"], job["settle_s"], finish=job["finish"])
+        self._job = job
+
+    def batch(self, batch: Batch) -> Iterator[tuple[str, str]]:
+        job = self._job
+        commit = run_batch(batch, Settings.from_json(job["settings"]), job["tables"], job["out"], job["idle_ns"])
+        yield batch.id, json.dumps(commit)
+
+
+class TableStream(_ArrivalsReader):
+    """The rows of a table as files arrive. ``state`` is a folder of this query alone that all workers see, in which it
+    is written what connections left open."""
+
+    def __init__(
+        self,
+        table: str,
+        watched: str,
+        state: str,
+        grouping: str,
+        settings: Settings,
+        columns: Sequence[str],
+        settle_s: float,
+        idle_ns: int,
+    ) -> None:
+        super().__init__(os.path.abspath(watched), os.path.abspath(state), grouping, settle_s)
+        self._table = table
+        self._settings = settings
+        self._columns = tuple(columns)
+        self._idle_ns = idle_ns
+
+    def batch(self, batch: Batch) -> Iterator[Any]:
+        states = States(self._folder, batch.source_id)
+        text = self._table == "exchanges"
+        reading = BatchReading(batch, self._settings, self._idle_ns, states.before(batch.round), text=text)
+        yield from event_batches(self._table, reading, self._columns)
+        states.write(batch.round, *reading.state())

@@ -62,6 +62,35 @@ def test_columns_and_conditions_reach_the_data_source(spark: Any) -> None:
         frame(spark, capture, columns="nonsense")
 
 
+def test_a_stream_gives_the_exchanges_of_files_as_they_arrive(spark: Any, tmp_path: Path) -> None:
+    """A connection goes on from the first file to the second, which comes when the first was read; each row once."""
+    capture = CAPTURES / "first-look.pcap"
+    watched = tmp_path / "in"
+    watched.mkdir()
+    later = tmp_path / "later"
+    later.mkdir()
+    files = rotate(capture, later, 30)
+    expected = exchanges(export(tmp_path / "out.jsonl", *files))
+    read = spark.readStream.format("kwiresniff").option("state", str(tmp_path / "state")).option("settle", "1ms")
+    for file in files:
+        os.rename(file, watched / file.name)
+        query = (
+            read.load(str(watched)).writeStream.format("parquet").option("path", str(tmp_path / "table"))
+            .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+        )  # fmt: skip
+        query.awaitTermination()
+    rows = spark.read.parquet(str(tmp_path / "table")).collect()
+    found = [exchange_of(row.asDict(recursive=True)) for row in rows]
+    ended = [one for one in expected if one["outcome"] != "unanswered"]
+
+    def key(one: Json) -> tuple[int, int, str]:
+        return one["request"]["timestamp_ns"], one["correlation_id"], json.dumps([one["request"], one["outcome"]])
+
+    for one in ended:
+        del one["request"]["file"], one["response"]["file"]
+    assert sorted(map(key, found)) == sorted(map(key, ended)) != []
+
+
 def test_rotated_files_are_one_source(spark: Any, tmp_path: Path) -> None:
     """A connection in both files comes out once, with all its exchanges."""
     capture = CAPTURES / "first-look.pcap"
