@@ -18,7 +18,7 @@ from kwiresniff.schema.apis import find_api
 
 if TYPE_CHECKING:
     from kwiresniff.model import Direction, Exchange
-    from kwiresniff.session.single import Start
+    from kwiresniff.session.standalone import Start
 
 #: The longest frame that a connection is taken to carry, twice, for hex.
 MAX_INPUT_BYTES = 2 * (128 << 20)
@@ -87,7 +87,7 @@ def command(
         kwiresniff decode 00120000000000010003636c69
         kwiresniff decode --api Metadata --version 9 --response --file body.bin
     """
-    from kwiresniff.session.single import decode_message
+    from kwiresniff.session.standalone import decode_message
 
     found = decode_message(_bytes(data, file, form), direction, api, version, start, show_secrets=show_secrets)
     if output == "json":

@@ -28,7 +28,7 @@ from kwiresniff.model import (
 )
 from kwiresniff.plugins import load_plugins
 from kwiresniff.session import Analyzer, Depth
-from kwiresniff.session.topics import TEACHING_APIS
+from kwiresniff.session.topic_ids import TEACHING_APIS
 
 if TYPE_CHECKING:
     from kwiresniff.analysis.filter import Filter
@@ -110,7 +110,7 @@ class EventSource:
         self._analyzer = Analyzer(
             self.depth,
             topics=topics and self.depth in ("headers", "errors"),
-            want=self._want if narrowed else None,
+            exchange_filter=self._want if narrowed else None,
             show_secrets=options.show_secrets,
             ports=options.port,
             encode=None if looks_into_bodies else encode,
@@ -271,7 +271,7 @@ class EventSource:
             progress.look()
             return captures.feed(sink)
 
-        return chain(self._analyzer.draw(feed), self._analyzer.finish())
+        return chain(self._analyzer.run_source(feed), self._analyzer.finish())
 
     def _bounded(self, segments: Iterator[Segment]) -> Iterable[Segment]:
         """The first packets where no more are wanted."""

@@ -236,7 +236,7 @@ class BatchReading:
         self._names[self._next] = path
         self._next += 1
         self.files.append(path)
-        yield from self._analyzer.follow(captures)
+        yield from self._analyzer.process(captures)
         self.packets += captures.packets
         self.bytes_read += captures.position()
         for reason, count in captures.other_packets.items():

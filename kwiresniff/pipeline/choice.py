@@ -10,7 +10,7 @@ from kwiresniff.model import Connection, Event, Exchange, TopicNames
 from kwiresniff.pipeline.exchange_table import seen_ns
 from kwiresniff.pipeline.rows import when
 from kwiresniff.session import Depth
-from kwiresniff.session.topics import TEACHING_RESPONSES
+from kwiresniff.session.topic_ids import TEACHING_RESPONSES
 
 _DEPTHS: tuple[Depth, ...] = ("headers", "errors", "bodies", "records")
 

@@ -71,7 +71,7 @@ class Settings:
         return Analyzer(
             depth,
             topics=depth == "errors",
-            want=choice.want if choice is not None and choice.chooses else None,
+            exchange_filter=choice.want if choice is not None and choice.chooses else None,
             ports=self.ports,
             sessions=True,
             encode=JsonEncoder().text if text else None,
@@ -154,7 +154,7 @@ class UnitReading:
             return captures.feed(sink if shard is None else ShardSink(sink, shard))
 
         try:
-            yield from self._analyzer.draw(feed)
+            yield from self._analyzer.run_source(feed)
         except BaseException:  # whoever stops in the middle has no more use for the file either
             captures.close()
             raise

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from kwiresniff.session.analyzer import Analyzer, Depth, analyze
 from kwiresniff.session.flows import endpoints
-from kwiresniff.session.topics import Topics
+from kwiresniff.session.topic_ids import TopicNameTable
 
 if TYPE_CHECKING:
     from kwiresniff.session.decode import BodyDecoder, annotate
 
-__all__ = ["Analyzer", "BodyDecoder", "Depth", "Topics", "analyze", "annotate", "endpoints"]
+__all__ = ["Analyzer", "BodyDecoder", "Depth", "TopicNameTable", "analyze", "annotate", "endpoints"]
 
 
 def __getattr__(name: str) -> Any:

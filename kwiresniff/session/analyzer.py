@@ -11,13 +11,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
 from kwiresniff.model import DECRYPTED, FIN, RST, SYN, Event, Exchange, ExchangeSink, RecordsMode, Segment, SegmentSink
-from kwiresniff.session import losses
+from kwiresniff.session import problems
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.connection_table import ConnectionTable
 from kwiresniff.session.endpoint import Endpoint
-from kwiresniff.session.scan import Scanner
 from kwiresniff.session.services import ConnectionServices
-from kwiresniff.session.topics import MAX_TOPIC_NAMES, Topics
+from kwiresniff.session.shallow import ShallowReader
+from kwiresniff.session.topic_ids import MAX_TOPIC_NAMES, TopicNameTable
 from kwiresniff.stream.frame_reader import MAX_KEPT_BYTES
 
 if TYPE_CHECKING:
@@ -41,16 +41,17 @@ class Analyzer(ConnectionServices):
 
     ``depth`` says how far frames are read: ``headers`` (who asked what, when answered), ``errors`` (and which error
     codes came back), ``bodies`` (everything but records), ``records`` (everything). ``topics`` has the names of the
-    topics collected at depths that do not decode bodies. ``want`` is asked about each complete exchange before its
-    bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes there is
-    Kafka on weaker evidence, and what comes from there is no client. ``encode`` gives the JSON text of a value; with it
-    bodies may come as text (``Message.text``), as far as nothing in them needs telling elsewhere. With
+    topics collected at depths that do not decode bodies. ``exchange_filter`` is asked about each complete exchange
+    before its bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes
+    there is Kafka on weaker evidence, and what comes from there is no client. ``encode`` gives the JSON text of a
+    value; with it bodies may come as text (``Message.text``), as far as nothing in them needs telling elsewhere. With
     ``words`` they may come as the rows of a tree, with ``gists`` as what they are about, with ``digests`` as what
     analyses ask of all messages, decoded when somebody asks for more. With ``attempts`` connections that never came to
     be are told too. With ``sessions``, and with ``topics``, fetches are told what their sessions are about
     (``Exchange.fetched``).
-    ``connections`` counts those recognised so far, ``bare_token_bytes`` what SASL tokens without a header took, lengths
-    included: the only bytes of Kafka connections that belong to no event.
+
+    ``connections`` counts those recognised so far, ``opaque_token_bytes`` what SASL tokens without a header took,
+    lengths included: the only bytes of Kafka connections that belong to no event.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("table", "topics")
@@ -60,7 +61,7 @@ class Analyzer(ConnectionServices):
         depth: Depth = "records",
         *,
         topics: bool = False,
-        want: Callable[[Exchange], bool | None] | None = None,
+        exchange_filter: Callable[[Exchange], bool | None] | None = None,
         show_secrets: bool = False,
         ports: Iterable[int] = (),
         encode: Callable[[Any], bytes] | None = None,
@@ -71,12 +72,12 @@ class Analyzer(ConnectionServices):
         digests: bool = False,
     ) -> None:
         super().__init__(
-            want,
+            exchange_filter,
             broker_ports=frozenset(port.to_bytes(2, "big") for port in ports),
             attempts=attempts,
         )
         self.depth: Depth = depth
-        self.topics = Topics()
+        self.topics = TopicNameTable()
         output = self.output
         decoded = depth in ("bodies", "records")
         if topics or sessions:
@@ -100,7 +101,7 @@ class Analyzer(ConnectionServices):
             )
         scanned = topics or depth != "headers"
         if scanned:
-            output.scanner = Scanner(self.topics, errors=depth != "headers", topics=topics)
+            output.shallow = ShallowReader(self.topics, errors=depth != "headers", topics=topics)
         self.filters = scanned and not decoded  # large responses are kept without their record sets
         self.table = ConnectionTable(self)
 
@@ -108,14 +109,14 @@ class Analyzer(ConnectionServices):
 
     def analyze(self, segments: Iterable[Segment]) -> Iterator[Event]:
         """Yield events in the order in which they are complete; at the end of ``segments`` everything is closed."""
-        return chain(self.follow(segments), self.finish())
+        return chain(self.process(segments), self.finish())
 
     def finish(self) -> Iterator[Event]:
         """End everything that is open, and yield what that gives."""
         self.close()
         yield from self.events()
 
-    def follow(self, segments: Iterable[Segment]) -> Iterator[Event]:
+    def process(self, segments: Iterable[Segment]) -> Iterator[Event]:
         """Yield events in the order in which they are complete; what is open at the end of ``segments`` stays so."""
         take = self.segment
         for packet, ns, flow, seq, ack, flags, buffer, start, end, missing in segments:
@@ -123,7 +124,7 @@ class Analyzer(ConnectionServices):
                 yield from self.events()
         yield from self.events()
 
-    def draw(self, feed: Callable[[SegmentSink], bool]) -> Iterator[Event]:
+    def run_source(self, feed: Callable[[SegmentSink], bool]) -> Iterator[Event]:
         """The same for a source that gives its segments itself, which costs less: see ``CaptureSet.feed``."""
         while feed(self):
             if self.output.events:
@@ -174,7 +175,7 @@ class Analyzer(ConnectionServices):
                 assert isinstance(owner, ConnectionAnalyzer)
                 connection = owner
             ns = max(connection.client.last_ns, connection.broker.last_ns)
-            self.output.report(losses.too_much_held(connection.connection, what, size, self.budget.limit, ns))
+            self.output.report(problems.too_much_held(connection.connection, what, size, self.budget.limit, ns))
 
     def count(self, sink: ExchangeSink) -> None:
         """From now on ``sink`` is offered every exchange; what it takes is not among the events."""
@@ -210,7 +211,7 @@ class Analyzer(ConnectionServices):
         self.table.close()
         self._put_in_order(before)
         if self.topics.forgotten:
-            self.output.report(losses.too_many_topic_names(MAX_TOPIC_NAMES, self.topics.forgotten))
+            self.output.report(problems.too_many_topic_names(MAX_TOPIC_NAMES, self.topics.forgotten))
             self.topics.forgotten = 0
         self.output.events.extend(self.non_kafka.problems())
 
@@ -232,8 +233,8 @@ def analyze(
     *,
     depth: Depth = "records",
     topics: bool = False,
-    want: Callable[[Exchange], bool | None] | None = None,
+    exchange_filter: Callable[[Exchange], bool | None] | None = None,
     show_secrets: bool = False,
 ) -> Iterator[Event]:
     """Exchanges, ended connections and problems of a stream of segments; see :class:`Analyzer`."""
-    return Analyzer(depth, topics=topics, want=want, show_secrets=show_secrets).analyze(segments)
+    return Analyzer(depth, topics=topics, exchange_filter=exchange_filter, show_secrets=show_secrets).analyze(segments)

@@ -17,7 +17,7 @@ from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import UNKNOWN_NS, Exchange, Message
 from kwiresniff.schema.wire_types import FIXED
 from kwiresniff.session.apis import UNSUPPORTED_VERSION, ApiFacts
-from kwiresniff.session.waits import (
+from kwiresniff.session.delays import (
     HELD_NS,
     LONG_POLL,
     MILLISECOND_NS,

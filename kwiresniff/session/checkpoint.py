@@ -34,17 +34,17 @@ from kwiresniff.session.connection_table import ConnectionTable
 from kwiresniff.session.detection import ProtocolDetector
 from kwiresniff.session.endpoint import Endpoint
 from kwiresniff.session.fetch_sessions import FetchSession, FetchSessions
-from kwiresniff.session.openings import Openings
+from kwiresniff.session.handshake_buffer import HandshakeBuffer
+from kwiresniff.session.in_flight import InFlightRequests
+from kwiresniff.session.non_kafka import NonKafkaTraffic
 from kwiresniff.session.output import EventOutput
-from kwiresniff.session.pairing import Pending
 from kwiresniff.session.response_reordering import ResponseReorderBuffer
 from kwiresniff.session.sasl import Sasl
 from kwiresniff.session.sasl_opaque import OpaqueTokens
 from kwiresniff.session.sensitive_names import SensitiveNames
-from kwiresniff.session.strangers import Strangers
-from kwiresniff.session.tls_hello import Front
+from kwiresniff.session.tls_handshake import HandshakeParser
 from kwiresniff.session.tls_inspection import TlsInspection
-from kwiresniff.session.topics import Topics
+from kwiresniff.session.topic_ids import TopicNameTable
 from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_reader import FrameReader
 from kwiresniff.stream.half_stream import HalfStream
@@ -81,20 +81,20 @@ EMPTY: dict[type, _Maker] = {
     FetchSession: lambda: FetchSession(True),
     FetchSessions: FetchSessions,
     FrameReader: lambda: FrameReader(0, 0, _nobody().budget),
-    Front: Front,
+    HandshakeParser: HandshakeParser,
     HalfStream: _half,
     Lifecycle: lambda: Lifecycle(0, 0),
     Message: lambda: Message(0, 0, 0, 0, 0, None),
     OpaqueTokens: OpaqueTokens,
-    Openings: Openings,
-    Pending: Pending,
+    HandshakeBuffer: HandshakeBuffer,
+    InFlightRequests: InFlightRequests,
     ProtocolDetector: lambda: ProtocolDetector(b"", frozenset()),
     ResponseReorderBuffer: ResponseReorderBuffer,
     Resynchronizer: lambda: Resynchronizer(0, _nobody().budget),
     ResyncBuffer: ResyncBuffer,
     SensitiveNames: SensitiveNames,
     Sasl: lambda: Sasl(UNSETTLED),
-    Strangers: Strangers,
+    NonKafkaTraffic: NonKafkaTraffic,
     TlsInspection: TlsInspection,
     OutOfOrderQueue: OutOfOrderQueue,
 }
@@ -105,7 +105,7 @@ def state_of(cls: type) -> tuple[str, ...]:
     return tuple(name for one in reversed(cls.__mro__) for name in vars(one).get("STATE", ()))
 
 
-_FIELDS = {cls: state_of(cls) for cls in (Analyzer, Topics, EventOutput, *EMPTY)}
+_FIELDS = {cls: state_of(cls) for cls in (Analyzer, TopicNameTable, EventOutput, *EMPTY)}
 _LAYOUT = {cls.__name__: list(names) for cls, names in _FIELDS.items()}
 _CONTAINERS: dict[str, _Maker] = {"list": list, "deque": deque, "dict": dict, "bytearray": bytearray}
 _MAKERS = {**{cls.__name__: maker for cls, maker in EMPTY.items()}, **_CONTAINERS}
@@ -206,7 +206,7 @@ class _Reader:
     """Makes all objects empty, then fills them, since they refer to each other in circles."""
 
     def __init__(self, analyzer: Analyzer, entries: list[list[Any]], data: bytes) -> None:
-        if [entry[0] for entry in entries[:3]] != ["Analyzer", "Topics", "EventOutput"]:
+        if [entry[0] for entry in entries[:3]] != ["Analyzer", "TopicNameTable", "EventOutput"]:
             raise StateError("the state is damaged (it is of something else)")
         self._entries = entries
         self._data = data

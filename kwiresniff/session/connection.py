@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import Connection
 from kwiresniff.session.connection_state import UNSETTLED
+from kwiresniff.session.delays import LONG_POLL, under_way
 from kwiresniff.session.detection import (
     IGNORED,
     KAFKA,
@@ -18,13 +19,12 @@ from kwiresniff.session.detection import (
     UNIDENTIFIED,
     ProtocolDetector,
     Verdict,
-    guess_protocol,
+    guess_from_both,
 )
 from kwiresniff.session.flows import endpoints
 from kwiresniff.session.kafka_messages import KafkaMessages
-from kwiresniff.session.recognize import answer_of, is_sure_answer, protocol_of
 from kwiresniff.session.services import ConnectionServices
-from kwiresniff.session.waits import LONG_POLL, under_way
+from kwiresniff.session.signatures import answer_of, guess_protocol, is_sure_answer
 from kwiresniff.stream.frame_handler import LOST_MID_STREAM, LOST_UNRECOGNIZED
 from kwiresniff.stream.frame_reader import FIRST_BYTES
 from kwiresniff.stream.half_stream import HalfStream
@@ -77,11 +77,11 @@ class ConnectionAnalyzer(KafkaMessages):
         if side == self.client_side:
             if self.phase == KAFKA or not self.is_token(first_ns, size, data, lost):
                 self.request(first_packet, first_ns, last_packet, last_ns, size, data, lost)
-            if self.early.held:
-                self.let_in(self.early.ready(data, last_packet, last_ns, self.pending.by_id))
+            if self.reordering.held:
+                self.let_in(self.reordering.ready(data, last_packet, last_ns, self.in_flight.by_id))
             return
         if self.phase == SASL_OPAQUE and self.is_answer_to_token(
-            size, data, lost, self.pending.by_id, self.first_correlation_id
+            size, data, lost, self.in_flight.by_id, self.first_correlation_id
         ):
             return
         if self.responses_lost and len(data) >= 4:
@@ -109,7 +109,7 @@ class ConnectionAnalyzer(KafkaMessages):
 
     def on_invalid_length(self, side: i64, packet: int, ns: int, first: bytes) -> bool:
         """Whether the broker's very first bytes are another protocol's; if so, that is remembered of the server."""
-        if side == self.client_side or self.connection is UNSETTLED or self.is_answered() or self.early.held:
+        if side == self.client_side or self.connection is UNSETTLED or self.is_answered() or self.reordering.held:
             return False
         answer = answer_of(first)
         if answer is None:
@@ -143,7 +143,7 @@ class ConnectionAnalyzer(KafkaMessages):
             if self.on_invalid_length(half.side, packet, ns, bytes(buffer.data[:FIRST_BYTES])):
                 half.count_only()
                 return -1
-        return self.detector.find_response_start(buffer, self.pending.by_id, self.first_correlation_id)
+        return self.detector.find_response_start(buffer, self.in_flight.by_id, self.first_correlation_id)
 
     def _act_on(self, verdict: Verdict, half: HalfStream) -> int:
         """Be what the verdict says; returns where in what is under search of ``half`` a frame begins, or -1."""
@@ -252,15 +252,15 @@ class ConnectionAnalyzer(KafkaMessages):
 
     def held_bytes(self) -> int:
         """Memory of requests that wait for their responses, of responses that wait for their requests, and of TLS."""
-        held = int(self.pending.bytes) + int(self.early.held_bytes)
+        held = int(self.in_flight.bytes) + int(self.reordering.held_bytes)
         return held if self.tls is None else held + self.tls.held_bytes()
 
     def release(self) -> None:
         """Give up the older half of the requests, and all the rest."""
-        self.release_early()
+        self.release_reordered()
         if self.tls is not None:
             self.tls.release()
-        self._give_up_oldest(self.pending.bytes // 2)
+        self._give_up_oldest(self.in_flight.bytes // 2)
 
     # -- the end ------------------------------------------------------------------------------------------------
 
@@ -274,7 +274,7 @@ class ConnectionAnalyzer(KafkaMessages):
         for half in (client, broker, broker):
             half.search(self)  # the other side may have shown since the last search what there is to find
         self._search_in_the_end()
-        self.release_early()
+        self.release_reordered()
         self.closed = True
         if self.phase == UNIDENTIFIED:
             self._close_unidentified()
@@ -295,13 +295,13 @@ class ConnectionAnalyzer(KafkaMessages):
     def _close_unidentified(self) -> None:
         client, broker = self.client, self.broker
         for half in (client, broker):
-            if self.phase == UNIDENTIFIED and protocol_of(bytes(half.resync.buffer.data[:FIRST_BYTES])) == "tls":
+            if self.phase == UNIDENTIFIED and guess_protocol(bytes(half.resync.buffer.data[:FIRST_BYTES])) == "tls":
                 self._begin_tls(self.detector.tls(half, client, broker, 0, self.life.opened_by_syn))
         if self.phase == TLS:
             self._close_tls()
             return
         if client.bytes + broker.bytes:
-            self._count_as(guess_protocol(client, broker))
+            self._count_as(guess_from_both(client, broker))
         elif self.life.syn_ns >= 0 and broker.syn_seq < 0:
             self.report_attempt()
         client.end()
@@ -333,7 +333,7 @@ class ConnectionAnalyzer(KafkaMessages):
                 self.report_gap(half, 0, half.last_ns, 0, len(half.resync.buffer), LOST_UNRECOGNIZED)
             half.end()
         over_ns = self.life.parting[1] if self.life.parting is not None else self.services.now_ns
-        for exchange in self.pending.drain():
+        for exchange in self.in_flight.drain():
             if under_way(exchange, over_ns):
                 exchange.waiting = LONG_POLL
             self._give_up(exchange)

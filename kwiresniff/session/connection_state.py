@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.model import Connection, ConnectionAttempt, Direction
-from kwiresniff.session import losses
+from kwiresniff.session import problems
 from kwiresniff.session.detection import UNIDENTIFIED
 from kwiresniff.session.flows import endpoints
 from kwiresniff.session.services import ConnectionServices
@@ -111,7 +111,7 @@ class ConnectionState(FrameHandler):
 
     def _report_loss(self, half: HalfStream, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
         direction: Direction = "request" if half is self.client else "response"
-        problem = losses.lost_bytes(self.connection, direction, packet, ns, missing, skipped, code)
+        problem = problems.lost_bytes(self.connection, direction, packet, ns, missing, skipped, code)
         self.services.output.report(problem)
 
     def is_answered(self) -> bool:

@@ -14,9 +14,9 @@ from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import ACK, DECRYPTED, FIN, RST, SYN, Segment
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.endpoint import Endpoint
-from kwiresniff.session.flows import connection_of, reverse
-from kwiresniff.session.losses import too_many_connections
-from kwiresniff.session.openings import Openings, first_seq, follow
+from kwiresniff.session.flows import canonical_flow, reverse
+from kwiresniff.session.handshake_buffer import HandshakeBuffer, can_follow, first_seq
+from kwiresniff.session.problems import too_many_connections
 from kwiresniff.session.services import ConnectionServices
 from kwiresniff.stream.buffer_budget import BufferOwner
 from kwiresniff.stream.half_stream import HalfStream
@@ -44,7 +44,7 @@ class ConnectionTable:
     begins nor ends anything need not come by here.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("_ended", "_lingering", "_openings", "_services", "_transient", "open")
+    STATE: ClassVar[tuple[str, ...]] = ("_ended", "_lingering", "_handshakes", "_services", "_transient", "open")
     __slots__ = STATE
 
     def __init__(self, services: ConnectionServices) -> None:
@@ -52,7 +52,7 @@ class ConnectionTable:
         self._services = services
         # Those whose connection is opening or ending: all their segments come by here.
         self._transient: dict[bytes, Endpoint] = {}
-        self._openings = Openings()
+        self._handshakes = HandshakeBuffer()
         self._ended: deque[tuple[int, ConnectionAnalyzer]] = deque()  # (since when, connection)
         self._lingering: deque[tuple[int, ConnectionAnalyzer]] = deque()  # (since when, connection) in that order
 
@@ -71,19 +71,19 @@ class ConnectionTable:
     ) -> None:
         """Take a segment that begins, ends or repeats a connection, or of one that is not known, or decrypted bytes."""
         self._end_late(packet, ns)
-        openings = self._openings
+        handshakes = self._handshakes
         one = self._find(flow)
         held: list[Segment] = []
         data = start < end or missing > 0
         if flags & DECRYPTED:
-            if one is None and openings:
-                one = self._begin(openings.take(connection_of(flow)))
+            if one is None and handshakes:
+                one = self._begin(handshakes.pop(canonical_flow(flow)))
             if one is not None and one.connection.tls is not None:
                 one.connection.decrypted(one.half, packet, ns, seq, buffer, start, end)
             return
         if flags & SYN:
-            held = openings.take(connection_of(flow)) if openings else []
-            if held and not follow(held, flow, seq):
+            held = handshakes.pop(canonical_flow(flow)) if handshakes else []
+            if held and not can_follow(held, flow, seq):
                 self._begin(held)
                 one, held = self.open.get(flow), []
             one = self._synchronize(flow, one, packet, ns, seq, ack, flags)
@@ -91,7 +91,7 @@ class ConnectionTable:
         elif one is None:
             if self._services.non_kafka.knows(flow, end - start):
                 return
-            if data or (openings and connection_of(flow) in openings):
+            if data or (handshakes and canonical_flow(flow) in handshakes):
                 self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
             return
         elif one.half.closed or (data and one.half.is_port_reuse(seq)):
@@ -106,8 +106,8 @@ class ConnectionTable:
                 return
         elif flow in self._transient and not (one.half.fin or one.peer.fin):
             self._established(one, ns, seq, ack, flags)
-            if openings and one.peer.next_seq >= 0:
-                held = openings.take(connection_of(flow))
+            if handshakes and one.peer.next_seq >= 0:
+                held = handshakes.pop(canonical_flow(flow))
         self._feed(one, packet, ns, seq, ack, flags, buffer, start, end, missing)
         for segment in held:
             self.take(*segment)
@@ -119,8 +119,8 @@ class ConnectionTable:
             _, ended = lingering.popleft()
             if not ended.closed:
                 self._end(ended)
-        if self._openings:
-            while late := self._openings.take_late(packet, ns):
+        if self._handshakes:
+            while late := self._handshakes.pop_late(packet, ns):
                 self._begin(late)
 
     @staticmethod
@@ -170,7 +170,7 @@ class ConnectionTable:
             if max(connection.client.last_ns, connection.broker.last_ns) < before_ns:
                 connection.close()
                 self._forget(connection)
-        while late := self._openings.take_late(0, self._services.now_ns):
+        while late := self._handshakes.pop_late(0, self._services.now_ns):
             self._begin(late)
 
     def end_attempts(self, idle_ns: int) -> None:
@@ -186,7 +186,7 @@ class ConnectionTable:
 
     def close(self) -> None:
         """End every connection that is still open."""
-        while held := self._openings.take_late(sys.maxsize, 0):
+        while held := self._handshakes.pop_late(sys.maxsize, 0):
             self._begin(held)
         for one in [*self.open.values(), *self._transient.values()]:
             one.connection.close()
@@ -220,7 +220,7 @@ class ConnectionTable:
         return opened
 
     def _hold_back(self, segment: Segment) -> None:
-        self._begin(self._openings.hold(connection_of(segment[2]), segment))
+        self._begin(self._handshakes.hold(canonical_flow(segment[2]), segment))
 
     def _begin(self, held: Sequence[Segment]) -> Endpoint | None:
         """Wait no longer for the handshake of a connection; returns the end of its first segment, if there is one."""

@@ -30,7 +30,7 @@ from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Dissection, Exchange, Message, Node, Problem, RecordsMode
 from kwiresniff.session.apis import MAX_FACTS, read_version
 from kwiresniff.session.secrets import conceal, conceal_dissection, conceal_header, has_secrets, is_sound, may_hide
-from kwiresniff.session.topics import Topics, teaches
+from kwiresniff.session.topic_ids import TopicNameTable, teaches
 
 if TYPE_CHECKING:
     from kwiresniff.codec.digests import DigestReader, Look
@@ -94,7 +94,7 @@ class BodyDecoder:
     def __init__(
         self,
         records: RecordsMode,
-        topics: Topics,
+        topics: TopicNameTable,
         *,
         show_secrets: bool = False,
         encode: Callable[[Any], bytes] | None = None,
@@ -317,7 +317,7 @@ def _no_name(topic_id: str) -> str | None:
 
 
 def annotate(
-    exchange: Exchange, which: Direction, topics: Topics | None = None, *, show_secrets: bool = False
+    exchange: Exchange, which: Direction, topics: TopicNameTable | None = None, *, show_secrets: bool = False
 ) -> Dissection | None:
     """The annotated tree of one side of an exchange: a ``header`` node and a ``body`` node; None if it is absent.
 

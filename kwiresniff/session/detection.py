@@ -31,7 +31,7 @@ from kwiresniff.session.frame_search import (
     request_front,
     score_request_header,
 )
-from kwiresniff.session.pairing import Outstanding
+from kwiresniff.session.in_flight import Outstanding
 from kwiresniff.session.readings import (
     FAILS,
     LEFT_OVER,
@@ -42,8 +42,8 @@ from kwiresniff.session.readings import (
     read_response,
     with_plain_client_id,
 )
-from kwiresniff.session.recognize import is_gssapi_token, protocol_of
-from kwiresniff.session.tls_records import find_records, hello_sender
+from kwiresniff.session.signatures import guess_protocol, is_gssapi_token
+from kwiresniff.session.tls_record_layer import find_records, hello_sender
 from kwiresniff.stream.frame_reader import FIRST_BYTES, MAX_FRAME_BYTES, SOUND_FRAME_BYTES
 from kwiresniff.stream.half_stream import HalfStream
 from kwiresniff.stream.resync_buffer import ResyncBuffer
@@ -168,7 +168,7 @@ class ProtocolDetector:
         buffer = half.resync.buffer
         data = buffer.data
         # A Metadata v0 without a client id begins like PostgreSQL's startup message: its end tells them apart.
-        if protocol_of(bytes(data[:FIRST_BYTES])) not in ("unknown", "postgresql"):
+        if guess_protocol(bytes(data[:FIRST_BYTES])) not in ("unknown", "postgresql"):
             return NO
         if self._from_broker[1 - half.side] and score_request_header(data, 0, known_versions()):
             return STRONG
@@ -214,9 +214,9 @@ class ProtocolDetector:
         return None
 
     def _not_kafka(self, shown: HalfStream, client: HalfStream, broker: HalfStream) -> Verdict:
-        if protocol_of(bytes(shown.resync.buffer.data[:FIRST_BYTES])) == "tls":
+        if guess_protocol(bytes(shown.resync.buffer.data[:FIRST_BYTES])) == "tls":
             return self.tls(shown, client, broker, 0, True)
-        return Verdict(IGNORED, client, shown, 0, guess_protocol(client, broker))
+        return Verdict(IGNORED, client, shown, 0, guess_from_both(client, broker))
 
     # -- where frames begin -------------------------------------------------------------------------------------
 
@@ -324,9 +324,9 @@ def _is_answered(buffer: ResyncBuffer, other: ResyncBuffer, frame: bytes, strong
     return False
 
 
-def guess_protocol(client: HalfStream, broker: HalfStream) -> str:
+def guess_from_both(client: HalfStream, broker: HalfStream) -> str:
     """A name for a connection that is not Kafka, or never showed what it was."""
-    names = [protocol_of(bytes(half.resync.buffer.data[:FIRST_BYTES])) for half in (client, broker)]
+    names = [guess_protocol(bytes(half.resync.buffer.data[:FIRST_BYTES])) for half in (client, broker)]
     known = [name for name in names if name != "unknown"]
     return next((name for name in known if name != "text"), known[0] if known else "unknown")
 

@@ -10,7 +10,7 @@ def reverse(flow: bytes) -> bytes:
     return flow[address:ports] + flow[:address] + flow[ports + 2 :] + flow[ports : ports + 2]
 
 
-def connection_of(flow: bytes) -> bytes:
+def canonical_flow(flow: bytes) -> bytes:
     """The same key for both directions of a connection."""
     return min(flow, reverse(flow))
 

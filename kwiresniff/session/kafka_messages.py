@@ -9,11 +9,12 @@ from kwiresniff.base.api_keys import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, S
 from kwiresniff.base.fastint import COMPILED, i16, i32
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
 from kwiresniff.model import Exchange, Message, Problem
-from kwiresniff.session import losses
+from kwiresniff.session import problems
 from kwiresniff.session.apis import FACTS, api_facts
 from kwiresniff.session.channel import Channel
 from kwiresniff.session.frame_search import MIN_REQUEST_BYTES
-from kwiresniff.session.fronts import (
+from kwiresniff.session.in_flight import MAX_IN_FLIGHT, MAX_IN_FLIGHT_BYTES, InFlightRequests, oldest, request_bytes
+from kwiresniff.session.peek import (
     SECRET_REQUESTS,
     acks_of_produce,
     is_swallowed,
@@ -21,10 +22,9 @@ from kwiresniff.session.fronts import (
     skip_tagged_fields,
     software_of,
 )
-from kwiresniff.session.pairing import MAX_PENDING, MAX_PENDING_BYTES, Pending, oldest, request_bytes
 from kwiresniff.session.readings import FAILS, read_response
 from kwiresniff.session.response_reordering import (
-    MAX_EARLY_BYTES,
+    MAX_REORDERED_BYTES,
     Response,
     ResponseReorderBuffer,
     response_bytes,
@@ -51,12 +51,12 @@ _correlation_id = Struct(">i").unpack_from
 class KafkaMessages(SaslPhase):
     """The messages of one connection.
 
-    ``pending`` are the requests without a response, ``early`` the responses without a request; ``releasing`` says that
-    some of these are let in.
+    ``in_flight`` are the requests without a response, ``reordering`` holds the responses without a request;
+    ``releasing`` says that some of these are let in.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "channel", "client_ids", "early", "first_correlation_id", "pending", "releasing",
+        "channel", "client_ids", "reordering", "first_correlation_id", "in_flight", "releasing",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -65,8 +65,8 @@ class KafkaMessages(SaslPhase):
     ) -> None:
         super().__init__(services, flow, other_flow, keep, packet, ns)
         self.client_ids = services.client_ids
-        self.pending = Pending()
-        self.early = ResponseReorderBuffer()
+        self.in_flight = InFlightRequests()
+        self.reordering = ResponseReorderBuffer()
         self.releasing = False
         self.channel = Channel()
         self.first_correlation_id: int | None = None
@@ -156,7 +156,7 @@ class KafkaMessages(SaslPhase):
             return
         if len(data) < 8:
             packet, ns = message.first_packet, message.first_ns
-            self.services.output.report(losses.lost_message(self.connection, "request", packet, ns, size, lost))
+            self.services.output.report(problems.lost_message(self.connection, "request", packet, ns, size, lost))
             return
         api_key, api_version, correlation_id = _request_header_v0(data)
         facts = api_facts(api_key, api_version)
@@ -171,20 +171,20 @@ class KafkaMessages(SaslPhase):
 
     def _await(self, exchange: Exchange) -> None:
         """Remember a request until its response comes."""
-        pending = self.pending
-        by_id = pending.by_id
+        in_flight = self.in_flight
+        by_id = in_flight.by_id
         correlation_id = exchange.correlation_id
         if correlation_id in by_id:
-            pending.add_reused(exchange)
+            in_flight.add_reused(exchange)
         else:
             by_id[correlation_id] = exchange
         size = request_bytes(exchange)
-        pending.bytes += size
+        in_flight.bytes += size
         self.services.budget.held += size
-        if pending.bytes > MAX_PENDING_BYTES:
-            self._give_up_oldest(MAX_PENDING_BYTES)
-        if len(by_id) + pending.reused > MAX_PENDING:
-            self._give_up(pending.take_oldest())
+        if in_flight.bytes > MAX_IN_FLIGHT_BYTES:
+            self._give_up_oldest(MAX_IN_FLIGHT_BYTES)
+        if len(by_id) + in_flight.reused > MAX_IN_FLIGHT:
+            self._give_up(in_flight.pop_oldest())
         if self.first_correlation_id is None:
             self._first_request(exchange)
 
@@ -194,9 +194,9 @@ class KafkaMessages(SaslPhase):
 
     def _give_up_oldest(self, most: i64) -> None:
         """Give up the oldest requests until no more than ``most`` bytes are held, or only one is."""
-        pending = self.pending
-        while pending.bytes > most and len(pending.by_id) + pending.reused > 1:
-            self._give_up(pending.take_oldest())
+        in_flight = self.in_flight
+        while in_flight.bytes > most and len(in_flight.by_id) + in_flight.reused > 1:
+            self._give_up(in_flight.pop_oldest())
 
     def _give_up(self, exchange: Exchange) -> None:
         exchange.outcome = "unanswered"
@@ -210,15 +210,15 @@ class KafkaMessages(SaslPhase):
             self._short_response(packet, ns, size, lost)
             return
         correlation_id = i32(data, 0) if COMPILED else _correlation_id(data)[0]
-        found = self.pending.by_id.pop(correlation_id, None)
+        found = self.in_flight.by_id.pop(correlation_id, None)
         if found is None:
             if self._hold_back((packet, ns, last_packet, last_ns, size, data, lost, self.broker.ack)):
                 return
-            found = self.pending.by_id.pop(correlation_id, None)
-        elif self.early.held:
-            self.release_early()
+            found = self.in_flight.by_id.pop(correlation_id, None)
+        elif self.reordering.held:
+            self.release_reordered()
         if found is not None and not self._can_answer(last_packet, oldest(found)):
-            self.pending.by_id[correlation_id] = found
+            self.in_flight.by_id[correlation_id] = found
             found = None
         message = Message(packet, ns, last_packet, last_ns, size, data)
         message.body_offset = 4
@@ -230,8 +230,8 @@ class KafkaMessages(SaslPhase):
                 exchange.problems.append(missing_bytes("response", lost, size))
             self.services.output.complete(exchange)
             return
-        exchange = found if found.__class__ is Exchange else self.pending.first_of(correlation_id, found)
-        self.pending.bytes -= request_bytes(exchange)
+        exchange = found if found.__class__ is Exchange else self.in_flight.first_of(correlation_id, found)
+        self.in_flight.bytes -= request_bytes(exchange)
         exchange.response = message
         api_key = exchange.api_key
         facts = FACTS.get((api_key << 16) + exchange.api_version) or api_facts(api_key, exchange.api_version)
@@ -252,7 +252,7 @@ class KafkaMessages(SaslPhase):
             self.broker.desynchronize(LOST_BAD_LENGTH)
             self.on_gap(self.broker.side, packet, ns, 0, size + 4, LOST_BAD_LENGTH)
         else:
-            self.services.output.report(losses.lost_message(self.connection, "response", packet, ns, size, lost))
+            self.services.output.report(problems.lost_message(self.connection, "response", packet, ns, size, lost))
 
     def _can_answer(self, last_packet: i64, exchange: Exchange) -> bool:
         """Whether a response that is being handed on can be that of an exchange, by what it acknowledges.
@@ -277,7 +277,7 @@ class KafkaMessages(SaslPhase):
             reads = not whole or read_response(exchange.api_key, exchange.api_version, data) != FAILS
             return reads and self._can_answer(last_packet, exchange)
 
-        for exchange in self.pending.overtaken_by(_correlation_id(data)[0], answers):
+        for exchange in self.in_flight.overtaken_by(_correlation_id(data)[0], answers):
             self._give_up(exchange)
 
     def frame_filter(self, side: i64, data: bytes, start: i64, end: i64) -> FrameFilter | None:
@@ -286,7 +286,7 @@ class KafkaMessages(SaslPhase):
             return None
         if end - start < MIN_RESPONSE_FRONT_BYTES:
             return None
-        found = self.pending.by_id.get(i32(data, start) if COMPILED else _correlation_id(data, start)[0])
+        found = self.in_flight.by_id.get(i32(data, start) if COMPILED else _correlation_id(data, start)[0])
         if not isinstance(found, Exchange):
             return None
         facts = api_facts(found.api_key, found.api_version)
@@ -302,33 +302,33 @@ class KafkaMessages(SaslPhase):
         When it is too much, gaps in front of waiting requests are given up first, then the oldest responses; so the
         caller looks for the request again when it is told False.
         """
-        early = self.early
+        reordering = self.reordering
         if self.releasing or self.closed:
             return False
         data = response[5]
         size = response_bytes(data)
-        if early.is_too_much(size):
+        if reordering.is_too_much(size):
             self.client.flush(self)
-            while early.held and early.is_too_much(size):
+            while reordering.held and reordering.is_too_much(size):
                 self.let_in(1)
-            if size > MAX_EARLY_BYTES or _correlation_id(data)[0] in self.pending.by_id:
+            if size > MAX_REORDERED_BYTES or _correlation_id(data)[0] in self.in_flight.by_id:
                 return False
-        early.hold(response)
+        reordering.hold(response)
         self.services.budget.held += size
         return True
 
-    def release_early(self) -> None:
+    def release_reordered(self) -> None:
         """Let in all that are held back: what has no request yet has lost it.
 
         Brokers answer in order, so this is the case as soon as a later response has its request.
         """
         if not self.releasing:
-            self.let_in(len(self.early.held))
+            self.let_in(len(self.reordering.held))
 
     def let_in(self, count: int) -> None:
         """Hold back the first ``count`` responses no longer."""
         broker = self.broker
-        for packet, ns, last_packet, last_ns, size, data, lost, ack in self.early.pop(count):
+        for packet, ns, last_packet, last_ns, size, data, lost, ack in self.reordering.pop(count):
             current, broker.ack = broker.ack, ack
             self.releasing = True
             self.response(packet, ns, last_packet, last_ns, size, data, lost)
@@ -350,8 +350,8 @@ class KafkaMessages(SaslPhase):
                 if len(data) >= 10:
                     api_key, api_version, correlation_id, _ = _request_header(data)
                     what = f"{api_facts(api_key, api_version).name} v{api_version} request {correlation_id}"
-                problem = losses.incomplete(self.connection, "request", what, packet, ns, size, present)
+                problem = problems.incomplete(self.connection, "request", what, packet, ns, size, present)
             else:
                 what = f"response {_correlation_id(data)[0]}" if size and len(data) >= 4 else "a response"
-                problem = losses.incomplete(self.connection, "response", what, packet, ns, size, present)
+                problem = problems.incomplete(self.connection, "response", what, packet, ns, size, present)
             self.services.output.report(problem)

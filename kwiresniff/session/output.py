@@ -12,7 +12,7 @@ from kwiresniff.stream.frame_handler import FrameFilter
 if TYPE_CHECKING:
     from kwiresniff.session.decode import BodyDecoder
     from kwiresniff.session.fetch_sessions import FetchSessions
-    from kwiresniff.session.scan import Scanner
+    from kwiresniff.session.shallow import ShallowReader
 
 #: The APIs whose requests belong to fetch sessions.
 SESSION_APIS: Final = frozenset({FETCH, SHARE_FETCH, SHARE_ACKNOWLEDGE})
@@ -22,24 +22,24 @@ class EventOutput:
     """Collects ``events``.
 
     ``exchange_filter`` is asked about each complete exchange before its bodies are decoded; False drops it. With a
-    ``decoder`` bodies are decoded, else a ``scanner`` looks for error codes and topics. What a ``sink`` takes is
-    not among them. ``fetch_sessions`` are followed when somebody asks for topics.
+    ``decoder`` bodies are decoded, else a ``shallow`` reader looks for error codes and topics. What a ``sink``
+    takes is not among them. ``fetch_sessions`` are followed when somebody asks for topics.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("fetch_sessions",)
-    __slots__ = ("decoder", "events", "exchange_filter", "fetch_sessions", "scanner", "sink")
+    __slots__ = ("decoder", "events", "exchange_filter", "fetch_sessions", "shallow", "sink")
 
     def __init__(self, exchange_filter: Callable[[Exchange], bool | None] | None) -> None:
         self.exchange_filter = exchange_filter
         self.decoder: BodyDecoder | None = None
-        self.scanner: Scanner | None = None
+        self.shallow: ShallowReader | None = None
         self.fetch_sessions: FetchSessions | None = None
         self.sink: ExchangeSink | None = None
         self.events: list[Event] = []
 
     def response_filter(self, exchange: Exchange, body_offset: int) -> FrameFilter | None:
         """Who keeps the response of an exchange without its record sets, as far as it has any."""
-        return self.scanner.sieve(exchange, body_offset) if self.scanner is not None else None
+        return self.shallow.stripper(exchange, body_offset) if self.shallow is not None else None
 
     def report(self, event: Event) -> None:
         """Something that is not an exchange has happened."""
@@ -50,13 +50,13 @@ class EventOutput:
         if self.fetch_sessions is not None and exchange.api_key in SESSION_APIS:
             self.fetch_sessions.follow(exchange)
         if self.exchange_filter is not None and self.exchange_filter(exchange) is False:
-            if self.scanner is not None:
-                self.scanner.scan(exchange)
+            if self.shallow is not None:
+                self.shallow.scan(exchange)
         else:
             if self.decoder is not None:
                 self.decoder.decode(exchange)
-            elif self.scanner is not None:
-                self.scanner.scan(exchange)
+            elif self.shallow is not None:
+                self.shallow.scan(exchange)
             # What waits to be told comes first, or the order of events would not be that of the capture.
             if self.sink is None or self.events or not self.sink.exchange(exchange):
                 self.events.append(exchange)

@@ -10,7 +10,7 @@ from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction
 from kwiresniff.session.apis import api_facts, response_version
 from kwiresniff.session.frame_search import MIN_REQUEST_BYTES
-from kwiresniff.session.fronts import skip_tagged_fields
+from kwiresniff.session.peek import skip_tagged_fields
 
 #: The four ways. Clients and brokers that leave bytes behind a message exist: old librdkafka behind ApiVersions v0,
 #: its mock broker behind Metadata.

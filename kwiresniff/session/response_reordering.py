@@ -10,7 +10,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from kwiresniff.session.pairing import Outstanding
+from kwiresniff.session.in_flight import Outstanding
 from kwiresniff.stream.buffer_budget import EXCHANGE_BYTES
 from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
 #: Responses and memory of them held back on one connection: what fits into the grace of a gap at usual rates.
-MAX_EARLY = 256
-MAX_EARLY_BYTES = 256 << 10
+MAX_REORDERED = 256
+MAX_REORDERED_BYTES = 256 << 10
 
 _correlation_id = Struct(">i").unpack_from
 
@@ -41,7 +41,7 @@ class ResponseReorderBuffer:
 
     def is_too_much(self, size: int) -> bool:
         """Whether one with ``size`` bytes of memory cannot be held beside the others."""
-        return len(self.held) >= MAX_EARLY or self.held_bytes + size > MAX_EARLY_BYTES
+        return len(self.held) >= MAX_REORDERED or self.held_bytes + size > MAX_REORDERED_BYTES
 
     def hold(self, response: Response) -> None:
         """Hold a response back."""

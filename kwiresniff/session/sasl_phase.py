@@ -11,8 +11,8 @@ from kwiresniff.session.apis import known_versions
 from kwiresniff.session.connection_state import ConnectionState
 from kwiresniff.session.detection import KAFKA, SASL_OPAQUE
 from kwiresniff.session.frame_search import is_near
-from kwiresniff.session.fronts import peek
-from kwiresniff.session.pairing import Outstanding
+from kwiresniff.session.in_flight import Outstanding
+from kwiresniff.session.peek import peek_body
 from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, Sasl
 from kwiresniff.session.sasl_opaque import OpaqueTokens, is_request
 from kwiresniff.session.services import ConnectionServices
@@ -59,7 +59,7 @@ class SaslPhase(ConnectionState):
             return False
         if not is_request(size, data, known_versions()):
             opaque.awaiting += 1
-            self.services.bare_token_bytes += 4 + size - lost
+            self.services.opaque_token_bytes += 4 + size - lost
             sasl.client_token(data)
             return True
         opaque.expected = opaque.from_client = False
@@ -84,7 +84,7 @@ class SaslPhase(ConnectionState):
                 answers = answers or is_near(correlation_id, first_correlation_id)
         if not answers and (opaque.expected or opaque.awaiting):
             opaque.awaiting = max(opaque.awaiting - 1, 0)
-            self.services.bare_token_bytes += 4 + size - lost
+            self.services.opaque_token_bytes += 4 + size - lost
             return True
         if not opaque.expected:
             opaque.from_broker = False
@@ -104,7 +104,7 @@ class SaslPhase(ConnectionState):
 
     def sasl_request(self, exchange: Exchange) -> None:
         """A SaslHandshake or SaslAuthenticate request."""
-        body = peek(exchange, "request") or {}
+        body = peek_body(exchange, "request") or {}
         sasl = self.sasl
         if sasl is None:
             sasl = self.sasl = Sasl(self.connection)
@@ -120,7 +120,7 @@ class SaslPhase(ConnectionState):
 
     def sasl_response(self, exchange: Exchange, ns: int) -> None:
         """The response to one."""
-        body = peek(exchange, "response")
+        body = peek_body(exchange, "response")
         if body is None or self.sasl is None:
             return
         if exchange.api_key == SASL_HANDSHAKE:

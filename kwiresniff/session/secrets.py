@@ -33,7 +33,7 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
 from kwiresniff.model import Body, Dissection, Node, Problem
-from kwiresniff.session.fronts import is_swallowed
+from kwiresniff.session.peek import is_swallowed
 from kwiresniff.session.secret_configs import is_secret_config
 from kwiresniff.session.secret_records import conceal_metadata_nodes, conceal_metadata_records
 from kwiresniff.session.sensitive_names import SensitiveNames

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from kwiresniff.model import Exchange, SegmentSink
+from kwiresniff.session.non_kafka import NonKafkaTraffic
 from kwiresniff.session.output import EventOutput
-from kwiresniff.session.strangers import Strangers
 from kwiresniff.stream.buffer_budget import BufferBudget
 
 #: Different client ids remembered by name, and the longest of them. Escaped, a byte is four characters.
@@ -25,7 +25,7 @@ class ConnectionServices(SegmentSink):
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "bare_token_bytes", "budget", "client_ids", "connections", "non_kafka", "now_ns",
+        "opaque_token_bytes", "budget", "client_ids", "connections", "non_kafka", "now_ns",
     )  # fmt: skip
 
     def __init__(
@@ -42,10 +42,10 @@ class ConnectionServices(SegmentSink):
         self.keep_response = 0
         self.filters = False
         self.budget = BufferBudget()
-        self.non_kafka = Strangers()
+        self.non_kafka = NonKafkaTraffic()
         self.client_ids: dict[bytes, str] = {}
         self.connections = 0  # met so far; each is numbered
-        self.bare_token_bytes = 0
+        self.opaque_token_bytes = 0
         self.now_ns = 0
 
     def forget(self, flow: bytes, other_flow: bytes, counts: list[int]) -> None:

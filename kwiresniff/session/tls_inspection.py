@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from kwiresniff.session.tls_hello import Front
+from kwiresniff.session.tls_handshake import HandshakeParser
 
 #: The shortest Finished in a record of TLS 1.3: five bytes, a message of 4 + 32, one for its type, a tag of 16.
 FINISHED_BYTES = 58
@@ -21,42 +21,42 @@ class TlsInspection:
     ``answered_bytes`` is what the server had sent when the client began to encrypt.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("_fronts", "answered_bytes")
+    STATE: ClassVar[tuple[str, ...]] = ("_parsers", "answered_bytes")
     __slots__ = STATE
 
     def __init__(self) -> None:
-        self._fronts = (Front(), Front())
+        self._parsers = (HandshakeParser(), HandshakeParser())
         self.answered_bytes = 0
 
     def feed(self, direction: int, data: bytes | bytearray) -> bool:
         """The next bytes of a direction; True when nothing in the clear is left of it."""
-        front = self._fronts[direction]
-        front.feed(data)
-        return front.done
+        parser = self._parsers[direction]
+        parser.feed(data)
+        return parser.done
 
     def gap(self, direction: int) -> None:
         """Bytes are missing: behind a gap there are no records to be found; what was read before it stands."""
-        self._fronts[direction].done = True
+        self._parsers[direction].done = True
 
     def has_client_hello(self) -> bool:
         """Whether the client has said hello."""
-        return self._fronts[0].hello
+        return self._parsers[0].hello
 
     def held_bytes(self) -> int:
         """Memory of hellos that are not complete."""
-        return sum(front.held_bytes() for front in self._fronts)
+        return sum(parser.held_bytes() for parser in self._parsers)
 
     def release(self) -> None:
         """Give them up."""
-        for front in self._fronts:
-            front.give_up()
+        for parser in self._parsers:
+            parser.give_up()
 
     def summary(self, decrypted: bool, sent: tuple[int, int] | None, closed_by_server: bool) -> dict[str, Any]:
         """What was learned, as it is reported of the connection.
 
         ``sent`` is how many bytes each direction sent, of a connection that has ended and all of which was seen.
         """
-        client, server = self._fronts
+        client, server = self._parsers
         certified: bool | None = None
         if client.sent_certificate:
             certified = True
@@ -78,7 +78,7 @@ class TlsInspection:
     def _encrypted_alert(self, sent: tuple[int, int] | None, closed_by_server: bool) -> dict[str, Any] | None:
         """In TLS 1.3 alerts are encrypted: one is all that fits into what a client sent that is no Finished, and what a
         server sent after the client's that is no session ticket."""
-        client, server = self._fronts
+        client, server = self._parsers
         if sent is None or not client.encrypted or server.version_name != "TLSv1.3":
             return None
         if 0 < sent[0] - client.clear_bytes < FINISHED_BYTES:
@@ -88,8 +88,8 @@ class TlsInspection:
         return None
 
 
-def _alert(client: Front, server: Front) -> dict[str, Any] | None:
-    for sender, front in (("client", client), ("broker", server)):
-        if front.alert is not None:
-            return {"sender": sender, "description": front.alert}
+def _alert(client: HandshakeParser, server: HandshakeParser) -> dict[str, Any] | None:
+    for sender, parser in (("client", client), ("broker", server)):
+        if parser.alert is not None:
+            return {"sender": sender, "description": parser.alert}
     return None

@@ -105,7 +105,7 @@ def main() -> int:
                 print(f"minute {len(marks)}: {marks[-1] / 1e6:.1f} MB, {sum(said.values())} events", flush=True)
             yield segment
 
-    for event in analyzer.follow(watched()):
+    for event in analyzer.process(watched()):
         kind = (
             event.outcome
             if isinstance(event, Exchange)

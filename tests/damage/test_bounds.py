@@ -11,7 +11,7 @@ from struct import pack
 import pytest
 
 from kwiresniff.model import SYN, Event, Exchange, Problem, Segment
-from kwiresniff.session import Analyzer, connection_table, topics
+from kwiresniff.session import Analyzer, connection_table, topic_ids
 from kwiresniff.session.analyzer import Depth
 from tests.support.conversation import HEARTBEAT_BODY, Wire, heartbeat, heartbeat_response, request
 
@@ -243,7 +243,7 @@ def test_large_requests_without_an_answer_are_bounded_over_all_connections() -> 
 
 def test_topic_names_are_bounded_and_what_is_forgotten_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest first; the count comes with the end."""
-    monkeypatch.setattr(topics, "MAX_TOPIC_NAMES", 10)
+    monkeypatch.setattr(topic_ids, "MAX_TOPIC_NAMES", 10)
     reader = Analyzer("bodies")
     for number in range(25):
         told = {"topics": [{"topic_id": f"id-{number}", "name": f"topic-{number}"}]}

@@ -29,7 +29,7 @@ from kwiresniff.model import Exchange, Problem, Segment
 from kwiresniff.render import SummaryWriter, TreeWriter
 from kwiresniff.session import Analyzer, annotate
 from kwiresniff.session.sasl_tokens import read_token
-from kwiresniff.session.single import decode_message
+from kwiresniff.session.standalone import decode_message
 from kwiresniff.session.x509 import certificate_names
 from tests.fuzz.mutations import Place, mutated, places_of, with_evil_fields
 from tests.support.kafka_vectors import Entry, entries

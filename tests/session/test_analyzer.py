@@ -10,7 +10,7 @@ import pytest
 from kwiresniff.model import ACK, FIN, RST, SYN, Connection, ConnectionAttempt, Exchange
 from kwiresniff.session import Analyzer
 from kwiresniff.session.connection import ConnectionAnalyzer
-from kwiresniff.session.pairing import MAX_PENDING
+from kwiresniff.session.in_flight import MAX_IN_FLIGHT
 from tests.support.conversation import (
     HEARTBEAT_BODY,
     Wire,
@@ -456,10 +456,10 @@ def test_credentials_are_withheld_unless_asked_for() -> None:
 def test_outstanding_requests_are_bounded_oldest_out_first() -> None:
     """One more than the limit gives up the oldest as unanswered."""
     wire = Wire().open()
-    for first in range(0, MAX_PENDING + 1, 100):
-        wire.up(*(heartbeat(n) for n in range(first, min(first + 100, MAX_PENDING + 1))))
+    for first in range(0, MAX_IN_FLIGHT + 1, 100):
+        wire.up(*(heartbeat(n) for n in range(first, min(first + 100, MAX_IN_FLIGHT + 1))))
     found = exchanges(events(wire, depth="headers"))
-    assert len(found) == MAX_PENDING + 1
+    assert len(found) == MAX_IN_FLIGHT + 1
     assert [x.correlation_id for x in found[:3]] == [0, 1, 2]
 
 
@@ -485,7 +485,7 @@ def test_depth_errors_finds_error_codes_without_bodies() -> None:
 def test_a_filter_on_headers_keeps_unwanted_bodies_undecoded() -> None:
     """Dropped exchanges still count on their connection."""
     wire = Wire().open().up(heartbeat(1), heartbeat(2)).down(heartbeat_response(1), heartbeat_response(2)).close()
-    found = events(wire, want=lambda exchange: exchange.correlation_id == 2)
+    found = events(wire, exchange_filter=lambda exchange: exchange.correlation_id == 2)
     assert [x.correlation_id for x in exchanges(found)] == [2]
     (connection,) = (event for event in found if isinstance(event, Connection))
     assert connection.exchanges == {"ok": 2}

@@ -35,7 +35,7 @@ def interrupted(segments: Sequence[Segment], step: int) -> list[str]:
     found: list[str] = []
     analyzer = Analyzer()
     for start in range(0, len(segments), step):
-        found += told(analyzer.follow(segments[start : start + step]))
+        found += told(analyzer.process(segments[start : start + step]))
         state = dump(analyzer)
         analyzer = Analyzer()
         load(analyzer, state)
@@ -81,7 +81,7 @@ def test_silent_connections_expire_by_the_clock_of_the_capture() -> None:
     """What was open ends as it would at the end of the capture; a connection that still speaks stays."""
     segments = list(open_captures([str(CAPTURES / "java-group-classic.pcap")]))
     analyzer = Analyzer()
-    before = told(analyzer.follow(segments[:150]))
+    before = told(analyzer.process(segments[:150]))
     assert told(analyzer.expire(10**12)) == []
     half = told(analyzer.expire(-1))
     assert before + half == told(Analyzer().analyze(segments[:150]))

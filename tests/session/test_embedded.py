@@ -16,7 +16,7 @@ from kwiresniff.codec.embedded import OPENERS, BodyView, NodeView
 from kwiresniff.codec.records import encode_record_set
 from kwiresniff.model import Body, Connection, Direction, Exchange, Node, Problem
 from kwiresniff.render import TreeWriter
-from kwiresniff.session import Topics, analyze, annotate
+from kwiresniff.session import TopicNameTable, analyze, annotate
 from tests.support.conversation import (
     Wire,
     api_versions_v0,
@@ -60,14 +60,14 @@ def inner(fields: tuple[schema.WireField, ...], name: str) -> tuple[schema.WireF
 
 def conversation(
     api_key: int, version: int, asked: Body, answered: Body, *, show_secrets: bool = False
-) -> tuple[Exchange, Topics]:
+) -> tuple[Exchange, TopicNameTable]:
     """One exchange as the analyzer gives it, after one that makes the connection known."""
     tags = b"\0" if schema.request_header_version(api_key, version) == 2 else b""
     response_tags = b"\0" if schema.response_header_version(api_key, version) == 1 else b""
     wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
     wire.up(request(api_key, version, 2, codec.encoder(api_key, version, "request")(asked), tags=tags))
     wire.down(response(2, codec.encoder(api_key, version, "response")(answered), tags=response_tags))
-    return exchanges(events(wire, depth="records", show_secrets=show_secrets))[1], Topics()
+    return exchanges(events(wire, depth="records", show_secrets=show_secrets))[1], TopicNameTable()
 
 
 def batch(*values: bytes) -> Body:

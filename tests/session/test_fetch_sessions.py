@@ -260,10 +260,10 @@ def test_a_session_goes_on_in_the_next_file() -> None:
     """What is known of sessions is part of a written state."""
     first = conversation(BEGIN, (fetch(2, 1), fetched(2)))
     whole = Analyzer("bodies", sessions=True)
-    list(whole.follow(first.segments))
+    list(whole.process(first.segments))
     later = Analyzer("bodies", sessions=True)
     checkpoint.load(later, checkpoint.dump(whole))
     seen = len(first.segments)
     conversation((fetch(3, 2), fetched(3)), wire=first)
-    (one,) = exchanges(list(later.follow(first.segments[seen:])))
+    (one,) = exchanges(list(later.process(first.segments[seen:])))
     assert one.fetched == (("orders", "bills"), (0, 1, 3), True)

@@ -20,7 +20,7 @@ from kwiresniff.model import Direction, Event, Exchange
 from kwiresniff.render.tree import TreeWriter
 from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer, annotate
-from kwiresniff.session.fronts import SECRET_REQUESTS
+from kwiresniff.session.peek import SECRET_REQUESTS
 from kwiresniff.session.secrets import may_hide
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
 from tests.support.sample import mostly_slow

@@ -6,7 +6,7 @@ import pytest
 
 from kwiresniff.model import Event, Exchange
 from kwiresniff.session import Analyzer
-from kwiresniff.session.response_reordering import MAX_EARLY, MAX_EARLY_BYTES
+from kwiresniff.session.response_reordering import MAX_REORDERED, MAX_REORDERED_BYTES
 from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, response
 
@@ -67,7 +67,7 @@ def test_what_is_held_when_the_connection_ends_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "size"), [(MAX_EARLY + 50, 10), (40, MAX_EARLY_BYTES // 20), (3, 2 * MAX_EARLY_BYTES)]
+    ("count", "size"), [(MAX_REORDERED + 50, 10), (40, MAX_REORDERED_BYTES // 20), (3, 2 * MAX_REORDERED_BYTES)]
 )
 def test_no_more_are_held_than_the_limits_say(count: int, size: int) -> None:
     """In number and in bytes, together and alone; the oldest go first, and none is lost."""
@@ -79,9 +79,9 @@ def test_no_more_are_held_than_the_limits_say(count: int, size: int) -> None:
     for segment in wire.segments:
         analyzer.segment(*segment)
         for one in analyzer.table.open.values():
-            early = one.connection.early
-            assert early.held_bytes <= MAX_EARLY_BYTES and len(early.held) <= MAX_EARLY
+            early = one.connection.reordering
+            assert early.held_bytes <= MAX_REORDERED_BYTES and len(early.held) <= MAX_REORDERED
             most = max(most, len(early.held))
     told_before = len([one for one in analyzer.events() if isinstance(one, Exchange)]) - 1
-    assert told_before == count - most or size > MAX_EARLY_BYTES
+    assert told_before == count - most or size > MAX_REORDERED_BYTES
     assert len(told(list(analyzer.finish()))) == count - told_before

@@ -104,7 +104,7 @@ def lost_bytes(problems: Sequence[Problem], path: str) -> int:
 def read(segments: Sequence[Segment], depth: Depth) -> Reading:
     analyzer = Analyzer(depth)
     events = list(analyzer.analyze(segments))
-    return Reading(events, analyzer.bare_token_bytes)
+    return Reading(events, analyzer.opaque_token_bytes)
 
 
 def streams_of(connections: Iterable[int]) -> list[int]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from kwiresniff.model import ACK, FIN, SYN, Segment
-from kwiresniff.session.openings import MAX_OPENINGS, MAX_SEGMENTS, MAX_SPAN_BYTES, Openings, first_seq, follow
+from kwiresniff.session.handshake_buffer import (
+    MAX_HANDSHAKES,
+    MAX_SEGMENTS,
+    MAX_SPAN_BYTES,
+    HandshakeBuffer,
+    can_follow,
+    first_seq,
+)
 from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response
 
@@ -24,30 +31,30 @@ def payloads(held: list[Segment]) -> list[bytes]:
 
 def test_what_is_held_back_comes_out_in_the_order_in_which_it_came() -> None:
     """And holds no more of its buffer than its own bytes."""
-    openings = Openings()
-    assert openings.hold(b"one", segment(20, b"second")) == []
-    assert openings.hold(b"one", segment(10, b"first")) == []
-    assert len(openings) == 1 and b"one" in openings
-    held = openings.take(b"one")
+    handshakes = HandshakeBuffer()
+    assert handshakes.hold(b"one", segment(20, b"second")) == []
+    assert handshakes.hold(b"one", segment(10, b"first")) == []
+    assert len(handshakes) == 1 and b"one" in handshakes
+    held = handshakes.pop(b"one")
     assert payloads(held) == [b"second", b"first"]
     assert [one[6] for one in held] == [b"second", b"first"]
-    assert len(openings) == 0 and openings.take(b"one") == []
+    assert len(handshakes) == 0 and handshakes.pop(b"one") == []
 
 
 def test_too_many_segments_of_a_connection_wait_no_longer() -> None:
-    openings = Openings()
+    handshakes = HandshakeBuffer()
     for number in range(MAX_SEGMENTS - 1):
-        assert openings.hold(b"one", segment(number)) == []
-    assert len(openings.hold(b"one", segment(99))) == MAX_SEGMENTS
-    assert b"one" not in openings
+        assert handshakes.hold(b"one", segment(number)) == []
+    assert len(handshakes.hold(b"one", segment(99))) == MAX_SEGMENTS
+    assert b"one" not in handshakes
 
 
 def test_of_too_many_connections_the_oldest_waits_no_longer() -> None:
-    openings = Openings()
-    for number in range(MAX_OPENINGS):
-        assert openings.hold(b"%d" % number, segment(number, b"%d" % number)) == []
-    assert payloads(openings.hold(b"new", segment(1))) == [b"0"]
-    assert len(openings) == MAX_OPENINGS
+    handshakes = HandshakeBuffer()
+    for number in range(MAX_HANDSHAKES):
+        assert handshakes.hold(b"%d" % number, segment(number, b"%d" % number)) == []
+    assert payloads(handshakes.hold(b"new", segment(1))) == [b"0"]
+    assert len(handshakes) == MAX_HANDSHAKES
 
 
 @pytest.mark.parametrize(
@@ -60,23 +67,23 @@ def test_of_too_many_connections_the_oldest_waits_no_longer() -> None:
 )
 def test_a_connection_waits_as_long_as_a_hole_does(packet: int, ns: int, late: bool) -> None:
     """In packets of the capture and in time, whichever is over first."""
-    openings = Openings()
-    openings.hold(b"one", segment(1, packet=1, ns=0))
-    openings.hold(b"two", segment(1, packet=packet, ns=ns))
-    assert payloads(openings.take_late(packet, ns)) == ([b"data"] if late else [])
-    assert openings.take_late(packet, ns) == []
+    handshakes = HandshakeBuffer()
+    handshakes.hold(b"one", segment(1, packet=1, ns=0))
+    handshakes.hold(b"two", segment(1, packet=packet, ns=ns))
+    assert payloads(handshakes.pop_late(packet, ns)) == ([b"data"] if late else [])
+    assert handshakes.pop_late(packet, ns) == []
 
 
 @pytest.mark.parametrize("isn", [1000, 0xFFFFFFFF, 0xFFFFFFF0])
 def test_segments_follow_a_syn_when_their_numbers_are_a_little_above_its_own(isn: int) -> None:
     """Those of its flow by their sequence number, those of the other by what they acknowledge; across the wrap too."""
-    assert follow([segment(isn + 1), segment(isn + 1 + MAX_SPAN_BYTES)], UP, isn & 0xFFFFFFFF)
-    assert not follow([segment(isn + 2 + MAX_SPAN_BYTES)], UP, isn & 0xFFFFFFFF)
-    assert not follow([segment(isn)], UP, isn & 0xFFFFFFFF)
-    assert follow([segment(7, flow=DOWN, ack=isn + 1)], UP, isn & 0xFFFFFFFF)
-    assert not follow([segment(7, flow=DOWN, ack=isn)], UP, isn & 0xFFFFFFFF)
-    assert follow([segment(7, flow=DOWN, ack=isn, flags=0)], UP, isn & 0xFFFFFFFF)
-    assert follow([segment(7, flow=DOWN, ack=isn, flags=SYN | ACK)], UP, isn & 0xFFFFFFFF)
+    assert can_follow([segment(isn + 1), segment(isn + 1 + MAX_SPAN_BYTES)], UP, isn & 0xFFFFFFFF)
+    assert not can_follow([segment(isn + 2 + MAX_SPAN_BYTES)], UP, isn & 0xFFFFFFFF)
+    assert not can_follow([segment(isn)], UP, isn & 0xFFFFFFFF)
+    assert can_follow([segment(7, flow=DOWN, ack=isn + 1)], UP, isn & 0xFFFFFFFF)
+    assert not can_follow([segment(7, flow=DOWN, ack=isn)], UP, isn & 0xFFFFFFFF)
+    assert can_follow([segment(7, flow=DOWN, ack=isn, flags=0)], UP, isn & 0xFFFFFFFF)
+    assert can_follow([segment(7, flow=DOWN, ack=isn, flags=SYN | ACK)], UP, isn & 0xFFFFFFFF)
 
 
 @pytest.mark.parametrize("base", [1000, 0xFFFFFFFA])

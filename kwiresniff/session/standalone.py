@@ -9,8 +9,8 @@ from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Connection, Direction, Exchange, Message
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.decode import BodyDecoder
-from kwiresniff.session.fronts import SECRET_REQUESTS, is_swallowed
-from kwiresniff.session.topics import Topics
+from kwiresniff.session.peek import SECRET_REQUESTS, is_swallowed
+from kwiresniff.session.topic_ids import TopicNameTable
 
 #: Where the bytes begin: with the 4-byte length, with the header, or with the body.
 Start: TypeAlias = Literal["length", "header", "body"]
@@ -95,5 +95,5 @@ def _read(
     exchange.request = message if direction == "request" else Message(0, 0, 0, 0, 0, None)
     if direction == "response":
         exchange.response = message
-    BodyDecoder("full", Topics(), show_secrets=show_secrets).decode_side(exchange, direction)
+    BodyDecoder("full", TopicNameTable(), show_secrets=show_secrets).decode_side(exchange, direction)
     return exchange

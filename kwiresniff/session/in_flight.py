@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
 #: Requests outstanding on one connection. Clients send 5 (Java) to some 1,000 (librdkafka) before they wait.
-MAX_PENDING: Final = 10_000
+MAX_IN_FLIGHT: Final = 10_000
 #: Memory of requests held on one connection while they wait: five of Java's largest usual ones (``batch.size`` and
 #: ``max.request.size`` at 10 MB) and some room.
-MAX_PENDING_BYTES: Final = 64 << 20
+MAX_IN_FLIGHT_BYTES: Final = 64 << 20
 
 #: Correlation id -> its request, or several in order while the id is reused.
 Outstanding: TypeAlias = "dict[int, Exchange | deque[Exchange]]"
@@ -40,7 +40,7 @@ def request_bytes(exchange: Exchange) -> i64:
     return size if client_id is None else size + 4 * len(client_id)
 
 
-class Pending:
+class InFlightRequests:
     """Outstanding requests of one connection.
 
     ``by_id`` maps a correlation id to its request, or to several in order while it is reused; ``bytes`` is the memory
@@ -65,7 +65,7 @@ class Pending:
             self.by_id[exchange.correlation_id] = deque((older, exchange))
         self.reused += 1
 
-    def take_oldest(self) -> Exchange:
+    def pop_oldest(self) -> Exchange:
         """Remove and return the oldest request, as far as ids were not reused."""
         correlation_id = next(iter(self.by_id))
         self._gone += 1
@@ -99,7 +99,7 @@ class Pending:
         if not fitting:
             return
         while next(iter(self.by_id)) != correlation_id:
-            yield self.take_oldest()
+            yield self.pop_oldest()
         for _ in range(fitting[-1]):
             exchange = self.first_of(correlation_id, self.by_id.pop(correlation_id))
             self.bytes -= request_bytes(exchange)
@@ -108,4 +108,4 @@ class Pending:
     def drain(self) -> Iterator[Exchange]:
         """Every outstanding request; the table is empty afterwards."""
         while self.by_id:
-            yield self.take_oldest()
+            yield self.pop_oldest()

@@ -6,7 +6,7 @@ from struct import pack
 
 import pytest
 
-from kwiresniff.session.recognize import answer_of, is_gssapi_token, is_sure_answer, is_zookeeper, protocol_of
+from kwiresniff.session.signatures import answer_of, guess_protocol, is_gssapi_token, is_sure_answer, is_zookeeper
 
 #: The first bytes as the protocols' specifications have them.
 FIRST = [
@@ -43,14 +43,14 @@ FIRST = [
 
 @pytest.mark.parametrize(("first", "name"), FIRST)
 def test_a_protocol_is_named_by_its_first_bytes(first: bytes, name: str) -> None:
-    assert protocol_of(first) == name
+    assert guess_protocol(first) == name
 
 
 @pytest.mark.parametrize(("first", "name"), FIRST)
 def test_any_number_of_first_bytes_is_a_name_or_none(first: bytes, name: str) -> None:
     """Cut anywhere they give away less, nothing that is contrary to what follows but that it is text."""
     allowed = {name, "text", "unknown", {"pop3": "redis", "sip": "http", "rtsp": "http"}.get(name, name)}
-    assert {protocol_of(first[:at]) for at in range(len(first))} <= allowed
+    assert {guess_protocol(first[:at]) for at in range(len(first))} <= allowed
 
 
 def test_an_alert_says_what_it_is_about() -> None:

@@ -6,7 +6,7 @@ import random
 
 from kwiresniff.codec import decoder, encoder
 from kwiresniff.errors import DecodeError
-from kwiresniff.session.fronts import client_software
+from kwiresniff.session.peek import client_software
 
 API_VERSIONS = 18
 

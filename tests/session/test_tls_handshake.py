@@ -6,7 +6,7 @@ from struct import pack
 
 import pytest
 
-from kwiresniff.session.tls_hello import MAX_FRONT_BYTES, MAX_PROTOCOLS, Front
+from kwiresniff.session.tls_handshake import MAX_HANDSHAKE_BYTES, MAX_PROTOCOLS, HandshakeParser
 from tests.support.tls_conversation import TlsTalk
 
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION_DATA = 20, 21, 22, 23
@@ -50,8 +50,8 @@ def protocols(*names: bytes) -> bytes:
     return vector(2, b"".join(vector(1, name) for name in names))
 
 
-def fed(*records: bytes) -> Front:
-    front = Front()
+def fed(*records: bytes) -> HandshakeParser:
+    front = HandshakeParser()
     for data in records:
         front.feed(data)
     return front
@@ -123,7 +123,7 @@ def test_what_is_no_record_or_no_hello_is_the_end() -> None:
 
 def test_what_is_read_is_bounded() -> None:
     """A message that never ends, and protocols without end."""
-    front = Front()
+    front = HandshakeParser()
     endless = pack(">B", CLIENT_HELLO) + b"\xff\xff\xff"
     fed_bytes = 0
     while not front.done:
@@ -131,7 +131,7 @@ def test_what_is_read_is_bounded() -> None:
         endless = b""
         front.feed(piece)
         fed_bytes += len(piece)
-    assert MAX_FRONT_BYTES <= fed_bytes <= MAX_FRONT_BYTES + 11_000
+    assert MAX_HANDSHAKE_BYTES <= fed_bytes <= MAX_HANDSHAKE_BYTES + 11_000
     many = fed(record(HANDSHAKE, client_hello(extensions(protocols=protocols(*[b"p%d" % n for n in range(100)])))))
     assert many.offered == [f"p{n}" for n in range(MAX_PROTOCOLS)]
 

@@ -48,7 +48,7 @@ _zookeeper_front = Struct(">ii").unpack_from
 _KERBEROS_OID = bytes.fromhex("06092a864886f712010202")
 
 
-def protocol_of(first: bytes) -> str:
+def guess_protocol(first: bytes) -> str:
     """Name the protocol whose stream begins with ``first``; ``unknown`` when nothing gives it away."""
     if _is_tls(first):
         return "tls"
@@ -63,7 +63,7 @@ def protocol_of(first: bytes) -> str:
 def answer_of(first: bytes) -> tuple[str, str | None] | None:
     """The protocol of a server that answers Kafka with ``first``, and of a TLS alert what it says; None when nothing
     gives it away. To be asked about what has a length that no answer of Kafka's has."""
-    name = protocol_of(first)
+    name = guess_protocol(first)
     if name == "unknown":
         return None
     if name == "tls" and first[0] == _ALERT and len(first) >= 7 and first[3:5] == b"\x00\x02":

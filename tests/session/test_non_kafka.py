@@ -8,8 +8,7 @@ from struct import pack
 import pytest
 
 from kwiresniff.model import Event, Problem
-from kwiresniff.session import Analyzer
-from kwiresniff.session import strangers as strangers_module
+from kwiresniff.session import Analyzer, non_kafka
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, problems
 from tests.support.tls_conversation import TlsTalk
 
@@ -125,8 +124,8 @@ def test_a_hello_that_is_answered_or_given_up_by_the_client_is_not_told() -> Non
 
 def test_servers_without_end_are_told_as_further_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each kind."""
-    monkeypatch.setattr(strangers_module, "MAX_SERVERS", 3)
-    if strangers_module.MAX_SERVERS != 3 or strangers_module.__file__.endswith(".so"):
+    monkeypatch.setattr(non_kafka, "MAX_SERVERS", 3)
+    if non_kafka.MAX_SERVERS != 3 or non_kafka.__file__.endswith(".so"):
         pytest.skip("compiled: the limit is part of the code")
     wires = []
     for port in range(5):

@@ -18,9 +18,9 @@ from kwiresniff.codec import scanner
 from kwiresniff.errors import DecodeError
 from kwiresniff.export import event_json
 from kwiresniff.model import Segment
-from kwiresniff.session import Analyzer, sieve
+from kwiresniff.session import Analyzer, record_stripper
 from kwiresniff.session.checkpoint import StateError, dump
-from kwiresniff.session.sieve import Sieve, sieve_steps
+from kwiresniff.session.record_stripper import RecordStripper, stripper_steps
 from kwiresniff.stream import frame_reader
 from tests.support.conversation import (
     Wire,
@@ -47,7 +47,7 @@ def with_records() -> list[Message]:
     return [
         (entry.api_key, entry.version, vector.raw)
         for entry in entries()
-        if entry.kind == "response" and sieve_steps(schema.message(entry.api_key, entry.version, "response"))
+        if entry.kind == "response" and stripper_steps(schema.message(entry.api_key, entry.version, "response"))
         for vector in entry.vectors
     ]
 
@@ -58,15 +58,15 @@ MESSAGES = with_records()
 @pytest.fixture(autouse=True)
 def _every_record_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kafka's examples are small: in these tests the smallest record set is passed over."""
-    monkeypatch.setattr(sieve, "MIN_PASSED_BYTES", 1)
+    monkeypatch.setattr(record_stripper, "MIN_PASSED_BYTES", 1)
 
 
 def sifted(api_key: int, version: int, data: bytes, cuts: Sequence[int], gap: bool = False) -> bytes:
     """What is kept of ``data`` that comes in pieces, cut at ``cuts``; with ``gap`` the last piece is lost."""
-    steps = sieve_steps(schema.message(api_key, version, "response"))
+    steps = stripper_steps(schema.message(api_key, version, "response"))
     assert steps is not None
     head = b"\x00\x00\x00\x07"
-    one: Sieve | None = Sieve(steps, len(head))
+    one: RecordStripper | None = RecordStripper(steps, len(head))
     data, size = head + data, len(head) + len(data)
     kept, passing, at = one.parts, 0, 0  # type: ignore[union-attr]
     edges = sorted({0, *(cut + len(head) for cut in cuts), size})
@@ -130,7 +130,7 @@ def test_every_version_with_record_sets_is_sifted() -> None:
     names = {(schema.API_NAMES[api_key], version) for api_key, version, _ in MESSAGES}
     assert {name for name, _ in names} == {"Fetch", "FetchSnapshot", "ShareFetch"}
     assert {version for name, version in names if name == "Fetch"} >= set(range(18))
-    assert sieve_steps(schema.message(3, 9, "response")) is None
+    assert stripper_steps(schema.message(3, 9, "response")) is None
 
 
 @pytest.mark.parametrize("api_key", slow_if(sorted({api_key for api_key, _, _ in MESSAGES}), 1))
@@ -172,7 +172,7 @@ def test_the_front_of_a_response_with_a_gap_says_the_same(seed: int) -> None:
 def test_much_beside_the_records_is_kept_whole_from_there_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit may be reached inside a length and where a record set begins."""
     for limit in range(0, 120, 3):
-        monkeypatch.setattr(sieve, "MAX_SIFTED_BYTES", limit)
+        monkeypatch.setattr(record_stripper, "MAX_STRIPPED_BYTES", limit)
         for api_key, version, data in MESSAGES[limit % 5 :: 5]:
             for step in (1, 7, 64):
                 if len(data) < 50 * step:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kwiresniff.session.tls_names import alert_name, cipher_suite_name, version_name
-from kwiresniff.session.tls_records import (
+from kwiresniff.session.tls_record_layer import (
     ALERT,
     APPLICATION_DATA,
     CHANGE_CIPHER_SPEC,
@@ -24,7 +24,7 @@ from kwiresniff.session.x509 import certificate_names
 
 #: Bytes of one direction that are read. The longest front is a server's with a chain of certificates, some 10 KiB;
 #: clients with post-quantum keys and a chain of their own stay below it too.
-MAX_FRONT_BYTES = 64 * 1024
+MAX_HANDSHAKE_BYTES = 64 * 1024
 #: Application protocols told of one offer; real ones have two or three.
 MAX_PROTOCOLS = 16
 #: The longest name of a server or protocol told: RFC 1035's limit for a host name, RFC 7301's for a protocol.
@@ -69,7 +69,7 @@ class _Cursor:
         return self.take(len(self._data) - self._at)
 
 
-class Front:
+class HandshakeParser:
     """The plaintext front of one direction.
 
     ``done`` once nothing more can be learned from it; ``hello`` once a hello was read. What was not seen stays None:
@@ -99,7 +99,7 @@ class Front:
         self.clear_bytes = 0
         self._buffer = bytearray()
         self._messages = bytearray()
-        self._room = MAX_FRONT_BYTES
+        self._room = MAX_HANDSHAKE_BYTES
 
     def feed(self, data: bytes | bytearray) -> None:
         """The next bytes in order."""

@@ -18,7 +18,7 @@ MAX_SERVERS = 10_000
 _FURTHER = "further servers"
 
 
-class Strangers:
+class NonKafkaTraffic:
     """What was met besides Kafka. The counts of a server are a list: connections, bytes, first packet, its time."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_answers", "_flows", "_hellos", "_kafka", "_servers")

@@ -1,8 +1,9 @@
 """A response that comes in pieces, kept without its record sets.
 
-Who asks for error codes and topic names alone does not need the megabytes of records between them. A :class:`Sieve`
-walks a response as its bytes come, keeps all but the record sets, and says how many bytes of one are still to come, so
-that nobody has to keep or copy those. What is kept reads as the same response with empty record sets.
+Who asks for error codes and topic names alone does not need the megabytes of records between them. A
+:class:`RecordStripper` walks a response as its bytes come, keeps all but the record sets, and says how many bytes of
+one are still to come, so that nobody has to keep or copy those. What is kept reads as the same response with empty
+record sets.
 
 Written to be compiled, and never wrong: what does not look as its definition says ends the sifting (``plain``), and the
 rest of the frame is kept as it comes, for others to judge.
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
 #: Record sets shorter than this are kept: passing them over would cost more.
 MIN_PASSED_BYTES = 1024
 #: When so much was kept of a frame, what remains of it is kept whole.
-MAX_SIFTED_BYTES = 64 << 10
+MAX_STRIPPED_BYTES = 64 << 10
 
 _EMPTY = b"\x00\x00\x00\x00"
 _EMPTY_COMPACT = b"\x01"
 
 
-def sieve_steps(message: MessageVersion) -> list[Step] | None:
+def stripper_steps(message: MessageVersion) -> list[Step] | None:
     """What a sieve for a response has to know; None where there is nothing to sift, or no way to."""
     steps = whole(message)
     return steps if steps is not None and _has_records(steps) else None
@@ -51,7 +52,7 @@ def _has_records(steps: list[Step]) -> bool:
     return any(step.records or _has_records(step.inside) for step in steps)
 
 
-class Sieve(FrameFilter):
+class RecordStripper(FrameFilter):
     """Sifts one frame; see :class:`FrameFilter`. ``body_offset`` is where in the frame the body begins."""
 
     def __init__(self, steps: list[Step], body_offset: i64) -> None:
@@ -191,7 +192,7 @@ class Sieve(FrameFilter):
         self._jump = at - end
         self._steps, self._index, self._count = steps, index, count
         self._keep(data, kept_to, end)
-        if self._kept > MAX_SIFTED_BYTES and not self.plain and not passed:
+        if self._kept > MAX_STRIPPED_BYTES and not self.plain and not passed:
             self.plain = True
             self.parts.append(self._head)
         return passed

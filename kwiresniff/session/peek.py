@@ -41,7 +41,7 @@ def missing_bytes(which: str, lost: int, size: int) -> Problem:
     return Problem(LOST_GAP, what, path=which, details={"missing_bytes": lost})
 
 
-def peek(exchange: Exchange, direction: Direction) -> Body | None:
+def peek_body(exchange: Exchange, direction: Direction) -> Body | None:
     """The body of a message that every depth looks into, or None when it cannot be read."""
     message = exchange.request if direction == "request" else exchange.response
     if message is None or message.frame is None:
@@ -121,7 +121,7 @@ def software_of(exchange: Exchange) -> tuple[str, str]:
         return "", ""
     software = client_software(request.frame, request.body_offset, exchange.api_version)
     if software is None:
-        body = peek(exchange, "request") or {}
+        body = peek_body(exchange, "request") or {}
         software = body.get("client_software_name") or "", body.get("client_software_version") or ""
     return software
 

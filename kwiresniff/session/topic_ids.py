@@ -46,7 +46,7 @@ def teaches(api_key: int, direction: str) -> bool:
     return (api_key, direction) in _TEACHERS
 
 
-class Topics:
+class TopicNameTable:
     """A bounded map from topic id (Kafka's base64 text) to topic name. ``sensitive_configs`` are the configs that a
     broker has called so."""
 

@@ -15,13 +15,13 @@ from kwiresniff.model import ACK, FIN, SYN, Segment
 from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS
 
 #: Connections held back at once, and segments of each; beyond it the oldest begins, or that one.
-MAX_OPENINGS = 1024
+MAX_HANDSHAKES = 1024
 MAX_SEGMENTS = 32
 #: Sequence numbers further apart than this are not those of one opening: the ports served another connection before.
 MAX_SPAN_BYTES = 1 << 20
 
 
-class Openings:
+class HandshakeBuffer:
     """The segments held back, by connection."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_held",)
@@ -42,23 +42,23 @@ class Openings:
         held = self._held.setdefault(connection, [])
         held.append((packet, ns, flow, seq, ack, flags, buffer[start:end], 0, end - start, missing))
         if len(held) >= MAX_SEGMENTS:
-            return self.take(connection)
-        return self.take(next(iter(self._held))) if len(self._held) > MAX_OPENINGS else []
+            return self.pop(connection)
+        return self.pop(next(iter(self._held))) if len(self._held) > MAX_HANDSHAKES else []
 
-    def take(self, connection: bytes) -> list[Segment]:
+    def pop(self, connection: bytes) -> list[Segment]:
         """The segments of a connection, which are held back no longer."""
         return self._held.pop(connection, [])
 
-    def take_late(self, packet: int, ns: int) -> list[Segment]:
+    def pop_late(self, packet: int, ns: int) -> list[Segment]:
         """The segments of the connection that has been held back longest, when that was for too long."""
         for connection, held in self._held.items():
             if packet - held[0][0] > GRACE_PACKETS or ns - held[0][1] > GRACE_NS:
-                return self.take(connection)
+                return self.pop(connection)
             break
         return []
 
 
-def follow(held: Sequence[Segment], flow: bytes, seq: int) -> bool:
+def can_follow(held: Sequence[Segment], flow: bytes, seq: int) -> bool:
     """Whether the segments can follow a SYN with ``seq`` of ``flow``."""
     for _, _, one, one_seq, one_ack, flags, *_ in held:
         if flags & SYN or (one != flow and not flags & ACK):

@@ -12,8 +12,8 @@ from kwiresniff.codec.error_scan import Skimmer, Step
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange, Message
 from kwiresniff.session.apis import MAX_FACTS, known_versions, read_version
-from kwiresniff.session.sieve import Sieve, sieve_steps
-from kwiresniff.session.topics import TEACHING_RESPONSES, Topics
+from kwiresniff.session.record_stripper import RecordStripper, stripper_steps
+from kwiresniff.session.topic_ids import TEACHING_RESPONSES, TopicNameTable
 
 _Scan = Callable[[bytes, int], list[tuple[str, Any]]]
 
@@ -21,10 +21,10 @@ _ERRORS = frozenset({"error_code"})
 _TOPICS = frozenset({"topicName", "topic_id"})
 
 
-class Scanner:
+class ShallowReader:
     """Fills ``errors``, ``topics`` and the outcome of exchanges whose bodies nobody wants."""
 
-    def __init__(self, names: Topics, *, errors: bool, topics: bool) -> None:
+    def __init__(self, names: TopicNameTable, *, errors: bool, topics: bool) -> None:
         self._versions = known_versions()
         self._names = names
         self._topics = topics
@@ -36,7 +36,7 @@ class Scanner:
         # What is quicker where it is compiled, and enough for most answers.
         self._skims = COMPILED and not topics and errors
         self._skimmers: dict[int, Skimmer | None] = {}
-        self._sieves: dict[int, list[Step] | None] = {}
+        self._strippers: dict[int, list[Step] | None] = {}
 
     def scan(self, exchange: Exchange) -> None:
         """Look through the frames of a complete exchange."""
@@ -58,18 +58,20 @@ class Scanner:
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
 
-    def sieve(self, exchange: Exchange, body_offset: int) -> Sieve | None:
+    def stripper(self, exchange: Exchange, body_offset: int) -> RecordStripper | None:
         """What keeps the response without its record sets while it comes; None where it has none."""
         key = (exchange.api_key << 16) + exchange.api_version
-        if key not in self._sieves:
-            if len(self._sieves) >= MAX_FACTS:
-                self._sieves.clear()
+        if key not in self._strippers:
+            if len(self._strippers) >= MAX_FACTS:
+                self._strippers.clear()
             try:
-                self._sieves[key] = sieve_steps(schema.message(exchange.api_key, exchange.api_version, "response"))
+                self._strippers[key] = stripper_steps(
+                    schema.message(exchange.api_key, exchange.api_version, "response")
+                )
             except SchemaError:
-                self._sieves[key] = None
-        steps = self._sieves[key]
-        return Sieve(steps, body_offset) if steps is not None else None
+                self._strippers[key] = None
+        steps = self._strippers[key]
+        return RecordStripper(steps, body_offset) if steps is not None else None
 
     def _skim(self, exchange: Exchange, frame: bytes, offset: int, found: list[tuple[str, Any]]) -> bool:
         """Whether it is certain, at a glance, which error codes an answer holds; those are added to ``found``."""
