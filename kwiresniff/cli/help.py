@@ -18,6 +18,7 @@ COMMANDS = {
     "clients": "Who talks to which broker, with which software, about what.",
     "audit": "Which clients would break on another version of Kafka.",
     "topics": "Who produces to each topic, who consumes, how far behind.",
+    "producers": "Idempotent and transactional producers: sequences, transactions.",
     "groups": "What happened in each group: joins, assignments, commits, leaves.",
     "doctor": "What is wrong, the worst first, with evidence and a remedy.",
     "report": "One self-contained page: findings, plots, tables, clients, groups.",
@@ -52,7 +53,7 @@ def help_text() -> str:
     lines = ["Usage: kwiresniff [OPTIONS] COMMAND [ARGS]...", "", f"  {SUMMARY}", "", "Options:"]
     lines += (f"  {name:10}  {what}" for name, what in _OPTIONS.items())
     lines += ["", "Commands:"]
-    lines += (f"  {name:8}  {what}" for name, what in COMMANDS.items())
+    lines += (f"  {name:9}  {what}" for name, what in COMMANDS.items())
     return "\n".join(lines)
 
 

@@ -1,0 +1,322 @@
+"""Producers by their ids: sequences, transactions from beginning to end, and who fenced whom.
+
+Sources: KIP-98 (idempotence, transactions), KIP-360 and KIP-588 (an instance that goes on takes its id along and gets a
+new epoch), KIP-890 (a transaction begins with its first Produce, and every end gives a new epoch). A coordinator ends
+a transaction that outlives ``transaction.timeout.ms``; that shows in what producers, brokers and consumers are told.
+
+Bounded: what is remembered takes at most ``MAX_REMEMBERED_BYTES``; what finds no room is counted in ``left_out``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from kwiresniff.analysis.clients import host_of
+from kwiresniff.analysis.late_names import renamer
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.analysis.producer_sequences import MAX_HOLES, Sequence
+from kwiresniff.analysis.producer_state import ABORTED, COMMITTED, COORDINATOR, FENCED, MAX_NAMES, ProducerState
+from kwiresniff.analysis.record_counts import batches_in, records_in
+from kwiresniff.answers.producers import Fencing, Producer
+from kwiresniff.base.api_keys import (
+    ADD_OFFSETS_TO_TXN,
+    ADD_PARTITIONS_TO_TXN,
+    END_TXN,
+    FETCH,
+    INIT_PRODUCER_ID,
+    PRODUCE,
+    TXN_OFFSET_COMMIT,
+    WRITE_TXN_MARKERS,
+)
+from kwiresniff.model import Body, Exchange, TopicNames
+
+#: Producers, partitions and transactions of all together: some ten thousand producers.
+MAX_REMEMBERED_BYTES = 64 << 20
+#: A producer with its transactions, and a partition with its holes.
+PRODUCER_BYTES = 4_000
+SEQUENCE_BYTES = 400 + MAX_HOLES * 20
+#: A coordinator that ends a transaction for a new instance lets that one in so soon afterwards.
+LET_IN_NS = 60_000_000_000
+#: By these an instance with an old epoch is sent away.
+FENCED_CODES = frozenset({"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
+#: By this a producer learns that its transaction is over already.
+OVER_CODE = "INVALID_TXN_STATE"
+
+
+class ProducerLedger:
+    """Collects from exchanges whose bodies are decoded, batch headers included."""
+
+    def __init__(self, topic_name: TopicNames | None = None) -> None:
+        self.left_out = 0
+        self._topic_name = topic_name
+        self._producers: dict[int, ProducerState] = {}
+        self._by_transactional_id: dict[str, int] = {}
+        self._budget = MemoryBudget(MAX_REMEMBERED_BYTES)
+        self._takers = {
+            INIT_PRODUCER_ID: self._init,
+            PRODUCE: self._produce,
+            ADD_PARTITIONS_TO_TXN: self._add_partitions,
+            ADD_OFFSETS_TO_TXN: self._add_offsets,
+            TXN_OFFSET_COMMIT: self._add_offsets,
+            END_TXN: self._end,
+            WRITE_TXN_MARKERS: self._markers,
+            FETCH: self._fetch,
+        }
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Take in an exchange."""
+        take = self._takers.get(exchange.api_key)
+        if take is None:
+            return
+        request = exchange.request.body if exchange.request is not None else None
+        response = exchange.response.body if exchange.response is not None else None
+        if request:
+            take(exchange, request, response or {})
+
+    def producers(self) -> list[Producer]:
+        """Every producer, those with transactional ids first, by the time of their first request."""
+        rename = renamer(self._topic_name)
+        found = [_renamed(state.result(), rename) for state in self._producers.values()]
+        return sorted(found, key=lambda one: (one.transactional_id is None, one.first_ns, one.producer_id))
+
+    # -- one API each -------------------------------------------------------------------------------------------
+
+    def _init(self, exchange: Exchange, request: Body, response: Body) -> None:
+        producer_id, epoch = response.get("producer_id", -1), response.get("producer_epoch", -1)
+        name = request.get("transactional_id")
+        if exchange.errors or producer_id < 0:
+            state = self._of_transactional_id(name)
+            if state is not None:
+                self._errors(state, exchange, request.get("producer_epoch", -1))
+            return
+        packet, ns = _answered(exchange)
+        before = self._of_transactional_id(name)
+        state = self._state(producer_id, epoch, exchange)
+        if state is None:
+            return
+        client = client_name(exchange)
+        if name:
+            self._name(state, str(name))
+            state.timeout_ms = request.get("transaction_timeout_ms", state.timeout_ms)
+        # One that goes on brings the id that it has; one that does not is a new instance.
+        is_new = request.get("producer_id", -1) < 0
+        if before is not None and is_new:
+            if before.open is not None:
+                before.end(FENCED, ns, packet, client)
+            else:
+                before.blame(FENCED, client, ns - LET_IN_NS)
+        elif before is not None and before.open is not None:
+            before.end(ABORTED, ns, packet)
+        state.give(client, epoch)
+
+    def _produce(self, exchange: Exchange, request: Body, response: Body) -> None:
+        packet, ns = _asked(exchange)
+        users: dict[int, int] = {}
+        for topic in request.get("topic_data") or ():
+            name = self._topic_of(topic)
+            for part in topic.get("partition_data") or ():
+                partition = f"{name}-{part.get('index', -1)}"
+                for batch in batches_in(part):
+                    producer_id, epoch = batch.get("producer_id", -1), batch.get("producer_epoch", -1)
+                    if not isinstance(producer_id, int) or producer_id < 0:
+                        continue
+                    state = self._state(producer_id, epoch, exchange)
+                    if state is None:
+                        continue
+                    users[producer_id] = epoch
+                    self._name(state, request.get("transactional_id"))
+                    self._batch(state, partition, epoch, batch)
+                    if batch.get("is_transactional") and not _is_fenced(exchange):
+                        transaction = state.begin(epoch, ns, packet)
+                        transaction.note(transaction.partitions, [partition])
+                        transaction.records += records_in(batch)
+        for producer_id, epoch in users.items():
+            state = self._producers[producer_id]
+            if exchange.errors:
+                self._errors(state, exchange, epoch)
+            elif state.open is not None:
+                self._written(state, response)
+
+    def _written(self, state: ProducerState, response: Body) -> None:
+        """Where a transaction begins in each partition: consumers are told of it by that offset when it was aborted."""
+        assert state.open is not None
+        for topic in response.get("responses") or ():
+            for part in topic.get("partition_responses") or ():
+                name = f"{self._topic_of(topic)}-{part.get('index', -1)}"
+                offset = part.get("base_offset", -1)
+                if offset >= 0 and (name in state.open.offsets or len(state.open.offsets) < MAX_NAMES):
+                    state.open.offsets.setdefault(name, offset)
+
+    def _batch(self, state: ProducerState, partition: str, epoch: int, batch: Body) -> None:
+        records = records_in(batch)
+        state.batches += 1
+        state.records += records
+        sequence = state.sequences.get(partition)
+        if sequence is None:
+            if not self._admit(SEQUENCE_BYTES + text_bytes(partition)):
+                return
+            sequence = state.sequences[partition] = Sequence()
+        sequence.add(epoch, batch.get("base_sequence", -1), records)
+
+    def _add_partitions(self, exchange: Exchange, request: Body, response: Body) -> None:
+        packet, ns = _asked(exchange)
+        for one in request.get("transactions") or [request]:
+            producer_id = one.get("producer_id", one.get("v3_and_below_producer_id", -1))
+            epoch = one.get("producer_epoch", one.get("v3_and_below_producer_epoch", -1))
+            if producer_id < 0 or one.get("verify_only"):
+                continue  # brokers that ask whether a transaction is open
+            state = self._state(producer_id, epoch, exchange)
+            if state is None:
+                continue
+            self._name(state, one.get("transactional_id", one.get("v3_and_below_transactional_id")))
+            if exchange.errors:
+                self._errors(state, exchange, epoch)
+                continue
+            transaction = state.begin(epoch, ns, packet)
+            for topic in one.get("topics") or one.get("v3_and_below_topics") or ():
+                name = self._topic_of(topic)
+                transaction.note(transaction.partitions, [f"{name}-{index}" for index in topic.get("partitions") or ()])
+
+    def _add_offsets(self, exchange: Exchange, request: Body, response: Body) -> None:
+        producer_id, epoch = request.get("producer_id", -1), request.get("producer_epoch", -1)
+        state = self._state(producer_id, epoch, exchange) if producer_id >= 0 else None
+        if state is None:
+            return
+        self._name(state, request.get("transactional_id"))
+        if exchange.errors:
+            self._errors(state, exchange, epoch)
+        else:
+            packet, ns = _asked(exchange)
+            transaction = state.begin(epoch, ns, packet)
+            transaction.note(transaction.groups, [str(request.get("group_id") or "")])
+
+    def _end(self, exchange: Exchange, request: Body, response: Body) -> None:
+        producer_id, epoch = request.get("producer_id", -1), request.get("producer_epoch", -1)
+        state = self._state(producer_id, epoch, exchange) if producer_id >= 0 else None
+        if state is None or exchange.response is None:
+            return
+        self._name(state, request.get("transactional_id"))
+        packet, ns = _asked(exchange)
+        if not exchange.errors:
+            last = state.transactions[-1] if state.transactions and state.open is None else None
+            if last is not None and last.by == COORDINATOR and last.epoch == epoch:
+                # What the coordinator had written to brokers by then was what it was asked for here.
+                state.ended[last.state] -= 1
+                state.open = state.transactions.pop()
+            state.end(COMMITTED if request.get("committed") else ABORTED, ns, packet)
+            self._go_on(state, exchange, response)
+            return
+        self._errors(state, exchange, epoch)
+        if state.open is not None and any(name == OVER_CODE for _, _, name, _ in exchange.errors):
+            state.end(ABORTED, ns, packet, COORDINATOR)
+
+    def _go_on(self, state: ProducerState, exchange: Exchange, response: Body) -> None:
+        """The end of a transaction may give the next epoch, or when these are used up another id."""
+        producer_id, epoch = response.get("producer_id", -1), response.get("producer_epoch", -1)
+        if producer_id < 0:
+            return
+        following = self._state(producer_id, epoch, exchange)
+        if following is not None:
+            self._name(following, state.transactional_id)
+            following.timeout_ms = state.timeout_ms
+            following.give(client_name(exchange), epoch)
+
+    def _markers(self, exchange: Exchange, request: Body, response: Body) -> None:
+        """What the coordinator tells brokers: what nobody has asked for, it has decided itself."""
+        packet, ns = _asked(exchange)
+        for marker in request.get("markers") or ():
+            state = self._producers.get(marker.get("producer_id", -1))
+            if state is not None and state.open is not None:
+                state.end(COMMITTED if marker.get("transaction_result") else ABORTED, ns, packet, COORDINATOR)
+
+    def _fetch(self, exchange: Exchange, request: Body, response: Body) -> None:
+        """Consumers of what is committed are told what to leave out."""
+        packet, ns = _answered(exchange)
+        for topic in response.get("responses") or ():
+            for part in topic.get("partitions") or ():
+                for aborted in part.get("aborted_transactions") or ():
+                    state = self._producers.get(aborted.get("producer_id", -1))
+                    if state is None or state.open is None:
+                        continue
+                    index = part.get("partition_index", part.get("partition", -1))
+                    if state.open.offsets.get(f"{self._topic_of(topic)}-{index}", -2) == aborted.get("first_offset"):
+                        state.end(ABORTED, ns, packet, COORDINATOR)
+
+    # -- what is remembered -------------------------------------------------------------------------------------
+
+    def _errors(self, state: ProducerState, exchange: Exchange, epoch: int) -> None:
+        packet, ns = _answered(exchange)
+        for name in dict.fromkeys(name for _, _, name, _ in exchange.errors):
+            if name not in state.errors and len(state.errors) >= MAX_NAMES:
+                continue
+            state.errors[name] = state.errors.get(name, 0) + 1
+            # Without an epoch of its own it is not an instance that was sent away.
+            if name in FENCED_CODES and epoch >= 0 and len(state.fencings) < MAX_NAMES:
+                by = next((owner for given, owner in reversed(state.owners.items()) if given > epoch), "")
+                by_epoch = max((given for given in state.owners if given > epoch), default=-1)
+                state.fencings.append(Fencing(ns, packet, client_name(exchange), epoch, by, by_epoch, name))
+
+    def _state(self, producer_id: int, epoch: int, exchange: Exchange) -> ProducerState | None:
+        state = self._producers.get(producer_id)
+        _, ns = _asked(exchange)
+        if state is None:
+            if not self._admit(PRODUCER_BYTES):
+                return None
+            state = self._producers[producer_id] = ProducerState(producer_id, epoch, ns)
+        state.seen(client_name(exchange), epoch, ns)
+        return state
+
+    def _of_transactional_id(self, name: Any) -> ProducerState | None:
+        return self._producers.get(self._by_transactional_id.get(str(name), -1)) if name else None
+
+    def _name(self, state: ProducerState, name: Any) -> None:
+        if not name:
+            return
+        text = str(name)
+        if text not in self._by_transactional_id and not self._admit(2 * ENTRY_BYTES + text_bytes(text)):
+            return
+        self._by_transactional_id[text] = state.producer_id
+        state.transactional_id = text
+
+    def _topic_of(self, member: Body) -> str:
+        name = member.get("name") or member.get("topic")
+        if name:
+            return str(name)
+        topic_id = str(member.get("topic_id") or "")
+        return (self._topic_name(topic_id) if self._topic_name is not None else None) or topic_id
+
+    def _admit(self, size: int) -> bool:
+        if self._budget.admit(size):
+            return True
+        self.left_out += 1
+        return False
+
+
+def client_name(exchange: Exchange) -> str:
+    """A client by its id and its address."""
+    return f"{exchange.client_id or '(no client id)'} {host_of(exchange.connection.client)}"
+
+
+def _renamed(producer: Producer, rename: Callable[[Any], Any]) -> Producer:
+    """A producer whose topics go by the names that were told after it had used them."""
+    flaws = tuple(replace(flaw, partition=rename(flaw.partition)) for flaw in producer.flaws)
+    transactions = tuple(replace(one, partitions=rename(one.partitions)) for one in producer.transactions)
+    return replace(producer, flaws=flaws, transactions=transactions)
+
+
+def _is_fenced(exchange: Exchange) -> bool:
+    return any(name in FENCED_CODES for _, _, name, _ in exchange.errors)
+
+
+def _asked(exchange: Exchange) -> tuple[int, int]:
+    message = exchange.request or exchange.response
+    assert message is not None
+    return message.first_packet, message.first_ns
+
+
+def _answered(exchange: Exchange) -> tuple[int, int]:
+    message = exchange.response or exchange.request
+    assert message is not None
+    return message.first_packet, message.first_ns

@@ -1,0 +1,74 @@
+"""What idempotent and transactional producers did: their sequences, their transactions, and who fenced whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A transaction of one producer.
+
+    ``state`` is ``open`` at the end of the capture, ``committed``, ``aborted``, or ``fenced`` when a newer instance
+    ended it; ``by`` says who ended it where that was not the producer itself. ``begin_ns`` is None when its beginning
+    is not in the capture, ``end_ns`` when its end is not; of one that its coordinator ended that is when somebody was
+    told.
+    """
+
+    epoch: int
+    state: str
+    by: str
+    begin_ns: int | None
+    end_ns: int | None
+    packet: int
+    partitions: tuple[str, ...]
+    groups: tuple[str, ...]
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fencing:
+    """An instance with an older epoch that was sent away, and the one that had taken its place where that was seen."""
+
+    timestamp_ns: int
+    packet: int
+    client: str
+    epoch: int
+    by_client: str
+    by_epoch: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceFlaw:
+    """What is wrong with the sequence numbers of a partition: records that were never sent as far as the capture
+    tells, and batches that were sent again."""
+
+    partition: str
+    missing_records: int
+    duplicate_batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """One producer id. ``clients`` are those that have used it, the last one last; ``epochs`` the lowest and highest
+    epoch. ``flaws`` are the partitions whose sequence is not whole. ``ended`` counts transactions by their state;
+    ``transactions`` are the last ones and those that are open, ``timeout_ms`` what the producer has asked for.
+    """
+
+    producer_id: int
+    transactional_id: str | None
+    clients: tuple[str, ...]
+    epochs: tuple[int, int]
+    timeout_ms: int | None
+    batches: int
+    records: int
+    partitions: int
+    flaws: tuple[SequenceFlaw, ...]
+    errors: tuple[tuple[str, int], ...]
+    ended: tuple[tuple[str, int], ...]
+    transactions: tuple[Transaction, ...]
+    longest_ns: int | None
+    fencings: tuple[Fencing, ...]
+    first_ns: int
+    last_ns: int

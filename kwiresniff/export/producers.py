@@ -1,0 +1,82 @@
+"""Producers as JSON-ready dicts, ``schema_version`` 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kwiresniff.answers.producers import Fencing, Producer, Transaction
+from kwiresniff.export.objects import SCHEMA_VERSION, Json
+from kwiresniff.export.times import rfc3339
+from kwiresniff.model import file_index, packet_number
+
+
+def producer_json(producer: Producer, files: Sequence[str] = ()) -> Json:
+    """A producer id with everything that is known of it; ``files`` names the captures when there are several."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "producer",
+        "producer_id": producer.producer_id,
+        "transactional_id": producer.transactional_id,
+        "transaction_timeout_ms": producer.timeout_ms,
+        "clients": list(producer.clients),
+        "first_epoch": producer.epochs[0],
+        "last_epoch": producer.epochs[1],
+        "batches": producer.batches,
+        "records": producer.records,
+        "partitions": producer.partitions,
+        "missing_records": sum(flaw.missing_records for flaw in producer.flaws),
+        "duplicate_batches": sum(flaw.duplicate_batches for flaw in producer.flaws),
+        "flaws": [
+            {
+                "partition": flaw.partition,
+                "missing_records": flaw.missing_records,
+                "duplicate_batches": flaw.duplicate_batches,
+            }
+            for flaw in producer.flaws
+        ],
+        "errors": [{"name": name, "count": count} for name, count in producer.errors],
+        "transaction_counts": dict(producer.ended),
+        "longest_transaction_ns": producer.longest_ns,
+        "transactions": [_transaction(one, files) for one in producer.transactions],
+        "fenced": [_fencing(one, files) for one in producer.fencings],
+        "first_time": rfc3339(producer.first_ns),
+        "first_timestamp_ns": producer.first_ns,
+        "last_time": rfc3339(producer.last_ns),
+        "last_timestamp_ns": producer.last_ns,
+    }
+
+
+def _transaction(one: Transaction, files: Sequence[str]) -> Json:
+    known = one.begin_ns is not None and one.end_ns is not None
+    return {
+        "producer_epoch": one.epoch,
+        "state": one.state,
+        "ended_by": one.by or None,
+        "begin_time": None if one.begin_ns is None else rfc3339(one.begin_ns),
+        "begin_timestamp_ns": one.begin_ns,
+        "end_time": None if one.end_ns is None else rfc3339(one.end_ns),
+        "end_timestamp_ns": one.end_ns,
+        "duration_ns": (one.end_ns or 0) - (one.begin_ns or 0) if known else None,
+        "partitions": list(one.partitions),
+        "groups": list(one.groups),
+        "records": one.records,
+        **_place(one.packet, files),
+    }
+
+
+def _fencing(one: Fencing, files: Sequence[str]) -> Json:
+    return {
+        "time": rfc3339(one.timestamp_ns),
+        "timestamp_ns": one.timestamp_ns,
+        "client": one.client,
+        "producer_epoch": one.epoch,
+        "by_client": one.by_client or None,
+        "by_producer_epoch": one.by_epoch if one.by_epoch >= 0 else None,
+        "error": one.error,
+        **_place(one.packet, files),
+    }
+
+
+def _place(packet: int, files: Sequence[str]) -> Json:
+    file = {"file": files[file_index(packet)]} if len(files) > 1 else {}
+    return {**file, "packet": packet_number(packet)}

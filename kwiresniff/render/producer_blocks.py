@@ -1,0 +1,115 @@
+"""Producers, one block of lines each: who they are, what is wrong with their sequences, then their transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TextIO
+
+from kwiresniff.answers.producers import Fencing, Producer, Transaction
+from kwiresniff.model import file_index, packet_number
+from kwiresniff.render import units
+from kwiresniff.render.blocks import INDENT, BlockWriter
+from kwiresniff.render.escape import escape
+from kwiresniff.render.line_wrapping import Chunk
+
+#: Transactions, partitions and fencings listed of a producer before the rest is only counted; JSON has more.
+ROWS_SHOWN: Final = 20
+NAMES_SHOWN: Final = 6
+_KINDS: Final = {"committed": "good", "aborted": "warn", "fenced": "bad", "open": "warn"}
+
+
+class ProducerWriter(BlockWriter):
+    """Writes producers to ``out``; ``width`` None is a pipe, where no line is broken."""
+
+    def __init__(self, out: TextIO, width: int | None, color: bool, files: Sequence[str] = ()) -> None:
+        super().__init__(out, width, color)
+        self._files = files
+
+    def producers(self, producers: Iterable[Producer]) -> None:
+        """One block for each, an empty line between two."""
+        for index, producer in enumerate(producers):
+            if index:
+                self._out.write("\n")
+            self._line("", list(_headline(producer)))
+            for label, chunks in self._facts(producer):
+                self._line(label, chunks, INDENT)
+
+    def _facts(self, producer: Producer) -> Iterator[tuple[str, list[Chunk]]]:
+        if producer.errors:
+            yield "errors", [[("bad", f"{escape(name)} {count:,}")] for name, count in producer.errors]
+        for flaw in producer.flaws[:ROWS_SHOWN]:
+            parts: list[Chunk] = [[("ident", escape(flaw.partition))]]
+            if flaw.missing_records:
+                parts.append([("warn", f"{units.count(flaw.missing_records, 'record')} missing")])
+            if flaw.duplicate_batches:
+                parts.append([("value", f"{units.count(flaw.duplicate_batches, 'batch', 'batches')} sent again")])
+            yield "sequence", parts
+        if len(producer.flaws) > ROWS_SHOWN:
+            yield "sequence", [[("dim", f"and {len(producer.flaws) - ROWS_SHOWN:,} more partitions")]]
+        shown = producer.transactions[-ROWS_SHOWN:]
+        ended = sum(count for _, count in producer.ended)
+        if ended > len(shown):
+            yield "", [[("dim", f"{ended - len(shown):,} transactions before these")]]
+        for one in shown:
+            yield one.state, list(self._transaction(producer, one))
+        for fencing in producer.fencings[:ROWS_SHOWN]:
+            yield "fenced", list(self._fencing(fencing))
+
+    def _transaction(self, producer: Producer, one: Transaction) -> Iterator[Chunk]:
+        if one.begin_ns is None:
+            yield [("dim", "from before the capture")]
+        else:
+            yield [("value", units.clock(one.begin_ns, 3))]
+        if one.begin_ns is not None:
+            lasted = (one.end_ns if one.end_ns is not None else producer.last_ns) - one.begin_ns
+            words = "" if one.end_ns is not None else " at least"
+            yield [(_KINDS.get(one.state, "value"), f"{units.duration(lasted)}{words}")]
+        if one.by:
+            yield [("warn", f"ended by {escape(one.by)}")]
+        yield [("dim", f"epoch {one.epoch}")]
+        if one.records:
+            yield [("value", units.count(one.records, "record"))]
+        if one.partitions:
+            yield [("value", _listed(one.partitions))]
+        for group in one.groups[:NAMES_SHOWN]:
+            yield [("value", f"offsets of group {escape(group)}")]
+        yield [("dim", self._place(one.packet))]
+
+    def _fencing(self, one: Fencing) -> Iterator[Chunk]:
+        yield [("value", units.clock(one.timestamp_ns, 3))]
+        yield [("bad", escape(one.error))]
+        yield [("ident", escape(one.client)), ("dim", f" epoch {one.epoch}")]
+        if one.by_epoch >= 0:
+            yield [("value", f"by {escape(one.by_client)}"), ("dim", f" epoch {one.by_epoch}")]
+        yield [("dim", self._place(one.packet))]
+
+    def _place(self, packet: int) -> str:
+        file = f"{escape(self._files[file_index(packet)])} " if len(self._files) > 1 else ""
+        return f"{file}packet {packet_number(packet)}"
+
+
+def _headline(producer: Producer) -> Iterator[Chunk]:
+    yield [("ident", f"producer {producer.producer_id}")]
+    low, high = producer.epochs
+    yield [("dim", f"epoch {high}" if low == high else f"epochs {low} to {high}")]
+    if producer.transactional_id is not None:
+        yield [("ident", f"transactional {escape(producer.transactional_id)}")]
+    elif not producer.ended:
+        yield [("value", "idempotent")]
+    for client in producer.clients[:NAMES_SHOWN]:
+        yield [("client", escape(client))]
+    if producer.batches:
+        batches = units.count(producer.batches, "batch", "batches")
+        partitions = units.count(producer.partitions, "partition")
+        yield [("value", f"{units.count(producer.records, 'record')} in {batches} to {partitions}")]
+    if producer.ended:
+        yield [("value", ", ".join(f"{count:,} {state}" for state, count in producer.ended))]
+    if producer.longest_ns is not None:
+        yield [("dim", f"longest {units.duration(producer.longest_ns)}")]
+    if producer.timeout_ms is not None and producer.transactional_id is not None:
+        yield [("dim", f"transaction.timeout.ms {producer.timeout_ms:,}")]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(map(escape, names[:NAMES_SHOWN])) + more

@@ -1,0 +1,41 @@
+"""``kwiresniff producers``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from tests.support.command import Done
+from tests.support.paths import CAPTURES
+
+Run = Callable[..., Done]
+RECORDING = str(CAPTURES / "incidents" / "fenced.pcap.xz")
+
+
+def test_the_table_has_a_line_for_each_transaction(kwiresniff: Run) -> None:
+    done = kwiresniff("producers", RECORDING)
+    assert (done.code, done.err) == (0, "")
+    headline, *rest = done.out.splitlines()
+    assert headline.startswith("producer 0  epochs 0 to 3  transactional payments-tx")
+    assert [line.split()[0] for line in rest] == ["errors", "fenced", "committed", "fenced"]
+    assert "ended by payments-new 10.9.0.2" in rest[1]
+
+
+def test_json_and_json_lines_have_the_same_objects(kwiresniff: Run) -> None:
+    lines = [json.loads(line) for line in kwiresniff("producers", "-o", "jsonl", RECORDING).out.splitlines()]
+    assert json.loads(kwiresniff("producers", "-o", "json", RECORDING).out) == lines
+    (producer,) = lines
+    assert (producer["schema_version"], producer["kind"], producer["transactional_id"]) == (
+        1,
+        "producer",
+        "payments-tx",
+    )
+    assert producer["transaction_counts"] == {"fenced": 1, "committed": 1}
+    assert producer["transactions"][0]["ended_by"] == producer["fenced"][0]["by_client"] == "payments-new 10.9.0.2"
+
+
+def test_packets_are_those_of_the_requests_that_began(kwiresniff: Run) -> None:
+    (producer,) = map(json.loads, kwiresniff("producers", "-o", "jsonl", RECORDING).out.splitlines())
+    exchanges = map(json.loads, kwiresniff("read", "-o", "jsonl", RECORDING).out.splitlines())
+    produced = {one["request"]["first_packet"] for one in exchanges if one.get("api") == "Produce"}
+    assert {one["packet"] for one in producer["transactions"]} <= produced
