@@ -68,6 +68,7 @@ COMPILED = (
     "kwiresniff/codec/text/tree_batches.py",
     "kwiresniff/codec/text/tree_bodies.py",
     "kwiresniff/codec/text/tree_labels.py",
+    "kwiresniff/codec/text/tree_marks.py",
     "kwiresniff/codec/text/tree_records.py",
     "kwiresniff/codec/text/tree_text.py",
     "kwiresniff/codec/text/tree_values.py",

@@ -56,7 +56,7 @@ def array_unpacker(code: str, count: int) -> Callable[[bytes, int], tuple[Any, .
 
 @lru_cache(None)
 def few_unpackers(code: str) -> tuple[Callable[[bytes, int], tuple[Any, ...]], ...]:
-    """The same by index for short arrays: 13 % off a Metadata response against asking the cache each time."""
+    """Unpackers of short arrays by their length: 13 % off a Metadata response against asking the cache each time."""
     return tuple(Struct(f">{count}{code}").unpack_from for count in range(FEW))
 
 

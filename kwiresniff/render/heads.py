@@ -29,6 +29,29 @@ NUMBER_MASK: Final = (1 << 40) - 1
 
 
 @final
+class _Marks:
+    """Texts that stand in every head, put together once; a plain record."""
+
+    def __init__(self, words: Words) -> None:
+        gap = words.gap
+        self.gap = gap
+        self.ident = words.on("ident").decode()
+        self.ident_off = words.off("ident").decode()
+        self.wait = words.on("wait").decode()
+        self.wait_off = words.off("wait").decode()
+        self.dim = words.on("dim").decode()
+        self.off = words.off("dim").decode()
+        self.between = self.off + gap.decode() + self.dim
+        self.between_parts = gap.decode()
+        self.ok = gap + words.span("good", "ok") + gap
+        name, value = [words.span(kind, text) for kind, text in correlation_chunk(0)]
+        self.correlation = name + value.partition(b"0")[0]
+        self.value_off = value.partition(b"0")[2]
+        self.request = words.span("title", "request") + gap
+        self.response = words.span("title", "response") + gap
+
+
+@final
 class Heads:
     """Makes rows by ``words``; None for what only the long way can tell."""
 
@@ -42,23 +65,8 @@ class Heads:
         self._sizes: dict[int, bytes] = {}
         self._second: i64 = -1
         self._day = ""
-        gap = words.gap
-        self._gap = gap
-        self._ident = words.on("ident").decode()
-        self._ident_off = words.off("ident").decode()
-        self._wait = words.on("wait").decode()
-        self._wait_off = words.off("wait").decode()
+        self._marks = _Marks(words)
         self._waits: dict[str, str] = {}
-        self._between_parts = gap.decode()
-        self._ok = gap + words.span("good", "ok") + gap
-        name, value = [words.span(kind, text) for kind, text in correlation_chunk(0)]
-        self._correlation = name + value.partition(b"0")[0]
-        self._value_off = value.partition(b"0")[2]
-        self._request = words.span("title", "request") + gap
-        self._response = words.span("title", "response") + gap
-        self._dim = words.on("dim").decode()
-        self._off = words.off("dim").decode()
-        self._between = self._off + gap.decode() + self._dim
 
     def tree(self, exchange: Exchange, guided: GuidedRows) -> bytes | None:
         """The lines of an exchange whose bodies are rows, with nothing to tell beside."""
@@ -97,11 +105,22 @@ class Heads:
         if peers is None:
             if len(self._peers) >= KEPT:
                 self._peers.clear()
-            peers = self._words.row(peers_chunks(exchange, self._paint.glyphs, self._style)) + self._gap
+            peers = self._words.row(peers_chunks(exchange, self._paint.glyphs, self._style)) + self._marks.gap
             self._peers[peers_key] = peers
         latency = self._latency(exchange, response.first_ns - request.last_ns).encode()
         number = str(exchange.correlation_id).encode()
-        return b"".join([title, self._gap, latency, self._ok, peers, self._correlation, number, self._value_off])
+        return b"".join(
+            [
+                title,
+                self._marks.gap,
+                latency,
+                self._marks.ok,
+                peers,
+                self._marks.correlation,
+                number,
+                self._marks.value_off,
+            ]
+        )
 
     def _latency(self, exchange: Exchange, latency_ns: int) -> str:
         """How long it took, what for, and what that is made of."""
@@ -111,11 +130,11 @@ class Heads:
             if waiting is None:
                 waiting = self._words.span("wait", f" {escape(exchange.waiting)}").decode()
                 self._waits[exchange.waiting] = waiting
-            text = f"{self._wait}{text}{self._wait_off}{waiting}"
+            text = f"{self._marks.wait}{text}{self._marks.wait_off}{waiting}"
         else:
-            text = f"{self._ident}{text}{self._ident_off}"
+            text = f"{self._marks.ident}{text}{self._marks.ident_off}"
         if exchange.queued > 0 or exchange.held > 0:
-            text += self._between_parts + self._words.chunk(parts_chunk(exchange, self._micro)).decode()
+            text += self._marks.between_parts + self._words.chunk(parts_chunk(exchange, self._micro)).decode()
         return text
 
     def message(self, exchange: Exchange, message: Message, is_request: bool) -> bytes | None:
@@ -127,16 +146,16 @@ class Heads:
         second: i64 = ns // SECOND_NS
         if second != self._second:
             self._second = second
-            self._day = self._between + units.instant(second * SECOND_NS)[:-7]
+            self._day = self._marks.between + units.instant(second * SECOND_NS)[:-7]
         size = self._sizes.get(message.size_bytes)
         if size is None:
             if len(self._sizes) >= KEPT:
                 self._sizes.clear()
-            text = self._words.span("value", units.size(message.size_bytes)) + self._gap
+            text = self._words.span("value", units.size(message.size_bytes)) + self._marks.gap
             size = self._sizes[message.size_bytes] = text
         first: i64 = message.first_packet & NUMBER_MASK
         last: i64 = message.last_packet & NUMBER_MASK
         packets = f"packet {first}" if first == last else f"packets {first}-{last}"
         micros: i64 = (ns - second * SECOND_NS) // 1000 + 1_000_000
-        tail = f"{self._dim}{packets}{self._day}{str(micros)[1:]}Z{self._off}"
-        return (self._request if is_request else self._response) + size + tail.encode()
+        tail = f"{self._marks.dim}{packets}{self._day}{str(micros)[1:]}Z{self._marks.off}"
+        return (self._marks.request if is_request else self._marks.response) + size + tail.encode()

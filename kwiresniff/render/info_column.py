@@ -67,7 +67,7 @@ def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]
 
 
 def gist_facts(exchange: Exchange, asked: Gist) -> list[str]:
-    """The same of a Produce or Fetch whose bodies nobody decoded."""
+    """Facts of a Produce or Fetch whose bodies nobody decoded."""
     answered = exchange.response.gist if exchange.response is not None else None
     out: list[str] = []
     if exchange.api_key == PRODUCE:

@@ -28,7 +28,7 @@ def problem_line(problem: Problem) -> str:
 
 
 def problem_chunk(problem: Problem) -> Chunk:
-    """The same for a tree: marked, with the place dim behind it."""
+    """A problem for a tree: marked, with the place dim behind it."""
     chunk: Chunk = [("warn", f"! {escape(problem.message)}")]
     place = problem_place(problem)
     if place:

@@ -102,7 +102,7 @@ class SummaryWriter:
         self._out.write(printable(self.text(exchange), self._out))
 
     def text(self, exchange: Exchange) -> str:
-        """The same as text."""
+        """Lines as text."""
         message = exchange.request or exchange.response
         started_ns = message.first_ns if message else 0
         if self._start_ns is None:

@@ -70,7 +70,7 @@ class TreeWriter:
     def text(
         self, exchange: Exchange, request: Dissection | list[bytes] | None, response: Dissection | list[bytes] | None
     ) -> bytes:
-        """The same as UTF-8."""
+        """Lines as UTF-8."""
         first, self._first = self._first, False
         if self._quick and isinstance(request, list) and isinstance(response, list):
             quick = self._heads.tree(exchange, self._guided)

@@ -83,7 +83,7 @@ def earlier_shapes(name: str) -> tuple[str, ...]:
 
 
 def stored_records() -> dict[str, Record]:
-    """Those of these messages that are records of internal topics: what part of one, and of which type."""
+    """Messages that are records of internal topics: what part of one, and of which type."""
     return data_index().records
 
 

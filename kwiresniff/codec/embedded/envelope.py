@@ -48,7 +48,7 @@ def open_enveloped_response(holder: StructView, request: RequestHeader | None) -
 
 
 def answer_header(raw: bytes, request: RequestHeader) -> RequestHeader:
-    """That of the answer ``raw`` to the request with this header; raises DecodeError or SchemaError."""
+    """Header of the answer ``raw`` to the request with this header; raises DecodeError or SchemaError."""
     header_version = schema.response_header_version(request.api_key, request.api_version)
     correlation_id, body_offset = decode_response_header(raw, header_version)
     return request._replace(correlation_id=correlation_id, body_offset=body_offset, header_version=header_version)
@@ -63,7 +63,7 @@ def enveloped_header(raw: object) -> RequestHeader | None:
 
 
 def _header(raw: object) -> RequestHeader:
-    """The same, raising DecodeError or SchemaError."""
+    """Header of a forwarded request; raises DecodeError or SchemaError."""
     if not isinstance(raw, bytes):
         raise DecodeError("there are no bytes", code="truncated")
     header = decode_request_header(raw)

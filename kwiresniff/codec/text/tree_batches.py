@@ -47,14 +47,6 @@ class RecordSetRows(RecordRows):
         self.batch_second_text = words.instant(0)
         self.facts: dict[int, bytes] = {}
         self.batches = [words.key(f"batch[{index}]") for index in range(BATCHES_SHOWN)]
-        self.base_offset = words.span("name", "base_offset ")
-        self.create_time = words.span("name", "create_time ")
-        self.append_time = words.span("name", "log_append_time ")
-        self.none = words.span("value", "none")
-        self.producer_id = words.span("name", "producer_id ")
-        self.epoch = words.span("name", " epoch ")
-        self.sequence = words.span("name", " sequence ")
-        self.transactional = words.span("meaning", "transactional")
 
     def write(self, frame: bytes, start: i64, end: i64, size: i64, name: str, budget: Budget, depth: i64) -> bool:
         """The batches of ``frame[start:end]``, a field of ``size`` bytes; False for anything unusual in them."""
@@ -104,25 +96,25 @@ class RecordSetRows(RecordRows):
         codec: i64 = batch.attributes & CODEC_MASK
         compressed: i64 = stop - pos - HEADER_BYTES if codec else 0
         out.write(self.batches[index])
-        out.write(self.gap)
+        out.write(self.marks.gap)
         out.write(self._facts(batch.count, stop - pos, compressed, batch.last - batch.first, codec))
-        out.write(self.gap)
-        out.write(self.base_offset)
-        out.write(self.ident)
+        out.write(self.marks.gap)
+        out.write(self.marks.base_offset)
+        out.write(self.marks.ident)
         write_number(out, batch.base_offset)
-        out.write(self.ident_off)
-        out.write(self.gap)
-        out.write(self.append_time if batch.append_time else self.create_time)
+        out.write(self.marks.ident_off)
+        out.write(self.marks.gap)
+        out.write(self.marks.append_time if batch.append_time else self.marks.create_time)
         self._instant(batch.base_timestamp)
         producer_id: i64 = read_i64_be(frame, pos + PRODUCER_ID_AT)
         if producer_id != -1:
-            out.write(self.gap)
-            self._number(self.producer_id, producer_id)
-            self._number(self.epoch, int16(frame, pos + PRODUCER_EPOCH_AT))
-            self._number(self.sequence, int32(frame, pos + BASE_SEQUENCE_AT))
+            out.write(self.marks.gap)
+            self._number(self.marks.producer_id, producer_id)
+            self._number(self.marks.epoch, int16(frame, pos + PRODUCER_EPOCH_AT))
+            self._number(self.marks.sequence, int32(frame, pos + BASE_SEQUENCE_AT))
         if batch.attributes & TRANSACTIONAL:
-            out.write(self.gap)
-            out.write(self.transactional)
+            out.write(self.marks.gap)
+            out.write(self.marks.transactional)
         self.add_row(depth, out.getvalue())
         out.truncate(0)
 
@@ -141,24 +133,24 @@ class RecordSetRows(RecordRows):
     def _number(self, name: bytes, number: i64) -> None:
         out = self.out
         out.write(name)
-        out.write(self.plain)
+        out.write(self.marks.plain)
         write_number(out, number)
-        out.write(self.plain_off)
+        out.write(self.marks.plain_off)
 
     def _instant(self, milliseconds: i64) -> None:
         out = self.out
         if milliseconds == NO_TIMESTAMP:
-            out.write(self.none)
+            out.write(self.marks.no_time)
             return
         second: i64 = milliseconds // 1000
         if second != self.batch_second:
             self.batch_second = second
             self.batch_second_text = self.words.instant(second)
-        out.write(self.plain)
+        out.write(self.marks.plain)
         out.write(self.batch_second_text)
         write_thousandths(out, milliseconds - second * 1000)
         out.append(90)
-        out.write(self.plain_off)
+        out.write(self.marks.plain_off)
 
 
 def fills(frame: bytes, pos: i64, end: i64) -> bool:

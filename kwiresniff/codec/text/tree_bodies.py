@@ -61,9 +61,6 @@ class RowWriter(ValueRows):
         self._range_names: dict[int, str] = {}  # by API key, of which there are no more than 65,536
         self._range_texts: dict[tuple[str, int, int], bytes] = {}
         self.inline = False  # whether the container that was read last stands on the row of its structure
-        self.gap = words.gap
-        self.empty = words.span("dim", "empty")
-        self.comma = words.span("", ", ")
         self._plans: dict[tuple[int, int, Direction], list[Step] | None] = {}
 
     def steps(self, api_key: int, version: int, direction: Direction) -> list[Step] | None:
@@ -182,7 +179,7 @@ class RowWriter(ValueRows):
             pos = self.pos
             if length <= 0:
                 self.inline = True
-                out.write(self.empty if length == 0 else self.null)
+                out.write(self.marks.empty if length == 0 else self.marks.null)
                 return pos if length >= -1 else -1
             self.inline = False
             if self.budget is None:
@@ -196,7 +193,7 @@ class RowWriter(ValueRows):
             pos += 1
             if mark == 255:
                 self.inline = True
-                out.write(self.null)
+                out.write(self.marks.null)
                 return pos
             if mark != 1:
                 return -1
@@ -210,7 +207,7 @@ class RowWriter(ValueRows):
         pos = self.pos
         if count <= 0:
             self.inline = True
-            out.write(self.empty if count == 0 else self.null)
+            out.write(self.marks.empty if count == 0 else self.marks.null)
             return pos if count >= -1 else -1
         self.nodes += count
         if self.nodes > MAX_NODES:
@@ -252,7 +249,7 @@ class RowWriter(ValueRows):
             if index == SCALARS_SHOWN:
                 size = len(out)
             if index:
-                out.write(self.comma)
+                out.write(self.marks.comma)
             pos = self.value(step, kind, pos, out)
             if pos < 0:
                 return -1
@@ -296,7 +293,7 @@ class RowWriter(ValueRows):
                         return -1
                     pos = self.pos + length
                     name = frame[self.pos : pos].decode()
-            out.write(self.gap)
+            out.write(self.marks.gap)
             out.write(self._range(name, low, high))
         self._row(level, out.getvalue())
         out.truncate(0)
@@ -311,7 +308,7 @@ class RowWriter(ValueRows):
         return name
 
     def _range(self, name: str, low: int, high: int) -> bytes:
-        """One of them; every broker has nearly the same."""
+        """A version range; every broker has nearly the same."""
         key = (name, low, high)
         text = self._range_texts.get(key)
         if text is None:

@@ -11,6 +11,7 @@ from kwiresniff.base.json_text import write_digit
 from kwiresniff.base.tree_sizes import HEADERS_SHOWN, RECORDS_SHOWN
 from kwiresniff.codec.text.batch_reader import BatchReader
 from kwiresniff.codec.text.record_reader import LENGTH_GROUPS, RecordReader, is_sane
+from kwiresniff.codec.text.tree_marks import TreeMarks
 from kwiresniff.codec.text.tree_text import ValueWriter
 from kwiresniff.codec.text.tree_wording import Words
 
@@ -40,24 +41,7 @@ class RecordRows(RecordReader):
         self.times: list[int] = []
         self.places: list[int] = []
         self.stops: list[int] = []
-        self.gap = words.gap
-        self.arrow = words.arrow()
-        self.null = words.span("dim", "null")
-        self.tombstone = words.span("wait", "tombstone")
-        self.no_clock = words.span("dim", "  " + "-".rjust(12))
-        self.ident = words.on("ident")
-        self.ident_off = words.off("ident")
-        self.dim = words.on("dim")
-        self.dim_off = words.off("dim")
-        self.key = words.on("key")
-        self.key_off = words.off("key")
-        self.plain = words.on("value")
-        self.plain_off = words.off("value")
-        self.name = words.on("name")
-        self.name_off = words.off("name")
-        self.headers = words.span("name", "headers ")
-        self.first = words.span("", "")
-        self.comma = words.span("", ", ")
+        self.marks = TreeMarks(words)
 
     def add_row(self, depth: i64, text: bytes) -> None:
         level: int = depth
@@ -134,15 +118,15 @@ class RecordRows(RecordReader):
         out = self.out
         for index in range(len(self.offsets)):
             digits = str(self.offsets[index])
-            out.write(self.ident)
+            out.write(self.marks.ident)
             left: i64 = width - len(digits)
             while left > 0:
                 out.append(32)
                 left -= 1
             out.write(digits.encode())
-            out.write(self.ident_off)
+            out.write(self.marks.ident_off)
             self._clock(batch.max_timestamp if batch.append_time else self.times[index])
-            out.write(self.gap)
+            out.write(self.marks.gap)
             self._record(batch.data, self.places[index], self.stops[index])
             self.add_row(depth, out.getvalue())
             out.truncate(0)
@@ -152,18 +136,18 @@ class RecordRows(RecordReader):
     def _clock(self, milliseconds: i64) -> None:
         out = self.out
         if milliseconds == NO_TIMESTAMP:
-            out.write(self.no_clock)
+            out.write(self.marks.no_clock)
             return
         second: i64 = milliseconds // 1000
         if second != self.second:
             self.second = second
             self.second_text = self.words.clock(second)
-        out.write(self.dim)
+        out.write(self.marks.dim)
         out.append(32)
         out.append(32)
         out.write(self.second_text)
         write_thousandths(out, milliseconds - second * 1000)
-        out.write(self.dim_off)
+        out.write(self.marks.dim_off)
 
     def _record(self, data: bytes, pos: i64, stop: i64) -> None:
         """Key, value and headers of a record that has been checked."""
@@ -172,22 +156,22 @@ class RecordRows(RecordReader):
         pos = self.pos
         has_key = length >= 0
         if has_key:
-            out.write(self.key)
+            out.write(self.marks.key)
             self.values.write(out, data, pos, pos + length, False, False)
-            out.write(self.key_off)
+            out.write(self.marks.key_off)
             pos += length
         else:
-            out.write(self.null)
-        out.write(self.arrow)
+            out.write(self.marks.null)
+        out.write(self.marks.arrow)
         length = self.varint(data, pos, stop, LENGTH_GROUPS)
         pos = self.pos
         if length >= 0:
-            out.write(self.plain)
+            out.write(self.marks.plain)
             self.values.write(out, data, pos, pos + length, False, False)
-            out.write(self.plain_off)
+            out.write(self.marks.plain_off)
             pos += length
         else:
-            out.write(self.tombstone if has_key else self.null)
+            out.write(self.marks.tombstone if has_key else self.marks.null)
         if data[pos]:
             self._headers(data, pos, stop)
 
@@ -197,30 +181,30 @@ class RecordRows(RecordReader):
         pos = self.pos
         if not count:
             return
-        out.write(self.gap)
-        out.write(self.headers)
+        out.write(self.marks.gap)
+        out.write(self.marks.headers)
         index: i64 = 0
         while index < count and index < HEADERS_SHOWN:
-            out.write(self.comma if index else self.first)
+            out.write(self.marks.comma if index else self.marks.no_comma)
             index += 1
             length: i64 = self.varint(data, pos, stop, LENGTH_GROUPS)
             pos = self.pos
-            out.write(self.name)
+            out.write(self.marks.name)
             try:
                 self.values.write(out, data, pos, pos + length, True, True)
             except UnicodeDecodeError:
                 self.values.write(out, data, pos, pos + length, False, True)
             out.append(61)
-            out.write(self.name_off)
+            out.write(self.marks.name_off)
             pos += length
             length = self.varint(data, pos, stop, LENGTH_GROUPS)
             pos = self.pos
             if length < 0:
-                out.write(self.null)
+                out.write(self.marks.null)
                 continue
-            out.write(self.plain)
+            out.write(self.marks.plain)
             self.values.write(out, data, pos, pos + length, False, True)
-            out.write(self.plain_off)
+            out.write(self.marks.plain_off)
             pos += length
         if count > HEADERS_SHOWN:
             out.write(self.words.hidden_parts(count - HEADERS_SHOWN))

@@ -21,6 +21,7 @@ from kwiresniff.codec.text.plan import (
     UUID,
     Step,
 )
+from kwiresniff.codec.text.tree_marks import TreeMarks
 from kwiresniff.codec.text.tree_text import ValueWriter
 from kwiresniff.codec.text.tree_wording import Words
 from kwiresniff.codec.value_labels import meaning_of
@@ -49,14 +50,8 @@ class ValueRows(BodyReader):
         self.topic_name = topic_name
         self.values = ValueWriter(words)
         self.told = False
-        self.ident = words.on("ident")
-        self.ident_off = words.off("ident")
-        self.plain = words.on("value")
-        self.plain_off = words.off("value")
-        self.dim = words.on("dim")
-        self.dim_off = words.off("dim")
-        self.styled = bool(self.ident)
-        self.null = words.span("dim", "null")
+        self.marks = TreeMarks(words)
+        self.styled = bool(self.marks.ident)
         self._named: list[Step] = []  # fields with topic ids whose names are kept
 
     def forget_names(self) -> None:
@@ -81,17 +76,17 @@ class ValueRows(BodyReader):
         elif not self.styled:
             write_number(out, number)
         elif step.identifies:
-            out.write(self.ident)
+            out.write(self.marks.ident)
             write_number(out, number)
-            out.write(self.ident_off)
+            out.write(self.marks.ident_off)
         elif number:
-            out.write(self.plain)
+            out.write(self.marks.plain)
             write_number(out, number)
-            out.write(self.plain_off)
+            out.write(self.marks.plain_off)
         else:
-            out.write(self.dim)
+            out.write(self.marks.dim)
             out.append(48)
-            out.write(self.dim_off)
+            out.write(self.marks.dim_off)
         return pos
 
     def _said(self, step: Step, number: int, is_boolean: bool, out: BytesWriter) -> None:
@@ -140,7 +135,7 @@ class ValueRows(BodyReader):
         self.told = kind == BYTES or length > 0
         if length < 0:
             self.told = False
-            out.write(self.null)
+            out.write(self.marks.null)
             return pos if length == -1 else -1
         stop: i64 = pos + length
         if kind == TOPIC and self.starts_like_internal(pos, length):
@@ -151,11 +146,11 @@ class ValueRows(BodyReader):
         if length == 22 and kind != BYTES and frame[pos:stop] == _ZERO_BYTES:
             self.told = False
         if step.identifies and self.told:
-            out.write(self.ident)
+            out.write(self.marks.ident)
             self.values.write(out, frame, pos, stop, kind != BYTES, True)
-            out.write(self.ident_off)
+            out.write(self.marks.ident_off)
         else:
-            out.write(self.plain)
+            out.write(self.marks.plain)
             self.values.write(out, frame, pos, stop, kind != BYTES, True)
-            out.write(self.plain_off)
+            out.write(self.marks.plain_off)
         return stop

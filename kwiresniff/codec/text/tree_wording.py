@@ -51,7 +51,7 @@ class Words(Protocol):
         """The value of a field and its meaning."""
 
     def element(self, type: str, value: Any, meaning: str) -> bytes:
-        """The same in an array of values."""
+        """A value of an array and its meaning."""
 
     def text(self, value: str | bytes, quote: bool) -> str:
         """A string or bytes, cut where they are long."""
@@ -66,7 +66,7 @@ class Words(Protocol):
         """The time of day of a second since 1970, up to its decimal point."""
 
     def instant(self, second: int) -> bytes:
-        """The same with the date."""
+        """Date and time of a second since 1970, up to its decimal point."""
 
     def batch(self, count: int, size: int, compressed: int, uncompressed: int, codec: int) -> bytes:
         """How many records a batch holds in how many bytes; ``compressed`` and what came of it are those of the
@@ -76,7 +76,7 @@ class Words(Protocol):
         """What leads the row of an array of version ranges."""
 
     def version_range(self, name: str, low: int, high: int) -> bytes:
-        """One of them."""
+        """A version range in that row."""
 
     def hidden_elements(self, name: str, hidden: int, count: int) -> bytes:
         """The row that stands for elements without one."""
