@@ -4,6 +4,9 @@ The result is a plain dict in wire order, tagged fields after the regular ones b
 their defaults. It is 4 to 6 times faster than a bare interpreter of the definitions that checks nothing, and 25
 times faster than the dissector: runs of fixed-size fields are one ``unpack_from``, lengths end such a run, one- and
 two-byte varints are inline, and arrays of plain structures are read by one ``iter_unpack``.
+
+It is the reader for whoever wants values: filters, analyses, plugins. Without it all of them would wait for the
+dissector.
 """
 
 from __future__ import annotations

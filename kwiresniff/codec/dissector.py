@@ -5,6 +5,9 @@ type, value and meaning. Bad bytes never make it raise: it keeps what it has rea
 and says why. ``node_values.plain`` turns its nodes back into what the fast decoder returns.
 
 A known tagged field that is not on the wire is a node of length 0 that holds the default.
+
+It is the only reader that knows where a value lies, and the one that the others are held to. Without it there would be
+no offsets in a tree, and nobody to say what is wrong with a message.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A quick look for the error codes of a response, of which most hold none.
+"""A quick look for the error codes of a response, of which most hold none, and for the sizes of its record sets.
+
+It exists for ``stats`` where it is compiled: that would take a quarter longer with the scanners alone. What it passes
+over, step by step, is what ``kwiresniff.session.sieve`` passes over in a response that comes in pieces.
 
 Written to be compiled: interpreted, the scanners that are generated from the definitions are faster. Like them it reads
 as far as the last error code can be. It is sure or it says so: a tag section that is not empty, a null where none may

@@ -1,6 +1,7 @@
 """What a Produce or a Fetch is about, straight from its bytes, for one-line summaries; see ``kwiresniff.model.Gist``.
 
-Reads what the decoders read that leave records alone, and nothing that they would have to say something about.
+Reads what the decoders read that leave records alone, and nothing that they would have to say something about. With
+those alone ``read -o summary`` would take nearly twice as long.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Texts that stand in every tree, put together once: what begins and ends a kind of text, and words that never change."""
+"""Texts that stand in every tree, put together once: what begins and ends a kind of text, and words that stay."""
 
 from __future__ import annotations
 
