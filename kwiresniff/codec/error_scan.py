@@ -154,7 +154,11 @@ class _Maker:
 
 
 def _pass(steps: list[Step], data: bytes, at: i64, end: i64, found: list[int]) -> i64:
-    """Where the bytes behind ``steps`` begin, or -1 when it is not certain which error codes there are."""
+    """Where the bytes behind ``steps`` begin, or -1 when it is not certain which error codes there are.
+
+    One long function: it is called for every structure of every response, and a call for each kind of step would cost
+    more than the step.
+    """
     for step in steps:
         kind: i64 = step.kind
         if kind == JUMP:

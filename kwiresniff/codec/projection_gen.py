@@ -3,7 +3,7 @@
 A scanner returns ``(field name, value)`` for every leaf that was asked for and is not zero, empty or null, in
 wire order, and stops as soon as nothing more that was asked for can follow. Record sets are jumped over.
 ``kwiresniff stats`` finds error codes and topics this way at about a microsecond a message; by decoding whole bodies
-it would take three times as long. A message of which the capture has only the front is scanned as far as it goes, by
+it would take five times as long. A message of which the capture has only the front is scanned as far as it goes, by
 the same source with a check more before each field.
 """
 

@@ -1,6 +1,6 @@
 """The records of a batch: bytes to dicts, by a loop made for speed and a reader made for doubt.
 
-The loop reads nearly all records there are, in a third of the time. What it is not sure of, ``record_fields`` reads,
+The loop reads nearly all records there are, in an eighth of the time. What it is not sure of, ``record_fields`` reads,
 which checks everything and says what is wrong; annotated trees are made from the same fields.
 
 A record is a VARINT length of what follows, INT8 attributes, a VARLONG timestamp delta, a VARINT offset delta, key

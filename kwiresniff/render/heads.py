@@ -109,18 +109,8 @@ class Heads:
             self._peers[peers_key] = peers
         latency = self._latency(exchange, response.first_ns - request.last_ns).encode()
         number = str(exchange.correlation_id).encode()
-        return b"".join(
-            [
-                title,
-                self._marks.gap,
-                latency,
-                self._marks.ok,
-                peers,
-                self._marks.correlation,
-                number,
-                self._marks.value_off,
-            ]
-        )
+        marks = self._marks
+        return b"".join([title, marks.gap, latency, marks.ok, peers, marks.correlation, number, marks.value_off])
 
     def _latency(self, exchange: Exchange, latency_ns: int) -> str:
         """How long it took, what for, and what that is made of."""

@@ -54,7 +54,7 @@ FIXED_KINDS: Final = {
 
 @final
 class Step:
-    """One field of a structure, or what stands between fields.
+    """One field of a structure, or what stands between fields: a plain record.
 
     ``compact_array`` and ``compact`` say that the count and the length are an UNSIGNED_VARINT of one more. ``short``
     says that the length is an INT16. ``steps`` are those of the structure, or of one element of an array of them.
