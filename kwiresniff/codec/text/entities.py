@@ -13,19 +13,11 @@ from kwiresniff.base.json_text import int32
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.body_reader import BodyReader
 from kwiresniff.codec.text.plan import (
-    BOOLEAN,
     CONSTANT,
-    ERROR_CODE,
-    INT8,
-    INT16,
     INT32,
-    INT64,
+    SIZES,
     STRUCTURE,
     TAG_SECTION,
-    TOPIC_ID,
-    UINT16,
-    UINT32,
-    UUID,
     Step,
 )
 
@@ -43,9 +35,6 @@ TOPICS: Final = 6
 GROUPS: Final = 7
 TRANSACTIONS: Final = 8
 
-SIZES: Final = {
-    BOOLEAN: 1, INT8: 1, INT16: 2, UINT16: 2, ERROR_CODE: 2, INT32: 4, UINT32: 4, INT64: 8, UUID: 16, TOPIC_ID: 16,
-}  # fmt: skip
 #: Names kept as texts, and their bytes: one comes again and again.
 MAX_KEPT: Final = 4096
 MAX_KEPT_NAME: Final = 256

@@ -19,9 +19,9 @@ from kwiresniff.codec.text.batch_reader import SHORT, batch_stop
 from kwiresniff.codec.text.body_reader import BodyReader
 from kwiresniff.codec.text.plan import (
     ERROR_CODE,
-    FIXED_KINDS,
     INT32,
     RECORDS,
+    SIZES,
     STRING,
     STRUCTURE,
     TAG_SECTION,
@@ -33,7 +33,6 @@ from kwiresniff.codec.text.plan import (
 )
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Gist
-from kwiresniff.schema.wire_types import FIXED
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -55,8 +54,6 @@ _SESSION: Final = 6
 
 #: The codec with the highest number.
 _LAST_CODEC: Final = 4
-
-_SIZES: Final = {ERROR_CODE: 2, **{kind: FIXED[name].size for name, kind in FIXED_KINDS.items()}}
 
 
 @final
@@ -212,7 +209,7 @@ def _mark(steps: list[Step], level: int) -> None:
         field = step.field
         if field is None:
             continue
-        step.least = step.least if step.array and step.kind == STRUCTURE else _SIZES.get(step.kind, 0)
+        step.least = step.least if step.array and step.kind == STRUCTURE else SIZES.get(step.kind, 0)
         name = field.name
         if level == 0:
             roles = {"acks": _ACKS, "transactional_id": _TRANSACTION, "session_id": _SESSION}

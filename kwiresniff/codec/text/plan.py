@@ -19,6 +19,7 @@ from kwiresniff.codec.field_layout import (
 )
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.types import MessageVersion, WireField
+from kwiresniff.schema.wire_types import FIXED
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -50,6 +51,8 @@ FIXED_KINDS: Final = {
     "BOOLEAN": BOOLEAN, "INT8": INT8, "INT16": INT16, "UINT16": UINT16, "INT32": INT32, "UINT32": UINT32,
     "INT64": INT64, "UUID": UUID,
 }  # fmt: skip
+#: Bytes of each kind that has a fixed size.
+SIZES: Final = {ERROR_CODE: 2, TOPIC_ID: 16, **{kind: FIXED[name].size for name, kind in FIXED_KINDS.items()}}
 
 
 @final
