@@ -34,7 +34,7 @@ from kwiresniff.codec.field_layout import (
 )
 from kwiresniff.codec.primitives import reader_of
 from kwiresniff.codec.reader_gen import ReaderSource, joined
-from kwiresniff.codec.record_limits import Budget
+from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Body, Problem, RecordsMode
 from kwiresniff.schema.types import MessageVersion, WireField
@@ -119,8 +119,8 @@ class _DecoderSource(ReaderSource):
             raise SchemaError(
                 f"{self.message.name} v{self.message.version} holds record sets, which nothing opens here"
             )
-        self.namespace |= {"decode_records": self.record_set_decoder(), "Budget": Budget}
-        self.line("budget = Budget()")
+        self.namespace |= {"decode_records": self.record_set_decoder(), "RecordBudget": RecordBudget}
+        self.line("budget = RecordBudget()")
 
     def structure(self, fields: tuple[WireField, ...], path: str) -> str:
         """Add the code that reads a structure; returns the expression of its dict, good after a ``flush``."""

@@ -39,7 +39,7 @@ from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import FIXED
 
 if TYPE_CHECKING:
-    from kwiresniff.codec.record_limits import Budget
+    from kwiresniff.codec.record_limits import RecordBudget
 
 #: Nodes kept for one message: the metadata of ten thousand partitions. A node costs about 300 bytes, so a dissection
 #: takes some 60 MB at the worst.
@@ -98,7 +98,7 @@ class _Dissector:
         self.topic_name = topic_name
         self.problems: list[Problem] = []
         self.nodes = 0
-        self.budget: Budget | None = None
+        self.budget: RecordBudget | None = None
 
     def dissect(self, trailing: bool) -> Dissection:
         root = Node(self.message.name, STRUCT, self.position, 0)
@@ -223,10 +223,10 @@ class _Dissector:
         if not self.records or self.nodes > MAX_NODES:
             node.value = {"size_bytes": self.position - start}
             return
-        from kwiresniff.codec.record_limits import Budget  # imported here: they bring the compression codecs
+        from kwiresniff.codec.record_limits import RecordBudget  # imported here: they bring the compression codecs
         from kwiresniff.codec.records import dissect_record_set
 
-        self.budget = self.budget or Budget()
+        self.budget = self.budget or RecordBudget()
         children, problems = dissect_record_set(self.frame, start, self.position, self.budget, unaligned=unaligned)
         self.nodes += sum(map(count_nodes, children))
         node.children = children

@@ -1,7 +1,7 @@
 """A quick look for the error codes of a response, of which most hold none, and for the sizes of its record sets.
 
 It exists for ``stats`` where it is compiled: that would take a quarter longer with the scanners alone. What it passes
-over, step by step, is what ``kwiresniff.session.sieve`` passes over in a response that comes in pieces.
+over, step by step, is what ``kwiresniff.session.record_stripper`` passes over in a response that comes in pieces.
 
 Written to be compiled: interpreted, the scanners that are generated from the definitions are faster. Like them it reads
 as far as the last error code can be. It is sure or it says so: a tag section that is not empty, a null where none may
@@ -45,7 +45,7 @@ TAGS: Final = 7  # a tag section, which must be empty
 OPTIONAL: Final = 8  # an INT8: 1 and what is ``inside``, or -1
 
 
-class Step:
+class ScanStep:
     """One thing to pass over. ``nullable`` says whether a length or count may stand for null, ``records`` that it is
     a record set, and with ``size`` one whose length is wanted."""
 
@@ -54,7 +54,7 @@ class Step:
         kind: int,
         size: int = 0,
         nullable: bool = False,
-        inside: list[Step] | None = None,
+        inside: list[ScanStep] | None = None,
         *,
         records: bool = False,
     ) -> None:
@@ -62,14 +62,14 @@ class Step:
         self.size: i64 = size
         self.nullable = nullable
         self.records = records
-        self.inside: list[Step] = inside if inside is not None else []
+        self.inside: list[ScanStep] = inside if inside is not None else []
 
 
 class Skimmer:
     """``codes(frame, body_offset)``: the error codes that are not zero, in wire order, when it is certain that the body
     fits; None where the scanner has to look."""
 
-    def __init__(self, steps: list[Step]) -> None:
+    def __init__(self, steps: list[ScanStep]) -> None:
         self._steps = steps
 
     def codes(self, data: bytes, offset: int) -> list[int] | None:
@@ -93,7 +93,7 @@ def skimmer(message: MessageVersion, wanted: Set[str]) -> Skimmer | None:
     return None if maker.odd else Skimmer(steps)
 
 
-def whole(message: MessageVersion) -> list[Step] | None:
+def whole(message: MessageVersion) -> list[ScanStep] | None:
     """Steps over all of a message, to its last byte; None where it nests too deep."""
     try:
         check_nesting(message)
@@ -121,39 +121,39 @@ class _Maker:
     def holds_code(self, field: WireField) -> bool:
         return self.is_code(field) or any(self.holds_code(inner) for inner in field.fields)
 
-    def structure(self, fields: tuple[WireField, ...]) -> list[Step]:
+    def structure(self, fields: tuple[WireField, ...]) -> list[ScanStep]:
         steps = self.fields(regular(fields))
-        return [*steps, Step(TAGS)] if self.flexible else steps
+        return [*steps, ScanStep(TAGS)] if self.flexible else steps
 
-    def fields(self, fields: list[WireField]) -> list[Step]:
-        steps: list[Step] = []
+    def fields(self, fields: list[WireField]) -> list[ScanStep]:
+        steps: list[ScanStep] = []
         for field in fields:
             for step in self.steps(field):
                 if step.kind == JUMP and steps and steps[-1].kind == JUMP:
-                    steps[-1] = Step(JUMP, int(steps[-1].size) + int(step.size))
+                    steps[-1] = ScanStep(JUMP, int(steps[-1].size) + int(step.size))
                 else:
                     steps.append(step)
         return steps
 
-    def steps(self, field: WireField) -> list[Step]:
+    def steps(self, field: WireField) -> list[ScanStep]:
         if self.is_code(field) and (field.array or field.type != "INT16"):
             self.odd = True
         if field.array:
             entry = WireField(field.name, field.type, nullable="NULLABLE" in field.type, fields=field.fields)
             kind = ARRAY_COMPACT if self.flexible else ARRAY_32
-            return [Step(kind, nullable=field.nullable, inside=self.steps(entry))]
+            return [ScanStep(kind, nullable=field.nullable, inside=self.steps(entry))]
         if field.type == "STRUCT":
             inside = self.structure(field.fields)
-            return [Step(OPTIONAL, inside=inside)] if field.nullable else inside
+            return [ScanStep(OPTIONAL, inside=inside)] if field.nullable else inside
         if field.type in FIXED:
-            return [Step(CODE) if self.is_code(field) else Step(JUMP, FIXED[field.type].size)]
+            return [ScanStep(CODE) if self.is_code(field) else ScanStep(JUMP, FIXED[field.type].size)]
         prefix = length_prefix(field, self.flexible)
         kind = SIZED_COMPACT if prefix is None else SIZED_16 if prefix is STRING_LENGTH else SIZED_32
         records = is_records(field.type)
-        return [Step(kind, int(records and self.weighs), may_be_null(field), records=records)]
+        return [ScanStep(kind, int(records and self.weighs), may_be_null(field), records=records)]
 
 
-def _pass(steps: list[Step], data: bytes, at: i64, end: i64, found: list[int]) -> i64:
+def _pass(steps: list[ScanStep], data: bytes, at: i64, end: i64, found: list[int]) -> i64:
     """Where the bytes behind ``steps`` begin, or -1 when it is not certain which error codes there are.
 
     One long function: it is called for every structure of every response, and a call for each kind of step would cost

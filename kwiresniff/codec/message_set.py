@@ -20,7 +20,7 @@ from kwiresniff.base.batch_layout import (
 from kwiresniff.codec.compression import codec_name, compress, decompress
 from kwiresniff.codec.record import wrapped
 from kwiresniff.codec.record_batch import crc_problem
-from kwiresniff.codec.record_limits import MAX_NESTING, Budget, problem
+from kwiresniff.codec.record_limits import MAX_NESTING, RecordBudget, problem
 from kwiresniff.errors import DecodeError, EncodeError
 from kwiresniff.model import Problem
 
@@ -37,7 +37,7 @@ _INT = struct.Struct(">i")
 
 
 def decode_message(
-    buf: bytes, pos: int, stop: int, full: bool, issues: list[Problem], budget: Budget
+    buf: bytes, pos: int, stop: int, full: bool, issues: list[Problem], budget: RecordBudget
 ) -> dict[str, Any]:
     """The outer message at ``buf[pos:stop]``, whose size and magic have been checked; never raises for bad bytes."""
     offset, size, crc, magic, attributes = FRONT.unpack_from(buf, pos)
@@ -104,7 +104,7 @@ def nullable_bytes(buf: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
     return buf[pos : pos + length], pos + length
 
 
-def inner_set(codec: int, value: bytes | None, budget: Budget) -> bytes:
+def inner_set(codec: int, value: bytes | None, budget: RecordBudget) -> bytes:
     """The message set that a compressed message holds. Raises DecodeError."""
     if value is None:
         raise DecodeError("a compressed message without a value", code="bad_compressed_data")
@@ -113,7 +113,7 @@ def inner_set(codec: int, value: bytes | None, budget: Budget) -> bytes:
     return inner
 
 
-def split_set(data: bytes, budget: Budget) -> tuple[list[tuple[int, int, int, int]], DecodeError | None]:
+def split_set(data: bytes, budget: RecordBudget) -> tuple[list[tuple[int, int, int, int]], DecodeError | None]:
     """The messages of a decompressed set as (start, stop, magic, offset), and what ended it early.
 
     Raises DecodeError when there are too many.
@@ -150,7 +150,12 @@ def inner_base(outer_offset: int, magic: int, spans: list[tuple[int, int, int, i
 
 
 def _inner_records(
-    data: bytes, outer_offset: int, outer: dict[str, Any], budget: Budget, depth: int, records: list[dict[str, Any]]
+    data: bytes,
+    outer_offset: int,
+    outer: dict[str, Any],
+    budget: RecordBudget,
+    depth: int,
+    records: list[dict[str, Any]],
 ) -> None:
     spans, failure = split_set(data, budget)
     base = inner_base(outer_offset, outer["magic"], spans)

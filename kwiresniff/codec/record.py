@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from kwiresniff.codec.record_limits import Budget, too_many_records
+from kwiresniff.codec.record_limits import RecordBudget, too_many_records
 from kwiresniff.errors import DecodeError
 
 #: A record is at least its length, attributes, two deltas, two lengths and the header count.
@@ -31,7 +31,7 @@ _ZIGZAG = tuple((byte >> 1) ^ -(byte & 1) for byte in range(128))
 
 
 def decode_records(
-    data: bytes, pos: int, end: int, batch: dict[str, Any], records: list[dict[str, Any]], budget: Budget
+    data: bytes, pos: int, end: int, batch: dict[str, Any], records: list[dict[str, Any]], budget: RecordBudget
 ) -> None:
     """Append the records of ``data[pos:end]``; raises DecodeError at the first one that does not fit."""
     said = batch["records_count"]

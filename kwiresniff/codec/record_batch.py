@@ -24,7 +24,7 @@ from kwiresniff.base.batch_layout import (
 from kwiresniff.codec.compression import codec_name, decompress
 from kwiresniff.codec.control import control_of
 from kwiresniff.codec.record import decode_records
-from kwiresniff.codec.record_limits import Budget, problem
+from kwiresniff.codec.record_limits import RecordBudget, problem
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
 
@@ -32,7 +32,9 @@ from kwiresniff.model import Problem
 HEADER = struct.Struct(">qiibIhiqqqhii")
 
 
-def decode_batch(buf: bytes, pos: int, stop: int, full: bool, issues: list[Problem], budget: Budget) -> dict[str, Any]:
+def decode_batch(
+    buf: bytes, pos: int, stop: int, full: bool, issues: list[Problem], budget: RecordBudget
+) -> dict[str, Any]:
     """The batch at ``buf[pos:stop]``, whose length and magic have been checked; never raises for bad bytes."""
     fields = HEADER.unpack_from(buf, pos)
     base_offset, length, leader_epoch, magic, crc, attributes, last_delta = fields[:7]

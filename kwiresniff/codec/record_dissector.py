@@ -29,7 +29,7 @@ from kwiresniff.codec.control import control_of
 from kwiresniff.codec.message_set import CRC_START, FRONT, inner_base, inner_set, nullable_bytes, split_set
 from kwiresniff.codec.record import RecordField, record_fields, wrapped
 from kwiresniff.codec.record_batch import crc_problem
-from kwiresniff.codec.record_limits import MAX_NESTING, Budget
+from kwiresniff.codec.record_limits import MAX_NESTING, RecordBudget
 from kwiresniff.codec.value_labels import time_meaning
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Node, Problem
@@ -44,13 +44,13 @@ _NONE_AT_MINUS_ONE = frozenset({"partition_leader_epoch", "producer_id", "produc
 
 
 def dissect_record_set(
-    buf: bytes, start: int, end: int, budget: Budget | None = None, *, unaligned: bool = False
+    buf: bytes, start: int, end: int, budget: RecordBudget | None = None, *, unaligned: bool = False
 ) -> tuple[list[Node], list[Problem]]:
     """The batches of ``buf[start:end]`` as nodes, and what is wrong with them, paths from ``[0]`` on.
 
     An ``unaligned`` set may begin inside a batch. The record sets of one message share a ``budget``.
     """
-    dissection = _RecordSetDissector(buf, budget or Budget())
+    dissection = _RecordSetDissector(buf, budget or RecordBudget())
     pos = first_batch(buf, start, end) if unaligned else start
     if pos > start:
         dissection.batches.append(Node("[0]", RECORD_BATCH, start, pos - start, meaning=CUT_SHORT))
@@ -64,7 +64,7 @@ def dissect_record_set(
 
 
 class _RecordSetDissector:
-    def __init__(self, buf: bytes, budget: Budget) -> None:
+    def __init__(self, buf: bytes, budget: RecordBudget) -> None:
         self.buf = buf
         self.batches: list[Node] = []
         self.problems: list[Problem] = []

@@ -37,7 +37,7 @@ MAX_NESTING = 3
 MAX_BATCH_BYTES = 1 << 30
 
 
-class Budget:
+class RecordBudget:
     """What is left of the limits while one record set, or all those of one message, are decoded."""
 
     __slots__ = ("batches", "decompressed_bytes", "records")

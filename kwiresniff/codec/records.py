@@ -19,7 +19,7 @@ from kwiresniff.codec.message_set import decode_message, encode_message
 from kwiresniff.codec.record_batch import decode_batch
 from kwiresniff.codec.record_batch_encoder import encode_batch
 from kwiresniff.codec.record_dissector import dissect_record_set
-from kwiresniff.codec.record_limits import Budget
+from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.record_values import plain_batches
 from kwiresniff.errors import EncodeError
 from kwiresniff.model import Problem, RecordsMode
@@ -33,7 +33,7 @@ def decode_record_set(
     end: int,
     mode: RecordsMode,
     issues: list[Problem],
-    budget: Budget | None = None,
+    budget: RecordBudget | None = None,
     *,
     unaligned: bool = False,
 ) -> list[dict[str, Any]] | dict[str, int]:
@@ -47,7 +47,7 @@ def decode_record_set(
     if mode == "skip":
         return {"size_bytes": end - start}
     full = mode == "full"
-    budget = budget or Budget()
+    budget = budget or RecordBudget()
     batches: list[dict[str, Any]] = []
     pos = first_batch(buf, start, end) if unaligned else start
     if pos > start:

@@ -23,7 +23,7 @@ from kwiresniff.codec.error_scan import (
     SIZED_32,
     SIZED_COMPACT,
     TAGS,
-    Step,
+    ScanStep,
     whole,
 )
 from kwiresniff.schema.types import MessageVersion
@@ -42,25 +42,25 @@ _EMPTY = b"\x00\x00\x00\x00"
 _EMPTY_COMPACT = b"\x01"
 
 
-def stripper_steps(message: MessageVersion) -> list[Step] | None:
+def stripper_steps(message: MessageVersion) -> list[ScanStep] | None:
     """What a sieve for a response has to know; None where there is nothing to sift, or no way to."""
     steps = whole(message)
     return steps if steps is not None and _has_records(steps) else None
 
 
-def _has_records(steps: list[Step]) -> bool:
+def _has_records(steps: list[ScanStep]) -> bool:
     return any(step.records or _has_records(step.inside) for step in steps)
 
 
 class RecordStripper(FrameFilter):
     """Sifts one frame; see :class:`FrameFilter`. ``body_offset`` is where in the frame the body begins."""
 
-    def __init__(self, steps: list[Step], body_offset: i64) -> None:
+    def __init__(self, steps: list[ScanStep], body_offset: i64) -> None:
         super().__init__()
         self._steps = steps
         self._index: i64 = 0  # of the next step
         self._count: i64 = 1  # how often these steps are still to be taken, this time included
-        self._outer: list[tuple[list[Step], i64, i64]] = []  # the same of what is around them
+        self._outer: list[tuple[list[ScanStep], i64, i64]] = []  # the same of what is around them
         self._jump: i64 = body_offset  # bytes before the next step
         self._head = b""  # of a length whose rest is still to come
         self._length = b""  # that of the record set which is being passed over, and that of an empty one

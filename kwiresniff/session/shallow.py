@@ -8,7 +8,7 @@ from typing import Any
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
 from kwiresniff.base.fastint import COMPILED
-from kwiresniff.codec.error_scan import Skimmer, Step
+from kwiresniff.codec.error_scan import ScanStep, Skimmer
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange, Message
 from kwiresniff.session.apis import MAX_FACTS, known_versions, read_version
@@ -36,7 +36,7 @@ class ShallowReader:
         # What is quicker where it is compiled, and enough for most answers.
         self._skims = COMPILED and not topics and errors
         self._skimmers: dict[int, Skimmer | None] = {}
-        self._strippers: dict[int, list[Step] | None] = {}
+        self._strippers: dict[int, list[ScanStep] | None] = {}
 
     def scan(self, exchange: Exchange) -> None:
         """Look through the frames of a complete exchange."""

@@ -10,7 +10,7 @@ import pytest
 
 from kwiresniff.codec import decoder, dissect, record_limits
 from kwiresniff.codec.node_values import plain
-from kwiresniff.codec.record_limits import Budget
+from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.records import decode_record_set, dissect_record_set, encode_record_set, plain_batches
 from kwiresniff.errors import EncodeError
 from kwiresniff.model import Problem
@@ -275,7 +275,7 @@ def assert_both_readers_agree(wire: bytes) -> None:
 
 
 def test_the_limits_hold_over_all_record_sets_of_a_message() -> None:
-    budget = Budget()
+    budget = RecordBudget()
     budget.records = 10
     issues: list[Problem] = []
     kept = []
@@ -293,7 +293,7 @@ def test_the_limits_hold_over_all_record_sets_of_a_message() -> None:
 def test_decompressed_bytes_are_counted_over_all_record_sets_of_a_message() -> None:
     wire = vector("3.9.1 magic2 zstd large")["wire"]
     (batch,), _ = decode(wire)
-    budget = Budget()
+    budget = RecordBudget()
     budget.decompressed_bytes = 2 * batch["uncompressed_size_bytes"] - 1
     issues: list[Problem] = []
     kept = [len(decoded_batches(wire, 0, len(wire), "full", issues, budget)[0]["records"]) for _ in range(2)]
@@ -319,7 +319,7 @@ def test_a_response_of_many_partitions_shares_one_budget(monkeypatch: pytest.Mon
 
 
 def test_there_is_an_end_to_the_batches_of_a_message() -> None:
-    budgets = Budget(), Budget()
+    budgets = RecordBudget(), RecordBudget()
     for budget in budgets:
         budget.batches = 3
     issues: list[Problem] = []

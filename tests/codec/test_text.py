@@ -18,7 +18,7 @@ from kwiresniff.capture import open_captures
 from kwiresniff.codec import codecs
 from kwiresniff.codec.compression import compress
 from kwiresniff.codec.record import decode_records
-from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, Budget
+from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, RecordBudget
 from kwiresniff.codec.records import encode_record_set
 from kwiresniff.codec.text.batch_reader import BatchReader
 from kwiresniff.codec.text.json_batches import PIECE_BYTES
@@ -177,7 +177,7 @@ def test_damaged_records_are_written_as_decoded_or_not_at_all() -> None:
         text = written_records(bytes(data), batch)
         found: list[dict[str, Any]] = []
         try:
-            decode_records(bytes(data), 0, len(data), batch, found, Budget())
+            decode_records(bytes(data), 0, len(data), batch, found, RecordBudget())
         except DecodeError:
             assert text is None
             continue

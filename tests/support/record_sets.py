@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from kwiresniff.codec.record_limits import Budget
+from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.records import decode_record_set
 from kwiresniff.model import Problem
 
@@ -15,7 +15,7 @@ def decoded_batches(
     end: int,
     mode: Literal["full", "headers"],
     issues: list[Problem],
-    budget: Budget | None = None,
+    budget: RecordBudget | None = None,
 ) -> list[dict[str, Any]]:
     """What ``decode_record_set`` gives in every mode but ``skip``."""
     batches = decode_record_set(buf, start, end, mode, issues, budget)

@@ -28,7 +28,7 @@ from kwiresniff.base.batch_layout import (
 )
 from kwiresniff.base.json_text import int16, int32
 from kwiresniff.codec.compression import decompress
-from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, Budget
+from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, RecordBudget
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -67,7 +67,7 @@ class BatchReader:
         self.max_timestamp: i64 = 0
         self.append_time = False
 
-    def open(self, frame: bytes, pos: i64, end: i64, budget: Budget) -> i64:
+    def open(self, frame: bytes, pos: i64, end: i64, budget: RecordBudget) -> i64:
         """Check the batch at ``pos`` and decompress it; returns where it ends, ``UNUSUAL`` or ``SHORT``.
 
         Raises DecodeError for what cannot be decompressed.

@@ -19,7 +19,7 @@ from kwiresniff.base.batch_layout import (
 )
 from kwiresniff.base.json_text import int16, int32, write_number
 from kwiresniff.codec.compression import codec_name
-from kwiresniff.codec.record_limits import Budget
+from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.records import decode_record_set
 from kwiresniff.codec.text.batch_reader import UNUSUAL, BatchReader
 from kwiresniff.codec.text.json_records import RecordWriter
@@ -51,7 +51,7 @@ class RecordSetWriter:
         self.batch = BatchReader()
         self.records = RecordWriter(out, encode)
 
-    def write(self, frame: bytes, pos: i64, end: i64, budget: Budget, pieces: list[bytes]) -> bool:
+    def write(self, frame: bytes, pos: i64, end: i64, budget: RecordBudget, pieces: list[bytes]) -> bool:
         """The batches of ``frame[pos:end]`` as an array; False for a problem in one of them.
 
         Text that has become long is moved to ``pieces`` between two batches.
@@ -79,7 +79,7 @@ class RecordSetWriter:
         out.append(93)
         return True
 
-    def _batch(self, frame: bytes, pos: i64, end: i64, budget: Budget) -> i64:
+    def _batch(self, frame: bytes, pos: i64, end: i64, budget: RecordBudget) -> i64:
         """A batch of magic 2 with nothing unusual about it, as ``decode_batch`` reads it; where it ends, or below 0."""
         out = self.out
         batch = self.batch

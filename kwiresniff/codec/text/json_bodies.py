@@ -15,7 +15,7 @@ from librt.strings import BytesWriter
 
 from kwiresniff.base.json_text import int16, int32, write_number, write_text
 from kwiresniff.codec.primitives import uuid_text
-from kwiresniff.codec.record_limits import Budget
+from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.text.body_reader import BodyReader
 from kwiresniff.codec.text.json_batches import RecordSetWriter, hand_over
 from kwiresniff.codec.text.plan import (
@@ -59,7 +59,7 @@ class BodyWriter(BodyReader):
         self.out = BytesWriter()
         self.record_sets = RecordSetWriter(self.out, encode)
         self.left: i64 = 0
-        self.budget: Budget | None = None
+        self.budget: RecordBudget | None = None
         self.pieces: list[bytes] = []
         self._longest = 0  # the most that has been in ``out``
 
@@ -164,7 +164,7 @@ class BodyWriter(BodyReader):
         stop: i64 = pos + length
         if kind == RECORDS:
             if self.budget is None:
-                self.budget = Budget()
+                self.budget = RecordBudget()
             return stop if self.record_sets.write(frame, pos, stop, self.budget, self.pieces) else -1
         if kind == TOPIC and self.starts_like_internal(pos, length):
             return -1

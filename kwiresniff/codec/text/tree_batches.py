@@ -20,7 +20,7 @@ from kwiresniff.base.batch_layout import (
 from kwiresniff.base.body_members import CUT_SHORT
 from kwiresniff.base.json_text import int16, int32, write_number
 from kwiresniff.base.tree_sizes import BATCHES_SHOWN
-from kwiresniff.codec.record_limits import Budget
+from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.text.batch_reader import SHORT, UNUSUAL, BatchReader
 from kwiresniff.codec.text.tree_records import RecordRows, write_thousandths
 from kwiresniff.codec.text.tree_text import ValueWriter
@@ -48,7 +48,7 @@ class RecordSetRows(RecordRows):
         self.facts: dict[int, bytes] = {}
         self.batches = [words.key(f"batch[{index}]") for index in range(BATCHES_SHOWN)]
 
-    def write(self, frame: bytes, start: i64, end: i64, size: i64, name: str, budget: Budget, depth: i64) -> bool:
+    def write(self, frame: bytes, start: i64, end: i64, size: i64, name: str, budget: RecordBudget, depth: i64) -> bool:
         """The batches of ``frame[start:end]``, a field of ``size`` bytes; False for anything unusual in them."""
         if not fills(frame, start, end):
             head = self.words.span("name", f"{name} ") + self.words.span("value", self.words.size(size).decode())
@@ -69,7 +69,7 @@ class RecordSetRows(RecordRows):
             self.add_row(depth, self.words.hidden_batches(index - BATCHES_SHOWN, hidden))
         return True
 
-    def _batch(self, frame: bytes, pos: i64, end: i64, budget: Budget, index: i64, depth: i64) -> i64:
+    def _batch(self, frame: bytes, pos: i64, end: i64, budget: RecordBudget, index: i64, depth: i64) -> i64:
         """A batch of magic 2 with nothing unusual about it; returns where it ends, or -1."""
         self.nodes += _BATCH_NODES
         batch = self.batch

@@ -16,7 +16,7 @@ from librt.strings import BytesWriter
 from kwiresniff import schema
 from kwiresniff.base.json_text import int16
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, NAME_COLUMN, SCALARS_SHOWN
-from kwiresniff.codec.record_limits import Budget
+from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.text.plan import (
     INT16,
     RECORDS,
@@ -58,7 +58,7 @@ class RowWriter(ValueRows):
         self.named: list[Step] = []  # fields of the message that have a row, and which
         self.places: list[int] = []
         self.nodes: i64 = 0
-        self.budget: Budget | None = None
+        self.budget: RecordBudget | None = None
         self._range_names: dict[int, str] = {}  # by API key, of which there are no more than 65,536
         self._range_texts: dict[tuple[str, int, int], bytes] = {}
         self.inline = False  # whether the container that was read last stands on the row of its structure
@@ -184,7 +184,7 @@ class RowWriter(ValueRows):
                 return pos if length >= -1 else -1
             self.inline = False
             if self.budget is None:
-                self.budget = Budget()
+                self.budget = RecordBudget()
             stop: i64 = pos + length
             assert step.field is not None
             name = step.field.name
