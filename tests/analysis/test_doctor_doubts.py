@@ -158,3 +158,47 @@ def test_two_consumers_with_one_instance_id_are_one_finding() -> None:
             fenced = [("error_code", 82, "FENCED_INSTANCE_ID", False)]
             joins.append(exchange("Heartbeat", 12, 4, request=body, response={}, client_id=name, on=on, errors=fenced))
     assert said(*joins) == [("fenced_instance_id", "error")]
+
+
+def closed_session(lifetime_ms: int) -> list[Event]:
+    """A client that authenticates, works, and is sent away a minute later."""
+    on = connection()
+    on.sasl = {"mechanism": "PLAIN", "principal": "alice", "outcome": "ok"}
+    events: list[Event] = [
+        exchange("SaslAuthenticate", 36, 2, request={}, response={"session_lifetime_ms": lifetime_ms}, on=on),
+        exchange("Heartbeat", 12, 4, request={}, response={}, on=on),
+        exchange("Heartbeat", 12, 4, request={}, latency_ns=None, outcome="unanswered", on=on,
+                 start_ns=START_NS + 60 * SECOND),
+    ]  # fmt: skip
+    on.exchanges = {"ok": 2, "unanswered": 1}
+    on.closed_by, on.closed_ns, on.closed_packet, on.bytes = (
+        "broker",
+        START_NS + 60 * SECOND + 1_000_000,
+        90,
+        [300, 100],
+    )
+    return [*events, on]
+
+
+def test_a_session_that_has_expired_is_the_reason_for_being_sent_away() -> None:
+    """Where the broker had said how long it lasts."""
+    doctor = Doctor()
+    for event in closed_session(50_000):
+        doctor.add(event)
+    (found,) = doctor.findings()
+    assert found.code == "closed_by_broker" and "session" in found.title and "connections.max.reauth.ms" in found.remedy
+    later = Doctor()
+    for event in closed_session(3_600_000):
+        later.add(event)
+    assert "session" not in later.findings()[0].title
+
+
+def test_few_large_requests_with_all_partitions_show_a_hot_one_too() -> None:
+    """A producer that waits long for its batches sends twenty requests in the time of a hundred."""
+    skewed = []
+    for number in range(24):
+        one = produce([0, 1, 2, 3, 4, 5], number * 20)
+        assert one.request is not None and one.request.body is not None
+        one.request.body["topic_data"][0]["partition_data"][2]["records"][0]["size_bytes"] = 20_000
+        skewed.append(one)
+    assert said(brokers_of_orders(), *skewed) == [("hot_partition", "warning")]

@@ -118,7 +118,8 @@ class HotPartitionRule(Rule):
             count = len(self._visible(topic) | known.sizes.keys())
             whole = sum(known.sizes.values())
             case = known.case
-            if count < ENOUGH_PARTITIONS or case.count < ENOUGH_REQUESTS or not whole:
+            enough = MIXED if known.mixed >= MIXED else ENOUGH_REQUESTS
+            if count < ENOUGH_PARTITIONS or case.count < enough or not whole:
                 continue
             if case.last_ns - case.first_ns < LASTING_NS and known.mixed < MIXED:
                 continue

@@ -11,9 +11,9 @@ from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, Case, Episode
 from kwiresniff.analysis.doctor.rule import INCIDENT, SYMPTOM, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.answers.findings import Finding
-from kwiresniff.base.api_keys import API_VERSIONS
+from kwiresniff.base.api_keys import API_VERSIONS, SASL_AUTHENTICATE
 from kwiresniff.errors import SchemaError
-from kwiresniff.model import Exchange
+from kwiresniff.model import Connection, Exchange
 from kwiresniff.schema import API_NAMES, versions_in
 
 CLUSTER_API_NAMES = frozenset(API_NAMES[key] for key in CLUSTER_APIS if key in API_NAMES)
@@ -32,6 +32,10 @@ LARGE_BYTES = 10_000
 MAX_REQUEST_BYTES = 100 << 20
 
 
+_REAUTHENTICATE = (
+    "The broker ends sessions (connections.max.reauth.ms), and the client does not authenticate again on its "
+    "connection: update it to one that knows KIP-368, or let it expect that its connection is closed."
+)
 _NOT_ENABLED = (
     "Enable it at the brokers (kafka-features upgrade, and group.coordinator.rebalance.protocols where that is set), "
     "or let the client use what is enabled (group.protocol=classic)."
@@ -109,10 +113,26 @@ class ClosedByBrokerRule(Rule):
     """Brokers that close a connection instead of answering."""
 
     codes = ("closed_by_broker",)
+    apis = frozenset({SASL_AUTHENTICATE})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._cases = context.tally()
+        self._expiries: dict[int, int] = {}
+        self._expired = False
+
+    def exchange(self, exchange: Exchange) -> None:
+        """A session that ends some time after it was authenticated (KIP-368)."""
+        response, number = exchange.response, exchange.connection.id
+        body = response.body if response is not None else None
+        lifetime_ms = (body or {}).get("session_lifetime_ms", 0)
+        if response is not None and lifetime_ms and (number in self._expiries or len(self._expiries) < MAX_ASKED):
+            self._expiries[number] = response.first_ns + lifetime_ms * 1_000_000
+
+    def connection(self, connection: Connection) -> None:
+        """One that is over needs no session any more; ``ending`` is told of it afterwards."""
+        expiry_ns = self._expiries.pop(connection.id, 0)
+        self._expired = 0 < expiry_ns <= connection.closed_ns
 
     def ending(self, ending: Ending) -> None:
         """One that was closed with requests under way, for no reason that another rule knows."""
@@ -122,6 +142,8 @@ class ClosedByBrokerRule(Rule):
         case = self._cases.case(client_in(ending), connection.broker)
         case.add(first.packet, first.first_ns, first.size_bytes, until_ns=connection.closed_ns)
         case.note("requests", [f"{first.api} v{first.version}"])
+        if self._expired:
+            case.note("expired", ["yes"])
         case.note("sizes", [f"{first.size_bytes:,}"])
         case.note("fresh", ["yes" if connection.exchanges.keys() <= {"unanswered"} else "no"])
         if first.api in CLUSTER_API_NAMES:
@@ -136,6 +158,8 @@ class ClosedByBrokerRule(Rule):
             same = len(requests) == 1 and len(case.counts("sizes")) == 1 and case.most >= LARGE_BYTES
             again = case.count >= OFTEN and (case.noted("fresh") == ["yes"] or same)
             size = f" of {case.most:,} bytes" if large or (again and same) else ""
+            expired = case.counts("expired").get("yes", 0) == case.count
+            why = ", once the session of its SASL authentication had expired" if expired else ""
             remedy = (
                 "The request is larger than socket.request.max.bytes of the broker takes."
                 if large
@@ -150,8 +174,8 @@ class ClosedByBrokerRule(Rule):
                 "error" if large or again else "info" if case.noted("cluster") else "warning",
                 client,
                 f"{self.context.cluster.broker_text(broker)} closed the connection after {listed(requests)}{size} "
-                f"{times(case.count)}, without an answer",
-                remedy,
+                f"{times(case.count)}, without an answer{why}",
+                _REAUTHENTICATE if expired else remedy,
                 case,
                 {"broker": broker, "requests": requests, "largest_request_bytes": case.most},
                 clients=[client],
