@@ -6,6 +6,9 @@ from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.topic_state import ClientState, Flow, Identity, TopicState
 from kwiresniff.answers.topics import Topic, TopicClient, TopicFlow, TopicGroup, TopicPartition
 
+#: The software of a client that has not told it.
+_UNNAMED = (None, None)
+
 
 class TopicSummary:
     """One topic, from what is known under its name and under its id."""
@@ -28,6 +31,7 @@ class TopicSummary:
         for part in self._parts:
             for key, client in part.clients.items():
                 clients.setdefault(key, []).append(client)
+        self._join_unnamed(clients)
         self._find_readers(clients)
         rows = [self._client(identity, found) for (_, identity), found in clients.items()]
         rows.sort(key=lambda row: (-row.flow.size_bytes, row.client_id or "", row.address))
@@ -58,6 +62,23 @@ class TopicSummary:
             first_ns=min(part.first_ns for part in self._parts),
             last_ns=max(part.last_ns for part in self._parts),
         )
+
+    def _join_unnamed(self, clients: dict[tuple[str, Identity], list[ClientState]]) -> None:
+        """One that has told its software on a connection has not told it on another that is older than the capture: it
+        is the same one, where there is only one of that name at that address."""
+        for role, identity in [key for key in clients if key[1][2] == _UNNAMED]:
+            client_id, address, _, principal = identity
+            named = [
+                key
+                for key in clients
+                if key[0] == role
+                and key[1][2] != _UNNAMED
+                and (key[1][0], key[1][1], key[1][3]) == (client_id, address, principal)
+            ]
+            if len(named) == 1:
+                clients[named[0]] += clients.pop((role, identity))
+                groups = {**self._groups.get(named[0][1], {}), **self._groups.get(identity, {})}
+                self._groups = {**self._groups, named[0][1]: groups}
 
     def _find_readers(self, clients: dict[tuple[str, Identity], list[ClientState]]) -> None:
         for (_, identity), found in clients.items():

@@ -235,3 +235,16 @@ def test_an_incremental_fetch_is_a_request_of_all_topics_of_its_session() -> Non
     empty.fetched = FetchedTopics(("orders",), (0,), is_whole=True)
     topic = only(fetch(3, 10, []), empty)
     assert topic.consumers[0].flow.requests == 2
+
+
+def test_a_connection_older_than_the_capture_makes_no_second_consumer() -> None:
+    """It has told its software before; on a newer connection the same consumer tells it again."""
+    old, new = connection(1, "10.0.0.5:1"), connection(2, "10.0.0.5:2")
+    new.client_software = {"name": "apache-kafka-java", "version": "4.4.0"}
+    first, second = fetch(3, 10, [], on=old), fetch(5, 10, [], on=new, start_ns=START_NS + MS)
+    (consumer,) = only(first, second).consumers
+    assert consumer.software == ("apache-kafka-java", "4.4.0") and consumer.flow.requests == 2
+    other = connection(3, "10.0.0.5:3")
+    other.client_software = {"name": "librdkafka", "version": "2"}
+    third = fetch(7, 10, [], on=other, start_ns=START_NS + 2 * MS)
+    assert len(only(first, second, third).consumers) == 3  # whose it is, nobody knows
