@@ -125,7 +125,7 @@ class Analyzer(ConnectionServices):
         yield from self.events()
 
     def run_source(self, feed: Callable[[SegmentSink], bool]) -> Iterator[Event]:
-        """The same for a source that gives its segments itself, which costs less: see ``CaptureSet.feed``."""
+        """Yield events of a source that gives its segments itself, which costs less: see ``CaptureSet.feed``."""
         while feed(self):
             if self.output.events:
                 yield from self.events()

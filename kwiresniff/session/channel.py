@@ -199,7 +199,7 @@ def throttle_place(facts: ApiFacts) -> i64:
 
 
 def _told(facts: ApiFacts, response: Message, frame: bytes) -> int:
-    """The same where something variable stands before it and behind it."""
+    """The throttle time where something variable stands before it and behind it."""
     if facts.api_key == API_VERSIONS:
         return _told_by_api_versions(response, frame)
     try:

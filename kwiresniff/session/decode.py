@@ -151,7 +151,7 @@ class BodyDecoder:
             message.body, _ = side.decode(message.frame, message.body_offset, [])
 
     def decode_side(self, exchange: Exchange, direction: Direction) -> None:
-        """The same for one message alone."""
+        """Decode one message of an exchange, or read it as far as it goes."""
         message = exchange.request if direction == "request" else exchange.response
         assert message is not None
         sides = self._requests if direction == "request" else self._responses
@@ -173,23 +173,8 @@ class BodyDecoder:
             if side.trouble is not None:
                 exchange.problems.append(side.trouble)
             return False
-        if side.steps is not None and self._writer is not None:
-            message.text = self._writer.text(side.steps, frame, message.body_offset)
-            if message.text is not None:
-                return True
-        if self._rows is not None and not side.teaches:
-            message.text = self._rows_of(exchange, message, direction, side)
-            if message.text is not None:
-                return True
-        if self._gists is not None and side.steps is not None:
-            message.gist = self._gists.gist(side.steps, frame, message.body_offset)
-            if message.gist is not None:
-                return True
-        if side.looks is not None and self._digests is not None:
-            digest = self._digests.digest(side.looks, frame, message.body_offset)
-            if digest is not None:
-                message.put_off(digest, side.decode)
-                return True
+        if self._is_written(exchange, message, frame, direction, side):
+            return True
         issues: list[Problem] = []
         body: Body | None
         try:
@@ -221,6 +206,29 @@ class BodyDecoder:
                 api_key, direction, body, sound=sound, inner_sound=inner_sound, sensitive=self._topics.sensitive_configs
             )
         return understood
+
+    def _is_written(
+        self, exchange: Exchange, message: Message, frame: bytes, direction: Direction, side: _Side
+    ) -> bool:
+        """Whether the body could be written, or looked at, straight from its bytes: then nobody decodes it."""
+        if side.steps is not None and self._writer is not None:
+            message.text = self._writer.text(side.steps, frame, message.body_offset)
+            if message.text is not None:
+                return True
+        if self._rows is not None and not side.teaches:
+            message.text = self._rows_of(exchange, message, direction, side)
+            if message.text is not None:
+                return True
+        if self._gists is not None and side.steps is not None:
+            message.gist = self._gists.gist(side.steps, frame, message.body_offset)
+            if message.gist is not None:
+                return True
+        if side.looks is not None and side.decode is not None and self._digests is not None:
+            digest = self._digests.digest(side.looks, frame, message.body_offset)
+            if digest is not None:
+                message.put_off(digest, side.decode)
+                return True
+        return False
 
     def _rows_of(self, exchange: Exchange, message: Message, direction: Direction, side: _Side) -> list[bytes] | None:
         """The body as rows of a tree, when there is nothing else to tell of the message."""

@@ -11,7 +11,7 @@ def reverse(flow: bytes) -> bytes:
 
 
 def canonical_flow(flow: bytes) -> bytes:
-    """The same key for both directions of a connection."""
+    """A key that both directions of a connection have in common."""
     return min(flow, reverse(flow))
 
 

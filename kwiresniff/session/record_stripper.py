@@ -5,8 +5,8 @@ Who asks for error codes and topic names alone does not need the megabytes of re
 one are still to come, so that nobody has to keep or copy those. What is kept reads as the same response with empty
 record sets.
 
-Written to be compiled, and never wrong: what does not look as its definition says ends the sifting (``plain``), and the
-rest of the frame is kept as it comes, for others to judge.
+Written to be compiled, and never wrong: what does not look as its definition says ends the stripping (``plain``), and
+the rest of the frame is kept as it comes, for others to judge.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _EMPTY_COMPACT = b"\x01"
 
 
 def stripper_steps(message: MessageVersion) -> list[ScanStep] | None:
-    """What a sieve for a response has to know; None where there is nothing to sift, or no way to."""
+    """What a stripper of a response has to know; None where there are no record sets, or no way to find them."""
     steps = whole(message)
     return steps if steps is not None and _has_records(steps) else None
 
@@ -53,7 +53,7 @@ def _has_records(steps: list[ScanStep]) -> bool:
 
 
 class RecordStripper(FrameFilter):
-    """Sifts one frame; see :class:`FrameFilter`. ``body_offset`` is where in the frame the body begins."""
+    """Strips one frame; see :class:`FrameFilter`. ``body_offset`` is where in the frame the body begins."""
 
     def __init__(self, steps: list[ScanStep], body_offset: i64) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class RecordStripper(FrameFilter):
         self.parts.append(self._head or (self._length if within else self._empty))
 
     def take(self, data: bytes, at: i64, end: i64, left: i64) -> i64:
-        """Sift ``data[at:end]``, the next bytes, of ``left`` that were still to come before it.
+        """Strip ``data[at:end]``, the next bytes, of ``left`` that were still to come before it.
 
         One long function: what it knows of its place in the response are machine integers, which a second one could
         not give back without making objects of them.

@@ -69,7 +69,7 @@ def _batches(body: Body) -> Iterator[Any]:
 
 
 def conceal_metadata_nodes(root: Node) -> None:
-    """The same for the annotated message."""
+    """Conceal the records of the metadata log in an annotated message."""
     from kwiresniff.base.body_members import CUT_SHORT
 
     for topic in all_nodes(root):

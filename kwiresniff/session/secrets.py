@@ -182,7 +182,7 @@ def conceal_dissection(
     sound: bool = True,
     sensitive: SensitiveNames | None = None,
 ) -> None:
-    """The same for an annotated message: secret leaves lose their value and are not tied to bytes any more.
+    """Conceal an annotated message: secret leaves lose their value and are not tied to bytes any more.
 
     ``inner_api_key`` is that of the message inside an Envelope, when it is known.
     """

@@ -8,6 +8,11 @@ import pytest
 
 from kwiresniff.model import Exchange
 from kwiresniff.session import Analyzer
+from kwiresniff.session.detection import IGNORED, KAFKA, SASL_OPAQUE, TLS, ProtocolDetector
+from kwiresniff.session.flows import reverse
+from kwiresniff.stream.buffer_budget import BufferBudget
+from kwiresniff.stream.frame_handler import FrameRecorder
+from kwiresniff.stream.half_stream import HalfStream
 from kwiresniff.stream.out_of_order import GRACE_PACKETS
 from tests.support.conversation import (
     Wire,
@@ -156,3 +161,71 @@ def test_named_broker_ports_make_weak_evidence_enough() -> None:
     ask = request(3, 0, 5, pack(">i", 0), None)
     assert told(exchanges(events(Wire(broker_port=9).up(ask), ports=[9]))) == [("Metadata", 5, "unanswered")]
     assert exchanges(events(Wire(broker_port=9).up(ask))) == []
+
+
+# -- verdicts ----------------------------------------------------------------------------------------------------------
+
+PORTS = frozenset({(9092).to_bytes(2, "big")})
+FLOW = bytes([10, 0, 0, 1, 10, 0, 0, 2]) + (40_000).to_bytes(2, "big") + (9092).to_bytes(2, "big")
+HTTP = b"GET / HTTP/1.1\r\nHost: example\r\n\r\n"
+CLIENT_HELLO = bytes([22, 3, 1, 0, 5, 1, 0, 0, 1, 0])
+GSSAPI = b"\x60\x20\x06\x09" + bytes.fromhex("2a864886f712010202") + bytes(20)
+
+
+def sides(up: bytes, down: bytes = b"", *, syn: bool = True) -> tuple[HalfStream, HalfStream]:
+    """The half streams of a client and its broker with so many bytes under search."""
+    halves = []
+    for side, (flow, data) in enumerate(((FLOW, up), (reverse(FLOW), down))):
+        half = HalfStream(flow, side, 1 << 20, BufferBudget())
+        half.desynchronize("mid_stream")
+        half.next_seq = 1
+        half.syn_seq = 0 if syn else -1
+        if data:
+            half.feed_anyhow(FrameRecorder(found=-1), 1, 1, 1, data, 0, len(data), 0)
+        halves.append(half)
+    return halves[0], halves[1]
+
+
+@pytest.mark.parametrize(
+    ("up", "phase", "protocol"),
+    [
+        (heartbeat(1), KAFKA, "kafka"),
+        (pack(">i", len(GSSAPI)) + GSSAPI, SASL_OPAQUE, "kafka"),
+        (CLIENT_HELLO, TLS, "tls"),
+        (HTTP, IGNORED, "http"),
+    ],
+)
+def test_a_verdict_says_what_the_first_bytes_are(up: bytes, phase: int, protocol: str) -> None:
+    """And who the client is; the half streams are as they were."""
+    client, broker = sides(up)
+    verdict = ProtocolDetector(FLOW, frozenset()).detect(client, client, broker, True)
+    assert verdict is not None
+    assert (verdict.phase, verdict.protocol, verdict.offset) == (phase, protocol, 0)
+    assert verdict.client is client and verdict.shown is client
+    assert client.resync.buffer.data == up
+    assert not client.frames.synchronized and not client.closed
+
+
+@pytest.mark.parametrize("cut", range(1, len(heartbeat(1)) - 1))
+def test_a_first_request_is_known_as_soon_as_its_client_id_is_there(cut: int) -> None:
+    """Cut anywhere: before that there is no verdict."""
+    client, broker = sides(heartbeat(1)[:cut])
+    verdict = ProtocolDetector(FLOW, frozenset()).detect(client, client, broker, True)
+    client_id_end = 14 + int.from_bytes(heartbeat(1)[12:14], "big")
+    assert (verdict is not None) == (cut >= client_id_end), cut
+
+
+def test_in_mid_stream_the_verdict_says_where_the_requests_begin_and_who_sends_them() -> None:
+    """Whichever half stream was taken for the client's."""
+    broker, client = sides(b"", b"?????" + heartbeat(1) + heartbeat(2), syn=False)
+    verdict = ProtocolDetector(FLOW, frozenset()).detect(client, broker, client, False)
+    assert verdict is not None
+    assert (verdict.phase, verdict.offset) == (KAFKA, 5)
+    assert verdict.client is client
+
+
+def test_what_comes_from_a_broker_port_is_no_client() -> None:
+    """However much it reads like a request."""
+    client, broker = sides(b"", heartbeat(1), syn=False)
+    assert ProtocolDetector(FLOW, frozenset()).detect(broker, client, broker, False) is not None
+    assert ProtocolDetector(FLOW, PORTS).detect(broker, client, broker, False) is None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import pytest
 
-from kwiresniff.model import Event, Exchange
+from kwiresniff.model import Connection, Event, Exchange
 from kwiresniff.session import Analyzer
-from kwiresniff.session.response_reordering import MAX_REORDERED, MAX_REORDERED_BYTES
+from kwiresniff.session.response_reordering import MAX_REORDERED, MAX_REORDERED_BYTES, ResponseReorderBuffer
 from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, response
 
@@ -85,3 +87,48 @@ def test_no_more_are_held_than_the_limits_say(count: int, size: int) -> None:
     told_before = len([one for one in analyzer.events() if isinstance(one, Exchange)]) - 1
     assert told_before == count - most or size > MAX_REORDERED_BYTES
     assert len(told(list(analyzer.finish()))) == count - told_before
+
+
+def held(*ids: int, packet: int = 1) -> ResponseReorderBuffer:
+    """A buffer with responses with these correlation ids."""
+    buffer = ResponseReorderBuffer()
+    for correlation_id in ids:
+        data = correlation_id.to_bytes(4, "big")
+        buffer.hold((packet, 0, packet, 0, len(data), data, 0, -1))
+    return buffer
+
+
+def outstanding(*ids: int) -> dict[int, Exchange | deque[Exchange]]:
+    return {one: Exchange(Connection(1, "", ""), 12, 0, one, None, None, None) for one in ids}
+
+
+def asking(correlation_id: int) -> bytes:
+    return b"\0\x0c\0\0" + correlation_id.to_bytes(4, "big")
+
+
+def test_a_buffer_says_how_many_responses_have_their_request() -> None:
+    """Those before one that has it have lost theirs; a request that none of them answers changes nothing."""
+    buffer = held(1, 2, 3)
+    assert buffer.ready(asking(9), 2, 0, outstanding(9)) == 0
+    assert buffer.ready(asking(1), 2, 0, outstanding(1)) == 1
+    assert buffer.ready(asking(2), 2, 0, outstanding(2)) == 2
+
+
+def test_of_two_responses_with_one_id_the_second_waits_for_another_request() -> None:
+    assert held(5, 5).ready(asking(5), 2, 0, outstanding(5)) == 1
+
+
+def test_a_buffer_lets_go_of_what_has_waited_long_enough() -> None:
+    """In packets of the capture or in time."""
+    assert held(1, 2).ready(asking(9), 1 + GRACE_PACKETS, 0, {}) == 0
+    assert held(1, 2).ready(asking(9), 2 + GRACE_PACKETS, 0, {}) == 2
+    assert held(1, 2).ready(asking(9), 1, GRACE_NS + 1, {}) == 2
+
+
+def test_what_is_popped_is_held_no_longer() -> None:
+    """Neither its bytes nor its id."""
+    buffer = held(1, 2)
+    assert [one[5][-1] for one in buffer.pop(1)] == [1]
+    assert buffer.ready(asking(1), 2, 0, outstanding(1)) == 0
+    assert [one[5][-1] for one in buffer.pop(1)] == [2]
+    assert (buffer.held, buffer.held_bytes) == ([], 0)
