@@ -39,7 +39,7 @@ _OPTIONS = {"--version": "Show the version and exit.", "-h, --help": "Show this 
 
 def build() -> str:
     """What this installation is: its hot modules are extension modules, or Python like the rest (hatch_build.py)."""
-    module = os.path.join(os.path.dirname(__file__), os.pardir, "fastint")
+    module = os.path.join(os.path.dirname(__file__), os.pardir, "base", "fastint")
     return "compiled" if any(os.path.exists(module + suffix) for suffix in EXTENSION_SUFFIXES) else "pure Python"
 
 
