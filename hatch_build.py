@@ -76,7 +76,7 @@ COMPILED = (
     "kwiresniff/export/csv_lines.py",
     "kwiresniff/export/exchange_columns.py",
     "kwiresniff/export/flat_columns.py",
-    "kwiresniff/export/lines.py",
+    "kwiresniff/export/fast_json_lines.py",
     "kwiresniff/export/times.py",
     "kwiresniff/model.py",
     "kwiresniff/pipeline/aggregate.py",

@@ -92,7 +92,7 @@ def command(
     found = decode_message(_bytes(data, file, form), direction, api, version, start, show_secrets=show_secrets)
     if output == "json":
         from kwiresniff.export import JsonEncoder, Output
-        from kwiresniff.export.objects import single_json
+        from kwiresniff.export.json_objects import single_json
 
         with Output("-") as out:
             out.stream.write(JsonEncoder().line(single_json(found, direction)))

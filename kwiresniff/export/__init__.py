@@ -1,7 +1,7 @@
 """Answers into files: JSON Lines, JSON, CSV and Parquet, plain or compressed."""
 
 from kwiresniff.export.encode import JsonEncoder, bytes_json
-from kwiresniff.export.objects import connection_json, event_json, exchange_json, problem_json, stat_json
+from kwiresniff.export.json_objects import connection_json, event_json, exchange_json, problem_json, stat_json
 from kwiresniff.export.output import Output
 from kwiresniff.export.times import rfc3339
 from kwiresniff.export.writers import WRITERS, JsonArrayWriter, JsonLinesWriter, Writer, format_of

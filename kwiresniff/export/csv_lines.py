@@ -12,8 +12,8 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Final, final
 
-from kwiresniff.export.controls import escape_cell
-from kwiresniff.export.objects import file_name
+from kwiresniff.export.escaping import escape_cell
+from kwiresniff.export.json_objects import file_name
 from kwiresniff.export.times import TimeTexts
 from kwiresniff.model import Connection, Exchange, Message
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from kwiresniff.export.controls import escape_json
+from kwiresniff.export.escaping import escape_json
 
 #: Captures with binary keys or values fail the quick way on nearly every message; after one failure this many
 #: messages take the careful way at once, so that at most one message in 65 is tried in vain.

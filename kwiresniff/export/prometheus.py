@@ -12,7 +12,7 @@ from typing import Any
 
 from kwiresniff.answers.metrics import Metric
 from kwiresniff.errors import ExportError
-from kwiresniff.export.controls import escape_text
+from kwiresniff.export.escaping import escape_text
 
 #: Before every name.
 NAMESPACE = "kwiresniff_"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kwiresniff.answers.topics import Topic, TopicClient, TopicFlow
-from kwiresniff.export.objects import SCHEMA_VERSION, Json, latency_json
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, latency_json
 from kwiresniff.export.times import rfc3339
 
 

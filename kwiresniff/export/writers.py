@@ -10,7 +10,7 @@ from typing import IO, Protocol
 
 from kwiresniff.errors import ExportError
 from kwiresniff.export.encode import JsonEncoder
-from kwiresniff.export.objects import event_json, exchange_json
+from kwiresniff.export.json_objects import event_json, exchange_json
 from kwiresniff.export.output import split_name
 from kwiresniff.model import Event, Exchange
 
@@ -70,12 +70,12 @@ class JsonArrayWriter:
 def _text_lines(files: Sequence[str]) -> Callable[[Exchange], list[bytes] | None] | None:
     """What puts lines around bodies that are text; None where that is not compiled, since there are none then."""
     try:
-        from kwiresniff.export import lines
+        from kwiresniff.export import fast_json_lines
     except ImportError:  # compiled, but without the library that it was compiled for
         return None
-    if (lines.__file__ or "").endswith(".py"):
+    if (fast_json_lines.__file__ or "").endswith(".py"):
         return None
-    return lines.ExchangeLines(JsonEncoder().text, files).line
+    return fast_json_lines.ExchangeLines(JsonEncoder().text, files).line
 
 
 def _csv(out: IO[bytes], files: Sequence[str]) -> Writer:

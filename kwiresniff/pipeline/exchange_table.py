@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from kwiresniff.export.column_buffers import Column, ListColumn, NameColumn, NumberColumn, SparseColumn, TextColumn
 from kwiresniff.export.exchange_columns import ExchangeColumns
-from kwiresniff.export.objects import errors_json, frame_problem_json
+from kwiresniff.export.json_objects import errors_json, frame_problem_json
 from kwiresniff.model import Exchange
 from kwiresniff.pipeline.entities import Entities
 

@@ -13,8 +13,8 @@ import pytest
 
 from kwiresniff.capture import open_captures
 from kwiresniff.export import WRITERS, JsonEncoder, exchange_json
-from kwiresniff.export.controls import escape_cell
 from kwiresniff.export.csv_lines import MAX_KEPT
+from kwiresniff.export.escaping import escape_cell
 from kwiresniff.export.flat import COLUMNS
 from kwiresniff.model import Exchange
 from kwiresniff.session import Analyzer

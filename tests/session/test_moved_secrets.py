@@ -15,7 +15,7 @@ import pytest
 
 from kwiresniff import schema
 from kwiresniff.codec import encoder
-from kwiresniff.export.objects import event_json
+from kwiresniff.export.json_objects import event_json
 from kwiresniff.model import Direction, Event, Exchange
 from kwiresniff.render.tree import TreeWriter
 from kwiresniff.schema.types import WireField

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.export import JsonArrayWriter, JsonEncoder, JsonLinesWriter, exchange_json
-from kwiresniff.export.lines import MAX_KEPT, ExchangeLines
+from kwiresniff.export.fast_json_lines import MAX_KEPT, ExchangeLines
 from kwiresniff.model import Exchange
 from tests.support.exchanges import START_NS, connection, exchange
 from tests.support.odd_exchanges import EXCHANGES, FILES, with_text

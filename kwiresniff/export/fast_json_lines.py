@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from librt.strings import BytesWriter
 
 from kwiresniff.base.json_text import write_fraction, write_number
-from kwiresniff.export.objects import SCHEMA_VERSION, errors_json, file_name, frame_problem_json
+from kwiresniff.export.json_objects import SCHEMA_VERSION, errors_json, file_name, frame_problem_json
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import Connection, Exchange, Message
 
