@@ -18,8 +18,8 @@ from kwiresniff.cli.main import FAILED, TRACEBACK, SuggestingGroup
 from kwiresniff.errors import SchemaError
 
 if TYPE_CHECKING:
-    from kwiresniff.pipeline.reading import Settings
-    from kwiresniff.pipeline.run import Job
+    from kwiresniff.pipeline.batch_run import Job
+    from kwiresniff.pipeline.unit_reader import Settings
 
 TABLES = ("exchanges", "connections", "problems", "latency", "topic_latency", "errors", "clients", "audit", "records")
 WRITTEN = TABLES[:-2]
@@ -125,9 +125,9 @@ def run_command(
     new; stopped in the middle it goes on where it was.
     """
     from kwiresniff.capture.keylog import check_key_log
+    from kwiresniff.pipeline.batch_run import Run
     from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote
-    from kwiresniff.pipeline.run import Run
-    from kwiresniff.pipeline.store import Store
+    from kwiresniff.pipeline.output_store import OutputStore
 
     if keylog is not None:
         check_key_log(keylog)
@@ -136,7 +136,7 @@ def run_command(
     run = Run(
         inputs,
         out,
-        remote=HadoopInputs(start(), Store(out).inputs) if any(map(is_remote, inputs)) else None,
+        remote=HadoopInputs(start(), OutputStore(out).inputs) if any(map(is_remote, inputs)) else None,
         settings=_settings(port, redact, redact_key, audit, keylog, where),
         parallelism=partitions or slots(master, remote),
         tables=_tables(tables, audit),
@@ -225,12 +225,12 @@ def query_command(
     Tables: exchanges, connections, problems, records, errors, clients, audit, and latency and topic_latency, whose
     histograms add up: SELECT api, percentile_ns(collect_list(latency), 0.99) FROM latency GROUP BY api.
     """
+    from kwiresniff.pipeline.output_store import OutputStore
     from kwiresniff.pipeline.query import query
+    from kwiresniff.pipeline.spark_session import start_session
     from kwiresniff.pipeline.sql_check import check_sql
-    from kwiresniff.pipeline.start import start_session
-    from kwiresniff.pipeline.store import Store
 
-    Store(folder).check()
+    OutputStore(folder).check()
     check_sql(sql, TABLES)
     with _warehouse(remote) as settings:
         spark = start_session(master, remote=remote, ui=verbose, **settings)
@@ -273,7 +273,7 @@ def slots(master: str, remote: str | None) -> int:
 
 def _starter(master: str, remote: str | None, verbose: bool) -> Callable[[], Any]:
     def start() -> Any:
-        from kwiresniff.pipeline.start import start_session
+        from kwiresniff.pipeline.spark_session import start_session
 
         spark = start_session(master, remote=remote, ui=verbose)
         if verbose and remote is None:
@@ -291,7 +291,7 @@ def _settings(
     keylog: str | None = None,
     where: str | None = None,
 ) -> Settings:
-    from kwiresniff.pipeline.reading import Settings
+    from kwiresniff.pipeline.unit_reader import Settings
 
     if where is not None:
         from kwiresniff.analysis.filter import compile_filter

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 def register(spark: SparkSession | None = None) -> None:
     """Makes ``spark.read.format("kwiresniff")`` known to a session, by default the active one."""
-    from kwiresniff.pipeline import source
-    from kwiresniff.pipeline.start import active_session
+    from kwiresniff.pipeline import spark_source
+    from kwiresniff.pipeline.spark_session import active_session
 
     found = spark if spark is not None else active_session()
     if found is not None:
-        source.register(found)
+        spark_source.register(found)
 
 
 def with_variants(frame: DataFrame) -> DataFrame:
@@ -32,8 +32,8 @@ def with_variants(frame: DataFrame) -> DataFrame:
 
 
 def session(master: str = "local[*]", *, remote: str | None = None, ui: bool = False, **settings: str) -> SparkSession:
-    """A Spark session with the data source, see ``kwiresniff.pipeline.start``."""
-    from kwiresniff.pipeline.start import start_session
+    """A Spark session with the data source, see ``kwiresniff.pipeline.spark_session``."""
+    from kwiresniff.pipeline.spark_session import start_session
 
     found: SparkSession = start_session(master, remote=remote, ui=ui, **settings)
     return found

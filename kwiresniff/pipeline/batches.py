@@ -10,9 +10,9 @@ from kwiresniff.model import Event, Exchange
 from kwiresniff.pipeline.columns import arrow_schema
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.exchange_table import ExchangeRows
-from kwiresniff.pipeline.plan import Unit
-from kwiresniff.pipeline.reading import Settings, UnitReading
+from kwiresniff.pipeline.plan import WorkUnit
 from kwiresniff.pipeline.rows import Row, Rows, rows_of
+from kwiresniff.pipeline.unit_reader import Settings, UnitReader
 
 #: Rows of a batch for Spark. Large bodies end it sooner: a batch is held as rows, as columns and on the way.
 BATCH_ROWS = 4_096
@@ -31,9 +31,9 @@ class Events(Protocol):
     def events(self) -> Iterator[Event]: ...
 
 
-def table_batches(table: str, unit: Unit, settings: Settings, names: Sequence[str] = ()) -> Iterator[Any]:
+def table_batches(table: str, unit: WorkUnit, settings: Settings, names: Sequence[str] = ()) -> Iterator[Any]:
     """The rows of one table that a unit gives, as ``pyarrow.RecordBatch``, in order; of some columns or of all."""
-    reading = UnitReading(unit, settings, text=table == "exchanges")
+    reading = UnitReader(unit, settings, text=table == "exchanges")
     if table == "segments":
         return _selected(arrow_batches(table, map(reading.rows.segment, reading.segments())), names)
     return event_batches(table, reading, names)

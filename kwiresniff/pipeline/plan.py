@@ -20,7 +20,7 @@ from typing import Any
 
 from kwiresniff.capture.paths import STANDARD_INPUT, expand
 from kwiresniff.errors import CaptureError
-from kwiresniff.pipeline.ends import Filled, LeftOut
+from kwiresniff.pipeline.deduplication import Filled, LeftOut
 
 #: A source is not split below this share: starting a task and reading the packets once more would cost what it gains.
 MIN_SHARD_BYTES = 128 << 20
@@ -65,7 +65,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CaptureSeries:
     """Files whose connections go on from one to the next; ``name`` is the file's path, ``*`` where names differ.
 
     ``left_out`` are connections that another source tells of, ``filled`` is what this one takes from ``others``.
@@ -75,17 +75,17 @@ class Source:
     files: tuple[File, ...]
     left_out: tuple[LeftOut, ...] = ()
     filled: tuple[Filled, ...] = ()
-    others: tuple[Source, ...] = ()
+    others: tuple[CaptureSeries, ...] = ()
 
     @staticmethod
-    def from_json(value: dict[str, Any]) -> Source:
+    def from_json(value: dict[str, Any]) -> CaptureSeries:
         """What ``dataclasses.asdict`` gave, after JSON."""
-        return Source(
+        return CaptureSeries(
             value["name"],
             tuple(File(**file) for file in value["files"]),
             tuple(LeftOut(**one) for one in value["left_out"]),
             tuple(map(Filled.from_json, value["filled"])),
-            tuple(map(Source.from_json, value["others"])),
+            tuple(map(CaptureSeries.from_json, value["others"])),
         )
 
     @property
@@ -105,10 +105,10 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class WorkUnit:
     """What one task does: shard ``shard`` of ``shards`` of a source."""
 
-    source: Source
+    source: CaptureSeries
     shard: int = 0
     shards: int = 1
 
@@ -126,12 +126,12 @@ class Unit:
         return asdict(self)
 
     @staticmethod
-    def from_json(value: dict[str, Any]) -> Unit:
+    def from_json(value: dict[str, Any]) -> WorkUnit:
         """What ``as_json`` gave."""
-        return Unit(Source.from_json(value["source"]), value["shard"], value["shards"])
+        return WorkUnit(CaptureSeries.from_json(value["source"]), value["shard"], value["shards"])
 
 
-def find_sources(paths: Sequence[str], grouping: str = "series") -> list[Source]:
+def find_sources(paths: Sequence[str], grouping: str = "series") -> list[CaptureSeries]:
     """The sources that files, folders and patterns hold, by name.
 
     ``grouping``: ``series`` puts the files of one rotation together, ``file`` makes each file a source of its own,
@@ -151,15 +151,15 @@ def local_files(paths: Sequence[str]) -> list[File]:
     return files
 
 
-def grouped(files: Sequence[File], grouping: str) -> list[Source]:
+def grouped(files: Sequence[File], grouping: str) -> list[CaptureSeries]:
     """The sources that files belong to, by name; raises CaptureError when there are none."""
     if not files:
         raise CaptureError("no capture named: give one or more files or folders")
     files = sorted(files, key=lambda file: file.name)
     if grouping == "one":
-        return [Source(f"{_common_folder(files)}/*", tuple(files))]
+        return [CaptureSeries(f"{_common_folder(files)}/*", tuple(files))]
     if grouping == "file":
-        return [Source(file.name, (file,)) for file in files]
+        return [CaptureSeries(file.name, (file,)) for file in files]
     return sorted(_series(files), key=lambda source: source.name)
 
 
@@ -169,7 +169,7 @@ def _common_folder(files: Sequence[File]) -> str:
     return "/".join(names[0] for names in takewhile(lambda names: len(set(names)) == 1, levels))
 
 
-def _series(files: Iterable[File]) -> Iterator[Source]:
+def _series(files: Iterable[File]) -> Iterator[CaptureSeries]:
     groups: dict[str, list[tuple[File, bool]]] = {}
     for file in files:
         folder, name = os.path.split(file.name)
@@ -177,9 +177,9 @@ def _series(files: Iterable[File]) -> Iterator[Source]:
         groups.setdefault(os.path.join(folder, series), []).append((file, rotated))
     for name, members in groups.items():
         if any(rotated for _, rotated in members):
-            yield Source(name, tuple(file for file, _ in members))
+            yield CaptureSeries(name, tuple(file for file, _ in members))
         else:  # x.pcap and x.pcap.gz side by side are two captures
-            yield from (Source(file.name, (file,)) for file, _ in members)
+            yield from (CaptureSeries(file.name, (file,)) for file, _ in members)
 
 
 def series_name(name: str) -> tuple[str, bool]:
@@ -198,17 +198,19 @@ def plain_name(name: str) -> str:
     return _COMPRESSED.sub("", name)
 
 
-def plan(sources: Sequence[Source], parallelism: int, *, min_shard_bytes: int = MIN_SHARD_BYTES) -> list[Unit]:
+def plan(
+    sources: Sequence[CaptureSeries], parallelism: int, *, min_shard_bytes: int = MIN_SHARD_BYTES
+) -> list[WorkUnit]:
     """Units of all sources, the longest work first; a source bigger than a task's fair share is split."""
     share = max(sum(source.size_bytes for source in sources) // max(parallelism, 1), min_shard_bytes, 1)
     units = []
     for source in sources:
         shards = min(max(round(source.size_bytes / share), 1), MAX_SHARDS, max(parallelism, 1))
-        units += [Unit(source, shard, shards) for shard in range(shards)]
+        units += [WorkUnit(source, shard, shards) for shard in range(shards)]
     return sorted(units, key=lambda unit: (-unit.source.size_bytes // unit.shards, unit.id))
 
 
-def share_out(units: Sequence[Unit], parallelism: int) -> list[list[Unit]]:
+def share_out(units: Sequence[WorkUnit], parallelism: int) -> list[list[WorkUnit]]:
     """The units in tasks: one each, but small ones together, since a task costs more to start than they take."""
     size = sum(unit.source.size_bytes // unit.shards for unit in units)
     tasks = min(max(size // MIN_TASK_BYTES, parallelism), parallelism * MAX_TASKS_PER_SLOT, len(units))

@@ -13,7 +13,7 @@ from kwiresniff.errors import KwiresniffError
 from kwiresniff.pipeline.aggregate import merged
 from kwiresniff.pipeline.columns import TABLES, ddl
 from kwiresniff.pipeline.failures import first_line
-from kwiresniff.pipeline.store import Store
+from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.unit_tables import WRITABLE
 
 #: What Hadoop takes for patterns, and its own way to say that it is none.
@@ -37,7 +37,7 @@ def open_views(spark: Any, out: str, tables: Iterable[str] = WRITABLE, *, varian
 
     With ``variants`` bodies are VARIANT there.
     """
-    store = Store(out)
+    store = OutputStore(out)
     store.check()
     for table in tables:
         # Complete files alone, one by one: a run may be writing others beside them.

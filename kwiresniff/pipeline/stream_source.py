@@ -17,11 +17,11 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from kwiresniff.pipeline.arrivals import Arrivals
 from kwiresniff.pipeline.batches import event_batches
-from kwiresniff.pipeline.carry import Batch, BatchReading, States, batches, run_batch
-from kwiresniff.pipeline.reading import Settings
-from kwiresniff.pipeline.store import Store
+from kwiresniff.pipeline.file_watcher import FileWatcher
+from kwiresniff.pipeline.open_state import Batch, BatchReading, States, batches, run_batch
+from kwiresniff.pipeline.output_store import OutputStore
+from kwiresniff.pipeline.unit_reader import Settings
 
 
 class WatchSource(DataSource):
@@ -48,13 +48,13 @@ class _ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._grouping = grouping
         self._settle_s = settle_s
         self._finish = finish
-        self._found: Arrivals | None = None
+        self._found: FileWatcher | None = None
         self._target: int | None = None
 
-    def _arrivals(self) -> Arrivals:
+    def _arrivals(self) -> FileWatcher:
         """Looked up where offsets are asked for: the reader also travels to executors, which have no use for it."""
         if self._found is None:
-            self._found = Arrivals(self._watched, self._folder, self._settle_s)
+            self._found = FileWatcher(self._watched, self._folder, self._settle_s)
         return self._found
 
     def __getstate__(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class _ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 class _WatchReader(_ArrivalsReader):
     def __init__(self, job: dict[str, Any]) -> None:
-        watched, folder = job["folder"], Store(job["out"]).watch
+        watched, folder = job["folder"], OutputStore(job["out"]).watch
         super().__init__(watched, folder, job["grouping"], job["settle_s"], finish=job["finish"])
         self._job = job
 

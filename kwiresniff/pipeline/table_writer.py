@@ -34,7 +34,7 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 
 class TableWriter:
-    """Rows of one unit. ``publish`` moves the files to their names; without it they are left for ``Store.clean``."""
+    """Rows of one unit. ``publish`` moves the files to their names; else ``OutputStore.clean`` removes them."""
 
     def __init__(self, out: str, staging: str, unit: str) -> None:
         self._out = out
@@ -98,7 +98,7 @@ class TableWriter:
         return names
 
     def discard(self) -> None:
-        """Leaves everything as it is, for ``Store.clean``."""
+        """Leaves everything as it is, for ``OutputStore.clean``."""
         self._files.discard()
 
     def _write(self, folder: str) -> None:

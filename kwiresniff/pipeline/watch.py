@@ -14,11 +14,11 @@ from kwiresniff import __version__
 from kwiresniff.errors import ExportError
 from kwiresniff.pipeline.failures import told_by_spark
 from kwiresniff.pipeline.hadoop import is_remote, local_path
-from kwiresniff.pipeline.reading import Settings
+from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.software import software
-from kwiresniff.pipeline.store import Store
+from kwiresniff.pipeline.task import add_totals, totals
+from kwiresniff.pipeline.unit_reader import Settings
 from kwiresniff.pipeline.unit_tables import WRITTEN
-from kwiresniff.pipeline.work import add_totals, totals
 
 #: Seconds between two looks at what is done.
 _POLL_SECONDS = 0.5
@@ -51,7 +51,7 @@ class Watch:
         folder = local_path(folder)
         if not os.path.isdir(folder):
             raise ExportError(f"{folder}: no such folder to watch")
-        self.store = Store(out)
+        self.store = OutputStore(out)
         self.store.create()
         if not os.path.isdir(self.store.watch) and self.store.commits():
             raise ExportError(f"{out}: holds the output of 'pipeline run'; watch into another folder")

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kwiresniff.capture import open_captures
+from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.plan import MAX_SHARDS, MIN_SHARD_BYTES
-from kwiresniff.pipeline.store import Store
 from tests.bench.compare import ENVIRONMENT
 from tests.bench.make_captures import CAPTURES, SEEDS, cut_for_the_wire, read_seed, write_rotation
 
@@ -38,14 +38,14 @@ OURS = [sys.executable, "-m", "kwiresniff"]
 #: The same work as a task of ``pipeline run`` does, for one source after the other, in a process without Spark.
 ONE_PROCESS = """
 import json, sys
-from kwiresniff.pipeline.plan import Unit, find_sources
-from kwiresniff.pipeline.reading import Settings
-from kwiresniff.pipeline.store import Store
+from kwiresniff.pipeline.plan import WorkUnit, find_sources
+from kwiresniff.pipeline.unit_reader import Settings
+from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.unit_tables import WRITTEN
-from kwiresniff.pipeline.work import run_unit, totals
-store = Store(sys.argv[2])
+from kwiresniff.pipeline.task import run_unit, totals
+store = OutputStore(sys.argv[2])
 store.create()
-done = [run_unit(Unit(source), Settings(), WRITTEN, store.out) for source in find_sources([sys.argv[1]])]
+done = [run_unit(WorkUnit(source), Settings(), WRITTEN, store.out) for source in find_sources([sys.argv[1]])]
 store.write_manifest({"total": totals(done)})
 """
 #: What the model foresees: executors of one core each.
@@ -167,8 +167,8 @@ def read_rate(folder: Path, size_mb: float) -> float:
 
 def account_s(out: Path, folder: Path) -> float:
     """Seconds of the driver for each unit: its commit is written by a task, and read by the driver."""
-    commit = next(iter(Store(str(out)).commits().values()))
-    store = Store(str(folder / "accounts"))
+    commit = next(iter(OutputStore(str(out)).commits().values()))
+    store = OutputStore(str(folder / "accounts"))
     store.create()
     start = time.perf_counter()
     for number in range(ACCOUNTS):

@@ -13,9 +13,9 @@ from kwiresniff.pipeline import software as software_module
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import Condition, conditions
 from kwiresniff.pipeline.columns import HEADER_COLUMNS, TABLES
-from kwiresniff.pipeline.plan import Unit, find_sources
-from kwiresniff.pipeline.reading import Settings
+from kwiresniff.pipeline.plan import WorkUnit, find_sources
 from kwiresniff.pipeline.software import check_software, software
+from kwiresniff.pipeline.unit_reader import Settings
 from tests.support.exported import exchange_of, exchanges, export, recorded
 from tests.support.paths import CAPTURES
 
@@ -24,7 +24,7 @@ CAPTURE = CAPTURES / "java-group-classic.pcap"
 
 def rows(table: str, capture: Path, settings: Settings, names: list[str] | None = None) -> list[dict[str, Any]]:
     (source,) = find_sources([str(capture)])
-    return [row for batch in table_batches(table, Unit(source), settings, names or ()) for row in batch.to_pylist()]
+    return [row for batch in table_batches(table, WorkUnit(source), settings, names or ()) for row in batch.to_pylist()]
 
 
 @pytest.mark.parametrize("capture", recorded()[::5], ids=lambda path: path.name)

@@ -6,7 +6,7 @@ import pytest
 
 from kwiresniff.errors import ExportError, KwiresniffError
 from kwiresniff.pipeline.failures import MAX_MESSAGE_CHARS, first_line, told_by_spark
-from kwiresniff.pipeline.start import start_session
+from kwiresniff.pipeline.spark_session import start_session
 
 TEXTS = {
     "a package that workers do not have": (

@@ -12,7 +12,7 @@ import pytest
 
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.pipeline.java import Java, find_java, fingerprint, java_version
-from kwiresniff.pipeline.start import start_session
+from kwiresniff.pipeline.spark_session import start_session
 
 
 def fake_java(home: Path, version: str) -> Path:

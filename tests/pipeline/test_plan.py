@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kwiresniff.errors import CaptureError
-from kwiresniff.pipeline.plan import File, Source, Unit, find_sources, plan, series_name, share_out
+from kwiresniff.pipeline.plan import CaptureSeries, File, WorkUnit, find_sources, plan, series_name, share_out
 from kwiresniff.pipeline.shards import shard_of
 from kwiresniff.session.flows import reverse
 
@@ -74,8 +74,8 @@ def test_a_stream_cannot_be_planned() -> None:
         find_sources(["-"])
 
 
-def source(name: str, size: int) -> Source:
-    return Source(name, (File(name, size, 1),))
+def source(name: str, size: int) -> CaptureSeries:
+    return CaptureSeries(name, (File(name, size, 1),))
 
 
 def test_small_sources_are_one_unit_each_and_the_longest_comes_first() -> None:
@@ -117,8 +117,12 @@ def test_both_directions_of_a_connection_are_in_the_same_shard() -> None:
 
 def test_a_unit_survives_the_way_to_an_executor_and_notices_a_grown_file() -> None:
     """Through JSON and back; size, time, settings and split all count."""
-    unit = Unit(source("a", 10), 1, 2)
-    assert Unit.from_json(json.loads(json.dumps(unit.as_json()))) == unit
-    others = [Unit(source("a", 11), 1, 2), Unit(source("a", 10), 0, 2), Unit(Source("a", (File("a", 10, 2),)), 1, 2)]
+    unit = WorkUnit(source("a", 10), 1, 2)
+    assert WorkUnit.from_json(json.loads(json.dumps(unit.as_json()))) == unit
+    others = [
+        WorkUnit(source("a", 11), 1, 2),
+        WorkUnit(source("a", 10), 0, 2),
+        WorkUnit(CaptureSeries("a", (File("a", 10, 2),)), 1, 2),
+    ]
     prints = {one.fingerprint("s") for one in [unit, *others]} | {unit.fingerprint("t")}
     assert len(prints) == 5

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from kwiresniff.cli.main import main
-from kwiresniff.pipeline import run as run_module
+from kwiresniff.pipeline import batch_run as run_module
 from kwiresniff.pipeline import session
+from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.plan import plan
 from kwiresniff.pipeline.query import open_views
-from kwiresniff.pipeline.store import Store
 from tests.support.exported import Json, exchange_of, exchanges, export, recorded, rotate, shifted
 from tests.support.paths import CAPTURES
 
@@ -209,7 +209,7 @@ def test_a_source_in_shards_gives_what_the_whole_gives(
     capture, out = CAPTURES / "franz-go.pcap", tmp_path / "out"
     monkeypatch.setattr(run_module, "plan", partial(plan, min_shard_bytes=1))
     assert command("run", str(capture), "--out", str(out), "--partitions", "4")[0] == 0
-    assert len(Store(str(out)).commits()) == 4
+    assert len(OutputStore(str(out)).commits()) == 4
     open_views(spark_of(), str(out), ["exchanges"])
     rows = [row.asDict(recursive=True) for row in spark_of().sql("SELECT * FROM exchanges").collect()]
 
@@ -277,7 +277,7 @@ def test_captures_on_another_file_system(
 
 def spark_of() -> Any:
     """The session that the commands of the tests run on."""
-    from kwiresniff.pipeline.start import active_session
+    from kwiresniff.pipeline.spark_session import active_session
 
     return active_session()
 

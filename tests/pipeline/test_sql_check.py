@@ -8,8 +8,8 @@ import pytest
 
 from kwiresniff.cli.main import main
 from kwiresniff.errors import KwiresniffError
+from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.sql_check import check_sql
-from kwiresniff.pipeline.store import Store
 from kwiresniff.pipeline.unit_tables import WRITABLE
 
 
@@ -60,8 +60,8 @@ def test_the_command_tells_it_without_spark(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In one line."""
-    monkeypatch.setattr("kwiresniff.pipeline.start.start_session", None)
-    Store(str(tmp_path / "out")).create()
+    monkeypatch.setattr("kwiresniff.pipeline.spark_session.start_session", None)
+    OutputStore(str(tmp_path / "out")).create()
     with pytest.raises(SystemExit) as ended:
         main(["pipeline", "query", str(tmp_path / "out"), "SELECT 1 FROM exchange"])
     assert ended.value.code == 1

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.pipeline import carry
-from kwiresniff.pipeline.arrivals import Arrivals
-from kwiresniff.pipeline.carry import batches, run_batch
-from kwiresniff.pipeline.reading import Settings
-from kwiresniff.pipeline.store import Store
+from kwiresniff.pipeline import open_state
+from kwiresniff.pipeline.file_watcher import FileWatcher
+from kwiresniff.pipeline.open_state import batches, run_batch
+from kwiresniff.pipeline.output_store import OutputStore
+from kwiresniff.pipeline.unit_reader import Settings
 from kwiresniff.pipeline.unit_tables import WRITTEN
 from tests.support.exported import Json, exchange_of, exchanges, export, packets, recorded
 from tests.support.paths import CAPTURES
@@ -34,7 +34,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.inputs = path / "in"
         self.inputs.mkdir()
-        self.store = Store(str(path / "out"))
+        self.store = OutputStore(str(path / "out"))
         self.store.create()
         self.round = 0
 
@@ -47,7 +47,7 @@ class Folder:
 
     def step(self, now_s: int = 10**6, *, finish: bool = False, idle_ns: int = IDLE_NS) -> list[str]:
         """One batch; returns the names of the files that it read."""
-        arrivals = Arrivals(str(self.inputs), self.store.watch, 60)
+        arrivals = FileWatcher(str(self.inputs), self.store.watch, 60)
         last = arrivals.look(now_s * SECOND, finish=finish)
         work = batches(arrivals.rounds(self.round, last), last, str(self.inputs), "series", self.store.watch)
         for batch in work:
@@ -138,11 +138,11 @@ def test_a_batch_that_was_killed_is_done_again_once(
 
     with monkeypatch.context() as patch:
         if moment == "before the state":
-            patch.setattr(carry.States, "write", die)
+            patch.setattr(open_state.States, "write", die)
         elif moment == "before the commit":
-            patch.setattr(Store, "commit", die)
+            patch.setattr(OutputStore, "commit", die)
         else:
-            patch.setattr(Arrivals, "forget", die)
+            patch.setattr(FileWatcher, "forget", die)
         with pytest.raises(Killed):
             folder.step()
     folder.store.clean()
@@ -199,7 +199,7 @@ def test_a_ring_of_files_is_read_round_after_round(folder: Folder) -> None:
 def test_a_file_that_is_compressed_before_it_is_read_is_read(folder: Folder, tmp_path: Path) -> None:
     """As tcpdump -z does right after a rotation."""
     path = folder.add("a.pcap", CAPTURE.read_bytes(), 1000)
-    arrivals = Arrivals(str(folder.inputs), folder.store.watch, 60)
+    arrivals = FileWatcher(str(folder.inputs), folder.store.watch, 60)
     last = arrivals.look(10**15)
     (batch,) = batches(arrivals.rounds(0, last), last, str(folder.inputs), "series", folder.store.watch)
     (folder.inputs / "a.pcap.gz").write_bytes(gzip.compress(path.read_bytes()))
@@ -267,7 +267,7 @@ def test_a_lost_checkpoint_does_not_read_anything_twice(folder: Folder) -> None:
     folder.add("a.pcap", CAPTURE.read_bytes(), 1000)
     folder.step()
     folder.step()
-    arrivals = Arrivals(str(folder.inputs), folder.store.watch, 60)
+    arrivals = FileWatcher(str(folder.inputs), folder.store.watch, 60)
     assert arrivals.first == arrivals.last == 1
     shutil.rmtree(folder.inputs)
     folder.inputs.mkdir()

@@ -12,16 +12,16 @@ from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.errors import ExportError
-from kwiresniff.pipeline.ends import shared
+from kwiresniff.pipeline.deduplication import shared
 from kwiresniff.pipeline.failures import told_by_spark
 from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote, local_path
-from kwiresniff.pipeline.plan import Source, Unit, grouped, local_files, plan, share_out
-from kwiresniff.pipeline.reading import Settings
-from kwiresniff.pipeline.sightings import Sighting
+from kwiresniff.pipeline.observed_connections import ObservedConnection
+from kwiresniff.pipeline.output_store import Commit, OutputStore
+from kwiresniff.pipeline.plan import CaptureSeries, WorkUnit, grouped, local_files, plan, share_out
 from kwiresniff.pipeline.software import software
-from kwiresniff.pipeline.store import Commit, Store
+from kwiresniff.pipeline.task import add_totals, settings_text, totals
+from kwiresniff.pipeline.unit_reader import Settings
 from kwiresniff.pipeline.unit_tables import WRITTEN
-from kwiresniff.pipeline.work import add_totals, settings_text, totals
 
 #: Seconds between two looks at what is done.
 _POLL_SECONDS = 0.5
@@ -31,8 +31,8 @@ _POLL_SECONDS = 0.5
 class Job:
     """What a run has to do: ``units`` are left, ``stale`` are commits that do not hold any more."""
 
-    sources: tuple[Source, ...]
-    units: tuple[Unit, ...]
+    sources: tuple[CaptureSeries, ...]
+    units: tuple[WorkUnit, ...]
     stale: tuple[str, ...]
 
     @property
@@ -41,14 +41,14 @@ class Job:
         return sum(unit.source.size_bytes for unit in self.units if unit.shard == 0)
 
 
-def make_job(sources: Sequence[Source], parallelism: int, commits: dict[str, Commit], settings: str) -> Job:
+def make_job(sources: Sequence[CaptureSeries], parallelism: int, commits: dict[str, Commit], settings: str) -> Job:
     """Compares what is wanted with what is committed.
 
     A source counts as done when all shards of it are committed for exactly these files and settings, into however
     many shards it was split; a unit of it that is done is kept. ``stale`` are commits of these sources that do not
     fit any more. Raises ExportError when reading a source again would lose what files that are gone had told.
     """
-    units: list[Unit] = []
+    units: list[WorkUnit] = []
     stale: list[str] = []
     planned = plan(sources, parallelism)
     for unit_list in _by_source(planned):
@@ -59,7 +59,7 @@ def make_job(sources: Sequence[Source], parallelism: int, commits: dict[str, Com
             for name, commit in mine.items()
             if commit["failed"] is None
             and commit["fingerprint"]
-            == Unit(source, commit["unit"]["shard"], commit["unit"]["shards"]).fingerprint(settings)
+            == WorkUnit(source, commit["unit"]["shard"], commit["unit"]["shards"]).fingerprint(settings)
         }
         whole = {mine[name]["unit"]["shards"] for name in good}
         kept = next((set(_names(source, n)) for n in whole if good.issuperset(_names(source, n))), None)
@@ -73,10 +73,10 @@ def make_job(sources: Sequence[Source], parallelism: int, commits: dict[str, Com
     return Job(tuple(sources), tuple(unit for unit in planned if unit in left), tuple(stale))
 
 
-def _only_fewer(source: Source, commits: Iterable[Commit]) -> bool:
+def _only_fewer(source: CaptureSeries, commits: Iterable[Commit]) -> bool:
     """Whether all that has changed since the commits is that some files are gone, as a rotation deletes them."""
     for commit in commits:
-        known = {file.path: file for file in Unit.from_json(commit["unit"]).source.files}
+        known = {file.path: file for file in WorkUnit.from_json(commit["unit"]).source.files}
         gone = sorted(known.keys() - {file.path for file in source.files})
         if not gone:
             return False
@@ -88,18 +88,18 @@ def _only_fewer(source: Source, commits: Iterable[Commit]) -> bool:
     return True
 
 
-def _by_source(units: Sequence[Unit]) -> list[list[Unit]]:
-    found: dict[str, list[Unit]] = {}
+def _by_source(units: Sequence[WorkUnit]) -> list[list[WorkUnit]]:
+    found: dict[str, list[WorkUnit]] = {}
     for unit in units:
         found.setdefault(unit.source.id, []).append(unit)
     return list(found.values())
 
 
-def _names(source: Source, shards: int) -> list[str]:
-    return [Unit(source, shard, shards).id for shard in range(shards)]
+def _names(source: CaptureSeries, shards: int) -> list[str]:
+    return [WorkUnit(source, shard, shards).id for shard in range(shards)]
 
 
-def told_once(sources: Sequence[Source], seen: dict[str, list[Sighting]]) -> list[Source]:
+def told_once(sources: Sequence[CaptureSeries], seen: dict[str, list[ObservedConnection]]) -> list[CaptureSeries]:
     """The sources with what each leaves to others, and takes from them, going by the connections seen by each."""
     left_out, filled = shared(seen)
     by_name = {source.name: source for source in sources}
@@ -111,7 +111,7 @@ def told_once(sources: Sequence[Source], seen: dict[str, list[Sighting]]) -> lis
     return found
 
 
-def as_told_before(sources: Sequence[Source], before: Iterable[Source]) -> list[Source]:
+def as_told_before(sources: Sequence[CaptureSeries], before: Iterable[CaptureSeries]) -> list[CaptureSeries]:
     """The sources, true to what earlier runs told of captures that have been deleted since: that still counts."""
     told = {source.name: source for source in before}
     gone = told.keys() - {source.name for source in sources}
@@ -146,7 +146,7 @@ class Run:
 
         ``remote`` is needed when some of the inputs are URIs of other file systems.
         """
-        self.store = Store(out)
+        self.store = OutputStore(out)
         self._settings = replace(settings, software=software())
         self._tables = tuple(tables)
         self._parallelism = parallelism
@@ -179,7 +179,7 @@ class Run:
             self.store.write_manifest(manifest)
             return manifest
 
-    def _fetched(self, sources: Iterable[Source]) -> AbstractContextManager[None]:
+    def _fetched(self, sources: Iterable[CaptureSeries]) -> AbstractContextManager[None]:
         if self._remote is None:
             return nullcontext()
         return self._remote.fetched(file for source in sources for file in source.all_files)
@@ -190,16 +190,20 @@ class Run:
 
     def _leave_out(self, start_session: Callable[[], Any]) -> None:
         """Looks at the packets of all sources, and leaves each connection to one of them."""
-        seen: dict[str, list[Sighting]] = {}
+        seen: dict[str, list[ObservedConnection]] = {}
         if len(self._sources) > 1:
-            units = [Unit(source).as_json() for source in self._sources]
+            units = [WorkUnit(source).as_json() for source in self._sources]
             job = json.dumps({"units": units, "settings": self._settings.as_json()})
             with self._fetched(self._sources):
                 spark = start_session()
                 with told_by_spark():
                     for row in spark.read.format("kwiresniff-ends").option("job", job).load().collect():
-                        seen.setdefault(row["source"], []).extend(map(Sighting.from_json, json.loads(row["sightings"])))
-        before = [] if self._fresh else [Unit.from_json(one["unit"]).source for one in self.store.commits().values()]
+                        seen.setdefault(row["source"], []).extend(
+                            map(ObservedConnection.from_json, json.loads(row["sightings"]))
+                        )
+        before = (
+            [] if self._fresh else [WorkUnit.from_json(one["unit"]).source for one in self.store.commits().values()]
+        )
         self._sources = as_told_before(told_once(self._sources, seen), before)
         self.job = self._make_job()
 

@@ -28,12 +28,12 @@ from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import conditions
 from kwiresniff.pipeline.columns import HEADER_COLUMNS, READABLE, TABLES, ddl
 from kwiresniff.pipeline.hadoop import is_remote, local_path
-from kwiresniff.pipeline.plan import Unit, find_sources, plan, share_out
-from kwiresniff.pipeline.reading import Settings, UnitReading
-from kwiresniff.pipeline.sightings import sightings
+from kwiresniff.pipeline.observed_connections import observed_connections
+from kwiresniff.pipeline.plan import WorkUnit, find_sources, plan, share_out
 from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.stream_source import TableStream, WatchSource
-from kwiresniff.pipeline.work import run_unit
+from kwiresniff.pipeline.task import run_unit
+from kwiresniff.pipeline.unit_reader import Settings, UnitReader
 from kwiresniff.session import Depth
 
 #: Tasks to aim at when nobody says how many there may be.
@@ -132,7 +132,7 @@ class _TableReader(DataSourceReader):
         return [InputPartition([unit.as_json() for unit in task]) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        units = map(Unit.from_json, partition.value)
+        units = map(WorkUnit.from_json, partition.value)
         return chain.from_iterable(table_batches(self._table, unit, self._settings, self._columns) for unit in units)
 
 
@@ -184,8 +184,10 @@ class _EndsReader(DataSourceReader):
         return [InputPartition(unit) for unit in self._job["units"]]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[str, str]]:
-        unit = Unit.from_json(partition.value)
-        found = map(astuple, sightings(UnitReading(unit, Settings.from_json(self._job["settings"])).segments()))
+        unit = WorkUnit.from_json(partition.value)
+        found = map(
+            astuple, observed_connections(UnitReader(unit, Settings.from_json(self._job["settings"])).segments())
+        )
         while some := list(islice(found, SIGHTINGS_A_ROW)):
             yield unit.source.name, json.dumps(some)
 
@@ -200,7 +202,7 @@ class _RunReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[tuple[str, str]]:
         settings = Settings.from_json(self._job["settings"])
         for value in partition.value:
-            unit = Unit.from_json(value)
+            unit = WorkUnit.from_json(value)
             yield unit.id, json.dumps(run_unit(unit, settings, self._job["tables"], self._job["out"]))
 
 

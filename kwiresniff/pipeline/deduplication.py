@@ -23,8 +23,8 @@ from typing import Any
 
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
 from kwiresniff.model import DECRYPTED, SYN, Segment
-from kwiresniff.pipeline.coverage import Range, lacking
-from kwiresniff.pipeline.sightings import Sighting
+from kwiresniff.pipeline.observed_connections import ObservedConnection
+from kwiresniff.pipeline.sequence_ranges import Range, lacking
 from kwiresniff.session.flows import reverse
 
 #: Clocks of hosts without any care differ by seconds; a port is not used again within a minute (RFC 9293: 2 MSL).
@@ -71,9 +71,9 @@ class Filled:
         return Filled(**{**value, "lacking": (one, other), "syns": (value["syns"][0], value["syns"][1])})
 
 
-def shared(by_source: dict[str, list[Sighting]]) -> tuple[dict[str, list[LeftOut]], dict[str, list[Filled]]]:
+def shared(by_source: dict[str, list[ObservedConnection]]) -> tuple[dict[str, list[LeftOut]], dict[str, list[Filled]]]:
     """What each source leaves to another one, and what each takes from others."""
-    by_flow: dict[str, list[tuple[str, Sighting]]] = {}
+    by_flow: dict[str, list[tuple[str, ObservedConnection]]] = {}
     for source in sorted(by_source):
         for one in by_source[source]:
             by_flow.setdefault(one.flow, []).append((source, one))
@@ -82,7 +82,7 @@ def shared(by_source: dict[str, list[Sighting]]) -> tuple[dict[str, list[LeftOut
     filled: dict[str, list[Filled]] = {}
     for same in by_flow.values():
         same.sort(key=lambda item: _rank(item[1]))
-        kept: list[tuple[str, Sighting]] = []
+        kept: list[tuple[str, ObservedConnection]] = []
         for source, one in same:
             for name, better in kept:
                 clock_ns = clocks.get((name, source))
@@ -98,11 +98,11 @@ def shared(by_source: dict[str, list[Sighting]]) -> tuple[dict[str, list[LeftOut
     return left_out, filled
 
 
-def _clocks(groups: Iterable[list[tuple[str, Sighting]]]) -> dict[tuple[str, str], int]:
+def _clocks(groups: Iterable[list[tuple[str, ObservedConnection]]]) -> dict[tuple[str, str], int]:
     """By how much the clock of the second source is ahead of that of the first, as connections of both tell."""
     found: dict[tuple[str, str], list[int]] = {}
     for same in groups:
-        by_initial: dict[tuple[int, int], list[tuple[str, Sighting]]] = {}
+        by_initial: dict[tuple[int, int], list[tuple[str, ObservedConnection]]] = {}
         for source, one in same:
             by_initial.setdefault(one.initial if one.whole else (-1, -1), []).append((source, one))
         begun = by_initial.pop((-1, -1), [])[:_MAX_ENDS]
@@ -116,7 +116,7 @@ def _clocks(groups: Iterable[list[tuple[str, Sighting]]]) -> dict[tuple[str, str
     return {pair: median_low(values) for pair, values in found.items()}
 
 
-def _ahead(one: Sighting, other: Sighting) -> int | None:
+def _ahead(one: ObservedConnection, other: ObservedConnection) -> int | None:
     """How far the other's clock is ahead, None when nothing tells: the way there and back are taken for equally long.
 
     Of a handshake both ends have the same moment in the middle; else both directions have passed the same numbers.
@@ -132,7 +132,7 @@ def _ahead(one: Sighting, other: Sighting) -> int | None:
     return sum(ways) // len(ways) if ways else None
 
 
-def is_same(one: Sighting, other: Sighting, ahead_ns: int = 0) -> bool:
+def is_same(one: ObservedConnection, other: ObservedConnection, ahead_ns: int = 0) -> bool:
     """Whether two sources have seen the same connection; the clock of the other one is ``ahead_ns`` ahead."""
     first_ns, last_ns = other.first_ns - ahead_ns, other.last_ns - ahead_ns
     skew_ns = MAX_CLOCK_NS if one.whole and other.whole else MAX_SKEW_NS
@@ -145,7 +145,7 @@ def is_same(one: Sighting, other: Sighting, ahead_ns: int = 0) -> bool:
     return all(_overlap(one, other, way) for way in (0, 1))
 
 
-def _overlap(one: Sighting, other: Sighting, way: int) -> bool:
+def _overlap(one: ObservedConnection, other: ObservedConnection, way: int) -> bool:
     """Whether the ranges of a direction overlap, both ends included."""
     if one.first[way] < 0 or other.first[way] < 0:
         return False
@@ -158,18 +158,18 @@ def _hull(parts: tuple[Range, ...]) -> Range:
     return (parts[0][0], parts[-1][1]) if parts else (0, 0)
 
 
-def _ahead_of(one: Sighting, other: Sighting, way: int) -> int:
+def _ahead_of(one: ObservedConnection, other: ObservedConnection, way: int) -> int:
     """What to add to a place in the other's parts to have it in the one's."""
     ahead = (other.first[way] - one.first[way]) & SEQ_MASK
     return ahead - (SEQ_MASK + 1) if ahead >= SEQ_HALF else ahead
 
 
-def _rank(one: Sighting) -> tuple[int, int]:
+def _rank(one: ObservedConnection) -> tuple[int, int]:
     """The one to keep comes first."""
     return -one.size, one.answered_ns - one.syn_ns if one.answered_ns >= 0 else 1 << 62
 
 
-def _filled(source: str, kept: Sighting, other: Sighting, ahead_ns: int | None) -> Filled | None:
+def _filled(source: str, kept: ObservedConnection, other: ObservedConnection, ahead_ns: int | None) -> Filled | None:
     """What ``other``, seen by ``source``, has more; None when that is nothing, or cannot be told.
 
     It must come in time, so the clocks must be known; and numbers come round again, so they must not have.

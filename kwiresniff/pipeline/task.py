@@ -8,10 +8,10 @@ from typing import Any, Protocol
 from kwiresniff import __version__
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Event, Problem
-from kwiresniff.pipeline.plan import Unit
-from kwiresniff.pipeline.reading import Settings, UnitReading
+from kwiresniff.pipeline.output_store import Commit, OutputStore
+from kwiresniff.pipeline.plan import WorkUnit
 from kwiresniff.pipeline.rows import Rows
-from kwiresniff.pipeline.store import Commit, Store
+from kwiresniff.pipeline.unit_reader import Settings, UnitReader
 from kwiresniff.pipeline.unit_tables import UnitTables
 
 #: How the tables lie in the folder; what lies there otherwise is written anew.
@@ -23,7 +23,7 @@ def settings_text(settings: Settings, tables: Sequence[str]) -> str:
     return f"{__version__} {LAYOUT} {settings!r} {sorted(tables)!r}"
 
 
-def run_unit(unit: Unit, settings: Settings, tables: Sequence[str], out: str) -> Commit:
+def run_unit(unit: WorkUnit, settings: Settings, tables: Sequence[str], out: str) -> Commit:
     """Decodes a unit into the output folder and commits it; returns the commit.
 
     A source that cannot be read to its end keeps what was read, gets a row in ``problems``, and is tried again by
@@ -31,7 +31,9 @@ def run_unit(unit: Unit, settings: Settings, tables: Sequence[str], out: str) ->
     """
     about = {"unit": unit.as_json(), "fingerprint": unit.fingerprint(settings_text(settings, tables))}
     text = "records" not in tables
-    return write_unit(UnitReading(unit, settings, text=text), Store(out), unit.id, about, tables, settings.audit_target)
+    return write_unit(
+        UnitReader(unit, settings, text=text), OutputStore(out), unit.id, about, tables, settings.audit_target
+    )
 
 
 class Reading(Protocol):
@@ -53,7 +55,7 @@ class Reading(Protocol):
 
 def write_unit(
     reading: Reading,
-    store: Store,
+    store: OutputStore,
     name: str,
     about: dict[str, Any],
     tables: Sequence[str],

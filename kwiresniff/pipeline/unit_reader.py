@@ -18,8 +18,8 @@ from kwiresniff.errors import CaptureError
 from kwiresniff.export import JsonEncoder
 from kwiresniff.model import Event, Exchange, Problem, Segment, SegmentSink, TopicNames
 from kwiresniff.pipeline.choice import Choice, Condition
-from kwiresniff.pipeline.ends import LeftOut, with_filled, without
-from kwiresniff.pipeline.plan import Unit
+from kwiresniff.pipeline.deduplication import LeftOut, with_filled, without
+from kwiresniff.pipeline.plan import WorkUnit
 from kwiresniff.pipeline.rows import Rows
 from kwiresniff.pipeline.shards import Shard, ShardSink, only_shard
 from kwiresniff.pipeline.software import check_software
@@ -82,13 +82,13 @@ class Settings:
         return None if self.redact_key is None else Redactor(self.redact_key)
 
 
-class UnitReading:
+class UnitReader:
     """One pass over a unit. Iterate ``events`` or ``segments`` once; the counts are final when that ends.
 
     Files, packets, bytes and what is wrong with the files themselves are reported by the first shard of a source alone.
     """
 
-    def __init__(self, unit: Unit, settings: Settings, *, text: bool = False) -> None:
+    def __init__(self, unit: WorkUnit, settings: Settings, *, text: bool = False) -> None:
         self._unit = unit
         self._first = unit.shard == 0
         self._keylog = settings.keylog

@@ -21,8 +21,8 @@ from typing import Any
 
 from kwiresniff.capture.paths import expand
 from kwiresniff.errors import CaptureError
+from kwiresniff.pipeline.output_store import replace_json
 from kwiresniff.pipeline.plan import File, plain_name, series_name
-from kwiresniff.pipeline.store import replace_json
 
 #: How much of a file tells whether another one stands under its name now: a file header and a packet or two.
 _HEAD_BYTES = 4096
@@ -51,7 +51,7 @@ class _Taken:
     head: str
 
 
-class Arrivals:
+class FileWatcher:
     """The files of ``watched``, accounted for in ``folder``. One process at a time may look for new ones."""
 
     def __init__(self, watched: str, folder: str, settle_s: float) -> None:

@@ -21,7 +21,7 @@ MAX_PARTS = 64
 MAX_MARKS = 8
 
 
-class Coverage:
+class SequenceRanges:
     """Ranges of the stream that segments have brought, in order, none touching another.
 
     ``first`` is the sequence number of place 0, -1 before any; ``size`` counts different bytes, holes never. ``marks``

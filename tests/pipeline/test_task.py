@@ -15,12 +15,12 @@ from kwiresniff.cli.main import main
 from kwiresniff.errors import ExportError
 from kwiresniff.pipeline import table_writer
 from kwiresniff.pipeline.aggregate import merged
-from kwiresniff.pipeline.plan import File, Source, Unit, find_sources
-from kwiresniff.pipeline.reading import Settings, UnitReading
-from kwiresniff.pipeline.run import make_job
-from kwiresniff.pipeline.store import Store
+from kwiresniff.pipeline.batch_run import make_job
+from kwiresniff.pipeline.output_store import OutputStore
+from kwiresniff.pipeline.plan import CaptureSeries, File, WorkUnit, find_sources
+from kwiresniff.pipeline.task import run_unit, settings_text
+from kwiresniff.pipeline.unit_reader import Settings, UnitReader
 from kwiresniff.pipeline.unit_tables import WRITABLE
-from kwiresniff.pipeline.work import run_unit, settings_text
 from tests.support.exported import exchange_of, exchanges, export, rotate
 from tests.support.paths import CAPTURES
 
@@ -32,34 +32,34 @@ CAPTURE = CAPTURES / "java-group-classic.pcap"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    found = Store(str(tmp_path / "out"))
+def store(tmp_path: Path) -> OutputStore:
+    found = OutputStore(str(tmp_path / "out"))
     found.create()
     return found
 
 
-def unit_of(*paths: Path) -> Unit:
+def unit_of(*paths: Path) -> WorkUnit:
     (source,) = find_sources([str(path) for path in paths])
-    return Unit(source)
+    return WorkUnit(source)
 
 
-def work(store: Store, unit: Unit) -> dict[str, Any]:
+def work(store: OutputStore, unit: WorkUnit) -> dict[str, Any]:
     return run_unit(unit, SETTINGS, WRITABLE, store.out)
 
 
-def read(store: Store, table: str) -> list[dict[str, Any]]:
+def read(store: OutputStore, table: str) -> list[dict[str, Any]]:
     return [row for file in store.files(table) for row in parquet.ParquetFile(file).read().to_pylist()]
 
 
-def everything(store: Store) -> dict[str, list[str]]:
+def everything(store: OutputStore) -> dict[str, list[str]]:
     return {table: sorted(map(repr, read(store, table))) for table in WRITABLE}
 
 
-def row_groups(store: Store) -> int:
+def row_groups(store: OutputStore) -> int:
     return sum(parquet.ParquetFile(file).metadata.num_row_groups for file in store.files("exchanges"))
 
 
-def on_disk(store: Store) -> set[str]:
+def on_disk(store: OutputStore) -> set[str]:
     return {
         os.path.relpath(os.path.join(folder, name), store.out)
         for table in WRITABLE
@@ -68,7 +68,7 @@ def on_disk(store: Store) -> set[str]:
     }
 
 
-def test_files_lie_in_folders_by_date(store: Store) -> None:
+def test_files_lie_in_folders_by_date(store: OutputStore) -> None:
     """As Spark and everybody else who reads Hive layouts expects them."""
     work(store, unit_of(CAPTURE))
     days = {row["date"] for row in _rows_with_folders(store)}
@@ -77,7 +77,7 @@ def test_files_lie_in_folders_by_date(store: Store) -> None:
     assert all(name.split(os.sep)[1].startswith("date=20") for name in on_disk(store) if name.startswith("exchanges"))
 
 
-def _rows_with_folders(store: Store) -> list[dict[str, Any]]:
+def _rows_with_folders(store: OutputStore) -> list[dict[str, Any]]:
     found = []
     for file in store.files("exchanges"):
         parts = dict(part.split("=", 1) for part in os.path.relpath(file, store.out).split(os.sep)[1:-1])
@@ -85,7 +85,7 @@ def _rows_with_folders(store: Store) -> list[dict[str, Any]]:
     return found
 
 
-def test_parquet_holds_every_exchange_of_export(store: Store, tmp_path: Path) -> None:
+def test_parquet_holds_every_exchange_of_export(store: OutputStore, tmp_path: Path) -> None:
     """Each once."""
     work(store, unit_of(CAPTURE))
     expected = exchanges(export(tmp_path / "out.jsonl", CAPTURE))
@@ -95,7 +95,7 @@ def test_parquet_holds_every_exchange_of_export(store: Store, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["java-group-classic.pcap", "old-kafka-python-0.9.pcap"])
 def test_clients_and_audit_are_those_of_the_commands(
-    name: str, store: Store, capsys: pytest.CaptureFixture[str]
+    name: str, store: OutputStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Client for client, verdict for verdict."""
     run_unit(unit_of(CAPTURES / name), Settings(audit_target="4.0"), WRITABLE, store.out)
@@ -108,7 +108,7 @@ def test_clients_and_audit_are_those_of_the_commands(
         assert [row["client_id"] for row in found] == [one["client_id"] for one in expected]
 
 
-def test_a_unit_done_twice_leaves_everything_once(store: Store) -> None:
+def test_a_unit_done_twice_leaves_everything_once(store: OutputStore) -> None:
     """Spark runs tasks again when it has doubts."""
     first = work(store, unit_of(CAPTURE))
     before = everything(store)
@@ -120,7 +120,9 @@ def test_a_unit_done_twice_leaves_everything_once(store: Store) -> None:
 @pytest.mark.parametrize(
     "moment", ["while reading", "before the files have names", "after some have", "before the commit"]
 )
-def test_a_killed_unit_leaves_nothing_that_counts(store: Store, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_unit_leaves_nothing_that_counts(
+    store: OutputStore, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whenever it happens: done again, the output is the same, with no file left over."""
     work(store, unit_of(CAPTURE))
     expected, names = everything(store), on_disk(store)
@@ -137,7 +139,7 @@ def test_a_killed_unit_leaves_nothing_that_counts(store: Store, moment: str, mon
     with monkeypatch.context() as patch:
         if moment == "while reading":
             patch.setattr(table_writer, "BUFFER_BYTES", 1)
-            patch.setattr(UnitReading, "bytes_read", property(die))
+            patch.setattr(UnitReader, "bytes_read", property(die))
             patch.setattr(table_writer.TableWriter, "publish", die)
         elif moment == "before the files have names":
             patch.setattr(table_writer.TableWriter, "publish", die)
@@ -152,7 +154,7 @@ def test_a_killed_unit_leaves_nothing_that_counts(store: Store, moment: str, mon
 
             patch.setattr(os, "replace", replace_three)
         else:
-            patch.setattr(Store, "commit", die)
+            patch.setattr(OutputStore, "commit", die)
         with pytest.raises(Killed):
             work(store, unit_of(CAPTURE))
     assert store.files("exchanges") == []
@@ -163,7 +165,9 @@ def test_a_killed_unit_leaves_nothing_that_counts(store: Store, moment: str, mon
     assert on_disk(store) == names
 
 
-def test_small_buffers_make_more_row_groups_of_the_same_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_buffers_make_more_row_groups_of_the_same_rows(
+    store: OutputStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Memory is bounded by writing early, not by leaving out."""
     work(store, unit_of(CAPTURE))
     expected, files, groups = everything(store), on_disk(store), row_groups(store)
@@ -174,11 +178,13 @@ def test_small_buffers_make_more_row_groups_of_the_same_rows(store: Store, monke
     assert row_groups(store) > groups
 
 
-def test_a_source_that_fails_in_the_middle_keeps_what_was_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_that_fails_in_the_middle_keeps_what_was_read(
+    store: OutputStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A row in problems, a mark in the commit, and the next run tries again."""
-    events = UnitReading.events
+    events = UnitReader.events
 
-    def broken(self: UnitReading) -> Any:
+    def broken(self: UnitReader) -> Any:
         for number, event in enumerate(events(self)):
             if number == 5:
                 raise ZeroDivisionError("a bug")
@@ -186,7 +192,7 @@ def test_a_source_that_fails_in_the_middle_keeps_what_was_read(store: Store, mon
 
     unit = unit_of(CAPTURE)
     with monkeypatch.context() as patch:
-        patch.setattr(UnitReading, "events", broken)
+        patch.setattr(UnitReader, "events", broken)
         commit = work(store, unit)
     assert commit["failed"] == "ZeroDivisionError: a bug"
     assert [row["code"] for row in read(store, "problems")] == ["source_failed"]
@@ -194,7 +200,7 @@ def test_a_source_that_fails_in_the_middle_keeps_what_was_read(store: Store, mon
     assert make_job([unit.source], 1, store.commits(), TEXT).units == (unit,)
 
 
-def test_only_what_is_new_or_has_grown_is_done_again(store: Store, tmp_path: Path) -> None:
+def test_only_what_is_new_or_has_grown_is_done_again(store: OutputStore, tmp_path: Path) -> None:
     """A finished source is left alone; one with another file of its series is done anew, its old files leave."""
     first, second = rotate(CAPTURES / "first-look.pcap", tmp_path, 30)
     hidden = second.rename(tmp_path / "later")
@@ -210,18 +216,18 @@ def test_only_what_is_new_or_has_grown_is_done_again(store: Store, tmp_path: Pat
     assert make_job([unit_of(CAPTURE).source], 1, done, TEXT + "other").units == (unit_of(CAPTURE),)
 
 
-def test_half_a_source_is_resumed_with_the_other_half(store: Store) -> None:
+def test_half_a_source_is_resumed_with_the_other_half(store: OutputStore) -> None:
     """Of two shards one is done; a source that is done in another split is done."""
     source = unit_of(CAPTURE).source
-    work(store, Unit(source, 0, 2))
+    work(store, WorkUnit(source, 0, 2))
     half = store.commits()
-    assert [unit.id for unit in make_job([source], 1, half, TEXT).units] == [Unit(source).id]
-    work(store, Unit(source, 1, 2))
+    assert [unit.id for unit in make_job([source], 1, half, TEXT).units] == [WorkUnit(source).id]
+    work(store, WorkUnit(source, 1, 2))
     job = make_job([source], 1, store.commits(), TEXT)
     assert job.units == () and job.stale == ()
 
 
-def test_errors_are_counted_as_the_exchanges_have_them(store: Store) -> None:
+def test_errors_are_counted_as_the_exchanges_have_them(store: OutputStore) -> None:
     """By name, once for each exchange and as often as they stand in it."""
     work(store, unit_of(CAPTURE))
     exchanged: Counter[str] = Counter()
@@ -238,15 +244,15 @@ def test_errors_are_counted_as_the_exchanges_have_them(store: Store) -> None:
     assert times.total() > 0
 
 
-def test_histograms_of_shards_add_up_to_those_of_the_whole(store: Store, tmp_path: Path) -> None:
+def test_histograms_of_shards_add_up_to_those_of_the_whole(store: OutputStore, tmp_path: Path) -> None:
     """Count, extremes and percentiles come out the same however the work was split."""
     source = unit_of(CAPTURE).source
-    work(store, Unit(source))
+    work(store, WorkUnit(source))
     whole = merged(row["latency"] for row in read(store, "latency"))
-    other = Store(str(tmp_path / "other"))
+    other = OutputStore(str(tmp_path / "other"))
     other.create()
     for shard in range(3):
-        work(other, Unit(source, shard, 3))
+        work(other, WorkUnit(source, shard, 3))
     parts = merged(row["latency"] for row in read(other, "latency"))
     assert parts.summary() == whole.summary()
     latencies = [row["latency_ns"] for row in read(store, "exchanges") if row["latency_ns"] is not None]
@@ -257,16 +263,16 @@ def test_a_folder_with_other_things_in_it_is_refused(tmp_path: Path) -> None:
     """Cleaning up must never meet somebody else's files."""
     (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
     with pytest.raises(ExportError, match="other files"):
-        Store(str(tmp_path)).create()
+        OutputStore(str(tmp_path)).create()
 
 
-def test_two_runs_into_one_folder_are_one_too_many(store: Store) -> None:
+def test_two_runs_into_one_folder_are_one_too_many(store: OutputStore) -> None:
     """The second is told so."""
     with store.locked(), pytest.raises(ExportError, match="another run"), store.locked():
         pass
 
 
-def test_files_that_a_rotation_has_deleted_take_nothing_with_them(store: Store, tmp_path: Path) -> None:
+def test_files_that_a_rotation_has_deleted_take_nothing_with_them(store: OutputStore, tmp_path: Path) -> None:
     """What was decoded stays; and when reading the rest anew would lose it, the run says so instead."""
     files = rotate(CAPTURES / "first-look.pcap", tmp_path, 30)
     work(store, unit_of(*files))
@@ -278,18 +284,18 @@ def test_files_that_a_rotation_has_deleted_take_nothing_with_them(store: Store, 
         make_job(find_sources([str(tmp_path / "trace.pcap*")]), 1, store.commits(), TEXT)
 
 
-def test_a_file_may_have_any_name(store: Store, tmp_path: Path) -> None:
+def test_a_file_may_have_any_name(store: OutputStore, tmp_path: Path) -> None:
     """Bytes that are no UTF-8 are shown as escapes, in every table; nothing fails over them."""
     path = tmp_path / os.fsdecode(b"b\xe9, {1}*.pcap")
     path.write_bytes(CAPTURE.read_bytes())
-    commit = work(store, Unit(Source(str(path), (File(str(path), 1, 1),))))
+    commit = work(store, WorkUnit(CaptureSeries(str(path), (File(str(path), 1, 1),))))
     assert commit["failed"] is None
     for table in ("exchanges", "connections", "latency", "clients"):
         found = read(store, table)
         assert found and all(row["source"].endswith("/b\\udce9, {1}*.pcap") for row in found if "source" in row)
 
 
-def test_a_full_disk_is_told_with_the_folder(store: Store) -> None:
+def test_a_full_disk_is_told_with_the_folder(store: OutputStore) -> None:
     """And with what to do; nothing counts that is not whole."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))

@@ -12,8 +12,8 @@ import pytest
 from kwiresniff.capture import tls_decryption
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.columns import READABLE, arrow_schema
-from kwiresniff.pipeline.plan import Unit, find_sources
-from kwiresniff.pipeline.reading import Settings
+from kwiresniff.pipeline.plan import WorkUnit, find_sources
+from kwiresniff.pipeline.unit_reader import Settings
 from tests.support.exported import exchange_of, exchanges, export, packets, recorded, rotate
 from tests.support.paths import CAPTURES
 from tests.support.sample import mostly_slow, slow_if
@@ -21,13 +21,13 @@ from tests.support.sample import mostly_slow, slow_if
 SETTINGS = Settings()
 
 
-def rows(table: str, unit: Unit, settings: Settings = SETTINGS) -> list[dict[str, Any]]:
+def rows(table: str, unit: WorkUnit, settings: Settings = SETTINGS) -> list[dict[str, Any]]:
     return [row for batch in table_batches(table, unit, settings) for row in batch.to_pylist()]
 
 
-def unit_of(*paths: Path) -> Unit:
+def unit_of(*paths: Path) -> WorkUnit:
     (source,) = find_sources([str(path) for path in paths])
-    return Unit(source)
+    return WorkUnit(source)
 
 
 @pytest.mark.parametrize("capture", mostly_slow(recorded()), ids=lambda path: path.name)
@@ -77,8 +77,8 @@ def test_shards_together_give_what_the_whole_gives(name: str, tmp_path: Path) ->
     on over a second connection.
     """
     source = unit_of(CAPTURES / name).source
-    whole = rows("exchanges", Unit(source))
-    parts = [rows("exchanges", Unit(source, shard, 3)) for shard in range(3)]
+    whole = rows("exchanges", WorkUnit(source))
+    parts = [rows("exchanges", WorkUnit(source, shard, 3)) for shard in range(3)]
     assert sum(bool(part) for part in parts) > 1
     together = [row for part in parts for row in part]
 
@@ -125,7 +125,7 @@ def test_tls_is_decrypted_with_a_key_log(shards: int, tmp_path: Path) -> None:
     source = unit_of(capture).source
     found = []
     for shard in range(shards):
-        found += rows("exchanges", Unit(source, shard, shards), Settings(keylog=keylog))
+        found += rows("exchanges", WorkUnit(source, shard, shards), Settings(keylog=keylog))
 
     def key(value: dict[str, Any]) -> str:
         return repr({**value, "connection": 0})
@@ -182,5 +182,5 @@ def test_what_is_no_capture_in_a_folder_is_passed_over(tmp_path: Path) -> None:
     """A folder of captures may hold notes too."""
     (tmp_path / "t.pcap").write_bytes((CAPTURES / "first-look.pcap").read_bytes())
     (tmp_path / "notes.txt").write_text("broker three is slow", encoding="utf-8")
-    found = [rows("problems", Unit(source)) for source in find_sources([str(tmp_path)])]
+    found = [rows("problems", WorkUnit(source)) for source in find_sources([str(tmp_path)])]
     assert found == [[], []]

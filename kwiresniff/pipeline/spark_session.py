@@ -51,7 +51,7 @@ def start_session(master: str = "local[*]", *, remote: str | None = None, ui: bo
     try:
         from pyspark.sql import SparkSession
 
-        from kwiresniff.pipeline.source import register
+        from kwiresniff.pipeline.spark_source import register
     except ImportError as error:
         raise KwiresniffError(f'the pipeline needs Spark ({error}); pip install "kwiresniff[spark]"') from error
     builder: Any = SparkSession.builder.appName("kwiresniff")

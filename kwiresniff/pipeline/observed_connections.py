@@ -8,7 +8,7 @@ from typing import Any
 
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import DECRYPTED, FIN, RST, SYN, Segment
-from kwiresniff.pipeline.coverage import Coverage, Range
+from kwiresniff.pipeline.sequence_ranges import Range, SequenceRanges
 from kwiresniff.session.flows import reverse
 
 #: Connections looked at in one source at once, of some kilobytes each; of more the oldest is taken for ended.
@@ -16,7 +16,7 @@ MAX_SIGHTINGS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class ObservedConnection:
     """A connection as one source has seen it. ``flow`` is the smaller one of its two flow keys, hexadecimal.
 
     Of each pair the first is that flow's. ``initial`` are sequence numbers of the SYNs, and ``first`` those of the
@@ -48,12 +48,12 @@ class Sighting:
         return one, other
 
     @staticmethod
-    def from_json(value: list[Any]) -> Sighting:
+    def from_json(value: list[Any]) -> ObservedConnection:
         """What ``dataclasses.astuple`` gave, after JSON."""
         flow, first_ns, last_ns, initial, first, parts, marks, *rest = value
         numbers = (initial[0], initial[1]), (first[0], first[1])
         one, other, mark, back = (tuple((start, end) for start, end in way) for way in (*parts, *marks))
-        return Sighting(flow, first_ns, last_ns, *numbers, (one, other), (mark, back), *rest)
+        return ObservedConnection(flow, first_ns, last_ns, *numbers, (one, other), (mark, back), *rest)
 
 
 class _Seen:
@@ -64,7 +64,7 @@ class _Seen:
     def __init__(self, ns: int) -> None:
         self.first_ns = self.last_ns = ns
         self.initial = [-1, -1]
-        self.covered = Coverage(), Coverage()
+        self.covered = SequenceRanges(), SequenceRanges()
         self.syn_ns = self.answered_ns = -1
         self.closed = False
 
@@ -81,7 +81,7 @@ class _Seen:
         self.closed = self.closed or bool(flags & (FIN | RST))
 
 
-def sightings(segments: Iterable[Segment]) -> Iterator[Sighting]:
+def observed_connections(segments: Iterable[Segment]) -> Iterator[ObservedConnection]:
     """The connections of a source. A port that is used again, with another SYN, begins another one."""
     found: dict[bytes, _Seen] = {}
     for _, ns, flow, seq, _, flags, _, start, end, _ in segments:
@@ -103,9 +103,9 @@ def sightings(segments: Iterable[Segment]) -> Iterator[Sighting]:
         yield _sighting(key, seen)
 
 
-def _sighting(key: bytes, seen: _Seen) -> Sighting:
+def _sighting(key: bytes, seen: _Seen) -> ObservedConnection:
     one, other = seen.covered
-    return Sighting(
+    return ObservedConnection(
         key.hex(),
         seen.first_ns,
         seen.last_ns,

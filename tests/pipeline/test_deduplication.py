@@ -15,13 +15,13 @@ import pytest
 
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
+from kwiresniff.pipeline.batch_run import as_told_before, told_once
 from kwiresniff.pipeline.batches import table_batches
-from kwiresniff.pipeline.coverage import MAX_MARKS, MAX_PARTS, Coverage, lacking
-from kwiresniff.pipeline.ends import MAX_CLOCK_NS, LeftOut, is_same, shared
-from kwiresniff.pipeline.plan import Unit, find_sources
-from kwiresniff.pipeline.reading import Settings, UnitReading
-from kwiresniff.pipeline.run import as_told_before, told_once
-from kwiresniff.pipeline.sightings import Sighting, sightings
+from kwiresniff.pipeline.deduplication import MAX_CLOCK_NS, LeftOut, is_same, shared
+from kwiresniff.pipeline.observed_connections import ObservedConnection, observed_connections
+from kwiresniff.pipeline.plan import WorkUnit, find_sources
+from kwiresniff.pipeline.sequence_ranges import MAX_MARKS, MAX_PARTS, SequenceRanges, lacking
+from kwiresniff.pipeline.unit_reader import Settings, UnitReader
 from kwiresniff.session.flows import reverse
 from tests.support.exported import packets, shifted
 from tests.support.paths import CAPTURES
@@ -29,18 +29,20 @@ from tests.support.paths import CAPTURES
 CAPTURE = CAPTURES / "java-group-classic.pcap"
 
 
-def seen(path: Path) -> list[Sighting]:
-    return list(sightings(open_captures([str(path)])))
+def seen(path: Path) -> list[ObservedConnection]:
+    return list(observed_connections(open_captures([str(path)])))
 
 
-def left_out(by_source: dict[str, list[Sighting]]) -> dict[str, list[LeftOut]]:
+def left_out(by_source: dict[str, list[ObservedConnection]]) -> dict[str, list[LeftOut]]:
     return shared(by_source)[0]
 
 
 def test_each_connection_is_sighted_once() -> None:
     """As many as the analyzer tells, with the handshakes' numbers."""
     (source,) = find_sources([str(CAPTURE)])
-    connections = [row for batch in table_batches("connections", Unit(source), Settings()) for row in batch.to_pylist()]
+    connections = [
+        row for batch in table_batches("connections", WorkUnit(source), Settings()) for row in batch.to_pylist()
+    ]
     found = seen(CAPTURE)
     assert len(found) == len(connections)
     assert all(-1 not in one.initial and one.answered_ns > one.syn_ns > 0 for one in found)
@@ -72,7 +74,9 @@ def test_what_only_looks_alike_stays_apart(change: str) -> None:
 
 def test_ranges_decide_where_a_beginning_is_missing() -> None:
     """They wrap around; beside each other they do not overlap."""
-    one = Sighting("00" * 12, 0, 10, (-1, -1), (2**32 - 50, 1000), (((0, 100),), ((0, 100),)), ((), ()), 200, -1, -1)
+    one = ObservedConnection(
+        "00" * 12, 0, 10, (-1, -1), (2**32 - 50, 1000), (((0, 100),), ((0, 100),)), ((), ()), 200, -1, -1
+    )
     assert is_same(one, replace(one, first=(40, 1100)))
     assert not is_same(one, replace(one, first=(51, 1100)))
     assert not is_same(one, replace(one, first=(40, 1101)))
@@ -93,7 +97,7 @@ def test_a_port_used_again_is_another_connection(tmp_path: Path) -> None:
     segments = list(open_captures([str(CAPTURE)])) + [
         (*segment[:3], (segment[3] + 77) & 0xFFFFFFFF, *segment[4:]) for segment in open_captures([str(later)])
     ]
-    assert len(list(sightings(segments))) == 2 * len(seen(CAPTURE))
+    assert len(list(observed_connections(segments))) == 2 * len(seen(CAPTURE))
 
 
 def told(*paths: Path) -> list[Exchange]:
@@ -101,9 +105,9 @@ def told(*paths: Path) -> list[Exchange]:
     sources = find_sources([str(path) for path in paths], "file")
     found: list[Exchange] = []
     for source in told_once(sources, {source.name: seen(Path(source.name)) for source in sources}):
-        unit = Unit.from_json(json.loads(json.dumps(Unit(source).as_json())))
-        assert unit == Unit(source) and unit.fingerprint("") == Unit(source).fingerprint("")
-        found += [event for event in UnitReading(unit, Settings()).events() if isinstance(event, Exchange)]
+        unit = WorkUnit.from_json(json.loads(json.dumps(WorkUnit(source).as_json())))
+        assert unit == WorkUnit(source) and unit.fingerprint("") == WorkUnit(source).fingerprint("")
+        found += [event for event in UnitReader(unit, Settings()).events() if isinstance(event, Exchange)]
     return found
 
 
@@ -154,9 +158,9 @@ def test_what_was_sent_twice_does_not_count_twice() -> None:
     flow = next(segment[2] for segment in segments if segment[7] < segment[8])
     lost = next(at for at, segment in enumerate(segments) if segment[2] == flow and segment[7] < segment[8])
     twice = [segment for one in segments for segment in (one, one)]
-    assert [one.size for one in sightings(twice)] == [one.size for one in seen(CAPTURE)]
+    assert [one.size for one in observed_connections(twice)] == [one.size for one in seen(CAPTURE)]
     del twice[2 * lost : 2 * lost + 2]
-    dropped = left_out({"a": list(sightings(twice)), "b": seen(CAPTURE)})
+    dropped = left_out({"a": list(observed_connections(twice)), "b": seen(CAPTURE)})
     assert [one.flow for one in dropped["a"]] == [min(flow, reverse(flow)).hex()]
 
 
@@ -165,7 +169,7 @@ def test_a_coverage_is_the_set_of_its_bytes(first: int) -> None:
     """In any order, with overlaps and holes, across the end of the sequence numbers; bounded all the same."""
     dice = random.Random(first)
     for holes in (20, 400):
-        coverage, there = Coverage(), set[int]()
+        coverage, there = SequenceRanges(), set[int]()
         coverage.add(first, 0, 0)
         for _ in range(holes):
             start, size = dice.randrange(4_000), dice.randrange(8)

@@ -19,12 +19,12 @@ from kwiresniff.capture import open_captures
 from kwiresniff.capture.formats import NotACapture
 from kwiresniff.errors import CaptureError, KwiresniffError
 from kwiresniff.model import Event, Problem
-from kwiresniff.pipeline.arrivals import Round
-from kwiresniff.pipeline.plan import File, Source, Unit, plain_name, series_name
-from kwiresniff.pipeline.reading import Settings, redacted, unreadable
+from kwiresniff.pipeline.file_watcher import Round
+from kwiresniff.pipeline.output_store import Commit, OutputStore, replace_bytes
+from kwiresniff.pipeline.plan import CaptureSeries, File, WorkUnit, plain_name, series_name
 from kwiresniff.pipeline.rows import Rows
-from kwiresniff.pipeline.store import Commit, Store, replace_bytes
-from kwiresniff.pipeline.work import write_unit
+from kwiresniff.pipeline.task import write_unit
+from kwiresniff.pipeline.unit_reader import Settings, redacted, unreadable
 from kwiresniff.session.checkpoint import StateError, dump, load
 
 #: Names of files kept for the messages that began in them. Minutes of a day have 1,440.
@@ -52,7 +52,7 @@ class Batch:
     @property
     def source_id(self) -> str:
         """That of the source."""
-        return Source(self.source, ()).id
+        return CaptureSeries(self.source, ()).id
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Batch:
@@ -255,7 +255,7 @@ def _present(path: str) -> str:
 
 def run_batch(batch: Batch, settings: Settings, tables: Sequence[str], out: str, idle_ns: int) -> Commit:
     """Decodes a batch into the output folder and commits it; returns the commit, of an earlier attempt if there is."""
-    store = Store(out)
+    store = OutputStore(out)
     done = store.committed(batch.id)
     if done is not None:
         return done
@@ -267,7 +267,7 @@ def run_batch(batch: Batch, settings: Settings, tables: Sequence[str], out: str,
             reading.give_up()
         states.write(batch.round, *reading.state())
 
-    unit = Unit(Source(batch.source, batch.files))
+    unit = WorkUnit(CaptureSeries(batch.source, batch.files))
     return write_unit(
         reading, store, batch.id, {"unit": unit.as_json(), "round": batch.round}, tables, settings.audit_target, keep
     )

@@ -30,7 +30,7 @@ from kwiresniff.pipeline.table_writer import TableWriter
 Commit = dict[str, Any]
 
 
-class Store:
+class OutputStore:
     """An output folder, on a file system that all executors see."""
 
     def __init__(self, out: str) -> None:
