@@ -253,12 +253,12 @@ class PartitionDigest:
     ``offset`` is the ``fetch_offset`` of a request, the ``base_offset`` of an answer to Produce; it and
     ``high_watermark`` are -1 where there is none. Of the whole batches of format 2 ``records`` leaves the marks of
     transactions out, ``first_offset`` and ``end_offset`` are those of the first and behind the last, ``codec`` is the
-    number of their codec; ``is_idempotent`` says that one has a producer's id.
+    number of their codec, or ``codecs`` the names of their codecs; ``is_idempotent`` says that one has a producer's id.
     """
 
     __slots__ = (
-        "batches", "codec", "end_offset", "first_offset", "high_watermark", "index", "is_idempotent", "offset",
-        "records", "size_bytes",
+        "batches", "codec", "codecs", "end_offset", "first_offset", "high_watermark", "index", "is_idempotent",
+        "offset", "records", "size_bytes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -271,6 +271,7 @@ class PartitionDigest:
         self.first_offset: i64 = -1
         self.end_offset: i64 = -1
         self.codec: i64 = 0
+        self.codecs: list[str] | None = None
         self.is_idempotent = False
 
 

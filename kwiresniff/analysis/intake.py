@@ -14,10 +14,13 @@ class Intake(ExchangeSink):
     """Takes exchanges as long as no problem of the captures waits to be told, which comes before them.
 
     ``exchanges`` and ``problems`` count what was taken and what was wrong with it; ``told`` is how many problems of the
-    captures have been told. An exchange is taken whole or not at all: who is ``busy`` is only asked to stop.
+    captures have been told. An exchange is taken whole or not at all: who is ``busy`` is only asked to stop. With
+    ``matches`` only those are taken that it is true of, and ``connections`` are theirs; nobody else gets the others.
     """
 
     def __init__(self) -> None:
+        self.matches: Callable[[Exchange], bool] | None = None
+        self.connections: set[int] = set()
         self.exchanges = 0
         self.problems = 0
         self.told = 0
@@ -33,6 +36,10 @@ class Intake(ExchangeSink):
         """Take an exchange, unless something else has to be told before."""
         if len(self._captures_problems) > self.told:
             return False
+        if self.matches is not None:
+            if not self.matches(exchange):
+                return True
+            self.connections.add(exchange.connection.id)
         self.busy = True
         self.exchanges += 1
         self.problems += len(exchange.problems)

@@ -19,6 +19,9 @@ KEPT_BITS: Final = 7
 #: has 127 buckets at its low end and 64 in each of 41 powers of two, some 200 kB, and usually a hundredth of that.
 MAX_NS: Final = 259_200_000_000_000
 
+#: The memory of a bucket: its entry in the dict, and the numbers.
+BUCKET_BYTES: Final = 100
+
 #: Upper bounds of the buckets for drawing: 1 us to 500 s in steps of 1, 2, 5; the last one
 #: also holds what is longer.
 DRAWN_BOUNDS_NS = tuple(step * 10**power for power in range(3, 12) for step in (1, 2, 5))

@@ -6,14 +6,17 @@ from typing import TypeAlias
 
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.memory_budget import NUMBER_BYTES, MemoryBudget
-from kwiresniff.analysis.record_counts import records_in
 from kwiresniff.answers.topics import TopicFlow
-from kwiresniff.model import Body
+from kwiresniff.model import PartitionDigest
 
 #: Batches of a partition that were produced and not yet seen by every consumer: a second of a busy partition.
 MAX_AWAITED = 1_024
 #: Base offset and time of a batch.
 BATCH_BYTES = 2 * NUMBER_BYTES
+
+#: Buckets of a client's histogram for which there is room in its row, and for which more is asked at a time.
+ROW_BUCKETS = 16
+MORE_BUCKETS = 16
 
 #: Client id, address, software, principal: who somebody is, on however many connections.
 Identity: TypeAlias = tuple[str | None, str, tuple[str | None, str | None], str | None]
@@ -27,15 +30,16 @@ class Flow:
     def __init__(self) -> None:
         self.requests = self.batches = self.records = self.size_bytes = 0
 
-    def add(self, batches: list[Body]) -> None:
-        for batch in batches:
-            self.batches += 1
-            self.records += records_in(batch)
-            self.size_bytes += batch.get("size_bytes") or 0
+    def add(self, part: PartitionDigest) -> None:
+        self.batches += part.batches
+        self.records += part.records
+        self.size_bytes += part.size_bytes
 
     def merge(self, other: Flow) -> None:
-        for name in Flow.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.requests += other.requests
+        self.batches += other.batches
+        self.records += other.records
+        self.size_bytes += other.size_bytes
 
     def result(self) -> TopicFlow:
         return TopicFlow(self.requests, self.batches, self.records, self.size_bytes)
@@ -68,8 +72,8 @@ class ClientState:
     """A producer or consumer of one topic."""
 
     __slots__ = (
-        "acks", "compression", "errors", "first_ns", "flow", "idempotent", "last_ns", "partitions", "positions", "role",
-        "transactional_ids", "waits",
+        "acks", "buckets", "compression", "errors", "first_ns", "flow", "idempotent", "last_ns", "partitions",
+        "positions", "role", "transactional_ids", "waits",
     )  # fmt: skip
 
     def __init__(self, role: str, first_ns: int) -> None:
@@ -83,6 +87,7 @@ class ClientState:
         self.partitions: dict[int, None] = {}
         self.positions: dict[int, tuple[int, int]] = {}  # by partition, the offset that is fetched next, and since when
         self.waits = Histogram()
+        self.buckets = ROW_BUCKETS  # for which there is room in it
         self.first_ns = first_ns
         self.last_ns = first_ns
 

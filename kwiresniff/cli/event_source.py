@@ -170,12 +170,13 @@ class EventSource:
     def hand_over(self, intake: Intake) -> None:
         """Have exchanges taken there instead of being among ``events``, when nothing else needs to look at them."""
         options, captures = self.options, self._captures
-        looks = (self._filter, options.since, options.until, options.limit, self.redactor, self.tell)
+        looks = (options.since, options.until, options.limit, self.redactor, self.tell)
         if any(one is not None for one in looks) or self.plugins.loaded or options.strict:
             return
         if isinstance(captures, CaptureSet):
             self._intake = intake
             intake.follow(captures.problems)
+            intake.matches = self._filter.matches if self._filter is not None else None
             self._analyzer.count(intake)
 
     def events(self) -> Iterator[Event]:
@@ -193,7 +194,7 @@ class EventSource:
         limit = self.options.limit
         narrowed = self._filter is not None or self._window.bounded
         finished = bool(self.plugins.annotators or self.plugins.decoders) or self.redactor is not None
-        connections: set[int] = set()
+        connections: set[int] = self._intake.connections if self._intake is not None else set()
         bar = Progress(
             self._captures, self.options.color, wanted=not self.options.no_progress, shares_terminal=self._screen
         )
@@ -246,7 +247,8 @@ class EventSource:
             yield
         finally:
             if self._intake is not None:
-                self.exchanges += self._intake.exchanges
+                if self._filter is None:  # with one, all that came were counted
+                    self.exchanges += self._intake.exchanges
                 self.shown += self._intake.exchanges
                 self._problems.found += self._intake.problems
 

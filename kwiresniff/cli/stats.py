@@ -43,7 +43,9 @@ def command(
     """
     records = records or needs_bodies(by)
     topics = any("topic" in names for names in by)
-    reading = EventSource(captures, options, "bodies" if records else "errors", topics=topics, screen=False)
+    reading = EventSource(
+        captures, options, "bodies" if records else "errors", topics=topics, screen=False, digests=True
+    )
     tables = [StatsTable(names, reading.topic_name, records=records) for names in by]
     messages = Messages(reading)
     counts = ExchangeCounts(tables)

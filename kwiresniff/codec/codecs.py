@@ -150,8 +150,10 @@ def gist_reader(is_internal: Callable[[str], bool], topic_name: Callable[[str], 
 
 def digest_reader(is_internal: Callable[[str], bool]) -> DigestReader | None:
     """What tells what analyses ask of every message; None where that is not compiled, and decoding costs no more."""
-    from kwiresniff.codec import digests
-
+    try:
+        from kwiresniff.codec import digests
+    except ImportError:
+        return None
     return digests.DigestReader(is_internal) if is_compiled(digests) else None
 
 

@@ -19,11 +19,7 @@ from kwiresniff.base.batch_layout import (
     CODEC_MASK,
     CODEC_NAMES,
     CONTROL,
-    HEADER_BYTES,
     LAST_DELTA_AT,
-    LENGTH_AT,
-    LOG_OVERHEAD,
-    MAGIC_AT,
     PRODUCER_ID_AT,
     RECORDS_COUNT_AT,
 )
@@ -39,7 +35,7 @@ from kwiresniff.codec.field_layout import (
     single,
 )
 from kwiresniff.codec.primitives import uuid_text
-from kwiresniff.codec.record_limits import MAX_BATCH_BYTES
+from kwiresniff.codec.text.batch_reader import SHORT, batch_stop
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Digest, Direction, PartitionDigest, TopicDigest
 from kwiresniff.schema.types import MessageVersion, WireField
@@ -351,18 +347,12 @@ class DigestReader:
         found = self._found
         while at < end:
             self._left -= 1
-            if end - at < LOG_OVERHEAD:
+            stop: i64 = batch_stop(data, at, end)
+            if stop == SHORT:
                 found.is_cut = True
                 return end
-            if self._left < 0 or end - at <= MAGIC_AT or data[at + MAGIC_AT] != 2:
+            if stop < 0 or self._left < 0:
                 return -1
-            length: i64 = i32(data, at + LENGTH_AT)
-            stop: i64 = at + LOG_OVERHEAD + length
-            if length < HEADER_BYTES - LOG_OVERHEAD or length > MAX_BATCH_BYTES:
-                return -1
-            if stop > end:
-                found.is_cut = True
-                return end
             if data[at + _LOW_ATTRIBUTES_AT] & CODEC_MASK > _LAST_CODEC:
                 return -1
             found.batches += 1

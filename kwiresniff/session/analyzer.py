@@ -179,7 +179,6 @@ class Analyzer(ConnectionServices):
 
     def count(self, sink: ExchangeSink) -> None:
         """From now on ``sink`` is offered every exchange; what it takes is not among the events."""
-        self.output.exchange_filter = None
         self.output.sink = sink
 
     def expire(self, idle_ns: int) -> Iterator[Event]:

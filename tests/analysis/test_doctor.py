@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.analysis.doctor import Doctor, evidence
+from kwiresniff.analysis.doctor import Doctor, evidence, latency
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
+from kwiresniff.analysis.doctor.rule import Context
 from kwiresniff.answers.findings import Finding
 from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.schema import error as known_error
@@ -265,6 +266,20 @@ def test_a_refused_tls_handshake_is_an_error() -> None:
     (found,) = findings(opened(1, 0, protocol="tls", tls={"alert": alert, "version": "TLSv1.2"}))
     assert (found.code, found.severity) == ("tls_refused", "error")
     assert "refused by the client: handshake_failure" in found.title
+
+
+def test_what_brokers_took_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a hundred APIs some percentiles are forgotten, those of the busiest stay."""
+    monkeypatch.setattr(latency, "MAX_HISTOGRAM_BYTES", 20_000)
+    rule = latency.LatencyRule(Context())
+    for number in range(100):
+        for time in range(3 if number else 30):
+            took_ns = 1_500_000_000 + time * 40_000_000
+            rule.exchange(exchange(f"Api{number}", 100 + number, latency_ns=took_ns))
+    told = {str(one.numbers["api"]): one.numbers.get("p99_ns") for one in rule.findings()}
+    assert len(told) == 100
+    assert told["Api0"] is not None
+    assert 1 < sum(p99_ns is not None for p99_ns in told.values()) < 40
 
 
 def test_damage_and_gaps_are_told() -> None:

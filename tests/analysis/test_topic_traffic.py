@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.analysis import topic_traffic
-from kwiresniff.analysis.topic_traffic import TopicTraffic, topic_of_path
+from kwiresniff.analysis import topic_table
+from kwiresniff.analysis.topic_parts import topic_of_path
+from kwiresniff.analysis.topic_state import ClientState
+from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.answers.topics import Topic
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Exchange, FetchedTopics
@@ -194,7 +196,7 @@ def test_errors_belong_to_the_topic_that_their_path_leads_to() -> None:
 
 def test_what_is_remembered_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten thousand topics with names of a kilobyte, of which 100 kB are kept."""
-    monkeypatch.setattr(topic_traffic, "MAX_REMEMBERED_BYTES", 100_000)
+    monkeypatch.setattr(topic_table, "MAX_REMEMBERED_BYTES", 100_000)
     traffic = TopicTraffic()
     on = connection()
     for number in range(10_000):
@@ -208,12 +210,23 @@ def test_what_is_remembered_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch)
 
 def test_partitions_of_one_client_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """One client that asks for a hundred thousand partitions."""
-    monkeypatch.setattr(topic_traffic, "MAX_REMEMBERED_BYTES", 1_000_000)
+    monkeypatch.setattr(topic_table, "MAX_REMEMBERED_BYTES", 1_000_000)
     parts = [{"partition": number, "fetch_offset": 1} for number in range(100_000)]
     request = {"topics": [{"topic": "orders", "partitions": parts}]}
     topic = only(exchange(request=request, response={"responses": []}))
     assert 100 < len(topic.partitions) < 1_000
     assert len(topic.consumers[0].partitions) <= len(topic.partitions)
+
+
+def test_the_waits_of_a_client_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten thousand waits, each in a bucket of its own, where there is room for some hundred."""
+    monkeypatch.setattr(topic_table, "MAX_REMEMBERED_BYTES", 20_000)
+    table = topic_table.TopicTable()
+    client = ClientState("consumer", 0)
+    for number in range(10_000):
+        table.waited(client, int(1.01**number) if number < 3_000 else number)
+    assert 16 <= len(client.waits.buckets) <= 16 + 20_000 // 100
+    assert table.left_out > 0
 
 
 @pytest.mark.parametrize("odd", [None, 7, "x", b"x", [], {}, [None], [[]], [{}], [7]])

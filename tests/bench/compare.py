@@ -1,4 +1,6 @@
-"""Measure kwiresniff against tshark: ``python -m tests.bench.compare DIR [--contest NAME] [--rounds N] [--command C]``.
+"""Measure kwiresniff against tshark, and every output of it against the fastest ones::
+
+    python -m tests.bench.compare DIR [--contest NAME] [--rounds N] [--command C]
 
 Measured is the checkout as this interpreter runs it, or ``C``, an installed ``kwiresniff`` for instance; the first
 line of the report says whether that is compiled. DIR is what ``tests.bench.make_captures`` filled. Whole processes are
@@ -17,6 +19,7 @@ import shlex
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +27,8 @@ from pathlib import Path
 
 #: Stands for the command that is measured.
 OURS = "{kwiresniff}"
+#: Stands for a file to write; what comes behind it is how its name ends.
+OUT = "{out}"
 CAPTURES = ("batched", "batched-mtu", "single", "zstd", "zstd-mtu")
 #: Without what a shell may have set for Python (PYTHONDONTWRITEBYTECODE, PYTHONUNBUFFERED, ...): an installed command
 #: finds its modules compiled and its output buffered.
@@ -46,11 +51,11 @@ class Measured:
     command: Sequence[str]
     cpu: bool
 
-    def filled(self, words: Sequence[str], capture: Path) -> list[str]:
+    def filled(self, words: Sequence[str], capture: Path, out: Path = Path(os.devnull)) -> list[str]:
         """A command line of the contests with everything in its place."""
         line: list[str] = []
         for word in words:
-            line += self.command if word == OURS else [word.replace("{capture}", str(capture))]
+            line += self.command if word == OURS else [word.replace("{capture}", str(capture)).replace(OUT, str(out))]
         return line
 
 
@@ -93,6 +98,47 @@ CONTESTS = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output, by the words of its command, and which of ``STATS`` and ``LINES`` it is measured beside."""
+
+    words: Sequence[str]
+    beside: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        """As somebody would type it."""
+        return " ".join(word for word in self.words if word not in (OURS, "{capture}", "--no-progress")).replace(
+            OUT, ""
+        )
+
+
+def ours(*words: str) -> tuple[str, ...]:
+    """Words of our command on a capture."""
+    return OURS, *words, "{capture}", "--no-progress"
+
+
+STATS = ours("stats")
+LINES = ours("read", "-o", "jsonl")
+OUTPUTS = (
+    Output(ours("stats", "--by", "topic"), STATS),
+    Output(ours("stats", "-Y", "topic == events"), STATS),
+    Output(ours("doctor", "--fail-on", "never"), STATS),
+    Output(ours("clients"), STATS),
+    Output(ours("audit", "--target", "4.0"), STATS),
+    Output(ours("groups"), STATS),
+    Output(ours("topics"), STATS),
+    Output(ours("report", "-O", f"{OUT}.html"), STATS),
+    Output(ours("read"), LINES),
+    Output(ours("read", "-o", "summary"), LINES),
+    Output(ours("export", "-O", f"{OUT}.jsonl"), LINES),
+    Output(ours("export", "-O", f"{OUT}.csv"), LINES),
+    Output(ours("export", "-O", f"{OUT}.parquet"), LINES),
+)
+#: Of audit, that it found what it looks for.
+FINE = (0, 1)
+
+
 def measure(command: Sequence[str], cpu: bool) -> Run:
     """Run a command to its end; raise RuntimeError when it fails."""
     start = time.perf_counter()
@@ -100,7 +146,7 @@ def measure(command: Sequence[str], cpu: bool) -> Run:
     _, status, usage = os.wait4(process.pid, 0)
     wall_s = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
+    if process.returncode not in (FINE if "audit" in command else FINE[:1]):
         raise RuntimeError(f"exit code {process.returncode}: {' '.join(command)}")
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in KiB on Linux
     return Run(usage.ru_utime + usage.ru_stime if cpu else wall_s, usage.ru_maxrss * unit)
@@ -171,6 +217,26 @@ def contest_table(contest: Contest, measured: Measured, folder: Path, names: Seq
         )
 
 
+def output_table(measured: Measured, folder: Path, name: str, rounds: int) -> None:
+    """Print every output on a capture, each beside the fastest one of its kind."""
+    capture = folder / f"{name}.pcap"
+    warm(capture)
+    print(f"\n### All outputs: {name}, {megabytes(capture.stat().st_size)}\n")
+    print("| output | time | beside it | times as long | memory |")
+    print("|---|---:|---|---:|---:|")
+    with tempfile.TemporaryDirectory() as scratch:
+        for output in OUTPUTS:
+            print(f"{output.name}: {name}", file=sys.stderr)
+            lines = [measured.filled(words, capture, Path(scratch) / "out") for words in (output.words, output.beside)]
+            run, beside = alternate(lines, rounds, measured.cpu)
+            what = "`stats`" if output.beside == STATS else "`read -o jsonl`"
+            print(
+                f"| `{output.name}` | {run.seconds:.2f} s | {what} {beside.seconds:.2f} s "
+                f"| **{run.seconds / beside.seconds:.1f}** | {megabytes(run.peak_bytes)} |",
+                flush=True,
+            )
+
+
 def big_table(capture: Path, measured: Measured) -> None:
     """Print our time and memory on the large capture."""
     warm(capture)
@@ -201,7 +267,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=3, help="runs of each command per capture (default 3)")
     parser.add_argument("--captures", nargs="+", default=CAPTURES, metavar="NAME", help="which of them; all by default")
-    parser.add_argument("--contest", choices=[contest.name for contest in CONTESTS], help="one of them; all by default")
+    contests = [*(contest.name for contest in CONTESTS), "outputs"]
+    parser.add_argument("--contest", choices=contests, help="one of them, or our outputs alone; all by default")
     parser.add_argument("--no-big", action="store_true", help="leave the large capture out")
     parser.add_argument("--command", type=shlex.split, default=[sys.executable, "-m", "kwiresniff"], metavar="CMD")
     parser.add_argument("--cpu", action="store_true", help="the processor's time instead of the clock's")
@@ -214,6 +281,8 @@ def main() -> None:
         if options.contest not in (None, contest.name):
             continue
         contest_table(contest, measured, options.folder, options.captures, options.rounds)
+    for name in options.captures if options.contest in (None, "outputs") else ():
+        output_table(measured, options.folder, name, options.rounds)
     if not options.no_big:
         big_table(options.folder / "big.pcap", measured)
     start_up_table(measured)

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Episodes, client_of, place_of
 from kwiresniff.analysis.doctor.rule import SYMPTOM, Context, Rule, found
-from kwiresniff.analysis.latency import Histogram
+from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
+from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.answers.findings import Finding
 from kwiresniff.base.api_keys import JOIN_GROUP, SYNC_GROUP
 from kwiresniff.model import Exchange
@@ -19,6 +20,10 @@ SLOW_NS: Final = 1_000_000_000
 #: Once or twice, and not for so long, is what happens when brokers start or make an internal topic.
 FEW = 3
 VERY_SLOW_NS = 5_000_000_000
+#: Bytes of what brokers took, by broker and API; beyond it those of fewest requests are not told with percentiles.
+MAX_HISTOGRAM_BYTES = 16 << 20
+#: A histogram without its buckets, with its key.
+_HISTOGRAM_BYTES: Final = 600
 #: Requests of an API that must be seen before a percentile says anything.
 ENOUGH = 20
 
@@ -42,6 +47,8 @@ class LatencyRule(Rule):
         super().__init__(context)
         self._slow = Episodes(context.budget)
         self._all: dict[tuple[str, str], Histogram] = {}
+        self._budget = MemoryBudget(MAX_HISTOGRAM_BYTES)
+        self._closed = False  # for other brokers and APIs than it has
 
     def exchange(self, exchange: Exchange) -> None:
         """Count what the broker took."""
@@ -50,11 +57,12 @@ class LatencyRule(Rule):
             return
         key = (exchange.connection.broker, exchange.api)
         known = self._all.get(key)
-        if known is None:
-            if len(self._all) >= MAX_SUBJECTS:
-                return
-            known = self._all[key] = Histogram()
-        known.add(took_ns)
+        if known is not None or (known := self._new(key)) is not None:
+            before = len(known.buckets)
+            known.add(took_ns)
+            if len(known.buckets) > before:
+                self._budget.charge(BUCKET_BYTES)
+                self._make_room()
         if took_ns >= SLOW_NS:
             packet, ns = place_of(exchange)
             assert exchange.request is not None
@@ -62,6 +70,20 @@ class LatencyRule(Rule):
             case.add(packet, ns, took_ns)
             case.first_ns = min(case.first_ns, exchange.request.first_ns)
             case.note("clients", [client_of(exchange)])
+
+    def _new(self, key: tuple[str, str]) -> Histogram | None:
+        if self._closed or len(self._all) >= MAX_SUBJECTS:
+            return None
+        self._budget.charge(_HISTOGRAM_BYTES)
+        known = self._all[key] = Histogram()
+        return known
+
+    def _make_room(self) -> None:
+        """Forget what is known of those with the fewest requests; one that came back would tell only part of them."""
+        while self._budget.exceeded and self._all:
+            self._closed = True
+            least = min(self._all, key=lambda key: self._all[key].count)
+            self._budget.release(_HISTOGRAM_BYTES + BUCKET_BYTES * len(self._all.pop(least).buckets))
 
     def findings(self) -> Iterator[Finding]:
         """By broker and API, the episodes apart."""

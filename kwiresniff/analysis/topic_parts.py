@@ -1,0 +1,93 @@
+"""Topics and partitions of a decoded body, as a digest of the message would have them.
+
+For bodies that have no digest: those of other APIs than Produce and Fetch, those with anything unusual, and all where
+nothing is compiled. Of a partition with an error code no ``offset`` counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwiresniff.analysis.record_counts import base_of, batches_in, end_of, records_in
+from kwiresniff.base.known_ids import ZERO_UUID
+from kwiresniff.model import Body, PartitionDigest, TopicDigest
+
+_TOPICS = ("topics", "topic_data", "responses")
+_NAMES = ("name", "topic", "topic_name")
+_PARTITIONS = ("partition_data", "partition_responses", "partitions")
+_INDEXES = ("index", "partition", "partition_index")
+_OFFSETS = ("fetch_offset", "base_offset", "committed_offset")
+
+
+def parts_of(body: Body) -> list[TopicDigest]:
+    """The topics of a body, without those that it does not name."""
+    found: list[TopicDigest] = []
+    for member in structs(body, _TOPICS):
+        name = key_of(member)
+        if name is None:
+            continue
+        topic = TopicDigest()
+        topic.name = name
+        topic.is_id = not any(isinstance(member.get(field), str) for field in _NAMES)
+        for part in structs(member, _PARTITIONS):
+            index = next((part[field] for field in _INDEXES if isinstance(part.get(field), int)), None)
+            if index is not None:
+                topic.partitions.append(_partition(index, part))
+        found.append(topic)
+    return found
+
+
+def _partition(index: int, part: Body) -> PartitionDigest:
+    found = PartitionDigest()
+    found.index = index
+    if not part.get("error_code"):
+        offset = next((part[field] for field in _OFFSETS if field in part), -1)
+        found.offset = offset if isinstance(offset, int) else -1
+    high_watermark = part.get("high_watermark", -1)
+    found.high_watermark = high_watermark if isinstance(high_watermark, int) else -1
+    batches = batches_in(part)
+    if batches:
+        found.batches = len(batches)
+        found.records = sum(map(records_in, batches))
+        found.size_bytes = sum(batch.get("size_bytes") or 0 for batch in batches)
+        found.first_offset, found.end_offset = base_of(batches[0]), end_of(batches[-1])
+        found.codecs = [str(batch.get("compression", "none")) for batch in batches]
+        found.is_idempotent = any(_has_producer(batch) for batch in batches)
+    return found
+
+
+def _has_producer(batch: Body) -> bool:
+    producer_id = batch.get("producer_id", -1)
+    return isinstance(producer_id, int) and producer_id >= 0
+
+
+def structs(body: Body, names: tuple[str, ...]) -> list[Body]:
+    """The structures of the first array among ``names`` that a body has."""
+    for name in names:
+        if isinstance(found := body.get(name), list):
+            return [one for one in found if isinstance(one, dict)]
+    return []
+
+
+def key_of(member: Body) -> str | None:
+    """The name of the topic that a structure is about, else its id."""
+    for name in _NAMES:
+        if isinstance(found := member.get(name), str) and found:
+            return found
+    topic_id = member.get("topic_id")
+    return topic_id if isinstance(topic_id, str) and topic_id != ZERO_UUID else None
+
+
+def topic_of_path(body: Body, path: str) -> str | None:
+    """The topic, by name or id, that the structure at or above ``responses[0].partition_responses[2].error_code`` is
+    about."""
+    value: Any = body
+    found = None
+    for step in path.split("."):
+        name, _, index = step.partition("[")
+        value = value.get(name) if isinstance(value, dict) else None
+        if index and isinstance(value, list) and index.rstrip("]").isdecimal() and int(index[:-1]) < len(value):
+            value = value[int(index[:-1])]
+        if isinstance(value, dict):
+            found = key_of(value) or found
+    return found

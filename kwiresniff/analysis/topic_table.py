@@ -1,0 +1,116 @@
+"""All topics that traffic has named, with their partitions and clients, in bounded memory.
+
+What finds no room is counted in ``left_out``; nothing that is remembered is given up for it.
+"""
+
+from __future__ import annotations
+
+from kwiresniff.analysis.clients import host_of
+from kwiresniff.analysis.latency import BUCKET_BYTES
+from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, MemoryBudget, text_bytes
+from kwiresniff.analysis.topic_state import MORE_BUCKETS, ClientState, Identity, PartitionState, TopicState
+from kwiresniff.model import Exchange, TopicDigest
+
+#: Names, rows and numbers of everything: ten thousand topics of a hundred partitions each.
+MAX_REMEMBERED_BYTES = 64 << 20
+#: A topic, a client or a partition beside its names; the histogram of a client is most of it.
+ROW_BYTES = 3_000
+PARTITION_BYTES = 1_000
+
+
+class TopicTable:
+    """What is remembered, by the topic's name, or its id where it was named by that (``ids``)."""
+
+    def __init__(self) -> None:
+        self.left_out = 0
+        self.topics: dict[str, TopicState] = {}
+        self.ids: dict[str, None] = {}
+        self.groups: dict[Identity, dict[str, None]] = {}
+        self.budget = MemoryBudget(MAX_REMEMBERED_BYTES)
+
+    def admit(self, size: int) -> bool:
+        """Whether there is room for so much more."""
+        if self.budget.admit(size):
+            return True
+        self.left_out += 1
+        return False
+
+    def note(self, names: dict[str, None], name: str) -> None:
+        """Remember a name among others, if there is room."""
+        if name not in names and self.admit(ENTRY_BYTES + text_bytes(name)):
+            names[name] = None
+
+    def topic(self, named: TopicDigest, ns: int) -> TopicState | None:
+        """What is remembered of a topic that a message has named at ``ns``; None where there is no room for it."""
+        name = named.name
+        topic = self.topics.get(name)
+        if topic is None:
+            if not self.admit(ROW_BYTES + text_bytes(name)):
+                return None
+            topic = self.topics[name] = TopicState(ns)
+            if named.is_id:
+                self.ids[name] = None
+        if ns > topic.last_ns:
+            topic.last_ns = ns
+        return topic
+
+    def partition(self, topic: TopicState, index: int) -> PartitionState | None:
+        """One of its partitions; None where there is no room for it."""
+        partition = topic.partitions.get(index)
+        if partition is None:
+            if not self.admit(PARTITION_BYTES):
+                return None
+            partition = topic.partitions[index] = PartitionState()
+        return partition
+
+    def client(self, topic: TopicState, role: str, exchange: Exchange, ns: int) -> ClientState | None:
+        """Who sent the request of an exchange, as a client of the topic; None where there is no room for it."""
+        key = (role, identity_of(exchange))
+        client = topic.clients.get(key)
+        if client is None:
+            client_id, address, _, principal = key[1]
+            if not self.admit(ROW_BYTES + text_bytes(client_id, address, principal)):
+                return None
+            client = topic.clients[key] = ClientState(role, ns)
+        client.last_ns = ns
+        return client
+
+    def reads(self, client: ClientState, index: int) -> bool:
+        """Note that a client has to do with a partition; False where there is no room for that."""
+        if index not in client.partitions:
+            if not self.admit(2 * ENTRY_BYTES + 3 * NUMBER_BYTES):
+                return False
+            client.partitions[index] = None
+        return True
+
+    def waited(self, client: ClientState, wait_ns: int) -> None:
+        """Count a wait, if there is room for the bucket that it may need."""
+        if len(client.waits.buckets) >= client.buckets:
+            if not self.admit(MORE_BUCKETS * BUCKET_BYTES):
+                return
+            client.buckets += MORE_BUCKETS
+        client.waits.add(wait_ns)
+
+    def speaks_for(self, exchange: Exchange, groups: list[str]) -> None:
+        """The groups of which a member has sent the request of an exchange."""
+        for group in groups:
+            identity = identity_of(exchange)
+            known = self.groups.get(identity)
+            if known is None:
+                if not self.admit(ENTRY_BYTES + CONTAINER_BYTES + text_bytes(identity[0], identity[1])):
+                    return
+                known = self.groups[identity] = {}
+            self.note(known, group)
+
+
+def identity_of(exchange: Exchange) -> Identity:
+    """Who sent the request of an exchange, as far as its connection has told."""
+    connection = exchange.connection
+    software = connection.client_software or {}
+    sasl = connection.sasl or {}
+    return (
+        exchange.client_id,
+        host_of(connection.client),
+        (software.get("name"), software.get("version")),
+        sasl.get("principal"),
+    )
