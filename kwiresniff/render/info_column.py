@@ -10,14 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from kwiresniff.base.api_keys import PRODUCE
+from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.model import Exchange, Gist, TopicNames
 from kwiresniff.render import units
 
 Facts: TypeAlias = Iterator[str]
 Fields: TypeAlias = dict[str, Any]
-
-#: Compression codecs (``attributes`` of a batch).
-_CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 #: Topics, or partitions of one topic, that are named before the rest is counted.
 NAMED = 3
@@ -108,7 +106,7 @@ def _told_records(gist: Gist, nothing: str) -> list[str]:
         return [nothing]
     words = [units.count(gist.records, "record"), units.size(gist.size_bytes)]
     if gist.codecs:
-        words.append("+".join([_CODECS[codec] for codec in gist.codecs]))
+        words.append("+".join([CODEC_NAMES[codec] for codec in gist.codecs]))
     return words
 
 

@@ -13,8 +13,6 @@ TOPIC_FIELDS: Final = ("topic", "topic_name", "sink_topic")
 _TOPIC_PARENTS: Final = frozenset({"responses", "results"})
 TOPIC_LISTS: Final = frozenset({"topic_names", "subscribed_topic_names", "source_topics", "repartition_sink_topics"})
 TOPIC_ID: Final = "topic_id"
-#: The id that stands for no topic.
-NO_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 GROUP_FIELDS: Final = frozenset({"group_id"})
 GROUP_LISTS: Final = frozenset({"group_ids", "groups_names", "groups"})
 TRANSACTION_FIELDS: Final = frozenset({"transactional_id", "v3_and_below_transactional_id"})

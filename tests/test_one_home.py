@@ -1,0 +1,72 @@
+"""What many rooms have to know is written in one of them: a second place would be forgotten when the first changes."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from kwiresniff.base import batch_layout, body_members, known_ids, sequence_numbers
+
+PACKAGE = Path(known_ids.__file__).resolve().parent.parent
+SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@pytest.mark.parametrize(
+    ("value", "home"),
+    [
+        pytest.param(known_ids.ZERO_UUID, known_ids, id="no id"),
+        pytest.param(known_ids.METADATA_TOPIC_ID, known_ids, id="the id of the metadata log"),
+        pytest.param(known_ids.METADATA_TOPIC, known_ids, id="the topic of the metadata log"),
+        pytest.param(body_members.UNKNOWN_TAGS, body_members, id="unknown tagged fields"),
+        pytest.param(body_members.DECODED, body_members, id="what bytes hold"),
+        pytest.param(body_members.CUT_SHORT, body_members, id="a batch that is cut short"),
+        pytest.param(batch_layout.CODEC_NAMES, batch_layout, id="compression codecs"),
+    ],
+)
+def test_a_word_that_many_use_is_written_once(value: object, home: object) -> None:
+    """As a value of the program, that is, and not in its prose."""
+    text = str(value[-1] if isinstance(value, tuple) else value)
+    places = [
+        path.relative_to(PACKAGE).as_posix()
+        for path, source in SOURCES.items()
+        if text in source
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant | ast.Tuple) and written(node) == value
+    ]
+    assert places == [Path(str(home.__file__)).resolve().relative_to(PACKAGE).as_posix()]  # type: ignore[attr-defined]
+
+
+def written(node: ast.Constant | ast.Tuple) -> object:
+    """The value of a text, or of a tuple of texts."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    return tuple(part.value if isinstance(part, ast.Constant) else None for part in node.elts)
+
+
+def test_tcps_sequence_numbers_have_their_masks_in_one_place() -> None:
+    """No other module names a mask of its own."""
+    names = {"SEQ_MASK", "SEQ_HALF"}
+    places = {
+        path.stem
+        for path, source in SOURCES.items()
+        for line in source.splitlines()
+        if any(line.lstrip("_").startswith((f"{name} =", f"{name}:")) for name in names)
+    }
+    assert places == {Path(sequence_numbers.__file__).stem}
+
+
+def test_the_fields_of_a_batch_header_follow_each_other() -> None:
+    """Each begins where the one before it ends, by the sizes of the protocol guide, and the last one ends the header."""
+    sizes = {
+        "BASE_OFFSET_AT": 8, "LENGTH_AT": 4, "LEADER_EPOCH_AT": 4, "MAGIC_AT": 1, "CRC_AT": 4, "ATTRIBUTES_AT": 2,
+        "LAST_DELTA_AT": 4, "BASE_TIMESTAMP_AT": 8, "MAX_TIMESTAMP_AT": 8, "PRODUCER_ID_AT": 8, "PRODUCER_EPOCH_AT": 2,
+        "BASE_SEQUENCE_AT": 4, "RECORDS_COUNT_AT": 4,
+    }  # fmt: skip
+    at = 0
+    for name, size in sizes.items():
+        assert getattr(batch_layout, name) == at, name
+        at += size
+    assert at == batch_layout.HEADER_BYTES
+    assert {name for name in vars(batch_layout) if name.endswith("_AT")} == sizes.keys()
