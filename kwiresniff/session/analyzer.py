@@ -158,7 +158,7 @@ class Analyzer(ConnectionServices):
             or one.half.closed
             or not one.half.feed(one.connection, one.peer, packet, ns, seq, ack, buffer, start, end, missing)
         ):
-            table.take(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
+            table.feed(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
         budget = self.budget
         if budget.held > budget.limit:
             self._enforce_budget()

@@ -85,7 +85,7 @@ class ConnectionAnalyzer(KafkaMessages):
         ):
             return
         if self.responses_lost and len(data) >= 4:
-            self.give_up_overtaken(last_packet, size, data)
+            self.evict_overtaken(last_packet, size, data)
             self.responses_lost = False
         self.response(first_packet, first_ns, last_packet, last_ns, size, data, lost)
 
@@ -260,7 +260,7 @@ class ConnectionAnalyzer(KafkaMessages):
         self.release_reordered()
         if self.tls is not None:
             self.tls.release()
-        self._give_up_oldest(self.in_flight.bytes // 2)
+        self._evict_oldest(self.in_flight.bytes // 2)
 
     # -- the end ------------------------------------------------------------------------------------------------
 
@@ -336,5 +336,5 @@ class ConnectionAnalyzer(KafkaMessages):
         for exchange in self.in_flight.drain():
             if under_way(exchange, over_ns):
                 exchange.waiting = LONG_POLL
-            self._give_up(exchange)
+            self._evict(exchange)
         self.report_end()

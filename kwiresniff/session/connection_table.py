@@ -56,7 +56,7 @@ class ConnectionTable:
         self._ended: deque[tuple[int, ConnectionAnalyzer]] = deque()  # (since when, connection)
         self._lingering: deque[tuple[int, ConnectionAnalyzer]] = deque()  # (since when, connection) in that order
 
-    def take(
+    def feed(
         self,
         packet: int,
         ns: int,
@@ -110,7 +110,7 @@ class ConnectionTable:
                 held = handshakes.pop(canonical_flow(flow))
         self._feed(one, packet, ns, seq, ack, flags, buffer, start, end, missing)
         for segment in held:
-            self.take(*segment)
+            self.feed(*segment)
 
     def _end_late(self, packet: int, ns: int) -> None:
         """What was waited for has had its time: late segments of closed connections, and handshakes."""
@@ -232,7 +232,7 @@ class ConnectionTable:
             if half.next_seq < 0:
                 half.next_seq = first_seq(held, half.flow)
         for segment in held:
-            self.take(*segment)
+            self.feed(*segment)
         return begun
 
     def _synchronize(

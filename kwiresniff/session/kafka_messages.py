@@ -182,9 +182,9 @@ class KafkaMessages(SaslPhase):
         in_flight.bytes += size
         self.services.budget.held += size
         if in_flight.bytes > MAX_IN_FLIGHT_BYTES:
-            self._give_up_oldest(MAX_IN_FLIGHT_BYTES)
+            self._evict_oldest(MAX_IN_FLIGHT_BYTES)
         if len(by_id) + in_flight.reused > MAX_IN_FLIGHT:
-            self._give_up(in_flight.pop_oldest())
+            self._evict(in_flight.pop_oldest())
         if self.first_correlation_id is None:
             self._first_request(exchange)
 
@@ -192,13 +192,13 @@ class KafkaMessages(SaslPhase):
         self.first_correlation_id = exchange.correlation_id
         self.connection.client_id = exchange.client_id
 
-    def _give_up_oldest(self, most: i64) -> None:
+    def _evict_oldest(self, most: i64) -> None:
         """Give up the oldest requests until no more than ``most`` bytes are held, or only one is."""
         in_flight = self.in_flight
         while in_flight.bytes > most and len(in_flight.by_id) + in_flight.reused > 1:
-            self._give_up(in_flight.pop_oldest())
+            self._evict(in_flight.pop_oldest())
 
-    def _give_up(self, exchange: Exchange) -> None:
+    def _evict(self, exchange: Exchange) -> None:
         exchange.outcome = "unanswered"
         self.services.output.complete(exchange)
 
@@ -266,7 +266,7 @@ class KafkaMessages(SaslPhase):
             return True
         return (ack - request.end_seq) & SEQ_MASK < SEQ_HALF
 
-    def give_up_overtaken(self, last_packet: int, size: int, data: bytes) -> None:
+    def evict_overtaken(self, last_packet: int, size: int, data: bytes) -> None:
         """The first frame from the broker after bytes were lost is this one.
 
         Brokers answer in order, so a request older than the one that is answered now will not be answered any more.
@@ -278,7 +278,7 @@ class KafkaMessages(SaslPhase):
             return reads and self._can_answer(last_packet, exchange)
 
         for exchange in self.in_flight.overtaken_by(_correlation_id(data)[0], answers):
-            self._give_up(exchange)
+            self._evict(exchange)
 
     def frame_filter(self, side: i64, data: bytes, start: i64, end: i64) -> FrameFilter | None:
         """Who keeps a response without its record sets, where its request is known."""

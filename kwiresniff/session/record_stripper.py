@@ -84,7 +84,7 @@ class RecordStripper(FrameFilter):
         """Bytes of the frame are missing: a record set that is not all there keeps its length."""
         self.parts.append(self._head or (self._length if within else self._empty))
 
-    def take(self, data: bytes, at: i64, end: i64, left: i64) -> i64:
+    def feed(self, data: bytes, at: i64, end: i64, left: i64) -> i64:
         """Strip ``data[at:end]``, the next bytes, of ``left`` that were still to come before it.
 
         One long function: what it knows of its place in the response are machine integers, which a second one could

@@ -127,13 +127,13 @@ class HandshakeParser:
         if self._room <= 0:
             self.done = True
         if self.done:
-            self.give_up()
+            self.stop()
 
     def held_bytes(self) -> int:
         """Bytes of records and messages that are not complete."""
         return len(self._buffer) + len(self._messages)
 
-    def give_up(self) -> None:
+    def stop(self) -> None:
         """Learn no more."""
         self.done = True
         self._buffer = self._messages = bytearray()

@@ -49,7 +49,7 @@ class TlsInspection:
     def release(self) -> None:
         """Give them up."""
         for parser in self._parsers:
-            parser.give_up()
+            parser.stop()
 
     def summary(self, decrypted: bool, sent: tuple[int, int] | None, closed_by_server: bool) -> dict[str, Any]:
         """What was learned, as it is reported of the connection.

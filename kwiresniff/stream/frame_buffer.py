@@ -87,7 +87,7 @@ class FrameBuffer:
             return
         by = self.filter
         assert by is not None
-        self.skip_remaining = by.take(buffer, start + self.skip_remaining, end, self.remaining - self.skip_remaining)
+        self.skip_remaining = by.feed(buffer, start + self.skip_remaining, end, self.remaining - self.skip_remaining)
         if by.plain:
             self.filter = None
             self.awaiting_budget = min(self.remaining - length, keep)

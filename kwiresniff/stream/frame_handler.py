@@ -33,7 +33,7 @@ class FrameFilter:
         self.parts: list[bytes] = []
         self.plain = False
 
-    def take(self, data: bytes, at: i64, end: i64, left: i64) -> i64:
+    def feed(self, data: bytes, at: i64, end: i64, left: i64) -> i64:
         """Filter ``data[at:end]``, the next bytes of ``left`` to come; returns how many behind them nobody needs."""
         raise NotImplementedError
 

@@ -43,7 +43,7 @@ class Resynchronizer:
             first_packet, first_ns = buffer.place(0) if buffer.marks else (0, last_ns)
             handler.on_gap(self.side, first_packet, first_ns, 0, cut, reason)
         self.budget.held += len(data) + MARK_BYTES
-        return buffer.take(packet, ns, ack, data)
+        return buffer.feed(packet, ns, ack, data)
 
     def find(self, handler: FrameHandler) -> int:
         """Where in the buffer a frame begins, or -1. A search is paid for with steps; see ``ResyncBuffer``."""

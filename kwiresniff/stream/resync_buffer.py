@@ -91,7 +91,7 @@ class ResyncBuffer:
         del self.data[:cut]
         return cut
 
-    def take(self, packet: i64, ns: int, ack: i64, data: bytes) -> bool:
+    def feed(self, packet: i64, ns: int, ack: i64, data: bytes) -> bool:
         """Append a segment; says whether it is time to search."""
         self.marks.append((len(self.data), packet, ns, ack))
         self.data += data

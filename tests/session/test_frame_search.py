@@ -48,7 +48,7 @@ def run_of(*segments: bytes, ahead: int = 0) -> ResyncBuffer:
     run = ResyncBuffer()
     for number, data in enumerate(segments, 1):
         run.ahead = ahead
-        run.take(number, number * 1000, -1, data)
+        run.feed(number, number * 1000, -1, data)
     return run
 
 

@@ -77,7 +77,7 @@ def sifted(api_key: int, version: int, data: bytes, cuts: Sequence[int], gap: bo
             passing -= end - start
         else:
             at = start + passing
-            passing = one.take(b"??" + data[:end], at + 2, end + 2, size - at)
+            passing = one.feed(b"??" + data[:end], at + 2, end + 2, size - at)
             if one.plain:
                 assert not passing
                 one = None

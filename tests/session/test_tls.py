@@ -108,7 +108,7 @@ def test_nothing_is_kept_of_what_is_encrypted() -> None:
     segments = wire(talk).segments[:-3]
     halves = set()
     for segment in segments:
-        analyzer.table.take(*segment)
+        analyzer.table.feed(*segment)
         halves |= {one.half for one in analyzer.table.open.values()}
     assert len(halves) == 2
     for half in halves:
