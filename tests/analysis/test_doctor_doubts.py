@@ -202,3 +202,27 @@ def test_few_large_requests_with_all_partitions_show_a_hot_one_too() -> None:
         one.request.body["topic_data"][0]["partition_data"][2]["records"][0]["size_bytes"] = 20_000
         skewed.append(one)
     assert said(brokers_of_orders(), *skewed) == [("hot_partition", "warning")]
+
+
+def test_a_broker_that_is_gone_explains_what_waited_for_it_elsewhere() -> None:
+    """Until it has left the ISR, other brokers wait for it too; what failed meanwhile makes that more than info."""
+    hosts = [{"node_id": node, "host": f"10.0.0.{node}", "port": 9092} for node in (1, 2, 3)]
+
+    def leaders(leader: int, epoch: int, at: int) -> Exchange:
+        led = {"error_code": 0, "partition_index": 0, "leader_id": leader, "leader_epoch": epoch}
+        body = {"cluster_id": "c", "brokers": hosts, "topics": [{"error_code": 0, "name": "a", "partitions": [led]}]}
+        return exchange("Metadata", 3, 12, request={}, response=body, start_ns=START_NS + at * SECOND,
+                        on=connection(9, "10.0.0.5:9", "10.0.0.2:9092"))  # fmt: skip
+
+    gone = connection(1, "10.0.0.5:1", "10.0.0.1:9092")
+    gone.closed_by, gone.closed_ns, gone.closed_packet = "broker", START_NS + 9 * SECOND, 80
+    waited = connection(2, "10.0.0.5:2", "10.0.0.3:9092")
+    timed_out = [("error_code", 7, "REQUEST_TIMED_OUT", True)]
+    third = exchange("OffsetCommit", 8, 8, request={}, response={}, errors=timed_out, outcome="error", on=waited,
+                     start_ns=START_NS + 12 * SECOND)  # fmt: skip
+    doctor = Doctor()
+    for event in (leaders(1, 0, 0), gone, leaders(2, 1, 10), third):
+        doctor.add(event)
+    (found,) = doctor.findings()
+    assert (found.code, found.severity) == ("leader_change", "warning")
+    assert [one.code for one in found.symptoms] == ["request_timed_out"]

@@ -50,8 +50,17 @@ def with_symptoms(findings: list[Finding]) -> list[Finding]:
     for index in order:
         if index not in cause_of:
             symptoms = [findings[one] for one in beneath.get(index, ())]
-            told.append(replace(findings[index], symptoms=tuple(sorted(merged_episodes(symptoms), key=_order))))
+            severity = findings[index].severity
+            if severity == "info" and any(_is_failure(one) for one in symptoms):
+                severity = "warning"  # what made something fail is more than good to know
+            symptoms = sorted(merged_episodes(symptoms), key=_order)
+            told.append(replace(findings[index], severity=severity, symptoms=tuple(symptoms)))
     return told
+
+
+def _is_failure(symptom: Finding) -> bool:
+    """Whether somebody's request failed; that a broker which was stopped refuses connections is no more than that."""
+    return symptom.severity == "error" and symptom.code != "broker_unreachable"
 
 
 class _Causes:

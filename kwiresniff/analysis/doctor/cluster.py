@@ -139,6 +139,10 @@ class Cluster:
         """The address at which a node was last advertised, or an empty text."""
         return self._addresses.get((cluster, node_id), "")
 
+    def addresses(self, cluster: str) -> list[str]:
+        """The addresses of all its nodes."""
+        return [address for (of, _), address in self._addresses.items() if of == cluster]
+
     def node_at(self, broker: str) -> int | None:
         """The node that an address was last told to be of."""
         found = self._nodes.get(broker)

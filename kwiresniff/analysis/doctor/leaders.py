@@ -266,6 +266,8 @@ class LeaderRule(Rule):
         to_text = listed([cluster.node_text(cluster_id, node) for node in after])
         topics = sorted({change.partition[1] for change in incident.changes})
         brokers = [*new, old] if old else new
+        # Until a follower that is gone has left the ISR, whatever waits for replicas waits for it, at every broker.
+        waiting = cluster.addresses(cluster_id) if went else brokers
         return found(
             "leader_change",
             "warning" if longest > NOTICED_NS else "info",
@@ -290,14 +292,14 @@ class LeaderRule(Rule):
             topics=topics,
             scope=scope_of("left", [old] if old else []),
             explains={
-                "slow": as_brokers(*brokers) | as_clients(*needed),
-                "unanswered": as_brokers(*brokers),
+                "slow": as_brokers(*waiting) | as_clients(*needed),
+                "unanswered": as_brokers(*waiting),
                 "closed_by_broker": as_brokers(*brokers),
-                "broker_stalled": as_brokers(*new),
+                "broker_stalled": as_brokers(*(waiting if went else new)),
                 "broker_unreachable": as_brokers(*([old] if old else [])),
                 "leader_not_available": scope_of("topic", topics),
                 "metadata_storm": as_clients(*needed),
-                "request_timed_out": as_brokers(*brokers),
+                "request_timed_out": as_brokers(*waiting),
                 "not_coordinator": as_brokers(*brokers),
             },
             rank=INCIDENT,
