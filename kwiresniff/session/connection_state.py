@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.model import Connection, ConnectionAttempt, Direction
 from kwiresniff.session import problems
+from kwiresniff.session.apis import api_facts
 from kwiresniff.session.detection import UNIDENTIFIED
 from kwiresniff.session.flows import endpoints
 from kwiresniff.session.services import ConnectionServices
@@ -14,6 +16,9 @@ from kwiresniff.stream.half_stream import HalfStream
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
+
+_request_header = Struct(">hhih").unpack_from
+_correlation_id = Struct(">i").unpack_from
 
 #: Outcomes of exchanges in which the broker had no part.
 _WITHOUT_ANSWER: Final = frozenset({"unanswered", "no_response_expected"})
@@ -117,6 +122,25 @@ class ConnectionState(FrameHandler):
     def is_answered(self) -> bool:
         """Whether the broker has sent a response."""
         return not self.connection.exchanges.keys() <= _WITHOUT_ANSWER
+
+    def report_unfinished(self) -> None:
+        """Frames that had begun."""
+        for half in (self.client, self.broker):
+            frames = half.frames
+            size, present, data = frames.unfinished()
+            if not present:
+                continue
+            packet, ns = int(frames.first_packet), frames.first_ns
+            if half is self.client:
+                what = "a request"
+                if len(data) >= 10:
+                    api_key, api_version, correlation_id, _ = _request_header(data)
+                    what = f"{api_facts(api_key, api_version).name} v{api_version} request {correlation_id}"
+                problem = problems.incomplete(self.connection, "request", what, packet, ns, size, present)
+            else:
+                what = f"response {_correlation_id(data)[0]}" if size and len(data) >= 4 else "a response"
+                problem = problems.incomplete(self.connection, "response", what, packet, ns, size, present)
+            self.services.output.report(problem)
 
     def report_end(self) -> None:
         """Sum the connection up and report it; what TLS carries is part of the connection that carries it."""

@@ -334,24 +334,3 @@ class KafkaMessages(SaslPhase):
             self.response(packet, ns, last_packet, last_ns, size, data, lost)
             self.releasing = False
             broker.ack = current
-
-    # -- the end ------------------------------------------------------------------------------------------------
-
-    def report_unfinished(self) -> None:
-        """Frames that had begun."""
-        for half in (self.client, self.broker):
-            frames = half.frames
-            size, present, data = frames.unfinished()
-            if not present:
-                continue
-            packet, ns = int(frames.first_packet), frames.first_ns
-            if half is self.client:
-                what = "a request"
-                if len(data) >= 10:
-                    api_key, api_version, correlation_id, _ = _request_header(data)
-                    what = f"{api_facts(api_key, api_version).name} v{api_version} request {correlation_id}"
-                problem = problems.incomplete(self.connection, "request", what, packet, ns, size, present)
-            else:
-                what = f"response {_correlation_id(data)[0]}" if size and len(data) >= 4 else "a response"
-                problem = problems.incomplete(self.connection, "response", what, packet, ns, size, present)
-            self.services.output.report(problem)
