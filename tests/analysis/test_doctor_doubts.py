@@ -226,3 +226,13 @@ def test_a_broker_that_is_gone_explains_what_waited_for_it_elsewhere() -> None:
     (found,) = doctor.findings()
     assert (found.code, found.severity) == ("leader_change", "warning")
     assert [one.code for one in found.symptoms] == ["request_timed_out"]
+
+
+def test_a_muted_channel_is_no_stall() -> None:
+    """The broker reads nothing of a throttled client for two seconds; it has nothing to answer."""
+    before = exchange(request={}, response={})
+    muted = exchange("Metadata", 3, 9, request={}, response={}, latency_ns=2 * SECOND, start_ns=START_NS + SECOND)
+    muted.queued, muted.muted_ns, muted.waiting = 2 * SECOND - 1_000_000, 2 * SECOND - 1_000_000, "throttled"
+    assert said(before, muted) == []
+    muted.queued, muted.muted_ns, muted.waiting = 0, 0, ""
+    assert said(before, muted) == [("broker_stalled", "error")]
