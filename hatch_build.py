@@ -51,6 +51,7 @@ COMPILED = (
     "kwiresniff/analysis/report.py",
     "kwiresniff/analysis/series.py",
     "kwiresniff/analysis/stats.py",
+    "kwiresniff/analysis/stats_row.py",
     "kwiresniff/analysis/topic_parts.py",
     "kwiresniff/analysis/topic_state.py",
     "kwiresniff/analysis/topic_table.py",

@@ -13,7 +13,8 @@ from sys import getsizeof
 from typing import Final, Protocol, TypeAlias
 
 from kwiresniff.analysis.intake import Intake
-from kwiresniff.analysis.latency import Histogram
+from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
+from kwiresniff.analysis.stats_row import ROW_BYTES, Row
 from kwiresniff.answers.stats import StatRow
 from kwiresniff.model import Exchange, TopicNames
 
@@ -21,11 +22,8 @@ from kwiresniff.model import Exchange, TopicNames
 MAX_ROWS = 10_000
 #: Memory of one table. A row takes some 5 kB, but keys may be as long as a frame, and histograms fill up.
 MAX_TABLE_BYTES = 64 << 20
-#: A row without its key and its histogram's buckets, and one of those.
-_ROW_BYTES: Final = 800
-_BUCKET_BYTES: Final = 100
 #: What one exchange can add: a bucket in each of five histograms.
-_ADDED_BYTES: Final = 5 * _BUCKET_BYTES
+_ADDED_BYTES: Final = 5 * BUCKET_BYTES
 #: What may be added between two looks at how much there is, at the least.
 _REVIEW_BYTES: Final = 16 << 20
 OTHERS = "(others)"
@@ -33,143 +31,6 @@ OTHERS = "(others)"
 TOPIC_ID_CHARS = 22
 NO_TOPIC = "(no topic)"
 NO_REQUEST = "(request missing)"
-
-
-class _Parted:
-    """Exchanges of whose wait a part was queued or held, or nobody knows: few clients have many."""
-
-    __slots__ = ("broker", "held", "latency", "queued")
-
-    def __init__(self) -> None:
-        self.latency = Histogram()
-        self.queued = Histogram()
-        self.held = Histogram()
-        self.broker = Histogram()
-
-    def add(self, exchange: Exchange, latency_ns: int) -> None:
-        if not exchange.waiting:
-            self.latency.add(latency_ns)
-        queued_ns, held_ns = exchange.queued, exchange.held
-        if queued_ns < 0 or held_ns < 0:
-            return
-        if queued_ns:
-            self.queued.add(queued_ns)
-        if held_ns:
-            self.held.add(held_ns)
-        broker_ns = latency_ns - queued_ns - held_ns
-        if broker_ns > 0 or not held_ns:
-            self.broker.add(broker_ns)
-
-    def merge(self, other: _Parted) -> None:
-        """The same of another row's exchanges."""
-        self.latency.merge(other.latency)
-        self.queued.merge(other.queued)
-        self.held.merge(other.held)
-        self.broker.merge(other.broker)
-
-    def buckets(self) -> int:
-        return sum([len(one.buckets) for one in (self.latency, self.queued, self.held, self.broker)])
-
-
-class _Row:
-    """One row while it is being counted."""
-
-    __slots__ = (
-        "_at_once", "_parted", "count", "errors", "negotiation", "request_bytes", "request_records", "response_bytes",
-        "response_records", "unanswered", "waiting",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.errors = 0
-        self.negotiation = 0
-        self.unanswered = 0
-        self.request_bytes = 0
-        self.response_bytes = 0
-        self.request_records = 0
-        self.response_records = 0
-        self._at_once = Histogram()  # of whose wait all was the broker's
-        self._parted: _Parted | None = None  # the others
-        self.waiting: dict[str, Histogram] = {}
-
-    def add(self, exchange: Exchange) -> None:
-        self.count += 1
-        request, response = exchange.request, exchange.response
-        if request is not None:
-            self.request_bytes += request.size_bytes
-        if response is not None:
-            self.response_bytes += response.size_bytes
-            if request is not None:
-                if exchange.queued == 0 and exchange.held == 0:
-                    self._at_once.add(response.first_ns - request.last_ns)
-                else:
-                    self._part(exchange, response.first_ns - request.last_ns)
-        if exchange.outcome != "ok":
-            if exchange.is_negotiation:
-                self.negotiation += 1
-            elif exchange.errors:
-                self.errors += 1
-            elif exchange.outcome == "unanswered":
-                self.unanswered += 1
-
-    def _part(self, exchange: Exchange, latency_ns: int) -> None:
-        if self._parted is None:
-            self._parted = _Parted()
-        self._parted.add(exchange, latency_ns)
-        reason = exchange.waiting
-        if reason:
-            if reason not in self.waiting:
-                self.waiting[reason] = Histogram()
-            self.waiting[reason].add(latency_ns)
-
-    @property
-    def latency(self) -> Histogram:
-        """The whole wait of those that the broker did not hold back on purpose."""
-        parted = self._parted
-        return self._at_once if parted is None else self._at_once.with_added(parted.latency)
-
-    @property
-    def broker(self) -> Histogram:
-        """The broker's own time."""
-        parted = self._parted
-        return self._at_once if parted is None else self._at_once.with_added(parted.broker)
-
-    @property
-    def queued(self) -> Histogram | None:
-        """How long those were queued that were."""
-        return None if self._parted is None else self._parted.queued
-
-    @property
-    def held(self) -> Histogram | None:
-        """How long those were held back that were."""
-        return None if self._parted is None else self._parted.held
-
-    def merge(self, other: _Row) -> None:
-        """Adds another row's counts."""
-        self.count += other.count
-        self.errors += other.errors
-        self.negotiation += other.negotiation
-        self.unanswered += other.unanswered
-        self.request_bytes += other.request_bytes
-        self.response_bytes += other.response_bytes
-        self.request_records += other.request_records
-        self.response_records += other.response_records
-        self._at_once.merge(other._at_once)
-        if other._parted is not None:
-            if self._parted is None:
-                self._parted = _Parted()
-            self._parted.merge(other._parted)
-        for reason, histogram in other.waiting.items():
-            if reason not in self.waiting:
-                self.waiting[reason] = Histogram()
-            self.waiting[reason].merge(histogram)
-
-    def size_bytes(self) -> int:
-        """Its memory without its key."""
-        buckets = len(self._at_once.buckets) + sum([len(one.buckets) for one in self.waiting.values()])
-        if self._parted is not None:
-            buckets += self._parted.buckets()
-        return _ROW_BYTES + _BUCKET_BYTES * buckets
 
 
 #: A row's key: one value, or one for each dimension when there are several.
@@ -299,7 +160,7 @@ class StatsTable:
             if name in ("topic", "partition") and topic_name is not None:
                 self._topic_at = at
         self._topic_name = topic_name
-        self._rows: dict[Key, _Row] = {}
+        self._rows: dict[Key, Row] = {}
         self._limit_bytes = MAX_TABLE_BYTES
         self._held_bytes = 0  # at the most; the next review will tell
         self._closed = False  # for other keys than it has
@@ -332,27 +193,27 @@ class StatsTable:
             keys = [(*key, value) for key in keys for value in part(exchange)]
         return keys
 
-    def _row(self, key: Key) -> _Row:
+    def _row(self, key: Key) -> Row:
         self._held_bytes += _ADDED_BYTES
         if self._held_bytes > self._limit_bytes:
             self._review()
         return self._rows.get(key) or self._new_row(key)
 
-    def _new_row(self, key: Key) -> _Row:
+    def _new_row(self, key: Key) -> Row:
         if not self._closed and len(self._rows) < MAX_ROWS:
-            size = _ROW_BYTES + _key_bytes(key)
+            size = ROW_BYTES + _key_bytes(key)
             if self._held_bytes + size > self._limit_bytes:
                 self._review()
             if self._held_bytes + size > self._limit_bytes:
                 self._closed = True
             elif not self._closed:
                 self._held_bytes += size
-                row = self._rows[key] = _Row()
+                row = self._rows[key] = Row()
                 return row
         others = self._others()
         found = self._rows.get(others)
         if found is None:
-            found = self._rows[others] = _Row()
+            found = self._rows[others] = Row()
         return found
 
     def _others(self) -> Key:
@@ -369,7 +230,7 @@ class StatsTable:
         if held > self._limit_bytes:
             self._closed = True
             others_key = self._others()
-            others = rows.setdefault(others_key, _Row())
+            others = rows.setdefault(others_key, Row())
             for key in sorted(sizes, key=lambda key: rows[key].count):
                 if held <= self._limit_bytes // 2:
                     break
@@ -423,7 +284,7 @@ class StatsTable:
         """Whether an exchange counts in the row with this key, unless that is the one of the others."""
         return key in (self._single(exchange) if self._single is not None else self._combined(exchange))
 
-    def _stat_row(self, key: tuple[str, ...], row: _Row) -> StatRow:
+    def _stat_row(self, key: tuple[str, ...], row: Row) -> StatRow:
         waiting = [(reason, histogram.summary()) for reason, histogram in sorted(row.waiting.items())]
         return StatRow(
             self.by,
