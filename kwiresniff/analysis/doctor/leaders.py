@@ -1,16 +1,16 @@
 """Leaders of partitions: which moved, from which node to which, how long clients needed to follow, and who did not.
 
 Sources: Metadata answers, and the current leader that newer brokers name beside NOT_LEADER_OR_FOLLOWER (KIP-951).
-Leader epochs (KIP-320) tell an old answer from a new one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica, place_of
+from kwiresniff.analysis.doctor.leader_table import TOGETHER_NS, Change, LeaderTable, Partition
 from kwiresniff.analysis.doctor.quorum import LEADER_CODES
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed, span
@@ -18,15 +18,11 @@ from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.answers.findings import Finding, scope_of
 from kwiresniff.base.api_keys import FETCH, METADATA, PRODUCE
 from kwiresniff.base.known_ids import METADATA_TOPIC
-from kwiresniff.model import Body, Connection, Exchange
+from kwiresniff.model import Connection, Exchange
 
-#: Partitions whose leader is remembered, changes of leaders, and clients that wait for a partition's new leader.
-MAX_PARTITIONS = 50_000
-MAX_CHANGES = 5_000
+#: Clients that wait for a partition's new leader, and brokers that have ended their connections.
 MAX_WAITING = 5_000
-#: Changes that come so close to each other and away from the same node have one cause: a node's restart takes so long
-#: to move all it leads.
-TOGETHER_NS = 15_000_000_000
+MAX_LEFT = 5_000
 #: Clients refresh their metadata within a fraction of this; who needs longer has lost time that people notice.
 NOTICED_NS = 1_000_000_000
 #: A client that goes on asking the old leader for so long, and so often, does not learn of the new one.
@@ -34,23 +30,6 @@ STALE_NS = 5_000_000_000
 STALE_ERRORS = 10
 #: A node whose connections all end so shortly before or after its partitions moved went away.
 LEFT_NS = 10_000_000_000
-
-_Partition = tuple[str, str, int]
-
-
-@dataclass(slots=True)
-class _Leader:
-    node: int
-    epoch: int
-
-
-@dataclass(slots=True)
-class _Change:
-    partition: _Partition
-    before: int
-    after: int
-    ns: int
-    packet: int
 
 
 @dataclass(slots=True)
@@ -64,12 +43,6 @@ class _Wait:
     stale_errors: int = 0
 
 
-@dataclass(slots=True)
-class _Incident:
-    changes: list[_Change] = field(default_factory=list)
-    waits: list[tuple[str, _Wait]] = field(default_factory=list)
-
-
 class LeaderRule(Rule):
     """Leader changes, and clients with stale metadata."""
 
@@ -79,9 +52,8 @@ class LeaderRule(Rule):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._leaders: dict[_Partition, _Leader] = {}
-        self._changes: list[_Change] = []
-        self._waits: dict[tuple[str, _Partition], _Wait] = {}
+        self._leaders = LeaderTable(context.budget)
+        self._waits: dict[tuple[str, Partition], _Wait] = {}
         self._waiting = 0
         self._left: dict[str, int] = {}
         self._followers = context.case()
@@ -90,7 +62,8 @@ class LeaderRule(Rule):
         """Metadata tells of leaders."""
         body = exchange.response.body if exchange.response is not None else None
         if body is not None:
-            self._learn(exchange, body)
+            cluster = self.context.cluster.of(exchange.connection.broker)
+            self._leaders.learn(cluster, body, self.context.topic_of, *place_of(exchange))
 
     def _watch(self, exchange: Exchange) -> None:
         """While somebody waits: a Produce or Fetch that goes well ends that."""
@@ -119,41 +92,16 @@ class LeaderRule(Rule):
                 self._wait(client, partition, exchange, packet, ns)
             current = place.member.get("current_leader")
             if isinstance(current, dict):
-                self._lead(partition, current.get("leader_id", -1), current.get("leader_epoch", -1), packet, ns)
+                self._leaders.told(partition, current, packet, ns)
 
     def connection(self, connection: Connection) -> None:
         """A broker that ends its connections goes away, or drops idle ones."""
-        if connection.closed_by == "broker" and len(self._left) < MAX_CHANGES:
+        if connection.closed_by == "broker" and len(self._left) < MAX_LEFT:
             self._left[connection.broker] = connection.closed_ns
 
     # -- what is learned ----------------------------------------------------------------------------------------
 
-    def _learn(self, exchange: Exchange, body: Body) -> None:
-        cluster = self.context.cluster.of(exchange.connection.broker)
-        packet, ns = place_of(exchange)
-        for topic in body.get("topics") or ():
-            name = clipped(self.context.topic_of(topic))
-            for one in topic.get("partitions") or ():
-                if not one.get("error_code"):
-                    partition = cluster, name, one.get("partition_index", -1)
-                    self._lead(partition, one.get("leader_id", -1), one.get("leader_epoch", -1), packet, ns)
-
-    def _lead(self, partition: _Partition, node: int, epoch: int, packet: int, ns: int) -> None:
-        if node < 0:
-            return
-        known = self._leaders.get(partition)
-        if known is None:
-            size = 2 * ENTRY_BYTES + text_bytes(partition[1])
-            if len(self._leaders) < MAX_PARTITIONS and self.context.budget.admit(size):
-                self._leaders[partition] = _Leader(node, epoch)
-            return
-        if 0 <= epoch < known.epoch or (epoch == known.epoch and epoch >= 0):
-            return  # said by a broker that is behind, or known
-        if node != known.node and len(self._changes) < MAX_CHANGES:
-            self._changes.append(_Change(partition, known.node, node, ns, packet))
-        known.node, known.epoch = node, max(epoch, known.epoch)
-
-    def _wait(self, client: str, partition: _Partition, exchange: Exchange, packet: int, ns: int) -> None:
+    def _wait(self, client: str, partition: Partition, exchange: Exchange, packet: int, ns: int) -> None:
         wait = self._waits.get((client, partition))
         if wait is None:
             size = 10 * ENTRY_BYTES + text_bytes(client, partition[1])
@@ -169,9 +117,8 @@ class LeaderRule(Rule):
         wait.case.add(packet, ns)
         wait.case.note("apis", [exchange.api])
         wait.case.note("errors", {name: None for _, _, name, _ in exchange.errors if name in LEADER_CODES})
-        known = self._leaders.get(partition)
-        node = self.context.cluster.node_at(exchange.connection.broker)
-        wait.stale_errors += known is not None and node is not None and known.node != node
+        leader, node = self._leaders.leader(partition), self.context.cluster.node_at(exchange.connection.broker)
+        wait.stale_errors += leader is not None and node is not None and leader != node
 
     def _recover(self, exchange: Exchange) -> None:
         body = exchange.request.body if exchange.request is not None else None
@@ -190,7 +137,7 @@ class LeaderRule(Rule):
             for partition in fetched.partitions if fetched is not None else ():
                 self._end_wait(client, (cluster, topic, partition), exchange)
 
-    def _end_wait(self, client: str, partition: _Partition, exchange: Exchange) -> None:
+    def _end_wait(self, client: str, partition: Partition, exchange: Exchange) -> None:
         wait = self._waits.get((client, partition))
         if wait is not None and wait.recovered_ns < 0:
             wait.recovered_ns = place_of(exchange)[1]
@@ -201,70 +148,35 @@ class LeaderRule(Rule):
 
     def findings(self) -> Iterator[Finding]:
         """Changes that belong together are one finding, with the clients that followed them."""
-        told: set[tuple[str, _Partition]] = set()
-        for incident in self._incidents():
-            moved = {change.partition for change in incident.changes}
-            first, last = incident.changes[0].ns, incident.changes[-1].ns
+        told: set[tuple[str, Partition]] = set()
+        for changes in self._leaders.incidents():
+            moved = {change.partition for change in changes}
+            since, until = changes[0].ns - TOGETHER_NS, changes[-1].ns + TOGETHER_NS
+            waits: list[tuple[str, _Wait]] = []
             for key, wait in self._waits.items():
-                if (
-                    key[1] in moved
-                    and first - TOGETHER_NS <= wait.case.last_ns
-                    and wait.case.first_ns <= last + TOGETHER_NS
-                ):
-                    incident.waits.append((key[0], wait))
+                if key[1] in moved and since <= wait.case.last_ns and wait.case.first_ns <= until:
+                    waits.append((key[0], wait))
                     told.add(key)
-            yield self._finding(incident)
+            yield self._finding(changes, waits)
         yield from self._lost({key: wait for key, wait in self._waits.items() if key not in told})
         yield from self._stale()
         yield from self._following()
 
-    def _incidents(self) -> Iterable[_Incident]:
-        incidents: list[_Incident] = []
-        last: dict[tuple[str, int], _Incident] = {}
-        for change in sorted(self._changes, key=lambda one: one.ns):
-            key = change.partition[0], change.before
-            incident = last.get(key)
-            if incident is None or change.ns - incident.changes[-1].ns > TOGETHER_NS:
-                incident = last[key] = _Incident()
-                incidents.append(incident)
-            incident.changes.append(change)
-        return incidents
-
-    def _finding(self, incident: _Incident) -> Finding:
-        cluster_id, before = incident.changes[0].partition[0], incident.changes[0].before
+    def _finding(self, changes: list[Change], waits: list[tuple[str, _Wait]]) -> Finding:
+        cluster_id, before = changes[0].partition[0], changes[0].before
         cluster = self.context.cluster
         case = self.context.case()
-        for change in incident.changes:
+        for change in changes:
             case.add(change.packet, change.ns)
-        needed: dict[str, int] = {}
-        for client, wait in incident.waits:
-            case.merge(wait.case)
-            longest = wait.longest_ns if wait.recovered_ns >= 0 else self.context.end_ns - wait.case.first_ns
-            needed[client] = max(needed.get(client, 0), longest)
-            case.last_ns = max(case.last_ns, wait.recovered_ns)
+        needed = self._needed(waits, case)
         old = cluster.address(cluster_id, before)
-        after = list(dict.fromkeys(change.after for change in incident.changes))
+        after = list(dict.fromkeys(change.after for change in changes))
         new = [address for node in after if (address := cluster.address(cluster_id, node))]
-        partitions = [f"{change.partition[1]}-{change.partition[2]}" for change in incident.changes]
-        partitions = list(dict.fromkeys(partitions))
-        left_ns = self._left.get(old, 0)
-        went = abs(left_ns - incident.changes[0].ns) <= LEFT_NS
+        partitions = _partitions(changes)
         longest = max(needed.values(), default=0)
-        details = [f"{listed(_moved(incident, node))} to {cluster.node_text(cluster_id, node)}" for node in after]
-        details = details if len(after) > 1 else []
-        if went:
-            details.append(
-                f"{cluster.node_text(cluster_id, before)} closed its connections: it was stopped or restarted"
-            )
-        details += [
-            f"{client} needed {duration(ns)} until it was served by the new leader"
-            for client, ns in needed.items()
-            if ns
-        ][:10]
         followed = f"; clients needed {duration(longest)}" if longest else ""
-        from_text = cluster.node_text(cluster_id, before)
         to_text = listed([cluster.node_text(cluster_id, node) for node in after])
-        topics = sorted({change.partition[1] for change in incident.changes})
+        topics = sorted({change.partition[1] for change in changes})
         brokers = [*new, old] if old else new
         # Until a follower that is gone has left the ISR, whatever waits for replicas waits for it, at every broker.
         waiting = cluster.addresses(cluster_id) if went else brokers
@@ -272,10 +184,9 @@ class LeaderRule(Rule):
             "leader_change",
             "warning" if longest > NOTICED_NS else "info",
             listed(partitions),
-            f"leader moved from {from_text} to {to_text}{span(case.first_ns, case.last_ns)}{followed}",
-            "Planned (a restart, a reassignment, a preferred election): nothing to do. Else look why the old leader "
-            "left: its log, its session with the controller. Producers wait as long as the ISR has to shrink "
-            "(replica.lag.time.max.ms) when a follower went away without a controlled shutdown.",
+            f"leader moved from {cluster.node_text(cluster_id, before)} to {to_text}"
+            f"{span(case.first_ns, case.last_ns)}{followed}",
+            _REMEDY,
             case,
             {
                 "partitions": partitions[:100],
@@ -286,7 +197,7 @@ class LeaderRule(Rule):
                 "longest_ns": longest,
                 "clients": list(needed)[:100],
             },
-            details=details,
+            details=self._details(changes, after, old, needed),
             clients=list(needed),
             brokers=brokers,
             topics=topics,
@@ -305,7 +216,33 @@ class LeaderRule(Rule):
             rank=INCIDENT,
         )
 
-    def _lost(self, waits: dict[tuple[str, _Partition], _Wait]) -> Iterator[Finding]:
+    def _needed(self, waits: list[tuple[str, _Wait]], case: Case) -> dict[str, int]:
+        """How long each client needed to follow; its errors become part of the case."""
+        needed: dict[str, int] = {}
+        for client, wait in waits:
+            case.merge(wait.case)
+            longest = wait.longest_ns if wait.recovered_ns >= 0 else self.context.end_ns - wait.case.first_ns
+            needed[client] = max(needed.get(client, 0), longest)
+            case.last_ns = max(case.last_ns, wait.recovered_ns)
+        return needed
+
+    def _details(self, changes: list[Change], after: list[int], old: str, needed: dict[str, int]) -> list[str]:
+        """Which partitions went where, whether the old leader went away, how long clients needed."""
+        cluster, cluster_id, before = self.context.cluster, changes[0].partition[0], changes[0].before
+        details: list[str] = []
+        if len(after) > 1:
+            for node in after:
+                moved = _partitions([change for change in changes if change.after == node])
+                details.append(f"{listed(moved)} to {cluster.node_text(cluster_id, node)}")
+        if abs(self._left.get(old, 0) - changes[0].ns) <= LEFT_NS:
+            gone = cluster.node_text(cluster_id, before)
+            details.append(f"{gone} closed its connections: it was stopped or restarted")
+        waited = [(client, ns) for client, ns in needed.items() if ns]
+        return details + [
+            f"{client} needed {duration(ns)} until it was served by the new leader" for client, ns in waited[:10]
+        ]
+
+    def _lost(self, waits: dict[tuple[str, Partition], _Wait]) -> Iterator[Finding]:
         """Clients that asked brokers that do not lead, where no change was seen."""
         by_client: dict[str, Case] = {}
         for (client, partition), wait in waits.items():
@@ -346,8 +283,8 @@ class LeaderRule(Rule):
             case = wait.case
             if wait.stale_errors < STALE_ERRORS or case.last_ns - case.first_ns < STALE_NS:
                 continue
-            leader = self._leaders.get((cluster_id, topic, number))
-            led = f", which {self.context.cluster.node_text(cluster_id, leader.node)} leads" if leader else ""
+            leader = self._leaders.leader((cluster_id, topic, number))
+            led = "" if leader is None else f", which {self.context.cluster.node_text(cluster_id, leader)} leads"
             yield found(
                 "stale_metadata",
                 "warning",
@@ -370,7 +307,13 @@ class LeaderRule(Rule):
 FEW = 3
 
 
-def _moved(incident: _Incident, node: int) -> list[str]:
-    return list(
-        dict.fromkeys(f"{one.partition[1]}-{one.partition[2]}" for one in incident.changes if one.after == node)
-    )
+_REMEDY = (
+    "Planned (a restart, a reassignment, a preferred election): nothing to do. Else look why the old leader left: its "
+    "log, its session with the controller. Producers wait as long as the ISR has to shrink (replica.lag.time.max.ms) "
+    "when a follower went away without a controlled shutdown."
+)
+
+
+def _partitions(changes: list[Change]) -> list[str]:
+    """The partitions that moved, each once."""
+    return list(dict.fromkeys(f"{change.partition[1]}-{change.partition[2]}" for change in changes))
