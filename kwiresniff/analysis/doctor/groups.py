@@ -7,11 +7,11 @@ streams groups member epochs (KIP-848, KIP-932, KIP-1071). Where nobody gives a 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped, place_of
+from kwiresniff.analysis.doctor.group_members import REBALANCES, Group, Member, history, is_storm
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
-from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
+from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.answers.findings import Finding, scope_of
 from kwiresniff.base.api_keys import (
@@ -27,46 +27,13 @@ from kwiresniff.base.api_keys import (
 from kwiresniff.model import Body, Connection, Exchange
 
 _HEARTBEATS = {CONSUMER_GROUP_HEARTBEAT: "consumer", SHARE_GROUP_HEARTBEAT: "share", STREAMS_GROUP_HEARTBEAT: "streams"}
-#: Generations or epochs of one group in ten minutes before it rebalances too much, and how long one join may take.
-REBALANCES = 3
-FEW_DEPARTURES = 2
+#: How long one join may take.
 LONG_REBALANCE_NS = 10_000_000_000
 #: Members of a group that are told apart, all groups together, and those named in a finding.
 MAX_MEMBERS = 10_000
 MAX_TOLD = 10
-#: Reasons that members give for what the protocol has them do.
-ORDINARY = ("need to re-join with the given member-id", "group is already rebalancing", "rebalance failed due to")
 #: Codes by which a member learns that the group goes on without it.
 REMOVED = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"})
-
-
-@dataclass(slots=True)
-class _Member:
-    """A client in a group: members that are restarted get new ids, so they are known by the client's."""
-
-    joined: int = 0
-    left: int = 0
-    removed: int = 0
-    returned: int = 0
-    silent_ns: int = 0
-    overslept_ns: int = 0
-    interval_ms: int = 0
-    left_ns: int = 0
-    last_ns: int = 0
-    leaving_id: str = ""
-    connection: int = 0
-    vanished_ns: int = 0
-    reasons: dict[str, None] = field(default_factory=dict)
-    errors: dict[str, None] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Group:
-    protocol: str
-    case: Case
-    newest: int = -1
-    members: dict[str, _Member] = field(default_factory=dict)
-    epochs: dict[str, int] = field(default_factory=dict)
 
 
 class GroupRule(Rule):
@@ -78,11 +45,11 @@ class GroupRule(Rule):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._groups: dict[str, _Group] = {}
+        self._groups: dict[str, Group] = {}
         self._long = context.tally()
         self._removed = context.tally()
         self._members = 0
-        self._on: dict[int, _Member] = {}
+        self._on: dict[int, Member] = {}
 
     # -- what happens -------------------------------------------------------------------------------------------
 
@@ -153,14 +120,14 @@ class GroupRule(Rule):
             member.silent_ns = ns - member.last_ns
         group.epochs.pop(clipped(member_id), None)
 
-    def _came_back(self, exchange: Exchange, member: _Member, ns: int) -> None:
+    def _came_back(self, exchange: Exchange, member: Member, ns: int) -> None:
         """A member that left and uses the group again on the same connection did not mean to leave."""
         if member.left_ns and exchange.connection.id == member.connection:
             member.returned += 1
             member.overslept_ns = max(member.overslept_ns, member.silent_ns)
         member.left_ns = member.silent_ns = 0
 
-    def _follow(self, exchange: Exchange, member: _Member) -> None:
+    def _follow(self, exchange: Exchange, member: Member) -> None:
         """Which connection a member's membership is on."""
         if len(self._on) < MAX_MEMBERS:
             self._on[exchange.connection.id] = member
@@ -217,25 +184,25 @@ class GroupRule(Rule):
 
     def _of(
         self, exchange: Exchange, request: Body, protocol: str, *, make: bool = True
-    ) -> tuple[_Group | None, _Member | None]:
+    ) -> tuple[Group | None, Member | None]:
         group_id = _group_id(request)
         group = self._groups.get(group_id)
         if group is None:
             size = 12 * ENTRY_BYTES + text_bytes(group_id)
             if not make or len(self._groups) >= MAX_SUBJECTS or not self.context.budget.admit(size):
                 return None, None
-            group = self._groups[group_id] = _Group(protocol, self.context.case())
+            group = self._groups[group_id] = Group(protocol, self.context.case())
         client = client_of(exchange)
         member = group.members.get(client)
         room = make and self._members < MAX_MEMBERS
         if member is None and room and self.context.budget.admit(8 * ENTRY_BYTES + text_bytes(client)):
-            member = group.members[client] = _Member()
+            member = group.members[client] = Member()
             self._members += 1
         if member is not None:
             member.vanished_ns = 0
         return group, member
 
-    def _generation(self, group: _Group, generation: int, exchange: Exchange) -> None:
+    def _generation(self, group: Group, generation: int, exchange: Exchange) -> None:
         if generation != group.newest:
             group.newest = generation
             group.case.add(*_asked(exchange))
@@ -246,7 +213,7 @@ class GroupRule(Rule):
         """By group."""
         storms: set[str] = set()
         for group_id, group in self._groups.items():
-            if self._is_storm(group):
+            if is_storm(group):
                 storms.add(group_id)
                 yield self._storm(group_id, group)
         for group_id, _, case in self._long:
@@ -265,22 +232,10 @@ class GroupRule(Rule):
             if group_id not in storms:
                 yield self._removal(client, group_id, case)
 
-    @staticmethod
-    def _is_storm(group: _Group) -> bool:
-        case = group.case
-        if case.count <= REBALANCES or case.count / case.seconds * 600 <= REBALANCES:
-            return False
-        gone = sum(member.left + member.removed for member in group.members.values())
-        again = sum(max(member.joined - 1, 0) for member in group.members.values())
-        if group.protocol == "classic":  # that starts and grows, goes through some generations, too
-            return gone + again >= FEW_DEPARTURES or case.count >= 2 * REBALANCES
-        # Each member that comes or goes takes the group on by an epoch or two: only those that go and come are churn.
-        return gone >= REBALANCES and (again > 0 or gone > len(group.members) // 2)
-
-    def _storm(self, group_id: str, group: _Group) -> Finding:
+    def _storm(self, group_id: str, group: Group) -> Finding:
         case = group.case
         members = sorted(group.members.items(), key=lambda one: -(one[1].left + one[1].removed + one[1].joined))
-        details = [text for client, member in members[:MAX_TOLD] if (text := _history(client, member))]
+        details = [text for client, member in members[:MAX_TOLD] if (text := history(client, member))]
         joined = sum(member.joined for member in group.members.values())
         left = sum(member.left for member in group.members.values())
         removed = sum(member.removed for member in group.members.values())
@@ -333,7 +288,7 @@ class GroupRule(Rule):
         errors = case.noted("errors")
         group = self._groups.get(group_id)
         member = group.members.get(client) if group is not None else None
-        history = _history(client, member) if member is not None else ""
+        told = history(client, member) if member is not None else ""
         return found(
             "member_removed",
             "info" if case.count <= REBALANCES else "warning",
@@ -343,35 +298,10 @@ class GroupRule(Rule):
             "polls, and at the timeline of the group (kwiresniff groups).",
             case,
             {"error": errors[0] if errors else "", "concerns": [*case.noted("apis"), f"group {group_id}"]},
-            details=[history] if history else [],
+            details=[told] if told else [],
             clients=[client],
             groups=[group_id],
         )
-
-
-def _history(client: str, member: _Member) -> str:
-    """What a member did, in a sentence."""
-    parts = []
-    if member.joined:
-        parts.append(f"joined {times(member.joined)}")
-    if member.left:
-        how = f"left {times(member.left)}"
-        if member.overslept_ns:
-            how += f", {duration(member.overslept_ns)} after it last was heard of (max.poll.interval.ms is "
-            how += f"{duration(member.interval_ms * 1_000_000)})"
-        parts.append(how)
-    if member.returned:
-        parts.append(f"came back {times(member.returned)} on the same connection")
-    if member.removed:
-        parts.append(f"was removed {times(member.removed)}")
-    if member.vanished_ns:
-        parts.append(f"closed its connection at {clock(member.vanished_ns)} without leaving")
-    if member.errors:
-        parts.append(f"was answered {listed(list(member.errors))}")
-    reasons = [clipped(reason) for reason in member.reasons if not reason.startswith(ORDINARY)]
-    if reasons and parts:
-        parts[-1] += f"; it says: {'; '.join(reasons)}"
-    return f"{client} {', '.join(parts)}" if parts else ""
 
 
 def _group_id(request: Body) -> str:

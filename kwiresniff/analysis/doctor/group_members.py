@@ -1,0 +1,81 @@
+"""What is remembered of a group and its members for the rule that judges how they rebalance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kwiresniff.analysis.doctor.evidence import Case, clipped
+from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
+
+#: Generations or epochs of one group in ten minutes before it rebalances too much.
+REBALANCES = 3
+FEW_DEPARTURES = 2
+#: Reasons that members give for what the protocol has them do.
+ORDINARY = ("need to re-join with the given member-id", "group is already rebalancing", "rebalance failed due to")
+
+
+@dataclass(slots=True)
+class Member:
+    """A client in a group: members that are restarted get new ids, so they are known by the client's."""
+
+    joined: int = 0
+    left: int = 0
+    removed: int = 0
+    returned: int = 0
+    silent_ns: int = 0
+    overslept_ns: int = 0
+    interval_ms: int = 0
+    left_ns: int = 0
+    last_ns: int = 0
+    leaving_id: str = ""
+    connection: int = 0
+    vanished_ns: int = 0
+    reasons: dict[str, None] = field(default_factory=dict)
+    errors: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Group:
+    protocol: str
+    case: Case
+    newest: int = -1
+    members: dict[str, Member] = field(default_factory=dict)
+    epochs: dict[str, int] = field(default_factory=dict)
+
+
+def is_storm(group: Group) -> bool:
+    """Whether a group rebalances more than its coming and going members explain."""
+    case = group.case
+    if case.count <= REBALANCES or case.count / case.seconds * 600 <= REBALANCES:
+        return False
+    gone = sum(member.left + member.removed for member in group.members.values())
+    again = sum(max(member.joined - 1, 0) for member in group.members.values())
+    if group.protocol == "classic":  # that starts and grows, goes through some generations, too
+        return gone + again >= FEW_DEPARTURES or case.count >= 2 * REBALANCES
+    # Each member that comes or goes takes the group on by an epoch or two: only those that go and come are churn.
+    return gone >= REBALANCES and (again > 0 or gone > len(group.members) // 2)
+
+
+def history(client: str, member: Member) -> str:
+    """What a member did, in a sentence."""
+    parts = []
+    if member.joined:
+        parts.append(f"joined {times(member.joined)}")
+    if member.left:
+        how = f"left {times(member.left)}"
+        if member.overslept_ns:
+            how += f", {duration(member.overslept_ns)} after it last was heard of (max.poll.interval.ms is "
+            how += f"{duration(member.interval_ms * 1_000_000)})"
+        parts.append(how)
+    if member.returned:
+        parts.append(f"came back {times(member.returned)} on the same connection")
+    if member.removed:
+        parts.append(f"was removed {times(member.removed)}")
+    if member.vanished_ns:
+        parts.append(f"closed its connection at {clock(member.vanished_ns)} without leaving")
+    if member.errors:
+        parts.append(f"was answered {listed(list(member.errors))}")
+    reasons = [clipped(reason) for reason in member.reasons if not reason.startswith(ORDINARY)]
+    if reasons and parts:
+        parts[-1] += f"; it says: {'; '.join(reasons)}"
+    return f"{client} {', '.join(parts)}" if parts else ""
