@@ -179,6 +179,7 @@ class LeaderRule(Rule):
         topics = sorted({change.partition[1] for change in changes})
         brokers = [*new, old] if old else new
         # Until a follower that is gone has left the ISR, whatever waits for replicas waits for it, at every broker.
+        went = self._went(old, changes)
         waiting = cluster.addresses(cluster_id) if went else brokers
         return found(
             "leader_change",
@@ -216,6 +217,10 @@ class LeaderRule(Rule):
             rank=INCIDENT,
         )
 
+    def _went(self, old: str, changes: list[Change]) -> bool:
+        """Whether the old leader ended its connections when its partitions moved."""
+        return abs(self._left.get(old, 0) - changes[0].ns) <= LEFT_NS
+
     def _needed(self, waits: list[tuple[str, _Wait]], case: Case) -> dict[str, int]:
         """How long each client needed to follow; its errors become part of the case."""
         needed: dict[str, int] = {}
@@ -234,7 +239,7 @@ class LeaderRule(Rule):
             for node in after:
                 moved = _partitions([change for change in changes if change.after == node])
                 details.append(f"{listed(moved)} to {cluster.node_text(cluster_id, node)}")
-        if abs(self._left.get(old, 0) - changes[0].ns) <= LEFT_NS:
+        if self._went(old, changes):
             gone = cluster.node_text(cluster_id, before)
             details.append(f"{gone} closed its connections: it was stopped or restarted")
         waited = [(client, ns) for client, ns in needed.items() if ns]
