@@ -207,7 +207,7 @@ class ProtocolDetector:
             if self._from_broker[one.side] and not to_broker:
                 continue
             buffer, other = one.resync.buffer, (peer if one is half else half).resync.buffer
-            confirm = believe if to_broker else partial(self._confirm_client, buffer, other)
+            confirm = accept_any if to_broker else partial(self._confirm_client, buffer, other)
             found = find_request_start(buffer, known_versions(), confirm, known_client=to_broker)
             if found >= 0:
                 return _kafka(one, found)
@@ -222,7 +222,7 @@ class ProtocolDetector:
 
     def find_request_start(self, half: HalfStream) -> int:
         """Where in what is under search of the client a request begins, or -1."""
-        confirm = believe if self._from_broker[1 - half.side] else _confirm_request
+        confirm = accept_any if self._from_broker[1 - half.side] else _confirm_request
         return find_request_start(half.resync.buffer, known_versions(), confirm, known_client=True)
 
     def find_response_start(
@@ -280,7 +280,7 @@ def _confirm_request(frame: bytes, grade: int, fills: bool) -> bool:
     return reading == READS or (reading == LEFT_OVER and fills)
 
 
-def believe(frame: bytes, grade: int, fills: bool) -> bool:
+def accept_any(frame: bytes, grade: int, fills: bool) -> bool:
     """The judge of requests that needs no convincing."""
     return True
 

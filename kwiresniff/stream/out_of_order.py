@@ -24,7 +24,7 @@ QueuedSegment: TypeAlias = "tuple[int, int, int, bytes, int, int]"
 
 
 class OutOfOrderQueue:
-    """In the order of their places, which are counted in bytes from the first one of their direction.
+    """In the order of their places, which are counted in bytes and do not wrap (``stream_offset``).
 
     ``segments`` is a heap; ``bytes`` is what its segments hold together.
     """

@@ -27,7 +27,8 @@ class Reassembler:
     """Sequence numbers of one direction, and what came before its turn.
 
     ``next_seq`` and ``syn_seq`` are -1 until they are known; ``ack`` is what the segment acknowledges that is being
-    handed on, -1 where that is not known. ``stream_offset`` counts what ``next_seq`` has passed and does not wrap.
+    handed on, -1 where that is not known. ``stream_offset`` is the place of ``next_seq`` in the order of the queue,
+    which does not wrap. It means something only while anything waits, so what is read on a short way is not counted.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
