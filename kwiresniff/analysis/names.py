@@ -117,7 +117,7 @@ def _find_topics(parent: str, member: Body, topic_name: TopicNames | None, found
                         _find_topics(name, item, topic_name, found)
             elif name in TOPIC_LISTS:
                 for item in value:
-                    if (text := _text(item)) is not None:  # some are indexes into another array
+                    if (text := name_text(item)) is not None:  # some are indexes into another array
                         found[text] = None
         elif kind is dict and name != "records":
             _find_topics(name, value, topic_name, found)
@@ -126,20 +126,20 @@ def _find_topics(parent: str, member: Body, topic_name: TopicNames | None, found
 def topic_of_struct(parent: str, member: Body, topic_name: TopicNames | None) -> str | None:
     """The topic that a structure in the array ``parent`` is about."""
     for field in TOPIC_FIELDS:
-        if field in member and (text := _text(member[field])):
+        if field in member and (text := name_text(member[field])):
             return text
-    if "name" in member and holds_topics(parent) and (text := _text(member["name"])):
+    if "name" in member and holds_topics(parent) and (text := name_text(member["name"])):
         return text
     if "topic_id" in member:
         topic_id = member["topic_id"]
         if topic_id.__class__ is str and topic_id != ZERO_UUID:
             return (topic_name(topic_id) if topic_name is not None else None) or str(topic_id)
     if "resource_type" in member and member["resource_type"] == _TOPIC_RESOURCE:
-        return _text(member.get("resource_name"))
+        return name_text(member.get("resource_name"))
     return None
 
 
-def _text(value: Any) -> str | None:
+def name_text(value: Any) -> str | None:
     """A name as text; one that is no UTF-8 was kept as bytes and is shown escaped."""
     if value.__class__ is str:
         return str(value)
@@ -213,21 +213,21 @@ def structs(body: Body) -> Iterator[tuple[str, Body]]:
 def _entities(parent: str, member: Body, fields: frozenset[str], lists: frozenset[str], key_type: int) -> Iterator[str]:
     for name, value in member.items():
         if name in fields:
-            if text := _text(value):
+            if text := name_text(value):
                 yield text
         elif name in lists and isinstance(value, list):
             yield from _texts(value)
     # FindCoordinator asks for groups or transactions by key; before version 1 there are only groups. Quotas have
     # a field of that name too, but never at the root.
     if not parent and member.get("key_type", _GROUP_KEY) == key_type:
-        if (text := _text(member.get("key"))) is not None:
+        if (text := name_text(member.get("key"))) is not None:
             yield text
         if isinstance(member.get("coordinator_keys"), list):
             yield from _texts(member["coordinator_keys"])
 
 
 def _texts(values: list[Any]) -> Iterator[str]:
-    return (text for text in map(_text, values) if text is not None)
+    return (text for text in map(name_text, values) if text is not None)
 
 
 def record_sets(body: Body | None, topic_name: TopicNames | None = None) -> Iterator[tuple[str | None, Body, Any]]:

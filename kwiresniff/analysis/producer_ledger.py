@@ -16,6 +16,7 @@ from typing import Any
 from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.analysis.names import name_text
 from kwiresniff.analysis.producer_sequences import MAX_HOLES, Sequence
 from kwiresniff.analysis.producer_state import ABORTED, COMMITTED, COORDINATOR, FENCED, MAX_NAMES, ProducerState
 from kwiresniff.analysis.record_counts import batches_in, records_in
@@ -98,7 +99,7 @@ class ProducerLedger:
             return
         client = client_name(exchange)
         if name:
-            self._name(state, str(name))
+            self._name(state, name)
             state.timeout_ms = request.get("transaction_timeout_ms", state.timeout_ms)
         # One that goes on brings the id that it has; one that does not is a new instance.
         is_new = request.get("producer_id", -1) < 0
@@ -190,7 +191,7 @@ class ProducerLedger:
         else:
             packet, ns = _asked(exchange)
             transaction = state.begin(epoch, ns, packet)
-            transaction.note(transaction.groups, [str(request.get("group_id") or "")])
+            transaction.note(transaction.groups, [name_text(request.get("group_id")) or ""])
 
     def _end(self, exchange: Exchange, request: Body, response: Body) -> None:
         producer_id, epoch = request.get("producer_id", -1), request.get("producer_epoch", -1)
@@ -269,12 +270,12 @@ class ProducerLedger:
         return state
 
     def _of_transactional_id(self, name: Any) -> ProducerState | None:
-        return self._producers.get(self._by_transactional_id.get(str(name), -1)) if name else None
+        return self._producers.get(self._by_transactional_id.get(name_text(name) or "", -1)) if name else None
 
     def _name(self, state: ProducerState, name: Any) -> None:
         if not name:
             return
-        text = str(name)
+        text = name_text(name) or ""
         if text not in self._by_transactional_id and not self._admit(2 * ENTRY_BYTES + text_bytes(text)):
             return
         self._by_transactional_id[text] = state.producer_id
@@ -283,7 +284,7 @@ class ProducerLedger:
     def _topic_of(self, member: Body) -> str:
         name = member.get("name") or member.get("topic")
         if name:
-            return str(name)
+            return name_text(name) or ""
         topic_id = str(member.get("topic_id") or "")
         return (self._topic_name(topic_id) if self._topic_name is not None else None) or topic_id
 

@@ -172,3 +172,11 @@ def test_what_is_remembered_stays_within_its_bytes(monkeypatch: pytest.MonkeyPat
         one.request.body["topic_data"][0]["partition_data"][0]["records"][0]["producer_id"] = number
         ledger.exchange(one)
     assert 0 < len(ledger.producers()) < 50 and ledger.left_out > 900
+
+
+def test_a_transactional_id_that_is_no_text_is_shown_escaped() -> None:
+    """Not as Python would print its bytes."""
+    one = end(0, 5)
+    assert one.request is not None and one.request.body is not None
+    one.request.body["transactional_id"] = b"tx\xff"
+    assert told(one).transactional_id == "tx\\xff"

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from kwiresniff.analysis.doctor.evidence import client_of, clipped, place_of
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import listed, times
+from kwiresniff.analysis.names import name_text
 from kwiresniff.answers.findings import Finding, scope_of
 from kwiresniff.base.api_keys import CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP
 from kwiresniff.model import Body, Exchange
@@ -83,8 +84,8 @@ class StaticMemberRule(Rule):
 
 def instance_of(request: Body) -> str:
     """The ``group.instance.id`` that a request gives, or an empty text."""
-    return clipped(str(request.get("group_instance_id") or request.get("instance_id") or ""))
+    return clipped(name_text(request.get("group_instance_id") or request.get("instance_id")) or "")
 
 
 def _group(request: Body) -> str:
-    return clipped(str(request.get("group_id") or ""))
+    return clipped(name_text(request.get("group_id")) or "")
