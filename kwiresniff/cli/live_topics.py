@@ -16,7 +16,7 @@ from kwiresniff.cli.keyboard import Keyboard
 from kwiresniff.cli.panels import REFRESH_SECONDS, SAMPLES
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Exchange, Problem
-from kwiresniff.render import escape, use_color, width_of
+from kwiresniff.render import escape, units, use_color, width_of
 from kwiresniff.render.live_screen import filled
 from kwiresniff.render.one_line import aligned, topic_columns
 from kwiresniff.render.screen import Screen
@@ -65,10 +65,10 @@ class TopicView:
         self._first = min(self._first, max(len(topics) - room, 0))
         rows = [topic_columns(topic, *rates[topic.name]) for topic in topics[self._first : self._first + room]]
         paused: list[Span] = [("", "  "), ("warn", " paused ")] if self.paused else []
-        below = f"  from the {self._first + 1}th on" if self._first else ""
+        below = f", from row {self._first + 1} on" if self._first else ""
         head: list[Span] = [
             ("title", f"kwiresniff {escape(', '.join(self._live.files))}"),
-            ("dim", f"  {len(topics):,} topics{below}"),
+            ("dim", f"  {units.count(len(topics), 'topic')}{below}"),
             ("warn" if self._live.dropped else "dim", f"  {self._live.dropped:,} packets dropped"),
             *paused,
         ]
