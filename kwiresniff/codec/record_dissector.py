@@ -184,13 +184,14 @@ class _RecordSetDissector:
         """Add the fields of the record at ``pos`` to its node; returns where it ends."""
         found: dict[str, Any] = {}
         for field in record_fields(data, pos, end):
-            found[field.name] = field.value
-            if field.name == "length":
-                node.length = field.stop + field.value - pos
+            name, _, _, stop, value = field
+            found[name] = value
+            if name == "length":
+                node.length = stop + value - pos
             self.record_field(node, field, fields)
-            if field.name == "value":
+            if name == "value":
                 offset = node.children[-3].value
-                node.meaning = f"offset {offset}{', tombstone' if field.value is None else ''}"
+                node.meaning = f"offset {offset}{', tombstone' if value is None else ''}"
         if fields["attributes"] & CONTROL:
             control = control_of(found["key"], found["value"])
             node.meaning += f", {control['type']}"
@@ -219,8 +220,9 @@ class _RecordSetDissector:
         self.add(node, name, wire_type, start, stop - start, value, meaning)
 
     def headers(self, node: Node, field: RecordField) -> None:
-        headers = self.add(node, field.name, field.type, field.start, field.stop - field.start)
-        for index, (start, key, key_stop, value, stop) in enumerate(field.value):
+        name, wire_type, start, stop, found = field
+        headers = self.add(node, name, wire_type, start, stop - start)
+        for index, (start, key, key_stop, value, stop) in enumerate(found):
             header = self.add(headers, f"[{index}]", HEADER_NODE, start, stop - start)
             self.add(header, "key", "STRING", start, key_stop - start, key)
             self.add(header, "value", "BYTES", key_stop, stop - key_stop, value)
