@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import resource
@@ -16,6 +17,7 @@ from kwiresniff.errors import ExportError
 from kwiresniff.pipeline import table_writer
 from kwiresniff.pipeline.aggregate import merged
 from kwiresniff.pipeline.batch_run import make_job
+from kwiresniff.pipeline.columns import TABLES
 from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.plan import CaptureSeries, File, WorkUnit, find_sources
 from kwiresniff.pipeline.task import run_unit, settings_text
@@ -176,6 +178,27 @@ def test_small_buffers_make_more_row_groups_of_the_same_rows(
     assert everything(store) == expected
     assert on_disk(store) == files
     assert row_groups(store) > groups
+
+
+def test_days_without_end_make_few_folders_and_fewer_open_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A capture may claim any times: of too many days the rows are together, and no row is lost or there twice."""
+    monkeypatch.setattr(table_writer, "MAX_PARTITIONS", 5)
+    monkeypatch.setattr(table_writer, "MAX_OPEN", 2)
+    monkeypatch.setattr(table_writer, "BUFFER_BYTES", 1)
+    writer = table_writer.TableWriter(str(tmp_path / "out"), str(tmp_path / "staging"), "unit")
+    days = [datetime.date(2026, 1, day) for day in range(1, 9)] * 2
+    width = len(TABLES["records"])
+    for number, day in enumerate(days):
+        writer.add("records", (day, *[None] * (width - 1)))
+        assert len(writer._files._open) <= 2, number
+    names = writer.publish()
+    rows = Counter({name: parquet.ParquetFile(tmp_path / "out" / name).metadata.num_rows for name in names})
+    by_folder = Counter[str]()
+    for name, count in rows.items():
+        by_folder[name.split(os.sep)[1]] += count
+    assert by_folder == {**{f"date=2026-01-0{day}": 2 for day in range(1, 6)}, f"date={table_writer.NO_VALUE}": 6}
 
 
 def test_a_source_that_fails_in_the_middle_keeps_what_was_read(
