@@ -9,7 +9,7 @@ import pytest
 
 from kwiresniff.model import Event, Problem
 from kwiresniff.session import Analyzer, non_kafka
-from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, problems
+from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, problems, string
 from tests.support.tls_conversation import TlsTalk
 
 #: A fatal alert, internal_error (80), as brokers that expect TLS send it to a plain request (RFC 8446, section 6).
@@ -146,3 +146,12 @@ def test_the_counts_are_told_once_though_the_analyzer_goes_on() -> None:
     first = list(analyzer.analyze(Wire().open().up(heartbeat(1)).down(ALERT).close().segments))
     second = list(analyzer.analyze(Wire(client_port=2).open().up(pack(">i", -1) * 9).close().segments))
     assert [[one.code for one in problems(found)] for found in (first, second)] == [["not_kafka_answer"], ["not_kafka"]]
+
+
+def test_what_shows_only_in_the_end_that_it_is_not_kafka_is_counted_once() -> None:
+    """A first frame that reads like a Produce until its second topic, which comes in so few bytes that nobody looks."""
+    body = pack(">hii", 1, 1000, 2) + string("orders") + pack(">iii", 1, 0, 1500) + bytes(1500)
+    wire = Wire().open().up(pack(">ihhih", 50_000, 0, 0, 5, -1) + body).up(pack(">h", -7) + bytes(48))
+    told = details(only(events(wire)))
+    sent = sum(end - start for *_, start, end, _ in wire.segments)
+    assert (told["protocol"], told["connections"], told["bytes"]) == ("unknown", 1, sent)
