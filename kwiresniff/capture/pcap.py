@@ -68,6 +68,11 @@ class PcapReader(FileReader):
         return True
 
     def _packets(self, sink: SegmentSink) -> None:
+        """Give the segments of what is in the buffer to ``sink``.
+
+        One long function: every packet of every capture goes through it, and the usual one is a segment at once,
+        without a call.
+        """
         record, decode, link_type = self._record, self._decoder.segment, self._link_type
         front = self._decoder.front(link_type, self._order)
         unpack, marker = front[0], front[2]

@@ -59,6 +59,11 @@ class PcapngReader(FileReader):
         return self.section.secrets
 
     def _packets(self, sink: SegmentSink) -> None:
+        """Give the segments of what is in the buffer to ``sink``.
+
+        One long function: every block of every capture goes through it, and the usual one is a segment at once,
+        without a call. What it knows of the interface that the last block was of are machine integers.
+        """
         section, decode = self.section, self._decoder.segment
         interfaces, enhanced, little = section.interfaces, section.enhanced, section.order == "<"
         current: i64 = -1  # number of the interface that the next lines are of
