@@ -63,8 +63,9 @@ def _decode_fast(
     """Append up to ``count`` records; returns the end of the last one that was read without any doubt.
 
     One long function, the hot loop: one- and two-byte varints inline, table lookups instead of shifts, no call for a
-    record without headers. Against this, fetching eight bytes with struct (same), slicing them (1.3 times slower), assignment
-    expressions for the positions (1.05 times slower) and a varint function (1.8 times slower) were measured.
+    record without headers. Against this, fetching eight bytes with struct (same), slicing them (1.3 times
+    slower), assignment expressions for the positions (1.05 times slower) and a varint function (1.8 times slower) were
+    measured.
     """
     append = records.append
     zigzag = _ZIGZAG
