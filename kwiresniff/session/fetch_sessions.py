@@ -165,7 +165,8 @@ class FetchSessions:
             return
         key = (broker, session_id)
         says_nothing = _says_nothing(frame, at + 8, exchange.api_version)
-        self._go_on(exchange, key, None if says_nothing else _read(exchange, "request"))
+        parts = None if says_nothing else _named_parts(exchange)
+        self._go_on(exchange, key, None if says_nothing or parts is not None else _read(exchange, "request"), parts)
         if epoch > 0 and _has_failed(exchange):
             self._end(key)
 
@@ -191,7 +192,7 @@ class FetchSessions:
             session.add(body.get("topics") or [])
         self._account(key, session)
 
-    def _go_on(self, exchange: Exchange, key: Key, body: Body | None) -> None:
+    def _go_on(self, exchange: Exchange, key: Key, body: Body | None, parts: list[TopicDigest] | None = None) -> None:
         """An incremental fetch: what it says of its session, and what that is about then."""
         session = self.sessions.pop(key, None) or FetchSession(is_whole=False)
         self.sessions[key] = session  # behind all others: it was used last
@@ -199,6 +200,8 @@ class FetchSessions:
         if body is not None:
             session.forget(body.get("forgotten_topics_data") or [])
             session.add(body.get("topics") or [])
+        elif parts is not None:
+            session.add_parts(parts)
         if not session.is_whole:
             self._learn(exchange, session)
         exchange.fetched = session.content()
@@ -207,7 +210,7 @@ class FetchSessions:
 
     def _learn(self, exchange: Exchange, session: FetchSession) -> None:
         """What an answer says of a session that began before the capture."""
-        digest = _digest(exchange) if exchange.api_key == FETCH else None
+        digest = _digest(exchange, "response") if exchange.api_key == FETCH else None
         if digest is not None:
             session.add_parts(digest.parts if digest.parts is not None else [])
         elif (answer := _read(exchange, "response")) is not None:
@@ -273,13 +276,24 @@ def _digests() -> DigestReader | None:
     return codec.digest_reader(lambda topic_id: False)
 
 
-def _digest(exchange: Exchange) -> Digest | None:
-    """The digest of an answer, which takes a tenth of decoding it; None where it has none."""
-    response, digests = exchange.response, _digests()
-    if response is None or response.frame is None or digests is None:
+def _digest(exchange: Exchange, direction: Direction) -> Digest | None:
+    """The digest of a message, which takes a tenth of decoding it; None where it has none."""
+    message, digests = exchange.request if direction == "request" else exchange.response, _digests()
+    if message is None or message.frame is None or digests is None:
         return None
-    steps = digests.steps(exchange.api_key, read_version(exchange, "response"), "response")
-    return digests.digest(steps, response.frame, response.body_offset) if steps is not None else None
+    steps = digests.steps(exchange.api_key, read_version(exchange, direction), direction)
+    return digests.digest(steps, message.frame, message.body_offset) if steps is not None else None
+
+
+def _named_parts(exchange: Exchange) -> list[TopicDigest] | None:
+    """What a fetch adds to its session or changes in it; None for one that has no digest, or forgets something."""
+    digest = _digest(exchange, "request")
+    if digest is None or digest.parts is None:
+        return None
+    named = len(digest.topics if digest.topics is not None else ()) + len(
+        digest.topic_ids if digest.topic_ids is not None else ()
+    )
+    return digest.parts if named == len(digest.parts) else None
 
 
 def _read(exchange: Exchange, direction: Direction) -> Body | None:
