@@ -146,7 +146,8 @@ class TopicTraffic:
 
     def _consumed(self, exchange: Exchange, role: str, response: Message | None, ns: int) -> None:
         table = self._table
-        for named in _parts(response):
+        # Of a ShareFetch no digest tells the partitions.
+        for named in parts_of(_body(response)) if exchange.api_key == SHARE_FETCH else _parts(response):
             topic = table.topic(named, ns)
             client = table.client(topic, role, exchange, ns) if topic is not None else None
             if topic is None or client is None:

@@ -229,6 +229,21 @@ def test_the_waits_of_a_client_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPa
     assert table.left_out > 0
 
 
+def test_recordings_are_the_same_topics_with_and_without_digests() -> None:
+    """Produce, Fetch and ShareFetch, compiled, where bodies that have a digest are put off."""
+    for file in ("java-share-group.pcap", "java-group-classic.pcap", "java-transactions.pcap", "franz-go.pcap"):
+        found = []
+        for digests in (False, True):
+            analyzer = Analyzer("bodies", digests=digests)
+            traffic = TopicTraffic(analyzer.topics.name)
+            for event in analyzer.analyze(open_captures([str(CAPTURES / file)])):
+                if isinstance(event, Exchange):
+                    traffic.exchange(event)
+            found.append(traffic.topics())
+        assert found[0] == found[1]
+        assert found[0]
+
+
 @pytest.mark.parametrize("odd", [None, 7, "x", b"x", [], {}, [None], [[]], [{}], [7]])
 def test_bodies_of_another_shape_are_no_reason_to_fail(odd: object) -> None:
     traffic = TopicTraffic()
