@@ -187,18 +187,19 @@ class Gist:
     """What a message that carries records is about, when nobody asked for its body.
 
     ``topics`` are the first ones, each with its first partitions and how many it has, of ``topic_count``; ``filled``
-    are those that came with records, of ``filled_count``. ``codecs`` are the numbers of compression codecs in the
-    order in which they came.
+    are those that came with records, of ``filled_count``; ``by_id`` says that topics go by their ids. ``codecs``
+    are the numbers of compression codecs in the order in which they came.
     """
 
     __slots__ = (
-        "_has_batch", "_name", "_partition_count", "_partitions", "acks", "codecs", "filled",
+        "_has_batch", "_name", "_partition_count", "_partitions", "acks", "by_id", "codecs", "filled",
         "filled_count", "records", "session_id", "size_bytes", "topic_count", "topics", "transactional_id",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.topics: list[tuple[str, list[int], int]] = []
         self.topic_count = 0
+        self.by_id = False
         self.filled: list[tuple[str, list[int], int]] = []
         self.filled_count = 0
         self.records = 0

@@ -139,13 +139,13 @@ def row_writer(
     return RowWriter(words, is_internal, topic_name)
 
 
-def gist_reader(is_internal: Callable[[str], bool], topic_name: Callable[[str], str | None]) -> GistReader | None:
+def gist_reader(is_internal: Callable[[str], bool]) -> GistReader | None:
     """What tells what messages are about straight from their bytes; None where that is not compiled."""
     try:
         from kwiresniff.codec.text import message_gists
     except ImportError:
         return None
-    return message_gists.GistReader(is_internal, topic_name) if is_compiled(message_gists) else None
+    return message_gists.GistReader(is_internal) if is_compiled(message_gists) else None
 
 
 def digest_reader(is_internal: Callable[[str], bool]) -> DigestReader | None:

@@ -49,7 +49,7 @@ _PARTITION_NAMES: Final = ("index", "partition", "partition_index")
 def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]:
     """What the exchange is about, most important first; empty when no body was decoded."""
     if exchange.request is not None and exchange.request.gist is not None:
-        return gist_facts(exchange, exchange.request.gist)
+        return gist_facts(exchange, exchange.request.gist, topic_name)
     request = (exchange.request.body if exchange.request else None) or {}
     response = (exchange.response.body if exchange.response else None) or {}
     if not request and not response:
@@ -64,13 +64,13 @@ def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]
     return out or list(_common(request, response, topic_name))
 
 
-def gist_facts(exchange: Exchange, asked: Gist) -> list[str]:
+def gist_facts(exchange: Exchange, asked: Gist, topic_name: TopicNames | None = None) -> list[str]:
     """Facts of a Produce or Fetch whose bodies nobody decoded."""
     answered = exchange.response.gist if exchange.response is not None else None
     out: list[str] = []
     if exchange.api_key == PRODUCE:
         if asked.topics:
-            out.append(_told_topics(asked.topics, asked.topic_count))
+            out.append(_told_topics(asked.topics, asked.topic_count, topic_name if asked.by_id else None))
         out += _told_records(asked, "no records")
         if asked.acks == 0:
             out.append("acks 0")
@@ -78,11 +78,11 @@ def gist_facts(exchange: Exchange, asked: Gist) -> list[str]:
             out.append(f"transaction {asked.transactional_id}")
         return out
     if answered is not None and answered.filled:
-        out.append(_told_topics(answered.filled, answered.filled_count))
+        out.append(_told_topics(answered.filled, answered.filled_count, topic_name if answered.by_id else None))
     elif asked.topics:
-        out.append(_told_topics(asked.topics, asked.topic_count))
+        out.append(_told_topics(asked.topics, asked.topic_count, topic_name if asked.by_id else None))
     elif answered is not None and answered.topics:
-        out.append(_told_topics(answered.topics, answered.topic_count))
+        out.append(_told_topics(answered.topics, answered.topic_count, topic_name if answered.by_id else None))
     elif answered is not None and answered.session_id:
         out.append(f"session {answered.session_id}")
     if answered is not None:
@@ -90,9 +90,12 @@ def gist_facts(exchange: Exchange, asked: Gist) -> list[str]:
     return out
 
 
-def _told_topics(topics: list[tuple[str, list[int], int]], count: int) -> str:
+def _told_topics(topics: list[tuple[str, list[int], int]], count: int, name_of: TopicNames | None) -> str:
+    """``name_of`` has the names of topics that go by their ids: as late as here, more of them are known."""
     words = []
     for name, partitions, partition_count in topics:
+        if name_of is not None:
+            name = name_of(name) or name
         parts = ",".join([str(index) for index in partitions])
         more = f",+{partition_count - NAMED}" if partition_count > NAMED else ""
         words.append(f"{name}-{parts}{more}" if parts else name)

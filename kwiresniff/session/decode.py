@@ -113,7 +113,7 @@ class BodyDecoder:
             self._plans = _json_plan
         elif self._rows is not None:
             self._plans = self._rows.steps
-        self._gists = codec.gist_reader(self._is_internal, topics.name) if gists and records == "headers" else None
+        self._gists = codec.gist_reader(self._is_internal) if gists and records == "headers" else None
         if self._gists is not None:
             self._plans = self._gists.steps
         self._digests = codec.digest_reader(self._is_internal) if digests and records == "headers" else None

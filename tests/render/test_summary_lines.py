@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from kwiresniff import codec, schema
+from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.capture import open_captures
 from kwiresniff.codec import codecs
 from kwiresniff.model import Connection, Exchange, Message
 from kwiresniff.render import SummaryWriter
 from kwiresniff.render.info_column import facts
 from kwiresniff.session import Analyzer
+from tests.support.exchanges import exchange
 from tests.support.random_bodies import usual_body
 from tests.support.record_vectors import vectors
 
@@ -51,7 +53,7 @@ def test_captures_are_summed_up_the_same_with_and_without_bodies(capture: Path, 
 
 def test_random_messages_are_about_what_their_bodies_are_about() -> None:
     """All versions, whole and cut at every sixteenth of their bytes; a gist or none."""
-    reader = codec.gist_reader(INTERNAL_ID.__eq__, lambda topic_id: None)
+    reader = codec.gist_reader(INTERNAL_ID.__eq__)
     assert reader is not None
     rng = random.Random("gists")
     told = 0
@@ -86,7 +88,7 @@ def test_random_messages_are_about_what_their_bodies_are_about() -> None:
 @pytest.mark.parametrize("row", vectors(), ids=lambda row: row["name"])
 def test_records_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> None:
     """One batch, several, and one that is cut short; message sets are the decoder's."""
-    reader = codec.gist_reader(INTERNAL_ID.__eq__, lambda topic_id: None)
+    reader = codec.gist_reader(INTERNAL_ID.__eq__)
     assert reader is not None
     for wire in (row["wire"], row["wire"] * 3, row["wire"] + row["wire"][:-1], row["wire"] + row["wire"][:5]):
         partition: dict[str, Any] = {
@@ -114,3 +116,21 @@ def test_records_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> 
         exchanges[1].response.gist = gist  # type: ignore[union-attr]
         exchanges[1].request.gist = type(gist)()  # type: ignore[union-attr]
         assert facts(exchanges[1]) == facts(exchanges[0])
+
+
+def test_a_topic_whose_name_comes_late_goes_by_its_name_with_and_without_bodies() -> None:
+    """An exchange that was complete before the name was known is written when it is."""
+    frame = codec.encoder(PRODUCE, 13, "request")(
+        {"transactional_id": None, "acks": 1, "timeout_ms": 5, "topic_data": [
+            {"topic_id": "ABEiM0RVZneImaq7zN3u_w", "partition_data": [{"index": 4, "records": []}]}]}
+    )  # fmt: skip
+    reader = codec.gist_reader(INTERNAL_ID.__eq__)
+    assert reader is not None
+    steps = reader.steps(PRODUCE, 13, "request")
+    assert steps is not None
+    asked = exchange(api="Produce", api_key=PRODUCE, api_version=13)
+    assert asked.request is not None
+    asked.request.gist = reader.gist(steps, frame, 0)
+    assert asked.request.gist is not None
+    assert facts(asked, {"ABEiM0RVZneImaq7zN3u_w": "clicks"}.get)[0] == "clicks-4"
+    assert facts(asked, lambda topic_id: None)[0] == "ABEiM0RVZneImaq7zN3u_w-4"

@@ -60,10 +60,9 @@ _LAST_CODEC: Final = 4
 class GistReader(BodyReader):
     """Reads one body after another; see ``RowWriter`` for what is asked."""
 
-    def __init__(self, is_internal: Callable[[str], bool], topic_name: Callable[[str], str | None]) -> None:
+    def __init__(self, is_internal: Callable[[str], bool]) -> None:
         super().__init__()
         self.is_internal = is_internal
-        self.topic_name = topic_name
         self.found = Gist()
         self.left: i64 = 0
         self._plans: dict[tuple[int, int, Direction], list[Step] | None] = {}
@@ -137,7 +136,8 @@ class GistReader(BodyReader):
                 text = uuid_text(frame[pos : pos + 16])
                 if self.is_internal(text):
                     return -1
-                self.found.name_topic(self.topic_name(text) or text)
+                self.found.name_topic(text)
+                self.found.by_id = True
             return pos + 16
         length: i64 = self.length_of(step, pos)
         pos = self.pos
