@@ -108,10 +108,10 @@ def test_records_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> 
             continue
         assert gist is not None
         exchanges = [Exchange(Connection(1, "a:1", "b:2"), 1, 11, 1, None, None, None) for _ in range(2)]
-        for exchange in exchanges:
-            exchange.api = "Fetch"
-            exchange.request = Message(1, 0, 1, 0, 0, None)
-            exchange.response = Message(1, 0, 1, 0, len(frame), frame)
+        for one in exchanges:
+            one.api = "Fetch"
+            one.request = Message(1, 0, 1, 0, 0, None)
+            one.response = Message(1, 0, 1, 0, len(frame), frame)
         exchanges[0].response.body = decoded  # type: ignore[union-attr]
         exchanges[1].response.gist = gist  # type: ignore[union-attr]
         exchanges[1].request.gist = type(gist)()  # type: ignore[union-attr]
