@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, final
 
 from kwiresniff import codec
 from kwiresniff.analysis.names import groups_of, partitions_of, session_topics, topics_of, transactional_ids_of
+from kwiresniff.base import entities as named
 from kwiresniff.codec.text.entities import (
     GROUP,
     GROUPS,
@@ -29,7 +30,6 @@ from kwiresniff.codec.text.entities import (
 from kwiresniff.codec.text.plan import TAG_SECTION, Step, plan
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, TopicNames
-from kwiresniff.schema import entities as named
 from kwiresniff.schema import message as definition
 from kwiresniff.schema.types import WireField
 
