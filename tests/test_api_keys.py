@@ -20,7 +20,7 @@ def constant_name(name: str) -> str:
 
 
 def test_every_api_has_its_number_under_its_newest_name() -> None:
-    """Those of the definitions, which are Kafka's own, and no others."""
+    """The constants are the APIs of the definitions, which are Kafka's own, and no others."""
     assert {constant_name(api.name): api.key for api in schema.apis()} == KEYS
 
 

@@ -26,7 +26,7 @@ SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rgl
     ],
 )
 def test_a_word_that_many_use_is_written_once(value: object, home: object) -> None:
-    """As a value of the program, that is, and not in its prose."""
+    """Values of the program count; comments and docstrings do not."""
     text = str(value[-1] if isinstance(value, tuple) else value)
     places = [
         path.relative_to(PACKAGE).as_posix()

@@ -50,7 +50,7 @@ def test_each_command_is_one_line() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(INSIDE in os.environ, reason="already inside the README's test command")
 def test_the_first_command_decodes_a_shipped_capture(clone: Path) -> None:
-    """It prints a conversation with names that are in the capture."""
+    """The first command of the README prints a conversation with names that are in the capture."""
     result = run(commands()["read"], clone)
     assert result.returncode == 0, result.stderr
     assert "Metadata" in result.stdout

@@ -15,7 +15,7 @@ BEARER += 'unsecuredLoginLifetimeSeconds="600";'
 
 
 def renewing(setup: BrokerSetup, session_ms: int) -> BrokerSetup:
-    """The same with sessions that last so long (KIP-368)."""
+    """``setup`` with sessions that must authenticate again after ``session_ms`` milliseconds (KIP-368)."""
     return replace(setup, settings=setup.settings | {"connections.max.reauth.ms": str(session_ms)})
 
 

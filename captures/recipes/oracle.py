@@ -95,7 +95,7 @@ def write(rows: list[Row], capture: Path) -> None:
 
 
 def write_to(rows: list[Row], target: Path) -> None:
-    """The same, in a file of another name."""
+    """Writes rows of JSON to ``target``, compressed; equal rows make equal bytes."""
     target.parent.mkdir(exist_ok=True)
     text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
     target.write_bytes(gzip.compress(text.encode(), 9, mtime=0))

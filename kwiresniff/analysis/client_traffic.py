@@ -140,7 +140,7 @@ class ClientTraffic:
         return admitted
 
     def release(self) -> None:
-        """It is no longer remembered."""
+        """Gives the bytes that it was charged with back to the memory budget, when it is forgotten."""
         self.memory.budget.release(self.held_bytes)
         self.held_bytes = 0
 

@@ -81,7 +81,7 @@ class Histogram:
         return both
 
     def copy(self) -> Histogram:
-        """The same counts, to be compared with later."""
+        """A copy of the counts, to be compared with later."""
         copy = Histogram()
         copy.buckets = self.buckets.copy()
         copy.count, copy.zeros, copy.sum_ns = self.count, self.zeros, self.sum_ns

@@ -94,7 +94,7 @@ class ProducerState:
         return self.open
 
     def end(self, state: str, ns: int, packet: int, by: str = "") -> None:
-        """It is over; of one that began before the capture, that is all that is known."""
+        """Closes the open transaction as ``state``; one that began before the capture has an end only."""
         found = self.open or TransactionState(self.epoch, None, packet)
         self.open = None
         found.state, found.end_ns, found.by = state, ns, by

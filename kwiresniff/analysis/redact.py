@@ -64,7 +64,7 @@ class Redactor:
                 pair[name] = self.value(value)
 
     def dissect(self, dissection: Dissection) -> None:
-        """The same for an annotated message; redacted leaves are no longer tied to bytes of the frame."""
+        """Redacts an annotated message; leaves whose value was replaced no longer point to bytes of the frame."""
         todo: list[tuple[Node, bool]] = [(dissection.root, False)]
         while todo:
             node, in_records = todo.pop()

@@ -37,7 +37,7 @@ class Parted:
             self.broker.add(broker_ns)
 
     def merge(self, other: Parted) -> None:
-        """The same of another row's exchanges."""
+        """Adds the times of another row's exchanges."""
         self.latency.merge(other.latency)
         self.queued.merge(other.queued)
         self.held.merge(other.held)

@@ -76,7 +76,7 @@ class CaptureSet:
         return self._reader.secrets if self._reader else []
 
     def take_secrets(self) -> list[bytes]:
-        """Those, once."""
+        """The TLS key logs in ``secrets``, which are given only once."""
         taken = list(self.secrets)
         self.secrets.clear()
         return taken
@@ -86,7 +86,7 @@ class CaptureSet:
         return any(one.size_bytes is not None and _begins_with_secrets(one.path) for one in self._inputs)
 
     def again(self) -> CaptureSet | None:
-        """The same captures from their start; None when an input can be read only once."""
+        """A new set that reads these captures from their start; None when an input can be read only once."""
         return None if self.total_bytes is None else CaptureSet(self._inputs, {}, [], self._first_index)
 
     def position(self) -> int:
@@ -175,7 +175,7 @@ def _check(path: str, *, timed: bool) -> float:
 
 
 def _check_stream(stream: Stream, *, timed: bool) -> float:
-    """The same for a stream, of which nothing is consumed."""
+    """Checks the format of a stream by its first bytes, of which none is consumed."""
     _recognise(stream)
     time = float("inf")
     for size in _HEAD_BYTES if timed else ():

@@ -47,7 +47,7 @@ _TEXT_BYTES = frozenset(range(0x20, 0x7F)) | frozenset(b"\t\n\r\f\x1b")
 
 
 class NotACapture(CaptureError):
-    """It can be read, but it is something else."""
+    """A file that can be read and is not a capture."""
 
 
 class _FirstPacket:

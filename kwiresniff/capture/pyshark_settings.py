@@ -12,7 +12,7 @@ NO_FILE = Path(os.devnull, "config.ini")
 
 
 def use_own_settings() -> None:
-    """Also where the folder of pyshark cannot be read any more, since root was given up."""
+    """Keeps pyshark from reading config.ini in the current folder, or one in its own that may no longer be read."""
     from pyshark import config
 
     readable = os.access(config.__file__, os.R_OK)

@@ -234,7 +234,7 @@ class EventSource:
             yield from self._problems.counted(self.plugins.take_problems())
 
     def new_problems(self) -> Iterator[Problem]:
-        """Those of the captures that were not given yet, for whoever does not want to wait for the next event."""
+        """Problems of the capture files not given yet, for callers that cannot wait for the next event."""
         found = self._problems.new()
         if self._intake is not None:
             self._intake.told = self._problems.given
@@ -260,7 +260,7 @@ class EventSource:
         return problem._replace(details={**(problem.details or {}), "file": file})
 
     def exit_code(self, code: int = 0) -> int:
-        """That of a command that has come to its end, ``code`` when nothing stood in its way."""
+        """The exit code of a finished command: ``code``, or 1 after an unreadable capture or a problem with --strict."""
         return FAILED if self._problems.unreadable or (self.options.strict and self.problems) else code
 
     def _analyzed(self, progress: Progress) -> Iterator[Event]:

@@ -48,7 +48,7 @@ class LiveCounts:
             panel.table.add(exchange)
 
     def rates(self, now: float) -> Rates:
-        """As of ``now``, seconds of a clock that only goes on; the trend goes on with it."""
+        """The rates at ``now`` (seconds of a monotonic clock); a sample is added to the trend when one is due."""
         live, samples = self._live, self._samples
         if not samples or now - samples[-1][0] >= REFRESH_SECONDS:
             if samples:

@@ -165,7 +165,7 @@ def capture_options(command: _Command) -> _Command:
 
 
 def live_options(command: _Command) -> _Command:
-    """The same for a command that reads no captures but a network."""
+    """Adds the shared options to a command that reads a network, not capture files."""
     port = _port("Only packets to or from this port, chosen in the kernel; may be repeated.")
     return _decorated(command, (port, *_OPTIONS))
 

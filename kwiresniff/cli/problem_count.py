@@ -22,7 +22,7 @@ class ProblemCount:
         return len(self._of_captures) > self.given
 
     def new(self) -> Iterator[Problem]:
-        """Those of the captures that were not given yet."""
+        """Problems of the capture files that have not been given yet."""
         found = self._of_captures[self.given :]
         self.given += len(found)
         return self.counted(found)

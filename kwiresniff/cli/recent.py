@@ -22,7 +22,7 @@ MAX_LINES = 10_000
 
 
 class LastExchanges:
-    """Those that ``wanted`` says yes to, the newest last."""
+    """The newest exchanges that match a filter, oldest first."""
 
     def __init__(self, wanted: Callable[[Exchange], bool] | None = None) -> None:
         self._wanted = wanted
@@ -46,7 +46,7 @@ class LastExchanges:
         return [exchange for exchange, _ in self._kept][-count:]
 
     def narrowed(self, wanted: Callable[[Exchange], bool]) -> LastExchanges:
-        """Those of them that are wanted, and only such from now on."""
+        """A copy that holds the exchanges of this one that match, and takes only such from now on."""
         found = LastExchanges(wanted)
         for exchange, _ in self._kept:
             found.add(exchange)
@@ -62,7 +62,7 @@ def _size(exchange: Exchange) -> int:
 
 
 def _without_bodies(exchange: Exchange) -> Exchange:
-    """The same as it is before its bodies are decoded."""
+    """A copy of an exchange as it was before its bodies were decoded."""
     found = Exchange(
         exchange.connection,
         exchange.api_key,
@@ -95,7 +95,7 @@ class ExchangeLines:
         return [lines[0], *lines[-len(exchanges) :]] if exchanges and len(lines) <= len(exchanges) + 1 else lines
 
     def _decoded(self, exchange: Exchange) -> Exchange:
-        """The same with bodies; what is counted and kept stays as it is."""
+        """A copy with its bodies decoded; the exchange that is kept stays as it is."""
         if exchange.request is None or exchange.request.body is not None:
             return exchange
         found = _without_bodies(exchange)
@@ -110,7 +110,7 @@ class ExchangeLines:
 
 
 def _same(message: Message | None) -> Message | None:
-    """The same message without a body."""
+    """A copy of a message without its body."""
     if message is None:
         return None
     found = Message(

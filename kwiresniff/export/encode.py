@@ -52,7 +52,7 @@ class JsonEncoder:
         return _careful_line(value)
 
     def text(self, value: Any) -> bytes:
-        """The same for any value, without the newline."""
+        """Any value as JSON in UTF-8, without a newline."""
         return self.line(value)[:-1]
 
 

@@ -34,7 +34,7 @@ def escape_text(text: str) -> str:
 
 
 def escape_cell(text: str) -> str:
-    """The same for a cell of a table, which spreadsheets would take for a formula by its first character."""
+    """``escape_text`` for a cell of a table; a first character that spreadsheets take for a formula is escaped, too."""
     if text.startswith(_FORMULA):
         return _text_code(text[0]) + escape_text(text[1:])
     return escape_text(text)

@@ -142,7 +142,7 @@ def connection_json(connection: Connection) -> Json:
 
 
 def _sasl(facts: Json) -> Json:
-    """The same with times as people write them."""
+    """The facts of an authentication, with each time in RFC 3339 beside its nanoseconds."""
     made = dict(facts)
     for name, time in (("timestamp_ns", "time"), ("token_expiry_ns", "token_expiry")):
         if facts.get(name) is not None:

@@ -1,4 +1,4 @@
-"""The same path from captures to exchanges on Spark, for more captures than one process can read.
+"""Captures to tables of exchanges on Spark, for more captures than one process can read.
 
 Importing this package registers the data source with the Spark session that is there; ``session`` starts one. The
 functions that do the work know nothing of Spark: ``plan`` says what a task does, ``reading`` and ``rows`` do it.

@@ -51,7 +51,7 @@ class Batch:
 
     @property
     def source_id(self) -> str:
-        """That of the source."""
+        """The id of the capture series that the batch belongs to."""
         return CaptureSeries(self.source, ()).id
 
     @staticmethod

@@ -136,7 +136,7 @@ def replace_json(path: str, value: Any) -> None:
 
 
 def replace_bytes(path: str, data: bytes) -> None:
-    """The same for bytes."""
+    """Writes a file as a whole: into a temporary one beside it, which then takes its name."""
     temporary = f"{path}.{uuid.uuid4().hex}"
     with open(temporary, "xb") as file:
         file.write(data)

@@ -90,12 +90,12 @@ class CaptureSeries:
 
     @property
     def all_files(self) -> list[File]:
-        """Those of the others, too."""
+        """Every file of this series and of the others that are read with it."""
         return [*self.files, *(file for other in self.others for file in other.files)]
 
     @property
     def id(self) -> str:
-        """The same for the same name in every run, fit for a file name."""
+        """A hash of the name, fit for a file name; it does not change from run to run."""
         return blake2b(self.name.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
 
     @property
@@ -114,7 +114,7 @@ class WorkUnit:
 
     @property
     def id(self) -> str:
-        """The same for the same work in every run, fit for a file name."""
+        """The series' id and the shard, fit for a file name; it does not change from run to run."""
         return f"{self.source.id}-{self.shard}of{self.shards}"
 
     def fingerprint(self, settings: str) -> str:

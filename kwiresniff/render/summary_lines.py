@@ -102,7 +102,7 @@ class SummaryLines:
         return padded
 
     def _size(self, size: int) -> tuple[str, str]:
-        """As that of a request and as that of a response."""
+        """A size in bytes, padded for the column of requests and for the column of responses."""
         both = self._sizes.get(size)
         if both is None:
             if len(self._sizes) >= KEPT:

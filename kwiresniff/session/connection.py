@@ -186,7 +186,7 @@ class ConnectionAnalyzer(KafkaMessages):
             self.broker.resume()  # nothing has come from the broker, so the first that comes is a response
 
     def _ignore(self, protocol: str) -> None:
-        """It is not Kafka: count it and look at it no more."""
+        """Counts the connection as ``protocol``, which is not Kafka, and ignores its bytes from now on."""
         self.phase = IGNORED
         self.closed = True
         counts = self._count_as(protocol)

@@ -163,7 +163,7 @@ class ConnectionState(FrameHandler):
         self.services.output.report(connection)
 
     def report_attempt(self) -> None:
-        """It ended before its SYN was answered with anything but a RST."""
+        """Reports a connection that ended before its SYN was answered with anything but a RST."""
         if not self.services.attempts:
             return
         client, broker, life = self.client, self.broker, self.life

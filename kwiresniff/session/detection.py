@@ -123,7 +123,7 @@ class ProtocolDetector:
     def tls(
         self, half: HalfStream, client: HalfStream, broker: HalfStream, offset: int, opened_by_syn: bool
     ) -> Verdict:
-        """It is TLS, in records that begin at ``offset`` of what is under search of ``half``."""
+        """The verdict TLS, with records that begin at ``offset`` (bytes) of what ``half`` searches."""
         peer = broker if half is client else client
         sender = hello_sender(half.resync.buffer.data, offset)
         if sender:

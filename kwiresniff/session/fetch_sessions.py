@@ -82,7 +82,7 @@ class FetchSession:
                     self.told = None
 
     def add_parts(self, topics: list[TopicDigest]) -> None:
-        """The same of a digest."""
+        """Adds the topics and partitions that a digest names."""
         for topic in topics:
             name = topic.name
             if not name:

@@ -201,7 +201,7 @@ class FrameReader(FrameBuffer):
         handler.on_gap(self.side, packet, ns, missing, skipped, LOST_GAP)
 
     def desynchronize(self, reason: str) -> None:
-        """It is not known any more where frames begin."""
+        """Notes that it is not known any more where frames begin, and why."""
         self.synchronized = False
         self.reason = reason
         self.at_frame_start = False

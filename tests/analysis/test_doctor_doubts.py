@@ -83,7 +83,7 @@ def test_a_coordinator_that_loads_twice_is_no_lasting_trouble() -> None:
 
 
 def test_a_coordinator_that_is_never_found_is_told_even_when_the_capture_is_short() -> None:
-    """And as an error when it goes on."""
+    """One refusal is a warning; refusals that go on are an error."""
     assert said(*searches(*range(0, 3 * SECOND, SECOND // 5), errors=AWAY)) == [
         ("coordinator_not_available", "warning")
     ]
@@ -127,7 +127,7 @@ def test_keys_that_are_one_make_a_partition_hot_within_a_second() -> None:
 
 
 def test_a_producer_without_keys_that_stays_with_a_partition_is_not_told() -> None:
-    """It goes to another one when a batch is full, which takes a while."""
+    """The sticky partitioner changes partitions when a batch is full, which takes a while."""
     sticky = [produce([3 if number < 90 else 4], number) for number in range(100)]
     assert said(brokers_of_orders(), *sticky) == []
 
@@ -140,7 +140,7 @@ def test_a_server_that_is_no_broker_is_named() -> None:
 
 
 def test_tls_that_answers_plaintext_is_named_even_without_the_requests() -> None:
-    """As where the capture holds only what the server says."""
+    """The alert of the server is enough where the capture has one direction only."""
     details = {"protocol": "tls", "server": "10.0.0.9:9093", "client": "10.0.0.5:50000", "connections": 3}
     answered = Problem("not_kafka_answer", "", packet=7, timestamp_ns=START_NS, details=details)
     assert said(answered) == [("plaintext_to_tls", "error")]

@@ -100,7 +100,7 @@ def test_a_loopback_address_is_nobody_elses(advertised: str, client: str, expect
 
 
 def test_a_private_address_handed_out_from_a_public_one_is_wrong() -> None:
-    """As behind an address translation."""
+    """A client outside cannot reach the private address behind an address translation."""
     on = connection(1, "93.184.216.1:5000", "93.184.216.34:9092")
     assert [code for code, _ in codes(metadata(hosts={1: "10.1.1.1"}, on=on))] == ["advertised_listener"]
 
@@ -167,7 +167,7 @@ def refused_requests(count: int, sasl: dict[str, Any] | None = None) -> list[Eve
 
 
 def test_a_listener_that_wants_sasl_is_named() -> None:
-    """It answers ApiVersions and closes; unless somebody without SASL was answered there."""
+    """The listener answers ApiVersions and closes; where a client without SASL gets answers, it is no such listener."""
     assert codes(*refused_requests(3)) == [("sasl_wanted", "error")]
     served = exchange("Heartbeat", 12, 4, response={}, on=connection(99, "10.0.0.6:1000"))
     assert codes(served, *refused_requests(3)) == [("closed_by_broker", "warning")]
@@ -283,7 +283,7 @@ def test_an_answer_of_before_is_no_change_back() -> None:
 
 
 def test_a_client_that_never_learns_has_stale_metadata() -> None:
-    """It goes on asking the old leader, which Metadata has told it of."""
+    """The client goes on asking the old leader although Metadata has named the new one."""
     events: list[Event] = [metadata(partition(0, 3, 5))]
     events += [not_leader(at * SECOND) for at in range(12)]
     found = {one.code: one for one in findings(*events)}
@@ -334,7 +334,7 @@ def test_a_topic_that_is_produced_to_and_does_not_exist_is_an_error() -> None:
 
 
 def test_a_topic_deleted_in_use_names_who_did_it() -> None:
-    """And who still asks for it."""
+    """The finding also names the clients that still ask for the topic."""
     on = connection(5, "10.0.0.9:1000")
     on.sasl = {"principal": "mallory"}
     deleted = {"responses": [{"name": "orders", "error_code": 0}]}
@@ -427,7 +427,7 @@ def test_churn_in_groups_of_the_newer_protocols_is_told_with_each_member(api: st
 
 
 def test_a_member_that_polls_too_late_is_named_with_its_interval() -> None:
-    """It leaves when max.poll.interval.ms is over, and comes back on the same connection."""
+    """The member leaves when max.poll.interval.ms is over, and comes back on the same connection."""
     events: list[Event] = []
     for number in range(4):
         at = number * 20 * SECOND

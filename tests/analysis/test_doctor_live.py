@@ -16,7 +16,7 @@ def denied(at_ns: int) -> Exchange:
 
 
 def test_a_finding_comes_once_and_is_over_after_a_while() -> None:
-    """And comes again when it is seen again."""
+    """A finding that is over comes again when its cause is seen again."""
     live = LiveExamination(Doctor)
     told: list[tuple[int, str, str]] = []
     for second in range(200):

@@ -136,7 +136,7 @@ def test_a_key_like_that_of_the_others_has_no_row_of_its_own() -> None:
 
 
 def test_a_long_name_is_cut_and_still_tells_two_apart() -> None:
-    """It is kept no longer than it is told, for series and for candidates alike."""
+    """Names are cut before they are kept, in series and in candidates alike."""
     metrics = Metrics()
     for size in (32_000, 31_999, module.MAX_LABEL_CHARS):
         one = exchange("x" * size)

@@ -154,7 +154,7 @@ def test_markers_before_the_answer_to_the_end_are_its_own() -> None:
 
 
 def test_a_batch_of_a_fenced_instance_opens_no_transaction() -> None:
-    """It is told as fenced, with the newest that was given an epoch."""
+    """The old instance is reported as fenced by the newest one that was given an epoch."""
     producer = told(init(0, 0), init(1, 5, "new"), produce(0, 0, 10, errors=FENCED))
     assert producer.ended == ()
     assert [

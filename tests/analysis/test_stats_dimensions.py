@@ -103,7 +103,7 @@ def test_groups_are_those_that_are_named() -> None:
 
 
 def test_records_are_counted_where_they_belong() -> None:
-    """Those of a topic in the row of that topic; of all in any other table; control batches have none."""
+    """A topic's row counts the records of that topic, any other row all of them; control batches have none."""
     sent = produce(("orders", 0, 5), ("payments", 1, 7))
     read = fetch("orders", 0, [batch(4), batch(1, is_control=True), batch(9, truncated=True)])
     by_topic = rows(("topic",), sent, read, records=True)
@@ -122,7 +122,7 @@ def test_records_are_not_told_where_nobody_counted_them() -> None:
 
 @pytest.mark.parametrize("name", ["host", "version", "principal", "error", "partition", "group"])
 def test_every_dimension_copes_with_a_request_that_is_missing(name: str) -> None:
-    """And with bodies that nobody decoded."""
+    """Dimensions also cope with bodies that were not decoded."""
     missing = exchange()
     missing.request, missing.api, missing.api_version = None, "", -1
     assert sum(counts((name,), missing).values()) == 1

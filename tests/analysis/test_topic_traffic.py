@@ -266,7 +266,7 @@ def test_an_incremental_fetch_is_a_request_of_all_topics_of_its_session() -> Non
 
 
 def test_a_connection_older_than_the_capture_makes_no_second_consumer() -> None:
-    """It has told its software before; on a newer connection the same consumer tells it again."""
+    """A consumer that named its software on an older connection is one with that which names it on a newer one."""
     old, new = connection(1, "10.0.0.5:1"), connection(2, "10.0.0.5:2")
     new.client_software = {"name": "apache-kafka-java", "version": "4.4.0"}
     first, second = fetch(3, 10, [], on=old), fetch(5, 10, [], on=new, start_ns=START_NS + MS)

@@ -61,7 +61,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """The same question put to both; ``name`` is our command."""
+    """A question put to kwiresniff (``ours``) and to another program (``theirs``); ``name`` is our command."""
 
     name: str
     title: str
@@ -107,7 +107,7 @@ class Output:
 
     @property
     def name(self) -> str:
-        """As somebody would type it."""
+        """The command as a user types it."""
         return " ".join(word for word in self.words if word not in (OURS, "{capture}", "--no-progress")).replace(
             OUT, ""
         )

@@ -78,7 +78,7 @@ def read_seed(path: Path) -> list[Packet]:
 
 
 def cut_for_the_wire(packets: Iterable[Packet]) -> Iterator[Packet]:
-    """The same streams in segments of at most MSS bytes, with the receiver's acknowledgement after every second.
+    """``packets`` cut into segments of at most MSS bytes, with the receiver's acknowledgement after every second.
 
     A packet waits for the wire when the one before it is not through, so the order stays that of the seed.
     """
@@ -159,7 +159,7 @@ def write_capture(target: Path, seeds: list[list[Packet]], size_bytes: int) -> N
 
 
 def write_rotation(target: Path, seeds: list[list[Packet]], size_bytes: int, file_bytes: int, first_copy: int) -> None:
-    """The same in files of a size, named as ``tcpdump -C`` does: connections go on from one to the next."""
+    """Writes copies of the seeds into files of ``file_bytes``, named as by ``tcpdump -C``; connections span files."""
     packets = copies(seeds, first_copy)
     total = number = 0
     while total < size_bytes:

@@ -53,7 +53,7 @@ def test_what_is_tested_is_the_installed_compiled_package() -> None:
     "how", [["-c", "import kwiresniff; print(kwiresniff.__file__)"], ["-m", "kwiresniff", "--version"]]
 )
 def test_processes_that_tests_start_run_it_too(how: list[str]) -> None:
-    """Also where they are started in the checkout, whose sources would come first."""
+    """Processes started in the checkout, whose sources would come first, import the build under test, too."""
     done = subprocess.run([sys.executable, *how], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.startswith(str(HOME)) or done.stdout.strip().endswith("(compiled)"), done.stdout
 

@@ -302,7 +302,7 @@ def test_a_snap_length_shortens_payloads(tmp_path: Path) -> None:
 
 
 def test_the_pcapng_that_scapy_writes(tmp_path: Path) -> None:
-    """Another writer's blocks and options."""
+    """Blocks and options of another writer than ours are read."""
     path = tmp_path / "capture.pcapng"
     packets = [ether() / packet for packet in both() + others()]
     for i, packet in enumerate(packets):

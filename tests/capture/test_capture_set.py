@@ -240,7 +240,7 @@ def test_a_file_without_permission(folder: Path, ordinary_user: Callable[[], Abs
 
 
 def test_a_file_that_cannot_be_opened_is_a_problem_in_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same as without permission, also where nobody is refused anything."""
+    """The file is reported and the others are read; ``open`` is replaced, since root may read everything."""
     real = builtins.open
 
     def refuse(path: Any, *rest: Any, **options: Any) -> Any:

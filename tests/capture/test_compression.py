@@ -58,7 +58,7 @@ def test_content_tells_the_compression(name: str, tmp_path: Path) -> None:
 @every_compression
 @pytest.mark.parametrize("split", [1, 24, 1000, len(PLAIN) - 1])
 def test_several_members_are_one_capture(name: str, split: int) -> None:
-    """As parallel compressors and cat make them, with an empty one between."""
+    """Parallel compressors and ``cat`` make several members, here with an empty one between them."""
     compress = COMPRESS[name]
     data = compress(PLAIN[:split]) + compress(b"") + compress(PLAIN[split:])
     segments, captures = read(data)
@@ -69,7 +69,7 @@ def test_several_members_are_one_capture(name: str, split: int) -> None:
 @every_compression
 @pytest.mark.parametrize("junk", [b"junk", bytes(100), b"\0\0\0\0junk"])
 def test_what_follows_the_last_member_is_ignored(name: str, junk: bytes) -> None:
-    """As the command-line tools do."""
+    """Bytes after the last member are passed over, as by gzip, xz and zstd themselves."""
     segments, captures = read(COMPRESS[name](PLAIN) + junk)
     assert payloads(segments) == EXPECTED
     assert captures.problems == []
@@ -77,7 +77,7 @@ def test_what_follows_the_last_member_is_ignored(name: str, junk: bytes) -> None
 
 @every_compression
 def test_a_cut_anywhere_gives_all_that_can_be_had_and_one_problem(name: str) -> None:
-    """Also one that falls between two packets after decompression is told."""
+    """A cut that falls between two packets, once decompressed, is a problem, too."""
     data = COMPRESS[name](PLAIN)
     for cut in [*range(LONGEST_MAGIC, len(data), max(1, len(data) // 60)), len(data) - 1]:
         try:

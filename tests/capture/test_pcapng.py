@@ -175,7 +175,7 @@ def test_a_cut_at_every_byte_gives_all_before_it() -> None:
 
 @pytest.mark.parametrize("junk", [b"\0", bytes(64), b"\xff" * 64, b"GET / HTTP/1.1\r\n" * 9])
 def test_junk_behind_the_last_block_loses_none_before_it(junk: bytes) -> None:
-    """It becomes one problem."""
+    """Junk makes one problem, however long it is."""
     segments, captures = read(NG.section() + NG.interface() + NG.enhanced(FIRST) + junk)
     assert payloads(segments) == [b"first"]
     assert len(captures.problems) == 1

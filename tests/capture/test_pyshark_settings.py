@@ -13,7 +13,7 @@ FIND = "from kwiresniff.capture.keylog import tshark_is_there; print(tshark_is_t
 
 
 def test_settings_in_the_current_folder_are_somebody_elses(tmp_path: Path) -> None:
-    """They neither choose which program is run as tshark, nor do they end us when they are of another kind."""
+    """Settings found there neither choose the tshark program nor end us when they are of another kind."""
     program = tmp_path / "run-me"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)

@@ -119,7 +119,7 @@ def test_each_controller_with_zookeeper_speaks_as_the_release_it_was_set_to() ->
 
 
 def test_the_new_controller_says_that_it_is_one_while_zookeeper_is_left() -> None:
-    """And what ZooKeeper had is in its log, beside what came later."""
+    """The log has what ZooKeeper held, beside what came later."""
     said = {
         (exchange.request.body["controller_id"] == 11, exchange.request.body["is_kraft_controller"])
         for exchange in exchanges("migration-3.9")

@@ -76,7 +76,7 @@ HEALTHY = ("idle-connections",)
 
 
 def test_every_recording_has_a_row_and_an_expectation() -> None:
-    """And the rows are those of the files."""
+    """The manifest has as many rows as there are recordings, and each row has its file."""
     assert set(ROWS) == {path.name for path in FOLDER.glob("*.pcap.xz")}
     assert set(ROWS) == {f"{name}.pcap.xz" for name in (*FIRST, *HEALTHY)}
     for name, row in ROWS.items():

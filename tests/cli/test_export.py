@@ -42,7 +42,7 @@ def test_csv_has_the_errors_without_the_bodies(kwiresniff: Run, capture: str, tm
 
 
 def test_csv_says_of_each_exchange_what_json_lines_say(kwiresniff: Run, tmp_path: Path) -> None:
-    """Also of a request that does not decode, and of one whose records have something wrong."""
+    """CSV and JSON Lines agree also on a request that does not decode, and on one with damaged records."""
     topic_not_utf8 = request(3, 1, 50, pack(">ih", 1, 3) + b"\xff\xfe\xfd")
     batch = pack(">qiib", 0, 49, 0, 9) + bytes(44)  # magic 9
     produce = pack(">hhii", -1, 1, 1000, 1) + string("t") + pack(">iii", 1, 0, len(batch)) + batch

@@ -46,7 +46,7 @@ def test_the_version_is_the_package_s(kwiresniff: Run) -> None:
 
 @pytest.mark.parametrize("option", ["--help", "-h", "--version"])
 def test_help_and_version_alone_are_answered_without_loading_a_command(option: str) -> None:
-    """They print what the command would, and click is never imported."""
+    """Help and version print what click would, and click is never imported."""
     code = (
         "import sys; from kwiresniff.__main__ import main; import atexit;"
         "atexit.register(lambda: print('click' in sys.modules, file=sys.stderr));"
@@ -211,7 +211,7 @@ def test_a_full_disk_is_one_line_in_json_too(large: str) -> None:
 def test_closed_standard_streams_are_no_bug(
     tmp_path: Path, closed: str, arguments: str, code: int, out: str, err: str
 ) -> None:
-    """As cron jobs and daemons may be started; what is opened later must not take their numbers."""
+    """Cron jobs and daemons may start without them; files opened later must not take their numbers."""
     capture = save(tmp_path / "a.pcap", heartbeats(1))
     command = ["sh", "-c", f'"$0" -m kwiresniff "$@" {closed}', sys.executable]
     command += arguments.format(capture=capture).split()

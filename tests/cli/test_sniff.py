@@ -10,7 +10,7 @@ from kwiresniff.cli.sniff import DurationType
 
 @pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("5m", 300), ("3", 3), ("1.5", 1.5)])
 def test_a_duration_without_a_unit_counts_seconds(text: str, seconds: float) -> None:
-    """As ``timeout`` and ``sleep`` have it."""
+    """A bare number means seconds, as with ``timeout`` and ``sleep``."""
     assert DurationType().convert(text, None, None) == seconds * 1_000_000_000
 
 

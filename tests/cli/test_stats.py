@@ -95,7 +95,7 @@ def test_an_error_code_of_another_name_is_an_error_and_no_topic(kwiresniff: Run)
 
 
 def test_errors_in_responses_that_break_off_are_counted(kwiresniff: Run, tmp_path: Path) -> None:
-    """As many as ``read`` tells, in a recording cut to several snap lengths, and with a tenth of its packets lost."""
+    """``stats`` counts as many as ``read`` reports, at several snap lengths and with a tenth of the packets lost."""
     recording = Path(__file__).parents[2] / "captures" / "java-admin-topics.pcap"
     segments = list(open_captures([str(recording)]))
     file = tmp_path / "damaged.pcap"

@@ -86,7 +86,7 @@ def test_a_front_scanner_gives_what_is_there_before_a_message_breaks_off() -> No
 
 
 def test_a_front_scanner_finds_the_error_codes_of_a_body_decoded_in_part() -> None:
-    """As the dissector and the error finder do, in Kafka's own bytes cut anywhere."""
+    """The scanner, the dissector and the error finder agree over Kafka's own bytes, cut anywhere."""
     rng = random.Random(3)
     told = 0
     for entry in entries():

@@ -48,7 +48,7 @@ def exchanged(path: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def test_the_recording_is_the_one_that_its_row_describes() -> None:
-    """And holds as many requests as tshark counted."""
+    """The recording holds as many requests as tshark counted in it."""
     assert hashlib.sha256(LEFTOVERS.read_bytes()).hexdigest() == ROW["sha256"]
     found = exchanges(list(analyze(open_captures([str(LEFTOVERS)]))))
     assert Counter(f"API {one.api_key} v{one.api_version}" for one in found) == ROW["requests"]

@@ -163,7 +163,7 @@ def assert_missing(segments: Sequence[Segment], lost: Sequence[int]) -> None:
 
 
 def test_whole_messages_decode_the_same_to_the_last_record() -> None:
-    """The same with all bodies and records decoded, on one capture."""
+    """Damage leaves whole messages as they were, also where all bodies and records are decoded (one capture)."""
     segments = list(open_captures([str(CAPTURES / "first-look.pcap")]))
     truth = Truth(segments, "records")
     for name, damage in PLACED.items():

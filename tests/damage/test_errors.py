@@ -59,7 +59,7 @@ def test_the_codes_that_are_there_are_found_without_decoding(recording: str) -> 
 
 @pytest.mark.parametrize("recording", ["java-admin-topics.pcap", "java-moved-leader.pcap", "eras/versions-4.4.pcap.xz"])
 def test_topic_ids_have_the_names_that_are_there(recording: str) -> None:
-    """As far as Metadata, CreateTopics and DeleteTopics responses tell before they break off."""
+    """Names are learned from Metadata, CreateTopics and DeleteTopics responses up to where they break off."""
     told = 0
     for segments in damaged(recording):
         scanned, decoded = Analyzer("errors", topics=True), Analyzer("bodies")

@@ -154,7 +154,7 @@ def test_memory_stays_within_its_limit_and_what_went_is_counted(case: str) -> No
 
 
 def test_rows_whose_histograms_grow_too_large_become_part_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of least use go; nothing is counted twice or lost, and a key that lost its row does not get another."""
+    """The rows of least use go; nothing is counted twice or lost, and a key that lost its row does not get another."""
     monkeypatch.setattr(stats, "MAX_TABLE_BYTES", MEGABYTE // 2)
     table = stats.StatsTable(("client",))
     usual = exchange(client_id="usual")

@@ -43,7 +43,7 @@ def reordered(segments: Sequence[Segment], places: int, rng: random.Random) -> l
 
 @pytest.mark.parametrize("name", NAMES)
 def test_reordered_packets_cost_nothing(name: str, pytestconfig: pytest.Config) -> None:
-    """As at a busy capture point: 100,000 packets a second, so that the disorder lasts less than a millisecond."""
+    """At a busy capture point (100,000 packets a second) the disorder lasts less than a millisecond."""
     recorded = open_captures([str(CAPTURES / name)])
     segments = [(segment[0], 10**18 + index * PACKET_NS, *segment[2:]) for index, segment in enumerate(recorded)]
     truth = Truth(segments)
@@ -68,7 +68,7 @@ def in_halves(segments: Sequence[Segment]) -> list[Segment]:
 
 
 def test_no_message_takes_less_than_no_time() -> None:
-    """It is there when both its first and its last byte are. An answer before its request shows as what it is."""
+    """A message is there when both its first and its last byte are; a response before its request is shown as such."""
     segments = in_halves(list(open_captures([str(CAPTURES / "java-group-classic.pcap")])))
     backwards: Counter[str] = Counter()
     for seed in range(4):

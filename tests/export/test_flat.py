@@ -99,7 +99,7 @@ def test_a_time_that_no_column_holds_is_null() -> None:
 
 
 def test_more_names_than_are_kept_are_written_all_the_same() -> None:
-    """Those that were forgotten are encoded again."""
+    """A client id that the writer no longer keeps in its encoded form is encoded again."""
     ids = [f"client-{number}" for number in range(MAX_KEPT + 5)] * 2
     one = EXCHANGES["usual"]
     before = one.client_id

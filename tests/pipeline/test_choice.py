@@ -84,13 +84,13 @@ def test_filters_of_spark_become_conditions_where_headers_tell() -> None:
 
 
 def test_settings_survive_the_way_to_an_executor() -> None:
-    """As plain values."""
+    """Settings are plain values, which pickle and come back equal."""
     settings = Settings(ports=(1, 2), where="api == Fetch", pushed=(Condition("api", ("a",)),), software=software())
     assert Settings.from_json(settings.as_json()) == settings
 
 
 def test_a_worker_that_lacks_something_refuses_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And says what: it would understand less of the same capture."""
+    """A worker without a library would read less of a capture, so it refuses and names what it lacks."""
     planned = software()
     assert {"cramjam", "google_crc32c"} <= set(planned)
     check_software(planned)

@@ -38,7 +38,7 @@ def left_out(by_source: dict[str, list[ObservedConnection]]) -> dict[str, list[L
 
 
 def test_each_connection_is_sighted_once() -> None:
-    """As many as the analyzer tells, with the handshakes' numbers."""
+    """There are as many as the analyzer reports, with the sequence numbers of their handshakes."""
     (source,) = find_sources([str(CAPTURE)])
     connections = [
         row for batch in table_batches("connections", WorkUnit(source), Settings()) for row in batch.to_pylist()
@@ -60,7 +60,7 @@ def test_the_other_end_is_the_same_connection(tmp_path: Path, skip: int) -> None
 
 @pytest.mark.parametrize("change", ["later", "initial", "address"])
 def test_what_only_looks_alike_stays_apart(change: str) -> None:
-    """The same ports at another time, with other numbers, or between other hosts."""
+    """Equal ports are not enough: another time, other sequence numbers or other hosts keep connections apart."""
     one = seen(CAPTURE)[0]
     other = {
         "later": replace(one, first_ns=one.last_ns + MAX_CLOCK_NS + 1, last_ns=one.last_ns + MAX_CLOCK_NS + 2),
@@ -73,7 +73,7 @@ def test_what_only_looks_alike_stays_apart(change: str) -> None:
 
 
 def test_ranges_decide_where_a_beginning_is_missing() -> None:
-    """They wrap around; beside each other they do not overlap."""
+    """Ranges of sequence numbers wrap around; ranges that only touch do not overlap."""
     one = ObservedConnection(
         "00" * 12, 0, 10, (-1, -1), (2**32 - 50, 1000), (((0, 100),), ((0, 100),)), ((), ()), 200, -1, -1
     )

@@ -77,7 +77,7 @@ def test_a_connect_server_that_is_not_there_is_told_at_once() -> None:
 
 
 def test_no_java_at_all_is_one_line_that_says_what_to_do(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what was found that would not do."""
+    """The line also names the Java that was found and is too old."""
     monkeypatch.setenv("JAVA_HOME", str(fake_java(bare / "old", "11.0.2").parent.parent))
     with pytest.raises(KwiresniffError, match=r'is Java 11\); pip install "kwiresniff\[spark\]"') as error:
         find_java()
@@ -123,7 +123,7 @@ def test_other_jars_have_an_archive_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_java_without_an_archive_of_its_own_classes_gets_one(bare: Path) -> None:
-    """As the runtime from PyPI is; an archive of Spark's classes has nothing to stand on without."""
+    """The runtime from PyPI comes without one, and an archive of Spark's classes needs it beneath."""
     program = bare / "small" / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text('#!/bin/sh\nfor a do case $a in *ArchiveFile=*) echo "$@" > "${a#*=}";; esac; done\n')

@@ -37,7 +37,7 @@ def test_the_data_source_says_what_export_says_about_every_capture(spark: Any, t
 
 
 def test_a_single_path_a_table_and_a_filter(spark: Any) -> None:
-    """As in a notebook."""
+    """A single path gives a table that can be filtered, as in a notebook."""
     capture = str(CAPTURES / "java-group-classic.pcap")
     joins = spark.read.format("kwiresniff").load(capture).where("api = 'JoinGroup' and latency_ns > 0")
     assert joins.count() > 0
@@ -314,7 +314,7 @@ def test_a_query_leaves_nothing_where_it_is_asked(command: Callable[..., tuple[i
 
 
 def test_a_named_file_that_is_no_capture_is_told_by_the_data_source(spark: Any, tmp_path: Path) -> None:
-    """As a row, so that a job over thousands goes on."""
+    """A file that is no capture becomes a row, so that a job over thousands of files goes on."""
     (tmp_path / "a.pcap").write_text("this is a text", encoding="utf-8")
     (row,) = frame(spark, tmp_path / "a.pcap", table="problems").collect()
     assert row["code"] == "capture_unreadable"

@@ -71,7 +71,7 @@ def on_disk(store: OutputStore) -> set[str]:
 
 
 def test_files_lie_in_folders_by_date(store: OutputStore) -> None:
-    """As Spark and everybody else who reads Hive layouts expects them."""
+    """Folders are named as in a Hive layout, which Spark and others read."""
     work(store, unit_of(CAPTURE))
     days = {row["date"] for row in _rows_with_folders(store)}
     apis = {row["api"] for row in _rows_with_folders(store)}
@@ -319,7 +319,7 @@ def test_a_file_may_have_any_name(store: OutputStore, tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_told_with_the_folder(store: OutputStore) -> None:
-    """And with what to do; nothing counts that is not whole."""
+    """The error names the folder and says what to do; a table file that is not whole is not committed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:

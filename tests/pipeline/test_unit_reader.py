@@ -135,7 +135,7 @@ def test_tls_is_decrypted_with_a_key_log(shards: int, tmp_path: Path) -> None:
 
 
 def test_without_tshark_there_is_a_row_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And the connections are told as TLS."""
+    """Connections are reported as TLS even where they cannot be decrypted."""
     monkeypatch.setattr(tls_decryption, "tshark_is_there", lambda: False)
     unit = unit_of(CAPTURES / "kafka-python-tls.pcap")
     settings = Settings(keylog=str(CAPTURES / "keys" / "kafka-python-tls.log"))
@@ -156,7 +156,7 @@ def test_records_are_those_in_the_bodies() -> None:
 
 
 def test_redaction_reaches_bodies_and_records() -> None:
-    """The same values hash to the same text in every unit of a run, and none is left readable."""
+    """No value is left readable, and equal values have equal hashes in every unit of a run."""
     unit = unit_of(CAPTURES / "java-produce.pcap")
     plain = {row["value"] for row in rows("records", unit) if row["value"]}
     hidden = rows("records", unit, Settings(redact_key="k"))

@@ -124,7 +124,7 @@ def without_places(value: Json) -> Json:
 def test_a_batch_that_was_killed_is_done_again_once(
     moment: str, folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same rows under the same names, none twice."""
+    """The batch that is repeated writes its files again under their names, so that no row is there twice."""
     first, second, third = pieces(CAPTURE, 45)
     folder.add("trace.pcap", first, 1000)
     folder.step()
@@ -197,7 +197,7 @@ def test_a_ring_of_files_is_read_round_after_round(folder: Folder) -> None:
 
 
 def test_a_file_that_is_compressed_before_it_is_read_is_read(folder: Folder, tmp_path: Path) -> None:
-    """As tcpdump -z does right after a rotation."""
+    """``tcpdump -z gzip`` compresses a file right after its rotation."""
     path = folder.add("a.pcap", CAPTURE.read_bytes(), 1000)
     arrivals = FileWatcher(str(folder.inputs), folder.store.watch, 60)
     last = arrivals.look(10**15)

@@ -113,7 +113,7 @@ def test_client_names_is_a_rule_of_the_doctor(kwiresniff: Callable[..., Done]) -
 def test_a_rule_that_raises_is_told_and_the_examination_goes_on(
     kwiresniff: Callable[..., Done], tmp_path: Path
 ) -> None:
-    """And one that gives what is no finding."""
+    """A rule that raises, or returns what is no finding, is reported, and the others go on."""
     (tmp_path / "bad.py").write_text(
         "class Bad:\n"
         "    apis = None\n"

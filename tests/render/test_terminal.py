@@ -43,7 +43,7 @@ def test_a_pipe_has_no_colour_and_no_width() -> None:
 def test_clicolor_is_obeyed(
     variables: dict[str, str], in_a_pipe: bool, on_a_terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As https://bixense.com/clicolors has it; NO_COLOR wins over all."""
+    """CLICOLOR and CLICOLOR_FORCE mean what https://bixense.com/clicolors says; NO_COLOR wins over all."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert (use_color(io.StringIO()), use_color(Terminal())) == (in_a_pipe, on_a_terminal)

@@ -53,7 +53,7 @@ def test_a_jar_and_a_folder_give_the_same(tmp_path: Path) -> None:
 
 
 def test_a_single_definition_gives_what_a_folder_with_it_gives(tmp_path: Path) -> None:
-    """As Kafka's source tree has them: ``MetadataResponse.json``, comments included."""
+    """A definition is named as in Kafka's source tree (``MetadataResponse.json``), comments included."""
     text = definition("request", "0", "Name string 0+")
     source = folder(tmp_path / "folder", text)
     assert read_source(source / "0.json") == read_source(source)

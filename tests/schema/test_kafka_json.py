@@ -167,6 +167,6 @@ def test_what_is_no_definition_is_refused_in_one_line(text: str, complaint: str)
 
 
 def test_a_default_of_bare_null_is_none_given() -> None:
-    """As Kafka's generator has it: ConsumerGroupMemberMetadataValue starts with a structure, not with null."""
+    """Kafka's generator does so, too: ConsumerGroupMemberMetadataValue starts with a structure, not with null."""
     field = only({"name": "A", "type": "string", "versions": "0+", "nullableVersions": "0+", "default": None})
     assert not field.explicit_default

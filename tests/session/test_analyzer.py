@@ -464,7 +464,7 @@ def test_outstanding_requests_are_bounded_oldest_out_first() -> None:
 
 
 def test_an_incomplete_request_at_the_end_is_a_problem_with_its_name() -> None:
-    """It is no exchange: its size was announced, its end never came."""
+    """The request is no exchange: its length was announced and its end never came."""
     ask = heartbeat(3)
     found = events(Wire().open().up(heartbeat(2)).down(heartbeat_response(2)).up(ask[:-4]))
     assert len(exchanges(found)) == 1
@@ -526,7 +526,7 @@ def test_what_comes_from_a_known_broker_port_is_no_client() -> None:
 
 
 def test_a_connection_counts_its_last_acknowledgement_and_a_repeated_end() -> None:
-    """As ``tshark -z conv,tcp`` does: 3 packets to open, 2 to talk, 4 to close."""
+    """The counts are those of ``tshark -z conv,tcp``: 3 packets to open, 2 of data, 4 to close."""
     wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
     wire.send(0, flags=FIN | ACK)
     wire.seq[0] -= 1
@@ -587,7 +587,7 @@ def test_a_connection_whose_ports_are_used_again_is_free_without_a_search_for_ga
 
 @pytest.mark.parametrize(("after", "ordinary"), [(100, True), (5_000, False)])
 def test_a_long_poll_under_way_at_the_end_is_negotiation(after: int, ordinary: bool) -> None:
-    """As long as the broker might still have held it back: 500 ms and a second of grace."""
+    """The broker may hold a Fetch for its 500 ms and a second of grace; until then it counts as waiting."""
     body = pack(">iiiib", -1, 500, 1, 1 << 20, 0) + pack(">i", 0)
     wire = Wire().open().up(request(1, 4, 7, body))
     wire.packet += after

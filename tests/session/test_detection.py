@@ -91,7 +91,7 @@ def test_a_large_first_request_without_a_client_id_is_found() -> None:
 
 
 def test_small_numbers_by_the_thousand_are_no_large_first_request() -> None:
-    """They read as a Produce without a client id until its body does not."""
+    """Small numbers read as the header of a Produce without a client id; its body does not read as one."""
     found = events(Wire().open().up(b"\0\6\0\6\0\0\0\4" + b"\0\7\0\4" * 20_000).down(b"\0\0").close())
     assert [one.code for one in problems(found)] == ["not_kafka"]
 
@@ -124,13 +124,13 @@ def test_a_frame_that_does_not_fill_its_packet_is_not_believed() -> None:
 
 
 def test_requests_before_the_one_that_is_believed_are_found_with_it() -> None:
-    """They join up with it, so they are of the same kind."""
+    """Frames that end where the accepted request begins are requests, too."""
     wire = Wire().up(LEFT_OVER).up(heartbeat(8)).down(api_versions_v0_response(7)).down(heartbeat_response(8))
     assert told(exchanges(events(wire))) == [("ApiVersions", 7, "ok"), ("Heartbeat", 8, "ok")]
 
 
 def test_an_answer_with_bytes_left_over_is_an_answer() -> None:
-    """It fills its packet and has the correlation id of a request that waits."""
+    """A response is one when it fills its packet and has the correlation id of a request in flight."""
     wire = Wire().up(heartbeat(1)).down(response(1, b"\0\0?"))
     (exchange,) = exchanges(events(wire))
     assert told([exchange]) == [("Heartbeat", 1, "ok")]
@@ -196,7 +196,7 @@ def sides(up: bytes, down: bytes = b"", *, syn: bool = True) -> tuple[HalfStream
     ],
 )
 def test_a_verdict_says_what_the_first_bytes_are(up: bytes, phase: int, protocol: str) -> None:
-    """And who the client is; the half streams are as they were."""
+    """The verdict also says who the client is; detection leaves the half streams as they were."""
     client, broker = sides(up)
     verdict = ProtocolDetector(FLOW, frozenset()).detect(client, client, broker, True)
     assert verdict is not None

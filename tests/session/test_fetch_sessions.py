@@ -229,7 +229,7 @@ def test_share_sessions_are_known_by_group_and_member() -> None:
 
 
 def test_who_does_not_ask_for_topics_follows_no_sessions() -> None:
-    """It costs nothing where nobody wants it."""
+    """Fetch sessions are followed only where topics are asked for."""
     found = exchanges(events(conversation(BEGIN, (fetch(2, 1), fetched(2))), depth="errors"))
     assert [one.fetched for one in found] == [None, None]
 

@@ -30,7 +30,7 @@ def payloads(held: list[Segment]) -> list[bytes]:
 
 
 def test_what_is_held_back_comes_out_in_the_order_in_which_it_came() -> None:
-    """And holds no more of its buffer than its own bytes."""
+    """A buffered segment keeps its own bytes alive, not the whole read buffer that they lie in."""
     handshakes = HandshakeBuffer()
     assert handshakes.hold(b"one", segment(20, b"second")) == []
     assert handshakes.hold(b"one", segment(10, b"first")) == []
@@ -76,7 +76,7 @@ def test_a_connection_waits_as_long_as_a_hole_does(packet: int, ns: int, late: b
 
 @pytest.mark.parametrize("isn", [1000, 0xFFFFFFFF, 0xFFFFFFF0])
 def test_segments_follow_a_syn_when_their_numbers_are_a_little_above_its_own(isn: int) -> None:
-    """Those of its flow by their sequence number, those of the other by what they acknowledge; across the wrap too."""
+    """The SYN's own flow is judged by sequence numbers, the other by what it acknowledges; across the wrap too."""
     assert can_follow([segment(isn + 1), segment(isn + 1 + MAX_SPAN_BYTES)], UP, isn & 0xFFFFFFFF)
     assert not can_follow([segment(isn + 2 + MAX_SPAN_BYTES)], UP, isn & 0xFFFFFFFF)
     assert not can_follow([segment(isn)], UP, isn & 0xFFFFFFFF)

@@ -99,7 +99,7 @@ def hello() -> bytes:
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("reset", [False, True])
 def test_a_server_that_closes_without_an_answer_to_a_hello_is_told(plain: bool, reset: bool) -> None:
-    """That it speaks Kafka without TLS only when it was seen to."""
+    """The message says that the server speaks Kafka without TLS only where that was seen."""
     wires = [Wire(client_port=41_000).open().up(heartbeat(1)).down(heartbeat_response(1)).close()] if plain else []
     for port in (40_000, 40_001):
         wire = Wire(client_port=port).open().up(hello())

@@ -239,7 +239,7 @@ def test_of_recorded_batches_hardly_more_than_the_headers_stays() -> None:
 
 
 def recut(segments: Sequence[Segment], size: int, drop: float, rng: random.Random) -> list[Segment]:
-    """The same bytes in segments of at most ``size``, some of them lost."""
+    """``segments`` cut into segments of at most ``size`` bytes, of which a part ``drop`` is lost."""
     found: list[Segment] = []
     for packet, ns, flow, seq, ack, flags, buffer, start, end, missing in segments:
         if start == end or missing:

@@ -107,7 +107,7 @@ def asking(correlation_id: int) -> bytes:
 
 
 def test_a_buffer_says_how_many_responses_have_their_request() -> None:
-    """Those before one that has it have lost theirs; a request that none of them answers changes nothing."""
+    """Responses before one whose request is known have lost theirs; a request that none answers changes nothing."""
     buffer = held(1, 2, 3)
     assert buffer.ready(asking(9), 2, 0, outstanding(9)) == 0
     assert buffer.ready(asking(1), 2, 0, outstanding(1)) == 1

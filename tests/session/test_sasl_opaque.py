@@ -17,7 +17,7 @@ def test_a_token_is_no_request(token: bytes) -> None:
 
 @pytest.mark.parametrize("frame", [heartbeat(1)[4:], api_versions_v0(7)[4:]])
 def test_a_request_is_told_by_its_header(frame: bytes) -> None:
-    """It shows that the tokens before it were accepted."""
+    """A request after opaque tokens shows that they were accepted."""
     assert is_request(len(frame), frame, known_versions())
 
 

@@ -206,7 +206,7 @@ def test_a_damaged_handshake_is_tls_all_the_same(version: str) -> None:
 
 
 def test_suites_go_by_their_registered_names() -> None:
-    """As OpenSSL's own table has them."""
+    """Names and numbers of the cipher suites are those of OpenSSL's own table."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("no openssl")

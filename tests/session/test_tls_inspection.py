@@ -27,7 +27,7 @@ def told(inspection: TlsInspection) -> dict[str, Any]:
 
 @pytest.mark.parametrize("step", [1, 7, 100, 1 << 20])
 def test_whole_byte_by_byte_and_cut_the_same_is_told(step: int) -> None:
-    """And then each direction has nothing more in the clear: which protocol is chosen, TLS 1.3 says encrypted."""
+    """After that neither direction has more in the clear: TLS 1.3 encrypts which protocol was chosen."""
     inspection, done = inspected(step)
     summary = told(inspection)
     assert (summary["version"], summary["alpn"], summary["alpn_offered"]) == ("TLSv1.3", None, ["kafka"])
@@ -47,7 +47,7 @@ def test_behind_a_gap_nothing_more_is_learned() -> None:
 
 
 def test_a_hello_that_is_not_complete_can_be_given_up() -> None:
-    """It is held until then."""
+    """An incomplete hello is buffered until it is complete or evicted."""
     inspection = TlsInspection()
     hello = FLIGHTS[0][1]
     assert not inspection.feed(0, hello[:50])

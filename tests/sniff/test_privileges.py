@@ -89,7 +89,7 @@ def test_nobody_reads_what_root_has_opened(start: Start, form: str) -> None:
 def test_nobody_needs_what_is_installed_where_only_root_may_look(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
-    """Such as in an environment below /root, run from a folder in it."""
+    """The package may lie in an environment below /root, and the current folder, too."""
     shutil.copytree(PACKAGE, tmp_path / "kwiresniff", ignore=shutil.ignore_patterns("__pycache__"))
     tmp_path.chmod(0o700)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -107,7 +107,7 @@ def test_nobody_needs_what_is_installed_where_only_root_may_look(
 
 @pytest.mark.capturing
 def test_the_caller_of_sudo_owns_every_file_of_a_rotation(start: Start, folder: Path, sudo: pwd.struct_passwd) -> None:
-    """They are opened as the caller, and nobody else can read them."""
+    """Files are opened as the caller of sudo, and nobody else can read them."""
     with listener() as server:
         arguments = ["--port", str(server.getsockname()[1]), "-w", str(folder / "ring.pcap"), "-C", "4k", "-W", "3"]
         sniffer = start("sniff", "-i", "lo", "-o", "summary", *arguments)
@@ -127,7 +127,7 @@ def test_the_caller_of_sudo_owns_every_file_of_a_rotation(start: Start, folder: 
 @needs_tshark
 @pytest.mark.capturing
 def test_tls_is_decrypted_as_somebody_else(start: Start, folder: Path) -> None:
-    """Also tshark is: it may read the key log, and no settings of root's."""
+    """tshark gives up root, too: it may read the key log, and none of root's settings."""
     keylog = folder / "keys.log"
     (said, *_) = conversations(FIRST_LOOK)
     with listener() as server:

@@ -101,7 +101,7 @@ def take_away(name: str) -> None:
 
 @pytest.mark.parametrize("down_first", [False, True], ids=["at once", "down first"])
 def test_an_interface_that_is_taken_away_ends_the_capture(start: Start, link: str, down_first: bool) -> None:
-    """As those of containers are. What it carried last is not lost with it."""
+    """Interfaces of containers come and go; the last packets of one that went are still read."""
     sniffer = start("sniff", "-i", link, "-o", "jsonl")
     capturing(sniffer)
     if down_first:

@@ -28,7 +28,7 @@ def test_the_biggest_gives_way_until_there_is_room() -> None:
 
 
 def test_who_can_give_up_nothing_is_asked_once() -> None:
-    """And those who hold next to nothing never."""
+    """Owners that hold next to nothing are never asked to release bytes."""
     owners = [Owner(90_000, stubborn=90_000), Owner(50_000, stubborn=10_000), Owner(SMALL_BYTES)]
     budget = BufferBudget(10_000)
     assert list(budget.enforce(owners)) == [(owners[1], 40_000)]

@@ -283,7 +283,7 @@ def test_the_usual_way_and_the_full_way_hand_on_the_same(step: int) -> None:
 
 
 def test_what_is_far_outside_the_window_is_not_taken() -> None:
-    """It belongs to another connection on the same ports."""
+    """A segment that far away belongs to another connection on the same ports."""
     listener = Listener()
     peer = HalfStream(b"peer", 1, 0, BufferBudget())
     listener.half.next_seq = 0

@@ -34,7 +34,7 @@ class Reader:
 
 @pytest.mark.parametrize("first_seq", [0, 0xFFFFFFFF - 100, 0x7FFFFFFF - 100])
 def test_the_whole_stream_byte_by_byte_and_cut_anywhere_is_read_as_it_is(first_seq: int) -> None:
-    """Also across the wrap of the sequence number."""
+    """Bytes come out in order across the wrap of the sequence number, too."""
     for cuts in ([], list(range(1, len(STREAM))), *([cut] for cut in range(1, len(STREAM), 17))):
         reader = Reader(first_seq)
         for start, end in zip([0, *cuts], [*cuts, len(STREAM)], strict=True):

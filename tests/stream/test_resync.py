@@ -30,7 +30,7 @@ def test_what_comes_is_under_search_however_it_is_cut(step: int) -> None:
 
 
 def test_the_handler_is_asked_where_a_frame_begins_as_long_as_it_is_paid_for() -> None:
-    """And not about nothing."""
+    """The handler is not asked when there are no bytes to search."""
     recorder = FrameRecorder(found=7)
     assert Resynchronizer(0, BufferBudget()).find(recorder) == -1
     resync = fed(50)
@@ -55,7 +55,7 @@ def test_the_oldest_bytes_are_given_up_and_told() -> None:
 
 
 def test_a_gap_gives_up_what_is_under_search() -> None:
-    """It does not join up with what follows."""
+    """Bytes before the gap do not join up with those after it, so the search begins anew."""
     resync, recorder = fed(50), FrameRecorder()
     resync.gap(recorder, 9, 90, 33)
     assert recorder.gaps == [(9, 90, 33, len(STREAM), "gap")]

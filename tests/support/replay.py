@@ -67,7 +67,7 @@ def say(server: socket.socket, conversation: Conversation) -> None:
 
 
 def say_in_tls(server: socket.socket, conversation: Conversation, version: ssl.TLSVersion, keylog: str | None) -> None:
-    """The same inside TLS; the client writes its keys to ``keylog`` as it learns them."""
+    """Replays a conversation inside TLS; the client writes its keys to ``keylog`` as it learns them."""
     theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     theirs.load_cert_chain(CERTIFICATE)
     ours = ssl.create_default_context(cafile=str(CERTIFICATE))

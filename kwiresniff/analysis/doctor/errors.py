@@ -39,7 +39,7 @@ class _Search:
     found: bool = False
 
     def goes_on(self, ns: int) -> None:
-        """It was sent away again."""
+        """Extends the episode by another refusal at ``ns``; after a discovery long ago a new one begins."""
         self.found = False
         if ns - self.last_ns > FOUND_NS:
             self.began_ns = ns

@@ -80,7 +80,7 @@ class Case:
         return [name for name in self._notes.get(kind, ()) if name]
 
     def counts(self, kind: str) -> dict[str, int]:
-        """The same with how often each came."""
+        """The names noted under ``kind``, and how often each came."""
         return {name: count for name, count in self._notes.get(kind, {}).items() if name}
 
     def merge(self, other: Case) -> None:

@@ -63,7 +63,7 @@ class UnansweredRule(Rule):
         self._episodes = Episodes(context.budget)
 
     def ending(self, ending: Ending) -> None:
-        """Those that nothing else explains, and that the broker was not holding back on purpose."""
+        """Counts unanswered requests that nothing else explains and that the broker did not hold back on purpose."""
         if ending.reason not in (Reason.CLOSED_BY_CLIENT, Reason.CAPTURE_ENDED, Reason.NOT_AUTHENTICATED):
             return
         over_ns = ending.first.last_ns + ending.waited_ns

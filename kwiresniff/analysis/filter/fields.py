@@ -89,7 +89,7 @@ def _on_bodies(name: str, kind: str, get: Callable[[Message | None], Values]) ->
 
 
 def _of_fetches(field: Field, fetched: Callable[[Exchange], Values]) -> Field:
-    """The same with what the fetch session is about that an exchange belongs to."""
+    """``field``, which also has the values of the fetch session that an exchange belongs to (``fetched``)."""
 
     def final(exchange: Exchange) -> Values:
         values = field.final(exchange) or ()

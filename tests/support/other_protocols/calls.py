@@ -77,7 +77,7 @@ def _netty_text(rng: Random) -> Said:
 
 @conversation("Netty behind a length: id, kind, name")
 def _netty_binary(rng: Random) -> Said:
-    """As close to Kafka as a protocol of one's own comes by chance: type, version, id, then a name."""
+    """A home-made protocol that resembles Kafka by chance: type, version, id, then a name."""
     said: Said = []
     for number in range(2 * TURNS):
         said.append(
