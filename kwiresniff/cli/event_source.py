@@ -260,7 +260,7 @@ class EventSource:
         return problem._replace(details={**(problem.details or {}), "file": file})
 
     def exit_code(self, code: int = 0) -> int:
-        """The exit code of a finished command: ``code``, or 1 when a capture is unreadable, or on problems if --strict."""
+        """The exit code of a finished command: ``code``, or 1 when a capture was unreadable or --strict says so."""
         return FAILED if self._problems.unreadable or (self.options.strict and self.problems) else code
 
     def _analyzed(self, progress: Progress) -> Iterator[Event]:
