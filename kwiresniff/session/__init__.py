@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Analyzer", "BodyDecoder", "Depth", "TopicNameTable", "analyze", "annotate", "endpoints"]
 
+if not TYPE_CHECKING:  # mypy would take any name for one of this package
 
-def __getattr__(name: str) -> Any:
-    # Imported on use: who wants no bodies needs nothing that decodes them.
-    if name in ("BodyDecoder", "annotate"):
-        return getattr(import_module(f"{__name__}.decode"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        # Imported on use: who wants no bodies needs nothing that decodes them.
+        if name in ("BodyDecoder", "annotate"):
+            return getattr(import_module(f"{__name__}.decode"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
