@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kwiresniff.analysis.doctor import Context, Rule
-from kwiresniff.answers.findings import Finding
+from kwiresniff.analysis.doctor import Context, Finding, Rule
 from kwiresniff.model import Exchange
 
 API_VERSIONS = 18

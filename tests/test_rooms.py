@@ -14,12 +14,12 @@ from kwiresniff.base.fastint import COMPILED
 
 PACKAGE = Path(__file__).resolve().parent.parent / "kwiresniff"
 
-BASE = {"base", "model", "answers", "errors"}
+BASE = {"base", "model", "results", "errors"}
 #: Room -> what it may import of ours. Everybody may import itself.
 ALLOWED = {
     "base": set(),
     "model": {"base"},
-    "answers": {"model"},
+    "results": {"model"},
     "errors": set(),
     "schema": BASE,
     "codec": BASE | {"schema"},

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kwiresniff.answers.clients import ApiUse, AuditFinding, AuditRow, Client
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.errors import SchemaError
+from kwiresniff.results.clients import ApiUse, AuditFinding, AuditRow, Client
 from kwiresniff.schema import find_release, release_history, releases, versions_in
 
 BREAKS, UNKNOWN, OK, NOT_JUDGED = "breaks", "unknown", "ok", "not_judged"

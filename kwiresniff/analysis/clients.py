@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 from kwiresniff.analysis.client_traffic import ClientTraffic, InventoryMemory, Names
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.analysis.names import message_groups, message_topics, message_transactional_ids, session_topics
-from kwiresniff.answers.clients import ApiUse, Client
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.model import Connection, Exchange, TopicNames
+from kwiresniff.results.clients import ApiUse, Client
 
 #: Clients kept; nobody reads more.
 MAX_CLIENTS = 10_000

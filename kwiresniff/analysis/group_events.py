@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes, value_bytes
-from kwiresniff.answers.groups import GroupEvent
+from kwiresniff.results.groups import GroupEvent
 
 #: Events kept. One takes about 1 kB.
 MAX_EVENTS = 50_000

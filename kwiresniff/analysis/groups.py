@@ -10,7 +10,6 @@ from typing import Any
 
 from kwiresniff.analysis.group_events import EventLog, LastKnown, Member, Partitions, new_member_budget
 from kwiresniff.analysis.late_names import renamer
-from kwiresniff.answers.groups import GroupEvent
 from kwiresniff.base.api_keys import (
     CONSUMER_GROUP_HEARTBEAT,
     HEARTBEAT,
@@ -24,6 +23,7 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.base.body_members import DECODED
 from kwiresniff.model import Body, Exchange, TopicNames
+from kwiresniff.results.groups import GroupEvent
 
 #: The heartbeats of KIP-848, KIP-932 and KIP-1071, in which a group's members and brokers agree on everything.
 HEARTBEATS = {CONSUMER_GROUP_HEARTBEAT: "consumer", SHARE_GROUP_HEARTBEAT: "share", STREAMS_GROUP_HEARTBEAT: "streams"}

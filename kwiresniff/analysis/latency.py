@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from math import ceil
 from typing import Final
 
-from kwiresniff.answers.stats import LatencySummary
+from kwiresniff.results.stats import LatencySummary
 
 #: 7 bits make 64 buckets in each power of two: half a bucket is at most 0.8 % of the value.
 KEPT_BITS: Final = 7

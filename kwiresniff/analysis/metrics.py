@@ -14,8 +14,8 @@ from zlib import crc32
 
 from kwiresniff.analysis.busiest import Busiest, Labels
 from kwiresniff.analysis.stats import NO_REQUEST, NO_TOPIC, topics_in
-from kwiresniff.answers.metrics import Metric
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
+from kwiresniff.results.metrics import Metric
 
 OTHERS = "(others)"
 

@@ -20,7 +20,6 @@ from kwiresniff.analysis.names import name_text
 from kwiresniff.analysis.producer_sequences import MAX_HOLES, Sequence
 from kwiresniff.analysis.producer_state import ABORTED, COMMITTED, COORDINATOR, FENCED, MAX_NAMES, ProducerState
 from kwiresniff.analysis.record_counts import batches_in, records_in
-from kwiresniff.answers.producers import Fencing, Producer
 from kwiresniff.base.api_keys import (
     ADD_OFFSETS_TO_TXN,
     ADD_PARTITIONS_TO_TXN,
@@ -32,6 +31,7 @@ from kwiresniff.base.api_keys import (
     WRITE_TXN_MARKERS,
 )
 from kwiresniff.model import Body, Exchange, TopicNames
+from kwiresniff.results.producers import Fencing, Producer
 
 #: Producers, partitions and transactions of all together: some ten thousand producers.
 MAX_REMEMBERED_BYTES = 64 << 20

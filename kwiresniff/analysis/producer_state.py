@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kwiresniff.analysis.producer_sequences import Sequence
-from kwiresniff.answers.producers import Fencing, Producer, SequenceFlaw, Transaction
+from kwiresniff.results.producers import Fencing, Producer, SequenceFlaw, Transaction
 
 #: Transactions that are kept apart, the last ones; all are counted.
 MAX_TRANSACTIONS: Final = 100

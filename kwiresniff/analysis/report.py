@@ -11,8 +11,8 @@ from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.series import Series
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.topic_traffic import TopicTraffic
-from kwiresniff.answers.report import Report
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
+from kwiresniff.results.report import Report
 
 #: What a page shows of each; a reader scrolls no further.
 MAX_FINDINGS = 200

@@ -6,8 +6,8 @@ Bounded: never more than ``MAX_SLICES``. When a capture outgrows them, each two 
 from __future__ import annotations
 
 from kwiresniff.analysis.latency import Histogram
-from kwiresniff.answers.report import SeriesPoint
 from kwiresniff.model import Exchange
+from kwiresniff.results.report import SeriesPoint
 
 #: Slices kept: about as many as a page has room to draw.
 MAX_SLICES = 240

@@ -15,8 +15,8 @@ from typing import Final, Protocol, TypeAlias
 from kwiresniff.analysis.intake import Intake
 from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
 from kwiresniff.analysis.stats_row import ROW_BYTES, Row
-from kwiresniff.answers.stats import StatRow
 from kwiresniff.model import Exchange, TopicNames
+from kwiresniff.results.stats import StatRow
 
 #: Rows of one table; nobody reads more.
 MAX_ROWS = 10_000

@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 from kwiresniff.analysis.metrics import DEFAULT_SERIES, OTHERS, label
 from kwiresniff.analysis.topic_traffic import TopicTraffic
-from kwiresniff.answers.metrics import Metric
-from kwiresniff.answers.topics import Topic
 from kwiresniff.model import Event, Exchange, TopicNames
+from kwiresniff.results.metrics import Metric
+from kwiresniff.results.topics import Topic
 
 #: How often topics are summed up, by the clock of the packets: monitoring systems come by every ten seconds or more.
 SUM_UP_NS = 5_000_000_000

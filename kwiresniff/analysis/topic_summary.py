@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.topic_state import ClientState, Flow, Identity, TopicState
-from kwiresniff.answers.topics import Topic, TopicClient, TopicFlow, TopicGroup, TopicPartition
+from kwiresniff.results.topics import Topic, TopicClient, TopicFlow, TopicGroup, TopicPartition
 
 #: The software of a client that has not told it.
 _UNNAMED = (None, None)

@@ -17,10 +17,10 @@ from kwiresniff.analysis.topic_parts import parts_of, structs, topic_of_path
 from kwiresniff.analysis.topic_state import ClientState, PartitionState, TopicState
 from kwiresniff.analysis.topic_summary import TopicSummary
 from kwiresniff.analysis.topic_table import TopicTable, identity_of
-from kwiresniff.answers.topics import Topic
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE, SHARE_FETCH, TXN_OFFSET_COMMIT
 from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.model import Body, Exchange, Message, PartitionDigest, TopicDigest, TopicNames
+from kwiresniff.results.topics import Topic
 
 #: Different values of ``acks`` that are told of a client: there are three (-1, 0, 1), and those of broken clients.
 MAX_ACKS = 8

@@ -8,7 +8,6 @@ import time
 from collections import deque
 
 from kwiresniff.analysis.topic_traffic import TopicTraffic
-from kwiresniff.answers.topics import Topic
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
@@ -23,6 +22,7 @@ from kwiresniff.render.screen import Screen
 from kwiresniff.render.terminal import glyphs_for
 from kwiresniff.render.theme import Paint, Span
 from kwiresniff.render.topic_blocks import TopicWriter
+from kwiresniff.results.topics import Topic
 
 #: Working out what to show takes no more than this part of the time.
 SHARE = 0.1

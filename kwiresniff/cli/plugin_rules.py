@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kwiresniff.analysis.doctor import SEVERITIES, Context, Rule
-from kwiresniff.answers.findings import Finding
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem
 from kwiresniff.plugins import Hook, Plugins
+from kwiresniff.results.findings import Finding
 
 #: Findings that one rule of a plugin may have.
 MAX_FINDINGS = 1_000

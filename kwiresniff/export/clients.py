@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.answers.clients import ApiUse, AuditFinding, AuditRow, Client
 from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, file_name
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import packet_number
+from kwiresniff.results.clients import ApiUse, AuditFinding, AuditRow, Client
 
 
 def client_json(client: Client, files: Sequence[str] = ()) -> Json:

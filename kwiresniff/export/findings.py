@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.answers.findings import Finding
 from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, file_name
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import packet_number
+from kwiresniff.results.findings import Finding
 
 #: What of a finding's scope is told.
 KINDS = ("client", "broker", "topic", "group")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.answers.groups import GroupEvent
 from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, file_name
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import packet_number
+from kwiresniff.results.groups import GroupEvent
 
 
 def group_event_json(event: GroupEvent, files: Sequence[str] = ()) -> Json:

@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from kwiresniff.answers.stats import LatencySummary, StatRow
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import Connection, Direction, Event, Exchange, Message, Problem, file_index, packet_number
+from kwiresniff.results.stats import LatencySummary, StatRow
 
 SCHEMA_VERSION = 1
 

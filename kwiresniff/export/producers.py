@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.answers.producers import Fencing, Producer, Transaction
 from kwiresniff.export.json_objects import SCHEMA_VERSION, Json
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import file_index, packet_number
+from kwiresniff.results.producers import Fencing, Producer, Transaction
 
 
 def producer_json(producer: Producer, files: Sequence[str] = ()) -> Json:

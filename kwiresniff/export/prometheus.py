@@ -10,9 +10,9 @@ from importlib import import_module
 from itertools import accumulate
 from typing import Any
 
-from kwiresniff.answers.metrics import Metric
 from kwiresniff.errors import ExportError
 from kwiresniff.export.escaping import escape_text
+from kwiresniff.results.metrics import Metric
 
 #: Before every name.
 NAMESPACE = "kwiresniff_"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kwiresniff.answers.topics import Topic, TopicClient, TopicFlow
 from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, latency_json
 from kwiresniff.export.times import rfc3339
+from kwiresniff.results.topics import Topic, TopicClient, TopicFlow
 
 
 def topic_json(topic: Topic) -> Json:

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 from kwiresniff.analysis.names import record_sets
-from kwiresniff.answers.clients import AuditRow, Client
 from kwiresniff.export import JsonEncoder, connection_json, problem_json
 from kwiresniff.export.clients import audit_json, client_json
 from kwiresniff.model import (
@@ -23,6 +22,7 @@ from kwiresniff.model import (
     packet_number,
 )
 from kwiresniff.pipeline.exchange_table import ExchangeTable
+from kwiresniff.results.clients import AuditRow, Client
 from kwiresniff.session import endpoints
 
 Row = tuple[Any, ...]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TextIO
 
-from kwiresniff.answers.clients import ApiUse, AuditFinding, AuditRow, Client
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import units
 from kwiresniff.render.blocks import INDENT, BlockWriter
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
+from kwiresniff.results.clients import ApiUse, AuditFinding, AuditRow, Client
 
 #: Names listed of each kind before the rest is only counted; JSON has them all.
 NAMES_SHOWN: Final = 12

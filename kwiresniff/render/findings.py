@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TextIO
 
-from kwiresniff.answers.findings import Finding
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk, pad, wrap
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import Paint, Span
+from kwiresniff.results.findings import Finding
 
 _SEVERITIES: Final = {"error": "bad", "warning": "warn", "info": "dim"}
 #: Names of a list that are printed; JSON has all.

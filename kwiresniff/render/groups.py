@@ -6,13 +6,13 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TextIO
 
-from kwiresniff.answers.groups import GroupEvent
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk, pad, wrap
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import Paint, Span
+from kwiresniff.results.groups import GroupEvent
 
 #: Partitions of one commit that are shown; JSON has more.
 OFFSETS_SHOWN: Final = 6

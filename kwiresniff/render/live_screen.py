@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from kwiresniff.answers.stats import LatencySummary
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.histogram import latency_range, sparkline
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
 from kwiresniff.render.theme import Glyphs, Span
+from kwiresniff.results.stats import LatencySummary
 
 #: Columns after the key, and their widths: a count of a billion, and durations as ``units`` writes them.
 _COLUMNS: Final = {

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TextIO, TypeVar
 
-from kwiresniff.answers.clients import Client
-from kwiresniff.answers.topics import Topic
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import Paint, Span
+from kwiresniff.results.clients import Client
+from kwiresniff.results.topics import Topic
 
 #: What stands where there is nothing to say; a column that is empty would shift the others.
 NOTHING: Final = "-"

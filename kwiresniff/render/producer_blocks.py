@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TextIO
 
-from kwiresniff.answers.producers import Fencing, Producer, Transaction
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import units
 from kwiresniff.render.blocks import INDENT, BlockWriter
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
+from kwiresniff.results.producers import Fencing, Producer, Transaction
 
 #: Transactions, partitions and fencings listed of a producer before the rest is only counted; JSON has more.
 ROWS_SHOWN: Final = 20

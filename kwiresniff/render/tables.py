@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kwiresniff.answers.stats import LatencySummary, StatRow
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.histogram import latency_range, sparkline
 from kwiresniff.render.line_wrapping import cells, fit, pad
 from kwiresniff.render.theme import ASCII, STYLES, UNICODE, Glyphs, Paint
+from kwiresniff.results.stats import LatencySummary, StatRow
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from kwiresniff.answers.stats import LatencySummary
-from kwiresniff.answers.topics import Topic, TopicClient, TopicFlow, TopicGroup
 from kwiresniff.render import units
 from kwiresniff.render.blocks import INDENT, BlockWriter
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
+from kwiresniff.results.stats import LatencySummary
+from kwiresniff.results.topics import Topic, TopicClient, TopicFlow, TopicGroup
 
 #: Clients and groups listed of a topic before the rest is only counted; JSON has them all.
 ROWS_SHOWN: Final = 20

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis.audit import audit
-from kwiresniff.answers.clients import ApiUse, AuditRow, Client
 from kwiresniff.errors import SchemaError
+from kwiresniff.results.clients import ApiUse, AuditRow, Client
 
 NAMES = {0: "Produce", 1: "Fetch", 4: "LeaderAndIsr", 18: "ApiVersions", 71: "GetTelemetrySubscriptions", 999: "New"}
 

@@ -8,8 +8,8 @@ import pytest
 
 from kwiresniff.analysis import client_traffic, clients
 from kwiresniff.analysis.clients import Inventory
-from kwiresniff.answers.clients import Client
 from kwiresniff.model import Connection, Exchange
+from kwiresniff.results.clients import Client
 from tests.support.exchanges import START_NS, connection, exchange
 
 

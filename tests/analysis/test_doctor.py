@@ -9,8 +9,8 @@ import pytest
 from kwiresniff.analysis.doctor import Doctor, evidence, latency
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.rule import Context
-from kwiresniff.answers.findings import Finding
 from kwiresniff.model import Connection, Event, Exchange, Problem
+from kwiresniff.results.findings import Finding
 from kwiresniff.schema import error as known_error
 from tests.support.exchanges import START_NS, connection, exchange
 

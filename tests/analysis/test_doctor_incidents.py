@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis.doctor import Doctor
-from kwiresniff.answers.findings import Finding
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange
+from kwiresniff.results.findings import Finding
 from tests.support.exchanges import START_NS, connection, exchange
 
 SECOND = 1_000_000_000

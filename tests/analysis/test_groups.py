@@ -8,8 +8,8 @@ import pytest
 
 from kwiresniff.analysis import group_events
 from kwiresniff.analysis.groups import GroupTimeline
-from kwiresniff.answers.groups import GroupEvent
 from kwiresniff.model import Exchange
+from kwiresniff.results.groups import GroupEvent
 from tests.support.exchanges import START_NS, exchange
 
 REBALANCE = [("error_code", 27, "REBALANCE_IN_PROGRESS", True)]

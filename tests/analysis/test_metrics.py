@@ -11,9 +11,9 @@ import pytest
 from kwiresniff.analysis import metrics as module
 from kwiresniff.analysis.busiest import Busiest
 from kwiresniff.analysis.metrics import BOUNDS, OTHERS, Metrics
-from kwiresniff.answers.metrics import Metric
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Event, Exchange, Message, Problem
+from kwiresniff.results.metrics import Metric
 from kwiresniff.session.analyzer import analyze
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"

@@ -9,9 +9,9 @@ import pytest
 from kwiresniff.analysis import producer_ledger
 from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.analysis.producer_sequences import Sequence
-from kwiresniff.answers.producers import Producer
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
+from kwiresniff.results.producers import Producer
 from kwiresniff.session import Analyzer
 from tests.support.exchanges import START_NS, exchange
 from tests.support.paths import CAPTURES

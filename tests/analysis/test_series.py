@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kwiresniff.analysis.series import MAX_SLICES, Series
-from kwiresniff.answers.report import SeriesPoint
 from kwiresniff.model import Exchange
+from kwiresniff.results.report import SeriesPoint
 from tests.support.exchanges import START_NS, exchange
 
 MILLISECOND = 1_000_000

@@ -6,8 +6,8 @@ import pytest
 
 from kwiresniff.analysis import stats
 from kwiresniff.analysis.stats import StatsTable
-from kwiresniff.answers.stats import StatRow
 from kwiresniff.model import Exchange
+from kwiresniff.results.stats import StatRow
 from tests.support.exchanges import connection, exchange
 
 FAILED = [("error_code", 6, "NOT_LEADER_OR_FOLLOWER", True)]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis.stats import StatsTable
-from kwiresniff.answers.stats import StatRow
 from kwiresniff.model import Exchange, FetchedTopics
+from kwiresniff.results.stats import StatRow
 from tests.support.exchanges import connection, exchange
 
 

@@ -11,9 +11,9 @@ from kwiresniff.analysis import topic_table
 from kwiresniff.analysis.topic_parts import topic_of_path
 from kwiresniff.analysis.topic_state import ClientState
 from kwiresniff.analysis.topic_traffic import TopicTraffic
-from kwiresniff.answers.topics import Topic
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Exchange, FetchedTopics
+from kwiresniff.results.topics import Topic
 from kwiresniff.session import Analyzer
 from tests.support.exchanges import START_NS, connection, exchange
 

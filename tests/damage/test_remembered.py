@@ -14,7 +14,7 @@ from kwiresniff.analysis.doctor import Doctor, causes, evidence
 from kwiresniff.analysis.doctor.causes import explains
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.memory_budget import MemoryBudget, value_bytes
-from kwiresniff.answers.findings import Finding
+from kwiresniff.results.findings import Finding
 from tests.support.exchanges import exchange
 from tests.support.resident import resident
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kwiresniff.answers.stats import LatencySummary, StatRow
 from kwiresniff.export import connection_json, exchange_json, stat_json
 from kwiresniff.export.flat import COLUMNS
 from kwiresniff.export.parquet import BODY_COLUMNS
+from kwiresniff.results.stats import LatencySummary, StatRow
 from tests.support.exchanges import connection, exchange
 
 TEXT = (Path(__file__).parents[2] / "docs" / "output.md").read_text()

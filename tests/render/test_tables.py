@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console, RenderableType
 
-from kwiresniff.answers.stats import LatencySummary, StatRow
 from kwiresniff.render import plain_table, stats_table
 from kwiresniff.render.histogram import latency_range, sparkline
 from kwiresniff.render.line_wrapping import cells
+from kwiresniff.results.stats import LatencySummary, StatRow
 
 Golden = Callable[[str, str], None]
 MS = 1_000_000

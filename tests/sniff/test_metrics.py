@@ -15,10 +15,10 @@ import pytest
 from click import BadParameter
 from prometheus_client.parser import text_string_to_metric_families
 
-from kwiresniff.answers.metrics import Metric
 from kwiresniff.cli.metrics import AddressType
 from kwiresniff.errors import ExportError
 from kwiresniff.export.prometheus import MetricsServer
+from kwiresniff.results.metrics import Metric
 from tests.support.replay import listener
 from tests.support.sniffing import Sniffer, capturing, replay
 

@@ -2,5 +2,6 @@
 
 from kwiresniff.analysis.doctor.examine import Doctor, RuleMaker
 from kwiresniff.analysis.doctor.rule import SEVERITIES, Context, Rule
+from kwiresniff.results.findings import Finding
 
-__all__ = ["SEVERITIES", "Context", "Doctor", "Rule", "RuleMaker"]
+__all__ = ["SEVERITIES", "Context", "Doctor", "Finding", "Rule", "RuleMaker"]

@@ -8,9 +8,9 @@ from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, client_of, client_text, clipped, place_of
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import listed, times
-from kwiresniff.answers.findings import Finding
 from kwiresniff.base.api_keys import SASL_HANDSHAKE
 from kwiresniff.model import Connection, Exchange
+from kwiresniff.results.findings import Finding
 
 FAILED, MECHANISM, STATE = "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE"
 #: What is counted as the last of them where the listener has no SASL.

@@ -8,7 +8,7 @@ from heapq import merge
 
 from kwiresniff.analysis.doctor.evidence import MAX_EVIDENCE
 from kwiresniff.analysis.doctor.rule import SEVERITIES
-from kwiresniff.answers.findings import Finding
+from kwiresniff.results.findings import Finding
 
 #: A symptom may show so long before its cause is seen, and last so long after it is over.
 BEFORE_NS = 20_000_000_000

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.rule import WASTE, Context, Rule, found
-from kwiresniff.answers.findings import Finding
 from kwiresniff.base.api_keys import FETCH, METADATA, OFFSET_COMMIT, PRODUCE
 from kwiresniff.model import Body, Exchange, Message
+from kwiresniff.results.findings import Finding
 
 #: Requests that must be seen before a rate says anything.
 ENOUGH = 20

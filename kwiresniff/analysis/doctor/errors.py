@@ -13,9 +13,9 @@ from kwiresniff.analysis.doctor.rule import ERROR, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.names import groups_of, transactional_ids_of
 from kwiresniff.analysis.negotiation import ADMIN_APIS, COORDINATOR_CODES, is_step
-from kwiresniff.answers.findings import Finding
 from kwiresniff.base.api_keys import FIND_COORDINATOR, INIT_PRODUCER_ID
 from kwiresniff.model import Exchange
+from kwiresniff.results.findings import Finding
 
 #: How often a retriable error may come before it is more than what happens when a leader moves.
 FEW = 3

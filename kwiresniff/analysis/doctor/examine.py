@@ -30,9 +30,9 @@ from kwiresniff.analysis.doctor.topics import TopicRule
 from kwiresniff.analysis.doctor.transactions import FencingRule
 from kwiresniff.analysis.doctor.unanswered import ClosedByBrokerRule, SaslWantedRule, UnansweredRule, VersionRule
 from kwiresniff.analysis.late_names import renamer
-from kwiresniff.answers.findings import Finding
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Problem, TopicNames
+from kwiresniff.results.findings import Finding
 
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (

@@ -13,7 +13,6 @@ from kwiresniff.analysis.doctor.group_members import REBALANCES, Group, Member, 
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
-from kwiresniff.answers.findings import Finding, scope_of
 from kwiresniff.base.api_keys import (
     CONSUMER_GROUP_HEARTBEAT,
     HEARTBEAT,
@@ -25,6 +24,7 @@ from kwiresniff.base.api_keys import (
     SYNC_GROUP,
 )
 from kwiresniff.model import Body, Connection, Exchange
+from kwiresniff.results.findings import Finding, scope_of
 
 _HEARTBEATS = {CONSUMER_GROUP_HEARTBEAT: "consumer", SHARE_GROUP_HEARTBEAT: "share", STREAMS_GROUP_HEARTBEAT: "streams"}
 #: How long one join may take.

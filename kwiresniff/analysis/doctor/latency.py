@@ -9,9 +9,9 @@ from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Episodes, client_o
 from kwiresniff.analysis.doctor.rule import SYMPTOM, Context, Rule, found
 from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
 from kwiresniff.analysis.memory_budget import MemoryBudget
-from kwiresniff.answers.findings import Finding
 from kwiresniff.base.api_keys import JOIN_GROUP, SYNC_GROUP
 from kwiresniff.model import Exchange
+from kwiresniff.results.findings import Finding
 
 #: What these wait for is their group.
 HOLDING: Final = frozenset({JOIN_GROUP, SYNC_GROUP})

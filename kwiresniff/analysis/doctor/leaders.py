@@ -15,10 +15,10 @@ from kwiresniff.analysis.doctor.quorum import LEADER_CODES
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
-from kwiresniff.answers.findings import Finding, scope_of
 from kwiresniff.base.api_keys import FETCH, METADATA, PRODUCE
 from kwiresniff.base.known_ids import METADATA_TOPIC
 from kwiresniff.model import Connection, Exchange
+from kwiresniff.results.findings import Finding, scope_of
 
 #: Clients that wait for a partition's new leader, and brokers that have ended their connections.
 MAX_WAITING = 5_000

@@ -17,9 +17,9 @@ from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, clipped, pla
 from kwiresniff.analysis.doctor.rule import INCIDENT, SYMPTOM, Context, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
-from kwiresniff.answers.findings import Finding, scope_of
 from kwiresniff.base.api_keys import METADATA
 from kwiresniff.model import Body, Connection, ConnectionAttempt, Exchange
+from kwiresniff.results.findings import Finding, scope_of
 
 #: Addresses that a Metadata answer advertises, as many as are remembered of each dialled one.
 MAX_ADVERTISED = 100

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Final
 
 from kwiresniff.analysis.doctor.examine import Doctor
-from kwiresniff.answers.findings import Finding
 from kwiresniff.model import Event
+from kwiresniff.results.findings import Finding
 
 #: A finding that was not seen for so long is over.
 OVER_NS: Final = 60_000_000_000

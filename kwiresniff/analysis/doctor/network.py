@@ -8,8 +8,8 @@ from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.doctor.evidence import client_of, client_text, place_of
 from kwiresniff.analysis.doctor.rule import ERROR, SYMPTOM, WASTE, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import duration, times
-from kwiresniff.answers.findings import Finding
 from kwiresniff.model import Connection, Exchange, Problem
+from kwiresniff.results.findings import Finding
 
 #: Connections one client opens to one broker in a minute before it is churn.
 CONNECTIONS_PER_MINUTE = 30.0

@@ -8,8 +8,8 @@ from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.doctor.evidence import clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.wording import times
-from kwiresniff.answers.findings import Finding, scope_of
 from kwiresniff.model import Problem
+from kwiresniff.results.findings import Finding, scope_of
 
 TLS = "tls"
 

@@ -13,9 +13,9 @@ from kwiresniff.analysis.doctor.evidence import client_of, clipped, place_of
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
-from kwiresniff.answers.findings import Finding
 from kwiresniff.base.api_keys import FETCH, LIST_OFFSETS
 from kwiresniff.model import Body, Exchange
+from kwiresniff.results.findings import Finding
 
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 #: ListOffsets' timestamps that ask for the ends of the log.

@@ -9,9 +9,9 @@ from kwiresniff.analysis.doctor.evidence import Case, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
-from kwiresniff.answers.findings import Finding
 from kwiresniff.base.api_keys import METADATA, PRODUCE
 from kwiresniff.model import Body, Exchange
+from kwiresniff.results.findings import Finding
 
 #: After the first Produce requests every so manieth is looked into, so that a busy producer costs little; it stands for
 #: as many, so shares come out the same.

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import client_of, place_of
 from kwiresniff.analysis.doctor.rule import ERROR, Context, Rule, found
-from kwiresniff.answers.findings import Finding
 from kwiresniff.base.known_ids import METADATA_TOPIC
 from kwiresniff.model import Exchange
+from kwiresniff.results.findings import Finding
 
 #: Whom the search concerns; a client is told with its address and cannot be called so.
 QUORUM = "metadata quorum"

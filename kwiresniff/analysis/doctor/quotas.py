@@ -8,9 +8,9 @@ from typing import Any
 from kwiresniff.analysis.doctor.evidence import Case, client_of, place_of
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed
-from kwiresniff.answers.findings import Finding
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.model import Body, Connection, Exchange
+from kwiresniff.results.findings import Finding
 
 #: Connections whose mute is remembered.
 MAX_MUTED = 10_000

@@ -14,9 +14,9 @@ from kwiresniff.analysis.doctor.evidence import client_of, clipped, place_of
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
-from kwiresniff.answers.findings import Finding, scope_of
 from kwiresniff.base.api_keys import METADATA
 from kwiresniff.model import Exchange
+from kwiresniff.results.findings import Finding, scope_of
 
 CODES = frozenset({"NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"})
 #: Partitions whose replicas are remembered.

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import Case, Tally, new_budget
-from kwiresniff.answers.findings import Explains, Finding, scope_of
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem, TopicNames
+from kwiresniff.results.findings import Explains, Finding, scope_of
 
 try:
     from mypy_extensions import mypyc_attr

@@ -13,7 +13,6 @@ from kwiresniff.analysis.doctor.endings import Ending, Reason, patience_of
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, client_text
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.wording import duration, listed, span
-from kwiresniff.answers.findings import Finding, scope_of
 from kwiresniff.base.api_keys import (
     API_VERSIONS,
     DESCRIBE_CLUSTER,
@@ -28,6 +27,7 @@ from kwiresniff.base.api_keys import (
     SASL_HANDSHAKE,
 )
 from kwiresniff.model import ConnectionAttempt, Exchange
+from kwiresniff.results.findings import Finding, scope_of
 
 #: Silence is a stall from here on, and an error from there on.
 STALL_NS = 1_000_000_000

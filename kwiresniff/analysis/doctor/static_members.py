@@ -12,9 +12,9 @@ from kwiresniff.analysis.doctor.evidence import client_of, clipped, place_of
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.analysis.names import name_text
-from kwiresniff.answers.findings import Finding, scope_of
 from kwiresniff.base.api_keys import CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP
 from kwiresniff.model import Body, Exchange
+from kwiresniff.results.findings import Finding, scope_of
 
 FENCED, UNRELEASED = "FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID"
 

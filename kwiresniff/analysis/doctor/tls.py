@@ -14,8 +14,8 @@ from kwiresniff.analysis.doctor.endings import Ending, Reason
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_text
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import times
-from kwiresniff.answers.findings import Explains, Finding, scope_of
 from kwiresniff.model import Connection, Problem
+from kwiresniff.results.findings import Explains, Finding, scope_of
 
 #: Alerts by which a peer says that it does not take the other's certificate.
 _CERTIFICATE_ALERTS = frozenset({

@@ -12,9 +12,9 @@ from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, Context, Rule, foun
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.negotiation import ADMIN_APIS
-from kwiresniff.answers.findings import Finding, scope_of
 from kwiresniff.base.api_keys import DELETE_TOPICS, FETCH, INIT_PRODUCER_ID, METADATA, PRODUCE
 from kwiresniff.model import Exchange
+from kwiresniff.results.findings import Finding, scope_of
 
 #: ListOffsets, OffsetCommit, OffsetFetch, JoinGroup, Heartbeat, SyncGroup, the heartbeats of other groups, ShareFetch:
 #: whoever asks these consumes.

@@ -14,9 +14,9 @@ from kwiresniff.analysis.doctor.evidence import client_of, clipped, place_of
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import clock, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
-from kwiresniff.answers.findings import Finding, scope_of
 from kwiresniff.base.api_keys import INIT_PRODUCER_ID
 from kwiresniff.model import Body, Exchange
+from kwiresniff.results.findings import Finding, scope_of
 
 FENCED = frozenset({"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 #: Transactional ids whose holders are remembered.

@@ -10,10 +10,10 @@ from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, Case, Episodes, client_text, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, SYMPTOM, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed, times
-from kwiresniff.answers.findings import Finding
 from kwiresniff.base.api_keys import API_VERSIONS, SASL_AUTHENTICATE
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Connection, Exchange
+from kwiresniff.results.findings import Finding
 from kwiresniff.schema import API_NAMES, versions_in
 
 CLUSTER_API_NAMES = frozenset(API_NAMES[key] for key in CLUSTER_APIS if key in API_NAMES)

@@ -7,10 +7,6 @@ from importlib import resources
 from importlib.util import find_spec
 from typing import Any, Final
 
-from kwiresniff.answers.clients import ApiUse
-from kwiresniff.answers.findings import Finding
-from kwiresniff.answers.report import Report
-from kwiresniff.answers.topics import TopicClient, TopicGroup
 from kwiresniff.errors import ExportError
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import units
@@ -18,6 +14,10 @@ from kwiresniff.render.escape import escape
 from kwiresniff.render.groups import event_text
 from kwiresniff.render.page import plots
 from kwiresniff.render.tables import parts_of_waits
+from kwiresniff.results.clients import ApiUse
+from kwiresniff.results.findings import Finding
+from kwiresniff.results.report import Report
+from kwiresniff.results.topics import TopicClient, TopicGroup
 
 #: Characters of a name on the page, and of a list or of what an event tells: whoever wants more looks into JSON.
 MAX_NAME_CHARS: Final = 1_000

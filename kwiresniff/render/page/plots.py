@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kwiresniff.answers.report import SeriesPoint
-from kwiresniff.answers.stats import StatRow
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
+from kwiresniff.results.report import SeriesPoint
+from kwiresniff.results.stats import StatRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kwiresniff.answers.clients import Client
-from kwiresniff.answers.findings import Finding
-from kwiresniff.answers.groups import GroupEvent
-from kwiresniff.answers.stats import StatRow
-from kwiresniff.answers.topics import Topic
 from kwiresniff.model import Problem
+from kwiresniff.results.clients import Client
+from kwiresniff.results.findings import Finding
+from kwiresniff.results.groups import GroupEvent
+from kwiresniff.results.stats import StatRow
+from kwiresniff.results.topics import Topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kwiresniff.answers.stats import LatencySummary
+from kwiresniff.results.stats import LatencySummary
 
 
 @dataclass(frozen=True, slots=True)
