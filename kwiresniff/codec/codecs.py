@@ -90,8 +90,8 @@ def scanner(api_key: int, version: int, direction: Direction, wanted: frozenset[
 
 @lru_cache(KEPT)
 def front_scanner(api_key: int, version: int, direction: Direction, wanted: frozenset[str]) -> FrontScanner:
-    """``[(field name, value), ...] = scan(frame, body_offset, size_bytes)``: the same of a message that breaks off,
-    up to where it does. It raises nothing for bad bytes."""
+    """``[(field name, value), ...] = scan(frame, body_offset, size_bytes)``: a scanner for messages that
+    break off, which reports what comes before that. It raises nothing for bad bytes."""
     from kwiresniff.codec.projection_gen import compile_front_scanner
 
     return compile_front_scanner(schema.message(api_key, version, direction), wanted)
@@ -99,12 +99,12 @@ def front_scanner(api_key: int, version: int, direction: Direction, wanted: froz
 
 @lru_cache(KEPT)
 def error_skimmer(api_key: int, version: int) -> Skimmer | None:
-    """What tells quickly which error codes a response body holds, where there is such a thing."""
+    """The quick reader of a response body's error codes, compiled builds only; else None."""
     return skimmer(schema.message(api_key, version, "response"), frozenset({"error_code"}))
 
 
 def record_weigher(api_key: int, version: int) -> Skimmer | None:
-    """What tells the sizes of the record sets of a response body, where there is such a thing."""
+    """The reader of the sizes of a response body's record sets, compiled builds only; else None."""
     try:
         return weigher(schema.message(api_key, version, "response"))
     except SchemaError:
@@ -120,7 +120,7 @@ def error_finder(api_key: int, version: int) -> ErrorFinder:
 
 
 def body_writer(encode: Callable[[Any], bytes], is_internal: Callable[[str], bool]) -> BodyWriter | None:
-    """What makes JSON text straight from bytes, see ``kwiresniff.codec.text``; None where that is not compiled."""
+    """The writer of JSON text straight from bytes (``kwiresniff.codec.text``); None where that is not compiled."""
     try:
         from kwiresniff.codec.text import json_bodies
     except ImportError:  # compiled, but without the library that it was compiled for
@@ -131,7 +131,7 @@ def body_writer(encode: Callable[[Any], bytes], is_internal: Callable[[str], boo
 def row_writer(
     words: Words, is_internal: Callable[[str], bool], topic_name: Callable[[str], str | None]
 ) -> RowWriter | None:
-    """What makes the rows of trees straight from bytes, compiled or not; None without the library that it needs."""
+    """The writer of tree rows straight from bytes, compiled or not; None without the library ``librt``."""
     try:
         from kwiresniff.codec.text.tree_bodies import RowWriter
     except ImportError:
@@ -140,7 +140,7 @@ def row_writer(
 
 
 def gist_reader(is_internal: Callable[[str], bool]) -> GistReader | None:
-    """What tells what messages are about straight from their bytes; None where that is not compiled."""
+    """The reader of gists (topics, records) straight from bytes; None where that is not compiled."""
     try:
         from kwiresniff.codec.text import message_gists
     except ImportError:
@@ -149,7 +149,7 @@ def gist_reader(is_internal: Callable[[str], bool]) -> GistReader | None:
 
 
 def digest_reader(is_internal: Callable[[str], bool]) -> DigestReader | None:
-    """What tells what analyses ask of every message; None where that is not compiled, and decoding costs no more."""
+    """The reader of digests, for analyses; None where that is not compiled, since decoding then costs no more."""
     try:
         from kwiresniff.codec import digests
     except ImportError:

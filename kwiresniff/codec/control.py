@@ -64,7 +64,7 @@ def _stored_message(name: str, version: int, value: bytes) -> dict[str, Any] | N
 
 @lru_cache(KEPT)
 def _decoder(name: str, version: int) -> Decoder:
-    """The decoder of a stored message; Raises SchemaError for any other."""
+    """The decoder of a stored message; raises SchemaError for any other."""
     from kwiresniff.codec.decoder_gen import compile_decoder  # imported here: control records are rare
 
     return compile_decoder(schema.data_message(name, version))

@@ -1,4 +1,4 @@
-"""The annotating dissector: the fast decoder's slow twin, which says where everything lies and what it means.
+"""The annotating dissector: slower than the generated decoder, it says where every field lies and what it means.
 
 It reads a message field by field after its definition and gives a ``Node`` for each with offset, length, wire
 type, value and meaning. Bad bytes never make it raise: it keeps what it has read, marks the field it failed at

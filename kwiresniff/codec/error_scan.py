@@ -1,4 +1,4 @@
-"""A quick look for the error codes of a response, of which most hold none, and for the sizes of its record sets.
+"""Error codes of a response, of which most hold none, and sizes of its record sets, by a quick scan.
 
 It exists for ``stats`` where it is compiled: that would take a quarter longer with the scanners alone. What it passes
 over, step by step, is what ``kwiresniff.session.record_stripper`` passes over in a response that comes in pieces.
@@ -103,7 +103,7 @@ def whole(message: MessageVersion) -> list[ScanStep] | None:
 
 
 def weigher(message: MessageVersion) -> Skimmer | None:
-    """What gives the bytes of each record set that is not empty; None where the definition nests too deep."""
+    """The reader of the bytes of each record set that is not empty; None where the definition nests too deep."""
     check_nesting(message)
     return Skimmer(_Maker(message.flexible, frozenset(), weighs=True).structure(message.fields))
 

@@ -24,7 +24,7 @@ REQUEST_FRONT_SIZE = _FRONT.size
 
 
 class RequestHeader(NamedTuple):
-    """``body_offset`` is where the body starts in the frame."""
+    """A request's header; ``body_offset`` is where the body starts in the frame."""
 
     api_key: int
     api_version: int

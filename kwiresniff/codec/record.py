@@ -1,4 +1,4 @@
-"""The records of a batch: bytes to dicts, by a loop made for speed and a reader made for doubt.
+"""The records of a batch: bytes to dicts, by a fast loop and, where that is not sure, a careful reader.
 
 The loop reads nearly all records there are, in a fifth of the time. What it is not sure of, ``record_fields`` reads,
 which checks everything and says what is wrong; annotated trees are made from the same fields.

@@ -1,4 +1,4 @@
-"""What the records of one message may cost."""
+"""Limits on what decoding the records of one message may cost."""
 
 from __future__ import annotations
 

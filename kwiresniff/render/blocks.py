@@ -1,4 +1,4 @@
-"""Blocks of lines: one that says what a thing is, and below it, indented, facts of it behind their labels."""
+"""Blocks of lines: a title, and below it, indented, labelled facts."""
 
 from __future__ import annotations
 

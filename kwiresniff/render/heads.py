@@ -1,4 +1,4 @@
-"""The lines that lead a tree and its messages, of exchanges with nothing unusual about them, at little cost.
+"""The headlines of trees and their messages, made cheaply for exchanges with nothing unusual about them.
 
 They are what ``headline`` and ``TreeWriter`` make, a test holds them equal; what repeats is kept. Written for mypyc.
 """
@@ -53,7 +53,7 @@ class _Marks:
 
 @final
 class Heads:
-    """Makes rows by ``words``; None for what only the long way can tell."""
+    """Makes headlines by ``words``; None for what only ``TreeWriter`` can show."""
 
     def __init__(self, words: Words, paint: Paint, style: Style) -> None:
         self._words = words
@@ -69,7 +69,7 @@ class Heads:
         self._waits: dict[str, str] = {}
 
     def tree(self, exchange: Exchange, guided: GuidedRows) -> bytes | None:
-        """The lines of an exchange whose bodies are rows, with nothing to tell beside."""
+        """The lines of an exchange whose bodies are rows, with nothing to show beside them; None for any other."""
         request, response = exchange.request, exchange.response
         if request is None or response is None or exchange.problems or exchange.notes:
             return None
@@ -90,7 +90,7 @@ class Heads:
         return guided.lines(head)
 
     def headline(self, exchange: Exchange) -> bytes | None:
-        """Of an exchange that went well."""
+        """The headline of an exchange that went well; None for any other."""
         request, response = exchange.request, exchange.response
         if request is None or response is None or exchange.outcome != "ok" or exchange.errors:
             return None
@@ -128,7 +128,7 @@ class Heads:
         return text
 
     def message(self, exchange: Exchange, message: Message, is_request: bool) -> bytes | None:
-        """Of a message that was read as the version that was asked for, from the only file."""
+        """The headline of a message that was read as the requested version, from the only file; None for any other."""
         ns: i64 = 0
         if message.version != exchange.api_version or not -MAX_NS < message.first_ns < MAX_NS:
             return None

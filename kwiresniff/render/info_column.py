@@ -1,4 +1,4 @@
-"""The few words that tell one exchange of an API from the next: topics, groups, members, records, producers.
+"""The Info column: a few words on what an exchange is about (topics, groups, members, records, producers).
 
 Read from the decoded bodies, in Kafka's field names; a field that is not there is skipped, because a body may be from
 any version. What comes out is not escaped yet.

@@ -47,7 +47,7 @@ _TREND_WIDTH: Final = 70
 
 @dataclass(frozen=True, slots=True)
 class LiveRow:
-    """A row. Rates are over the last seconds, counts over the whole time.
+    """A row of a panel. Rates are over the last seconds, counts over the whole time.
 
     ``latency`` is that of the last seconds, or of the whole time when it is ``old``; ``waits`` says that there is none
     but of answers that were held back on purpose. ``broker_p99_ns`` is of the broker's own time in the same seconds.
@@ -81,7 +81,7 @@ class LivePanel:
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """What the heading says. Rates are over the last seconds, counts over the whole time.
+    """The content of the heading. Rates are over the last seconds, counts over the whole time.
 
     ``trend`` are exchanges a second, the newest last. ``prompt`` is the last line: keys, what is being typed, or what
     was wrong with it.

@@ -61,13 +61,13 @@ def record_row(
 
 
 def _inside(parts: dict[str, Node], style: Style, opened: OpenedRows) -> list[Row]:
-    """What has been read in the bytes of key and value."""
+    """Rows of what was decoded inside the key and the value."""
     nodes = [parts[name] for name in ("key", "value") if name in parts and parts[name].children]
     return [row for node in nodes for row in opened(node, style)]
 
 
 def _said(node: Node, style: Style) -> Chunk:
-    """A key or value where it stands: its bytes, or what they are when that is told below."""
+    """A key or value in its row: its bytes, or the name of their content when that has rows below."""
     if node.children:
         return [("meaning", escape(node.meaning)), *problem_spans(node)]
     return [scalar(node.value, style, quote=False), *meaning_spans(node)]

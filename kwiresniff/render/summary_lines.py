@@ -53,7 +53,7 @@ class SummaryLines:
         self._day = ""
 
     def line(self, exchange: Exchange) -> str | None:
-        """None for an exchange that has more to tell."""
+        """The line of an exchange; None for one that needs ``SummaryWriter``."""
         request, response = exchange.request, exchange.response
         if request is None or response is None or exchange.outcome != "ok":
             return None

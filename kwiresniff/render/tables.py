@@ -265,7 +265,7 @@ def plain_table(
     """Any list: one column per title, those in ``right`` right-aligned; long cells fold.
 
     A cell is a rich ``Text``, or anything whose text is escaped here; None is shown as ``-``. ``styles`` gives a kind
-    of ``paint.STYLES`` per title.
+    of ``theme.STYLES`` per title.
     """
     from rich.text import Text
 

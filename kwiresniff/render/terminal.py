@@ -1,4 +1,4 @@
-"""What the place we write to can show: colours, width, characters.
+"""The abilities of an output stream: colours, width, characters.
 
 ``NO_COLOR`` is https://no-color.org, ``FORCE_COLOR`` its counterpart; ``CLICOLOR`` and ``CLICOLOR_FORCE`` are those of
 https://bixense.com/clicolors. The clock, the files and the network are none of

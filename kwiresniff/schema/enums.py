@@ -1,4 +1,4 @@
-"""What the numbers mean: enumerations, bit fields and special values, and which fields hold them.
+"""Meanings of numbers: enumerations, bit fields and special values, and which fields hold them.
 
 ``data/enums.txt`` holds both. A block ``enum NAME`` or ``bits NAME`` is followed by indented lines ``VALUE MEANING``
 (for bits, VALUE is the bit's number). A block ``fields`` is followed by lines ``ENUM MESSAGE.FIELD...``, where MESSAGE

@@ -1,4 +1,4 @@
-"""Which header a message has. The rule is short, the exceptions are why this file exists.
+"""The header version of each message: a short rule and its exceptions.
 
 A flexible request (KIP-482) has header version 2 and its response header version 1, which end with tagged fields;
 any other request has header version 1 and its response header version 0.

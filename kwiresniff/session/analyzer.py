@@ -132,7 +132,7 @@ class Analyzer(ConnectionServices):
         yield from self.events()
 
     def events(self) -> list[Event]:
-        """What has come of the segments so far and was not taken yet."""
+        """The events that are complete and have not been taken yet."""
         return self.output.pop()
 
     def segment(
@@ -165,7 +165,7 @@ class Analyzer(ConnectionServices):
         return len(self.output.events) > 0
 
     def _enforce_budget(self) -> None:
-        """All connections together hold too much: somebody gives way."""
+        """Makes connections release bytes until all together hold no more than the limit."""
         for owner, size in self.budget.enforce(self.table.owners()):
             what = "requests without an answer"
             if isinstance(owner, Endpoint):
@@ -178,7 +178,7 @@ class Analyzer(ConnectionServices):
             self.output.report(problems.too_much_held(connection.connection, what, size, self.budget.limit, ns))
 
     def count(self, sink: ExchangeSink) -> None:
-        """From now on ``sink`` is offered every exchange; what it takes is not among the events."""
+        """Offers every exchange to ``sink`` from now on; exchanges that it takes are not among the events."""
         self.output.sink = sink
 
     def expire(self, idle_ns: int) -> Iterator[Event]:
@@ -189,7 +189,7 @@ class Analyzer(ConnectionServices):
         yield from self.events()
 
     def _put_in_order(self, start: int) -> None:
-        """Of the events from ``start`` on, exchanges come first, by time: several connections ended at once."""
+        """Sorts the events from ``start`` on, exchanges first and by time: several connections have ended at once."""
         events = self.output.events
         ended = events[start:]
         asked = [one for one in ended if isinstance(one, Exchange)]
@@ -215,7 +215,7 @@ class Analyzer(ConnectionServices):
         self.output.events.extend(self.non_kafka.problems())
 
     def forget(self, flow: bytes, other_flow: bytes, counts: list[int]) -> None:
-        """A connection has shown that it is not Kafka: what else comes on its flows only adds to the ``counts``."""
+        """Stops following a connection that is not Kafka; further bytes on its flows only add to ``counts``."""
         self.non_kafka.remember(flow, counts)
         self.non_kafka.remember(other_flow, counts)
         self.table.forget(flow, other_flow)

@@ -1,4 +1,4 @@
-"""What the hot path must know of an (API, version), looked up once and kept.
+"""Facts about each (API, version) that are needed for every frame, looked up once and kept.
 
 Everything here comes from the schema; the table only saves asking it for every frame. And which version a message is
 read as, which is nearly always the one asked for.

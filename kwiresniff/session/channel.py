@@ -88,11 +88,11 @@ class Channel:
                 self._throttle(exchange, response, waited_ns, throttle_ms * MILLISECOND_NS)
 
     def unpaired(self, response: Message) -> None:
-        """An answer to a request that is not in the capture has gone."""
+        """Notes a response whose request is not in the capture."""
         self.free_ns = response.last_ns
 
     def _queue(self, exchange: Exchange, sent_ns: int, begun_ns: int) -> None:
-        """How long the request lay before the broker read it. Who answers out of order serves several at a time."""
+        """How long a request waited before the broker read it: 0 for brokers that answer out of order, in parallel."""
         if self.lost_ns > sent_ns:
             exchange.queued = UNKNOWN_NS
             return
@@ -106,7 +106,7 @@ class Channel:
         exchange.queued = read_ns - sent_ns
 
     def _hold(self, exchange: Exchange, request: Message, response: Message, facts: ApiFacts, waited_ns: int) -> None:
-        """What of the wait since the request was read the broker held the answer back."""
+        """The part of the wait, once the request was read, in which the broker held the response back on purpose."""
         api_key: int = exchange.api_key
         if api_key == FETCH or api_key == SHARE_FETCH:  # noqa: SIM109 - two comparisons when compiled
             held_ns: int = self._polled(request, response, facts, waited_ns) if waited_ns >= POLL_NS else 0
@@ -138,12 +138,12 @@ class Channel:
         return waited_ns - max(self.least_ns, 0) if may_be_one_batch(facts, request, response) else 0
 
     def _note(self, spent_ns: int) -> None:
-        """A Fetch has taken the broker so long; what is only reckoned of others is not noted."""
+        """Notes the broker's own time for a Fetch, where it is measured, not estimated."""
         if spent_ns >= 0 and (spent_ns < self.least_ns or self.least_ns < 0):
             self.least_ns = spent_ns
 
     def _throttle(self, exchange: Exchange, response: Message, waited_ns: int, throttle_ns: int) -> None:
-        """The client is beyond its quota: what follows waits, or with brokers of before KIP-219 this answer did."""
+        """Applies throttling: later requests wait or, with brokers from before KIP-219, this response waited."""
         rest_ns = waited_ns - exchange.held
         if exchange.held >= 0 and rest_ns >= throttle_ns and holds_throttled(exchange.api_key, exchange.api_version):
             exchange.held += throttle_ns
@@ -153,7 +153,7 @@ class Channel:
 
 
 def throttle_time_ms(facts: ApiFacts, response: Message) -> i64:
-    """What an answer tells of throttling; 0 where that is not in its frame."""
+    """``throttle_time_ms`` of a response; 0 where its frame does not have it."""
     frame = response.frame
     if frame is None:
         return 0
@@ -179,7 +179,7 @@ def throttle_time_ms(facts: ApiFacts, response: Message) -> i64:
 
 
 def throttle_place(facts: ApiFacts) -> i64:
-    """Where ``throttle_time_ms`` stands in answers."""
+    """Where in the bodies of responses ``throttle_time_ms`` is, in bytes."""
     if facts.read_as < 0:  # looking for the definitions of unknown APIs would be what a stream of them costs
         return NOWHERE
     try:
@@ -199,7 +199,7 @@ def throttle_place(facts: ApiFacts) -> i64:
 
 
 def _told(facts: ApiFacts, response: Message, frame: bytes) -> int:
-    """The throttle time where something variable stands before it and behind it."""
+    """``throttle_time_ms`` of a response that has fields of variable length before it and behind it."""
     if facts.api_key == API_VERSIONS:
         return _told_by_api_versions(response, frame)
     try:

@@ -57,7 +57,7 @@ _Maker: TypeAlias = Callable[[], Any]
 
 @lru_cache(maxsize=1)
 def _nobody() -> Analyzer:
-    """Whose connections are until they are filled."""
+    """A placeholder for the analyzer of connections that are not filled yet."""
     return Analyzer("headers")
 
 

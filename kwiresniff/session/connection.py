@@ -1,6 +1,7 @@
-"""One connection: what it is, what becomes of its frames and gaps while it is that, and its end.
+"""One connection: its phase, what that means for its frames and gaps, and its end.
 
-What is detected, what opaque tokens, hellos and messages say, is found elsewhere; here it is acted on.
+Detection and the reading of SASL tokens, TLS hellos and messages are in modules of their own; this one acts on what
+they return.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class ConnectionAnalyzer(KafkaMessages):
-    """What is known of one TCP connection, and what is done with what its half streams hand on.
+    """The analyzer of one TCP connection, which handles the frames and gaps of its half streams.
 
     ``tls`` is set while it is TLS, ``carried`` is the connection inside, once there is anything decrypted.
     """
@@ -90,7 +91,7 @@ class ConnectionAnalyzer(KafkaMessages):
         self.response(first_packet, first_ns, last_packet, last_ns, size, data, lost)
 
     def on_gap(self, side: i64, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
-        """A half stream gave up bytes. Before it is known what it is nobody is told yet, but they are counted."""
+        """A half stream skipped bytes: reported, or only counted as long as the connection is not identified."""
         half = self.half(side)
         if self.tls is not None:
             # All gaps of a direction are told as one in the end: there are no messages here to be told apart, and with
@@ -120,7 +121,7 @@ class ConnectionAnalyzer(KafkaMessages):
     # -- what it is ---------------------------------------------------------------------------------------------
 
     def on_search(self, side: i64) -> int:
-        """Where in what is under search of a half stream a frame begins, or -1."""
+        """The offset of a frame in the bytes that a half stream searches, or -1."""
         half = self.half(side)
         if self.phase == UNIDENTIFIED:
             verdict = self.detector.detect(half, self.client, self.broker, self.life.opened_by_syn)
@@ -146,7 +147,7 @@ class ConnectionAnalyzer(KafkaMessages):
         return self.detector.find_response_start(buffer, self.in_flight.by_id, self.first_correlation_id)
 
     def _act_on(self, verdict: Verdict, half: HalfStream) -> int:
-        """Be what the verdict says; returns where in what is under search of ``half`` a frame begins, or -1."""
+        """Changes phase as the verdict says; returns the offset of a frame in the bytes ``half`` searches, or -1."""
         if verdict.phase == TLS:
             self._begin_tls(verdict)
             return -1
@@ -163,7 +164,7 @@ class ConnectionAnalyzer(KafkaMessages):
         return self.on_search(half.side)
 
     def _identified(self, client: HalfStream, protocol: str) -> None:
-        """Now it is known what it is and who the client is: it has a number."""
+        """Gives the connection its number, now that its protocol and its client are known."""
         self.set_client(client)
         self.keep_as_wanted()
         carrier = self.carrier
@@ -216,7 +217,7 @@ class ConnectionAnalyzer(KafkaMessages):
                 self._inspect(half)
 
     def _inspect(self, half: HalfStream) -> None:
-        """Read what has come; once nothing in the clear is left, the half stream only counts."""
+        """Reads what has come of TLS handshakes; once all that follows is encrypted, the half stream only counts."""
         tls, buffer = self.tls, half.resync.buffer
         assert tls is not None
         done = tls.feed(0 if half is self.client else 1, buffer.data)
@@ -239,7 +240,7 @@ class ConnectionAnalyzer(KafkaMessages):
             one.feed_anyhow(carried, packet, ns, seq, buffer, start, end, 0)
 
     def _carry(self) -> ConnectionAnalyzer:
-        """What this TLS connection carries, as a connection of its own that begins with the first byte each way."""
+        """The decrypted connection inside this TLS connection; it begins with the first byte of each direction."""
         keep, ns = self.client.frames.keep, self.life.first_ns
         carried = ConnectionAnalyzer(self.services, self.client.flow, self.broker.flow, keep, 0, ns)
         carried.carrier = self.connection
@@ -256,7 +257,7 @@ class ConnectionAnalyzer(KafkaMessages):
         return held if self.tls is None else held + self.tls.held_bytes()
 
     def release(self) -> None:
-        """Give up the older half of the requests, and all the rest."""
+        """Releases memory: the older half of the requests, all buffered responses, and TLS hellos."""
         self.release_reordered()
         if self.tls is not None:
             self.tls.release()
@@ -265,7 +266,7 @@ class ConnectionAnalyzer(KafkaMessages):
     # -- the end ------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """The connection, or the capture, is over: say what was left unfinished."""
+        """Ends the analysis with the connection or the capture, and reports what was left unfinished."""
         if self.closed:
             return
         client, broker = self.client, self.broker
@@ -284,7 +285,7 @@ class ConnectionAnalyzer(KafkaMessages):
             self._close_kafka()
 
     def _search_in_the_end(self) -> None:
-        """Nothing more will come: so what nothing speaks against is believed now."""
+        """Searches once more at the end, when no more bytes will come: what nothing speaks against is accepted now."""
         client, broker = self.client, self.broker
         if not self.detector.believable and not is_sure_answer(broker.resync.buffer.data):
             return

@@ -1,4 +1,4 @@
-"""What every part of a connection's analysis shares: its two directions, who is the client, and how it came to be."""
+"""The state that all layers of a connection's analyzer share: two half streams, client and broker, begin and end."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ class ConnectionState(FrameHandler):
         return self.client if side == self.client_side else self.broker
 
     def set_client(self, client: HalfStream) -> None:
-        """Now it is known, or guessed anew, who the client is."""
+        """Sets which half stream is the client's, once that is known or guessed anew."""
         if client is not self.client:
             self.client, self.broker = client, self.client
             self.client_side = client.side
 
     def keep_as_wanted(self) -> None:
-        """Keep as much of each frame as is wanted."""
+        """Tells both half streams how many bytes of each frame to keep."""
         services = self.services
         self.client.frames.keep = services.keep_request
         self.broker.frames.keep = services.keep_response
@@ -124,7 +124,7 @@ class ConnectionState(FrameHandler):
         return not self.connection.exchanges.keys() <= _WITHOUT_ANSWER
 
     def report_unfinished(self) -> None:
-        """Frames that had begun."""
+        """Reports frames that had begun and have no end."""
         for half in (self.client, self.broker):
             frames = half.frames
             size, present, data = frames.unfinished()
@@ -143,7 +143,7 @@ class ConnectionState(FrameHandler):
             self.services.output.report(problem)
 
     def report_end(self) -> None:
-        """Sum the connection up and report it; what TLS carries is part of the connection that carries it."""
+        """Reports the connection with its totals; a decrypted one is part of the TLS connection that carries it."""
         if self.carrier is not None:
             return
         connection, client, broker, life = self.connection, self.client, self.broker, self.life

@@ -1,4 +1,4 @@
-"""Which connections there are: they begin and end by what segments say, by time, or to make room.
+"""The connections of a capture: they begin and end with segments, by time-outs, or to make room for others.
 
 Sources: RFC 9293 (sections 3.5 and 3.6: how connections begin and end; 3.5.3: reset), RFC 7413 (data in a SYN).
 """
@@ -113,7 +113,7 @@ class ConnectionTable:
             self.feed(*segment)
 
     def _end_late(self, packet: int, ns: int) -> None:
-        """What was waited for has had its time: late segments of closed connections, and handshakes."""
+        """Ends what has waited long enough: closed connections that late segments may still reach, and handshakes."""
         lingering = self._lingering
         while lingering and (ns - lingering[0][0] > LINGER_NS or len(lingering) > MAX_LINGERING):
             _, ended = lingering.popleft()
@@ -125,7 +125,7 @@ class ConnectionTable:
 
     @staticmethod
     def _is_of_another(one: Endpoint, seq: int) -> bool:
-        """Whether data is not sent again on a connection that has ended, but is of another one on the same ports."""
+        """Whether data after the end is no retransmission, but belongs to a new connection on the same ports."""
         refused = one.half.bytes + one.peer.bytes == 0  # so there is nothing that could be sent again
         return not one.half.closed or one.half.is_port_reuse(seq) or refused
 
@@ -194,7 +194,7 @@ class ConnectionTable:
         self._transient.clear()
 
     def forget(self, flow: bytes, other_flow: bytes) -> None:
-        """The connection with these flows is not followed any more."""
+        """Stops following the connection with these flows."""
         for one in (flow, other_flow):
             self.open.pop(one, None)
             self._transient.pop(one, None)
@@ -223,7 +223,7 @@ class ConnectionTable:
         self._begin(self._handshakes.hold(canonical_flow(segment[2]), segment))
 
     def _begin(self, held: Sequence[Segment]) -> Endpoint | None:
-        """Wait no longer for the handshake of a connection; returns the end of its first segment, if there is one."""
+        """Opens a connection without waiting for its handshake; returns its first segment's endpoint, or None."""
         if not held:
             return None
         flow = held[0][2]
@@ -322,7 +322,7 @@ class ConnectionTable:
             self._forget(ended.popleft()[1])
 
     def owners(self) -> Iterator[BufferOwner]:
-        """All who may hold bytes back: connections, their directions, and what is inside TLS."""
+        """All that buffer bytes: connections, their half streams, and the connections inside TLS."""
         for connection in self._connections():
             for one in (connection, connection.carried):
                 if one is not None:

@@ -42,7 +42,7 @@ Plans = Callable[[int, int, Direction], "list[Step] | None"]
 
 
 class _Side:
-    """How one direction of an (API, version) is read: everything that need not be asked for every message."""
+    """How one direction of an (API, version) is read: looked up once, used for every message."""
 
     __slots__ = ("decode", "guess", "look", "looks", "open", "secret", "steps", "teaches", "trouble", "version")
 
@@ -143,7 +143,7 @@ class BodyDecoder:
             exchange.outcome = "error" if exchange.errors else "undecoded"
 
     def _read_bodies(self, exchange: Exchange, request: Message, response: Message) -> None:
-        """A gist and a body are no pair: of both the bodies, the one without having been read already."""
+        """Decodes both bodies where one was decoded and of the other only a gist was made."""
         message, sides = (response, self._responses) if request.gist is None else (request, self._requests)
         side = sides[(exchange.api_key << 16) + exchange.api_version]
         message.gist = None
@@ -210,7 +210,7 @@ class BodyDecoder:
     def _is_written(
         self, exchange: Exchange, message: Message, frame: bytes, direction: Direction, side: _Side
     ) -> bool:
-        """Whether the body could be written, or looked at, straight from its bytes: then nobody decodes it."""
+        """Whether the body was written, or digested, straight from its bytes, so that it need not be decoded."""
         if side.steps is not None and self._writer is not None:
             message.text = self._writer.text(side.steps, frame, message.body_offset)
             if message.text is not None:
@@ -231,7 +231,7 @@ class BodyDecoder:
         return False
 
     def _rows_of(self, exchange: Exchange, message: Message, direction: Direction, side: _Side) -> list[bytes] | None:
-        """The body as rows of a tree, when there is nothing else to tell of the message."""
+        """The body as rows of a tree; None when the message has more to show than its rows."""
         if side.steps is None or self._rows is None or message.frame is None:
             return None
         if not _is_usual(exchange, message, direction):
@@ -265,7 +265,7 @@ class BodyDecoder:
     def _look_closer(
         self, exchange: Exchange, message: Message, direction: Direction, side: _Side, body: Body | None, end: int
     ) -> tuple[Body | None, bool, bool]:
-        """A message with something wrong: say what, keep what can be kept.
+        """Reads a message that does not decode cleanly: reports what is wrong and keeps what can be kept.
 
         Returns that, whether it was understood to its last field, and whether what was read of it can be trusted.
         """
@@ -301,12 +301,12 @@ def _inner_is_sound(problems: list[Problem], direction: Direction) -> bool:
 
 
 def _json_plan(api_key: int, version: int, direction: Direction) -> list[Step] | None:
-    """Whatever looks into a body needs more than its JSON text."""
+    """The plan to write bodies as JSON text; None for messages whose bodies other code looks into."""
     return None if teaches(api_key, direction) else codec.text_steps(api_key, version, direction)
 
 
 def _is_usual(exchange: Exchange, message: Message, direction: Direction) -> bool:
-    """Whether there is nothing in the header or behind the body that a tree would have to tell."""
+    """Whether neither the header nor bytes behind the body need a row of their own in a tree."""
     frame = message.frame
     if frame is None or len(frame) != message.size_bytes:
         return False

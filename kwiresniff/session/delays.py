@@ -1,4 +1,4 @@
-"""What a broker holds back on purpose, which is not slowness.
+"""Responses that a broker holds back on purpose, which is not slowness.
 
 Fetch holds its answer until ``min_bytes`` are there or ``max_wait_ms`` is over (KIP-74 and before), ShareFetch alike
 (KIP-932), JoinGroup and SyncGroup until the whole group has come (KIP-62, KIP-134). Brokers before KIP-219 also held
@@ -41,7 +41,7 @@ _weighers: Final[dict[int, Skimmer | None]] = {}
 
 
 def max_wait_ns(facts: ApiFacts, request: Message) -> int:
-    """How long a Fetch or ShareFetch may be held back; 0 when that is not there to be read."""
+    """``max_wait_ms`` of a Fetch or ShareFetch in nanoseconds; 0 when it cannot be read."""
     frame = request.frame
     if frame is None:
         return 0
@@ -63,7 +63,7 @@ def under_way(exchange: Exchange, over_ns: int) -> bool:
 
 
 def min_bytes(facts: ApiFacts, request: Message) -> int:
-    """How much it asks for at least; 0 when that is not there to be read."""
+    """``min_bytes`` of a Fetch or ShareFetch; 0 when it cannot be read."""
     frame = request.frame
     if frame is None:
         return 0
@@ -83,7 +83,7 @@ def _scanned(facts: ApiFacts, request: Message, name: str) -> int:
 
 
 def is_short(facts: ApiFacts, request: Message, response: Message) -> bool:
-    """Whether an answer may hold fewer bytes of records than it was asked for; one that holds none always does."""
+    """Whether a response may hold fewer bytes of records than ``min_bytes``; one without records always does."""
     wanted = min_bytes(facts, request)
     if response.size_bytes < wanted:
         return True
@@ -92,12 +92,12 @@ def is_short(facts: ApiFacts, request: Message, response: Message) -> bool:
 
 
 def may_be_one_batch(facts: ApiFacts, request: Message, response: Message) -> bool:
-    """Whether what an answer holds may have come with the one batch that was missing of what it was asked for."""
+    """Whether a response may have become large enough by the arrival of a single batch."""
     return response.size_bytes <= BATCH_BYTES or response.size_bytes - BATCH_BYTES <= min_bytes(facts, request)
 
 
 def record_bytes(facts: ApiFacts, response: Message) -> int | None:
-    """Bytes of record sets in an answer, those left out of its frame too; None where that is not certain."""
+    """Bytes of record sets in a response, stripped ones included; None where that is not certain."""
     key = (facts.api_key << 16) + facts.read_as
     if key not in _weighers:
         if len(_weighers) >= MAX_FACTS:

@@ -142,7 +142,7 @@ class ProtocolDetector:
         return other if mine != other else half.flow[-4:-2] > half.flow[-2:]
 
     def _detect_opening(self, half: HalfStream, client: HalfStream, broker: HalfStream) -> Verdict | None:
-        """The very first bytes of a direction whose handshake was seen."""
+        """Judges the very first bytes of a direction whose handshake was seen."""
         buffer = half.resync.buffer
         data = buffer.data
         if len(data) < 4:
@@ -164,7 +164,7 @@ class ProtocolDetector:
         return self._not_kafka(half, client, broker) if grade == NO else None
 
     def _weigh_opening(self, half: HalfStream, size: int) -> int:
-        """What to think of a first frame whose header alone is not enough; WEAK is for what comes to decide."""
+        """The grade of a first frame whose header alone is not enough; WEAK leaves the decision to what follows."""
         buffer = half.resync.buffer
         data = buffer.data
         # A Metadata v0 without a client id begins like PostgreSQL's startup message: its end tells them apart.
@@ -184,7 +184,7 @@ class ProtocolDetector:
         return STRONG if reading == READS else WEAK
 
     def _detect_first_answer(self, half: HalfStream, client: HalfStream, broker: HalfStream) -> Verdict | None:
-        """The first bytes of the side that accepted the connection: they may answer a first frame that is in doubt."""
+        """Judges the first bytes of the accepting side: they may be the response to a first frame in doubt."""
         data = half.resync.buffer.data
         asked = client.resync.buffer.data
         if len(data) < 8 or len(asked) < REQUEST_FRONT_BYTES or not client.starts_at_syn():
@@ -197,7 +197,7 @@ class ProtocolDetector:
         return _kafka(client, 0)
 
     def _detect_unknown(self, half: HalfStream, peer: HalfStream, client: HalfStream | None) -> Verdict | None:
-        """A connection that was there before the capture: whoever makes sense as a client is the client."""
+        """Judges a connection older than the capture: the side that sends sensible requests is the client."""
         sides = (half, peer) if self.doubtful else (half,)
         self.doubtful = False
         for one in sides:
@@ -221,14 +221,14 @@ class ProtocolDetector:
     # -- where frames begin -------------------------------------------------------------------------------------
 
     def find_request_start(self, half: HalfStream) -> int:
-        """Where in what is under search of the client a request begins, or -1."""
+        """The offset of a request in the bytes of the client that are searched, or -1."""
         confirm = accept_any if self._from_broker[1 - half.side] else _confirm_request
         return find_request_start(half.resync.buffer, known_versions(), confirm, known_client=True)
 
     def find_response_start(
         self, buffer: ResyncBuffer, outstanding: Outstanding, first_correlation_id: int | None
     ) -> int:
-        """Where in what is under search of the broker a response to one of these requests begins, or -1."""
+        """The offset of a response to an outstanding request in the bytes of the broker that are searched, or -1."""
         confirm = partial(self._confirm_response, outstanding)
         return find_response_start(buffer, outstanding, first_correlation_id, confirm)
 
@@ -281,7 +281,7 @@ def _confirm_request(frame: bytes, grade: int, fills: bool) -> bool:
 
 
 def accept_any(frame: bytes, grade: int, fills: bool) -> bool:
-    """The judge of requests that needs no convincing."""
+    """A ``Confirm`` that accepts every request."""
     return True
 
 
@@ -325,7 +325,7 @@ def _is_answered(buffer: ResyncBuffer, other: ResyncBuffer, frame: bytes, strong
 
 
 def guess_from_both(client: HalfStream, broker: HalfStream) -> str:
-    """A name for a connection that is not Kafka, or never showed what it was."""
+    """The protocol of a connection that is not Kafka, guessed from both directions; ``unknown`` if none fits."""
     names = [guess_protocol(bytes(half.resync.buffer.data[:FIRST_BYTES])) for half in (client, broker)]
     known = [name for name in names if name != "unknown"]
     return next((name for name in known if name != "text"), known[0] if known else "unknown")

@@ -1,4 +1,4 @@
-"""What a flow of the connection table belongs to."""
+"""The entry of one flow in the connection table."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ class Endpoint:
         return self.half.held_bytes()
 
     def release(self) -> None:
-        """Give it up."""
+        """Releases that memory."""
         self.half.release(self.connection)

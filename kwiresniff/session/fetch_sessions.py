@@ -114,14 +114,14 @@ class FetchSession:
             self.told = None
 
     def content(self) -> FetchedTopics:
-        """What the session is about now."""
+        """The topics and partitions that the session has now."""
         if self.told is None:
             partitions = dict.fromkeys(index for known in self.topics.values() for index in known)
             self.told = FetchedTopics(tuple(self.topics), tuple(partitions), self.is_whole)
         return self.told
 
     def measured(self) -> int:
-        """Its memory, counted anew."""
+        """The memory of the session in bytes, counted anew."""
         names = sum(getsizeof(name) + getsizeof(known) for name, known in self.topics.items())
         return _ENTRY_BYTES * (2 + self.partitions) + names
 
@@ -137,7 +137,7 @@ class FetchSessions:
         self.held_bytes = 0
 
     def follow(self, exchange: Exchange) -> None:
-        """Take note of a fetch, and tell it what its session is about."""
+        """Follows a fetch and its response, and sets ``exchange.fetched`` to what its session holds."""
         request = exchange.request
         if request is None or request.frame is None:
             return
@@ -193,7 +193,7 @@ class FetchSessions:
         self._account(key, session)
 
     def _go_on(self, exchange: Exchange, key: Key, body: Body | None, parts: list[TopicDigest] | None = None) -> None:
-        """An incremental fetch: what it says of its session, and what that is about then."""
+        """Applies an incremental fetch to its session, and sets ``exchange.fetched``."""
         session = self.sessions.pop(key, None) or FetchSession(is_whole=False)
         self.sessions[key] = session  # behind all others: it was used last
         before = session.told
@@ -209,7 +209,7 @@ class FetchSessions:
             self._account(key, session)
 
     def _learn(self, exchange: Exchange, session: FetchSession) -> None:
-        """What an answer says of a session that began before the capture."""
+        """Adds the topics that a response names to a session that began before the capture."""
         digest = _digest(exchange, "response") if exchange.api_key == FETCH else None
         if digest is not None:
             session.add_parts(digest.parts if digest.parts is not None else [])

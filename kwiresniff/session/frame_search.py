@@ -1,4 +1,4 @@
-"""Where does a frame begin? Judging bytes when the reader starts, or comes back, in the middle of a stream.
+"""The start of a frame in the middle of a stream: at the start of a capture, or after a gap (resynchronisation).
 
 A request announces itself: a length, an API key and a version that exist together, a correlation id, a client id
 that reads as text (protocol guide, "Request Header v1"). A response carries nothing but its correlation id, so it

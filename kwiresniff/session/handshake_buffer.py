@@ -1,4 +1,4 @@
-"""Connections met in an order that cannot be: data before the handshake, or the second data segment before the first.
+"""Buffers the first segments of connections whose opening is out of order: data before the handshake, for one.
 
 It may be that the capture began in the middle of the connection; or the capture point reordered its opening. So the
 first segments are held back until the handshake is there or has had its time, as long as a gap gets
@@ -22,7 +22,7 @@ MAX_SPAN_BYTES = 1 << 20
 
 
 class HandshakeBuffer:
-    """The segments held back, by connection."""
+    """The buffered segments, by connection."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_held",)
     __slots__ = STATE
@@ -37,7 +37,7 @@ class HandshakeBuffer:
         return connection in self._held
 
     def hold(self, connection: bytes, segment: Segment) -> list[Segment]:
-        """Hold a segment back; returns the segments that must wait no longer, in the order in which they came."""
+        """Buffers a segment; returns the segments that need not wait any longer, in the order in which they came."""
         packet, ns, flow, seq, ack, flags, buffer, start, end, missing = segment
         held = self._held.setdefault(connection, [])
         held.append((packet, ns, flow, seq, ack, flags, buffer[start:end], 0, end - start, missing))
@@ -46,11 +46,11 @@ class HandshakeBuffer:
         return self.pop(next(iter(self._held))) if len(self._held) > MAX_HANDSHAKES else []
 
     def pop(self, connection: bytes) -> list[Segment]:
-        """The segments of a connection, which are held back no longer."""
+        """Removes and returns the segments of a connection."""
         return self._held.pop(connection, [])
 
     def pop_late(self, packet: int, ns: int) -> list[Segment]:
-        """The segments of the connection that has been held back longest, when that was for too long."""
+        """Removes and returns the segments of the connection that has waited longest, if that is too long."""
         for connection, held in self._held.items():
             if packet - held[0][0] > GRACE_PACKETS or ns - held[0][1] > GRACE_NS:
                 return self.pop(connection)

@@ -1,4 +1,4 @@
-"""Requests that wait for their response.
+"""In-flight requests: those without a response yet.
 
 Brokers answer the requests of one connection in order (protocol guide, "Network"), and a client that reuses a
 correlation id while it is outstanding therefore gets the older answer first.

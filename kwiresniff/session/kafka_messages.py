@@ -1,4 +1,4 @@
-"""Frames of Kafka to exchanges: requests wait here for their responses, and both are read as far as always needed."""
+"""Kafka's frames to exchanges: pairs requests with responses, and peeks at what every depth needs of both."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class KafkaMessages(SaslPhase):
         self._await(exchange)
 
     def _peek_request(self, exchange: Exchange) -> None:
-        """Read what is told of the client at every depth."""
+        """Reads the few fields of a request that describe the client at every depth."""
         if exchange.api_key != API_VERSIONS:
             self.sasl_request(exchange)
             return
@@ -281,7 +281,7 @@ class KafkaMessages(SaslPhase):
             self._evict(exchange)
 
     def frame_filter(self, side: i64, data: bytes, start: i64, end: i64) -> FrameFilter | None:
-        """Who keeps a response without its record sets, where its request is known."""
+        """The filter that keeps a response without its record sets, where its request is known."""
         if side == self.client_side or self.responses_lost or self.has_opaque_answers():
             return None
         if end - start < MIN_RESPONSE_FRONT_BYTES:
@@ -297,7 +297,7 @@ class KafkaMessages(SaslPhase):
     # -- responses before their requests ------------------------------------------------------------------------
 
     def _hold_back(self, response: Response) -> bool:
-        """Hold back a response that nothing outstanding asked for; False when it must do without a request.
+        """Buffers a response whose request has not been seen; False when it must do without one.
 
         When it is too much, gaps in front of waiting requests are given up first, then the oldest responses; so the
         caller looks for the request again when it is told False.
@@ -318,7 +318,7 @@ class KafkaMessages(SaslPhase):
         return True
 
     def release_reordered(self) -> None:
-        """Let in all that are held back: what has no request yet has lost it.
+        """Handles all buffered responses: one without a request by now has lost it.
 
         Brokers answer in order, so this is the case as soon as a later response has its request.
         """
@@ -326,7 +326,7 @@ class KafkaMessages(SaslPhase):
             self.let_in(len(self.reordering.held))
 
     def let_in(self, count: int) -> None:
-        """Hold back the first ``count`` responses no longer."""
+        """Handles the first ``count`` buffered responses."""
         broker = self.broker
         for packet, ns, last_packet, last_ns, size, data, lost, ack in self.reordering.pop(count):
             current, broker.ack = broker.ack, ack

@@ -1,5 +1,5 @@
-"""What is not Kafka: connections that are something else, counted by what they are and whom they went to, and looked at
-no more; servers that answer Kafka with something else; and hellos of TLS clients that a server leaves unanswered.
+"""Traffic that is not Kafka: connections counted by protocol and server and then ignored, servers that answer Kafka
+with another protocol, and TLS hellos that a server leaves unanswered.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FURTHER = "further servers"
 
 
 class NonKafkaTraffic:
-    """What was met besides Kafka. The counts of a server are a list: connections, bytes, first packet, its time."""
+    """Counts of traffic besides Kafka; those of a server are a list: connections, bytes, first packet, its time."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_answers", "_flows", "_hellos", "_kafka", "_servers")
     __slots__ = STATE
@@ -42,7 +42,7 @@ class NonKafkaTraffic:
         return True
 
     def forget(self, *flows: bytes) -> None:
-        """A new connection takes the place of one that was not Kafka."""
+        """Forgets flows whose ports a new connection uses."""
         for flow in flows:
             self._flows.pop(flow, None)
 
@@ -60,7 +60,7 @@ class NonKafkaTraffic:
         return counts
 
     def remember(self, flow: bytes, counts: list[int]) -> None:
-        """What else comes on this flow only adds to the counts."""
+        """Counts all further bytes of this flow in ``counts``."""
         self._flows[flow] = counts
         if len(self._flows) > MAX_FLOWS:
             # Some at once: the first of a dict is found behind the places of all before it.
@@ -68,7 +68,7 @@ class NonKafkaTraffic:
                 del self._flows[oldest]
 
     def answered(self, connection: Connection, answer: tuple[str, str | None], packet: int, ns: int) -> None:
-        """A server answers Kafka, in ``packet``, with another protocol; ``answer`` is what it is, and what it says."""
+        """Notes that a server answers Kafka, in ``packet``, with another protocol: its name and its text."""
         protocol, alert = answer
         key = (protocol, connection.broker)
         if key not in self._answers and len(self._answers) >= MAX_SERVERS:
@@ -77,7 +77,7 @@ class NonKafkaTraffic:
         self._answers[key] = (count + 1, *first)  # type: ignore[assignment]
 
     def unanswered_hello(self, connection: Connection, packet: int, ns: int) -> None:
-        """A server has, in ``packet``, closed the connection of a TLS client that had said hello."""
+        """Notes that a server has, in ``packet``, closed a connection after the hello of a TLS client."""
         server = connection.broker
         if server not in self._hellos and len(self._hellos) >= MAX_SERVERS:
             server = _FURTHER
@@ -85,12 +85,12 @@ class NonKafkaTraffic:
         self._hellos[server] = (count + 1, packet, ns, client)
 
     def speaks_kafka(self, server: str) -> None:
-        """A server has answered Kafka in the clear."""
+        """Notes that a server has answered Kafka in the clear."""
         if len(self._kafka) < MAX_SERVERS:
             self._kafka[server] = True
 
     def problems(self) -> Iterator[Problem]:
-        """What there was, one problem for each server; the counts begin anew."""
+        """One problem for each server; the counts begin anew."""
         for (protocol, server), (connections, size, packet, ns) in self._servers.items():
             what = "something other than Kafka" if protocol == "unknown" else protocol
             yield Problem(

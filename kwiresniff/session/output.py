@@ -1,4 +1,4 @@
-"""Where exchanges, connections and problems go when they are complete, and how far bodies are read before."""
+"""The events of an analyzer: complete exchanges, with bodies read as far as asked for, connections and problems."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class EventOutput:
         self.events: list[Event] = []
 
     def response_filter(self, exchange: Exchange, body_offset: int) -> FrameFilter | None:
-        """Who keeps the response of an exchange without its record sets, as far as it has any."""
+        """The filter that keeps a response without its record sets; None where it has none."""
         return self.shallow.stripper(exchange, body_offset) if self.shallow is not None else None
 
     def report(self, event: Event) -> None:
-        """Something that is not an exchange has happened."""
+        """Adds a connection, an attempt or a problem to the events."""
         self.events.append(event)
 
     def complete(self, exchange: Exchange) -> None:
-        """An exchange is as complete as it will ever be: decode as far as wanted and report it."""
+        """Adds an exchange that is as complete as it will be: filtered, and decoded as far as asked for."""
         if self.fetch_sessions is not None and exchange.api_key in SESSION_APIS:
             self.fetch_sessions.follow(exchange)
         if self.exchange_filter is not None and self.exchange_filter(exchange) is False:
@@ -65,6 +65,6 @@ class EventOutput:
         counts[outcome] = counts.get(outcome, 0) + 1
 
     def pop(self) -> list[Event]:
-        """What has come so far and was not taken yet."""
+        """Removes and returns the events so far."""
         events, self.events = self.events, []
         return events

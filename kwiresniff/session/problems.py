@@ -1,4 +1,4 @@
-"""What is given up, in words: bytes missing or unreadable, messages cut off, and what gave way to a limit."""
+"""The texts of problems: bytes missing or unreadable, messages cut off, and what was dropped because of a limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def _where(connection: Connection) -> dict[str, object]:
 
 
 def lost_message(connection: Connection, direction: Direction, packet: int, ns: int, size: int, lost: int) -> Problem:
-    """A frame of which so much is missing that it belongs to no exchange."""
+    """The problem of a frame of which so much is missing that it belongs to no exchange."""
     return Problem(
         f"lost_{direction}",
         f"a {direction} of {size} bytes is missing from the capture",
@@ -23,7 +23,7 @@ def lost_message(connection: Connection, direction: Direction, packet: int, ns: 
 def incomplete(
     connection: Connection, direction: Direction, what: str, packet: int, ns: int, size: int, present: int
 ) -> Problem:
-    """A frame that had begun, in ``packet``, when its connection or the capture ended."""
+    """The problem of a frame that had begun, in ``packet``, when its connection or the capture ended."""
     of = f"{present} of {size} bytes" if size else f"{present} bytes of its length"
     return Problem(
         f"incomplete_{direction}",
@@ -37,7 +37,7 @@ def incomplete(
 def lost_bytes(
     connection: Connection, direction: Direction, packet: int, ns: int, missing: int, skipped: int, code: str
 ) -> Problem:
-    """Bytes that were not in the capture (``missing``) or could not be read (``skipped``)."""
+    """The problem of bytes that were not in the capture (``missing``) or could not be read (``skipped``)."""
     way = "client to broker" if direction == "request" else "broker to client"
     parts = ["a length that no message has"] if code == "bad_length" else []
     if missing:
@@ -59,19 +59,19 @@ def lost_bytes(
 
 
 def too_many_connections(limit: int, given_up: int, ns: int) -> Problem:
-    """Connections that were ended to make room."""
+    """The problem of connections that were ended to make room for others."""
     what = f"more than {limit} connections: the {given_up} that were idle longest are given up"
     return Problem("too_many_connections", what, timestamp_ns=ns, details={"connections": given_up})
 
 
 def too_many_topic_names(limit: int, forgotten: int) -> Problem:
-    """Names of topics that were forgotten."""
+    """The problem of topic names that were forgotten to make room for others."""
     what = f"more than {limit} topic names, or too long ones: the {forgotten} learned first were forgotten"
     return Problem("too_many_topic_names", what, details={"names": forgotten})
 
 
 def too_much_held(connection: Connection, what: str, size: int, limit: int, ns: int) -> Problem:
-    """Somebody gave way because all connections together held too much; ``what`` was given up."""
+    """The problem of a connection that released ``what`` because all connections together held too much."""
     return Problem(
         "too_much_held",
         f"more than {limit >> 20} MB held for all connections: {size} bytes of {what} are given up",

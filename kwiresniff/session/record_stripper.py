@@ -43,7 +43,7 @@ _EMPTY_COMPACT = b"\x01"
 
 
 def stripper_steps(message: MessageVersion) -> list[ScanStep] | None:
-    """What a stripper of a response has to know; None where there are no record sets, or no way to find them."""
+    """The scan steps by which a response is stripped; None where there are no record sets, or no way to them."""
     steps = whole(message)
     return steps if steps is not None and _has_records(steps) else None
 
@@ -77,11 +77,11 @@ class RecordStripper(FrameFilter):
             self._kept += end - at
 
     def finish(self) -> None:
-        """The frame is complete."""
+        """Ends the frame, which is complete."""
         self.parts.append(self._head or self._empty)
 
     def broken(self, within: bool) -> None:
-        """Bytes of the frame are missing: a record set that is not all there keeps its length."""
+        """Notes that bytes of the frame are missing: a record set that is not all there keeps its length."""
         self.parts.append(self._head or (self._length if within else self._empty))
 
     def feed(self, data: bytes, at: i64, end: i64, left: i64) -> i64:

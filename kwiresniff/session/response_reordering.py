@@ -29,7 +29,7 @@ Response: TypeAlias = tuple[int, int, int, int, int, bytes, int, int]
 
 
 class ResponseReorderBuffer:
-    """The responses held back on one connection, in the order in which they came; ``held_bytes`` is their memory."""
+    """The buffered responses of one connection, in the order in which they came; ``held_bytes`` is their memory."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_ids", "held", "held_bytes")
     __slots__ = STATE
@@ -40,18 +40,18 @@ class ResponseReorderBuffer:
         self.held_bytes: i64 = 0
 
     def is_too_much(self, size: int) -> bool:
-        """Whether one with ``size`` bytes of memory cannot be held beside the others."""
+        """Whether a response with ``size`` bytes of memory is too much beside the others."""
         return len(self.held) >= MAX_REORDERED or self.held_bytes + size > MAX_REORDERED_BYTES
 
     def hold(self, response: Response) -> None:
-        """Hold a response back."""
+        """Buffers a response."""
         self.held.append(response)
         correlation_id = _correlation_id(response[5])[0]
         self._ids[correlation_id] = self._ids.get(correlation_id, 0) + 1
         self.held_bytes += response_bytes(response[5])
 
     def pop(self, count: int) -> list[Response]:
-        """The first ``count`` responses, which are held back no longer."""
+        """Removes and returns the first ``count`` responses."""
         released, self.held = self.held[:count], self.held[count:]
         for response in released:
             correlation_id = _correlation_id(response[5])[0]
@@ -62,7 +62,7 @@ class ResponseReorderBuffer:
         return released
 
     def ready(self, request: bytes, last_packet: int, last_ns: int, outstanding: Outstanding) -> int:
-        """How many must wait no longer now that ``request`` has come: they have their request or have had their time.
+        """How many responses need not wait after ``request``: they have their request, or waited long enough.
 
         What came before one of them has lost its request: brokers answer in order.
         """

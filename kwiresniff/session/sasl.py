@@ -1,4 +1,4 @@
-"""Following authentications: which mechanism, who, with what outcome, how long it took; never with what secret.
+"""Authentications of a connection: mechanism, principal, outcome and duration, never a secret.
 
 A connection authenticates once or, when its session is limited (KIP-368), again and again. Sources: KIP-43
 (SaslHandshake), KIP-152 (SaslAuthenticate), KIP-368 (re-authentication), KIP-48 (delegation tokens).
@@ -32,13 +32,13 @@ class Sasl:
         self.started_ns = 0
 
     def _facts(self) -> dict[str, Any]:
-        """The authentication that goes on."""
+        """The facts of the authentication under way."""
         authentications = (self._connection.sasl or self.begin(None, 0))["authentications"]
         facts: dict[str, Any] = authentications[-1]
         return facts
 
     def _summarize(self) -> None:
-        """The connection is as its last authentication left it."""
+        """Sets the connection's ``sasl`` to what its last authentication says."""
         sasl = self._connection.sasl
         assert sasl is not None
         last = sasl["authentications"][-1]
@@ -74,7 +74,7 @@ class Sasl:
         return sasl
 
     def refused(self) -> None:
-        """The answer to SaslHandshake is an error: no tokens follow it."""
+        """Notes that SaslHandshake was answered with an error: no tokens follow it."""
         self._facts()["outcome"] = "failed"
         self._summarize()
 
@@ -89,7 +89,7 @@ class Sasl:
             self._summarize()
 
     def finished(self, ok: bool, ns: int) -> None:
-        """The broker has accepted the last token, or refused it."""
+        """Notes that the broker has accepted the last token, or refused it, at ``ns``."""
         facts = self._facts()
         facts["outcome"] = "ok" if ok else "failed"
         if self.started_ns:

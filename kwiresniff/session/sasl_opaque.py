@@ -32,7 +32,7 @@ class OpaqueTokens:
         self.from_broker = False
 
     def begin(self) -> None:
-        """From now on frames are tokens."""
+        """Expects tokens instead of messages from now on."""
         self.expected = self.from_client = self.from_broker = True
 
     def is_over(self) -> bool:

@@ -1,4 +1,4 @@
-"""A connection while it authenticates: which frames are SASL tokens without a header, and what all of them tell."""
+"""The authentication of a connection: which frames are SASL tokens without a header, and what tokens say."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _correlation_id = Struct(">i").unpack_from
 
 
 class SaslPhase(ConnectionState):
-    """``sasl`` is set once there is an authentication, ``opaque`` once tokens go without a header."""
+    """The SASL layer; ``sasl`` is set once there is an authentication, ``opaque`` while tokens have no header."""
 
     STATE: ClassVar[tuple[str, ...]] = ("opaque", "sasl")
     __slots__ = STATE
@@ -34,13 +34,13 @@ class SaslPhase(ConnectionState):
         self.opaque: OpaqueTokens | None = None
 
     def begin_gssapi(self, ns: int) -> None:
-        """The connection begins with tokens of GSS-API, without a handshake request."""
+        """Begins an authentication with tokens of GSS-API, without a handshake request."""
         self.sasl = Sasl(self.connection)
         self.sasl.begin("GSSAPI", ns)
         self._expect_opaque_tokens()
 
     def _expect_opaque_tokens(self) -> None:
-        """From now on frames are SASL tokens without a header, until one is a request."""
+        """Takes frames for SASL tokens without a header, until one is a request."""
         if self.opaque is None:
             self.opaque = OpaqueTokens()
         self.opaque.begin()
@@ -48,7 +48,7 @@ class SaslPhase(ConnectionState):
         self.responses_lost = False
 
     def _side_ended(self, opaque: OpaqueTokens) -> None:
-        """One side sends no tokens any more; when neither does, it is plain Kafka again."""
+        """Goes back to the Kafka phase once neither side sends tokens any more."""
         if opaque.is_over():
             self.phase = KAFKA
 
@@ -96,14 +96,14 @@ class SaslPhase(ConnectionState):
         return self.opaque is not None and self.opaque.from_broker
 
     def broker_left(self, ns: int) -> None:
-        """The broker closes the connection. Before KIP-152 that is all it says to a token that it refuses."""
+        """Handles a connection closed by the broker: before KIP-152 that is how it refuses a token."""
         opaque = self.opaque
         if opaque is not None and opaque.expected and opaque.awaiting and self.sasl is not None:
             opaque.expected = False
             self.sasl.finished(False, ns)
 
     def sasl_request(self, exchange: Exchange) -> None:
-        """A SaslHandshake or SaslAuthenticate request."""
+        """Handles a SaslHandshake or SaslAuthenticate request."""
         body = peek_body(exchange, "request") or {}
         sasl = self.sasl
         if sasl is None:
@@ -119,7 +119,7 @@ class SaslPhase(ConnectionState):
             sasl.client_token(body.get("auth_bytes") or b"")
 
     def sasl_response(self, exchange: Exchange, ns: int) -> None:
-        """The response to one."""
+        """Handles the response to SaslHandshake or SaslAuthenticate."""
         body = peek_body(exchange, "response")
         if body is None or self.sasl is None:
             return

@@ -1,4 +1,4 @@
-"""Which configs hold a secret: by Kafka's types, by what the broker says of them, by their names, by what they hold."""
+"""Which configs hold a secret, by Kafka's types, the broker's word (``is_sensitive``), their names and their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must not leave the program: credentials inside messages, replaced by their size.
+"""Credentials inside messages, which must not leave the program: each is replaced by its size.
 
 Covers SASL tokens (KIP-152), SCRAM credentials (KIP-554), delegation-token HMACs (KIP-48), passwords in configs,
 the same messages inside an Envelope (KIP-590), and the SCRAM credentials and passwords of the metadata log (KIP-900).
@@ -231,7 +231,7 @@ def _conceal_envelope_nodes(
 
 
 def conceal_header(dissection: Dissection) -> None:
-    """A header before a body that may hold secrets: what a wrong length would have made it swallow.
+    """Conceals what a wrong length would have moved into a header before a body that may hold secrets.
 
     A client id is followed by bytes of value 0 (an empty tag section, the front of a length) and has none itself.
     """

@@ -14,7 +14,7 @@ _ENTRY_BYTES = 100
 
 
 class SensitiveNames:
-    """A bounded set of names. Where there were more, every name that Kafka does not know itself is one."""
+    """A bounded set of names; once it is full, every name that is not one of Kafka's own counts as sensitive."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_bytes", "_full", "_names")
 
@@ -24,7 +24,7 @@ class SensitiveNames:
         self._full = False
 
     def learn(self, name: Any) -> None:
-        """A broker calls it sensitive."""
+        """Adds a config that a broker calls sensitive."""
         if not isinstance(name, str) or name in self._names:
             return
         size = getsizeof(name) + _ENTRY_BYTES

@@ -1,4 +1,4 @@
-"""What a connection needs of its surroundings: names, numbers, the budget, and where exchanges and problems go."""
+"""The services that connections share: numbers, names, the buffer budget, and where exchanges and problems go."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ConnectionServices(SegmentSink):
         self.now_ns = 0
 
     def forget(self, flow: bytes, other_flow: bytes, counts: list[int]) -> None:
-        """A connection has shown that it is not Kafka: what else comes on its flows only adds to the ``counts``."""
+        """Stops following a connection that is not Kafka; further bytes on its flows only add to ``counts``."""
         raise NotImplementedError
 
     def next_number(self) -> int:

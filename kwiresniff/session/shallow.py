@@ -1,4 +1,4 @@
-"""What can be learned of an exchange without decoding its bodies: error codes and topics."""
+"""Error codes and topic names of an exchange, without decoding its bodies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOPICS = frozenset({"topicName", "topic_id"})
 
 
 class ShallowReader:
-    """Fills ``errors``, ``topics`` and the outcome of exchanges whose bodies nobody wants."""
+    """Fills ``errors``, ``topics`` and the outcome of exchanges whose bodies are not asked for."""
 
     def __init__(self, names: TopicNameTable, *, errors: bool, topics: bool) -> None:
         self._versions = known_versions()
@@ -59,7 +59,7 @@ class ShallowReader:
             exchange.outcome = "error" if exchange.errors else "undecoded"
 
     def stripper(self, exchange: Exchange, body_offset: int) -> RecordStripper | None:
-        """What keeps the response without its record sets while it comes; None where it has none."""
+        """The filter that keeps a response without its record sets while it comes in; None where it has none."""
         key = (exchange.api_key << 16) + exchange.api_version
         if key not in self._strippers:
             if len(self._strippers) >= MAX_FACTS:
@@ -74,7 +74,7 @@ class ShallowReader:
         return RecordStripper(steps, body_offset) if steps is not None else None
 
     def _skim(self, exchange: Exchange, frame: bytes, offset: int, found: list[tuple[str, Any]]) -> bool:
-        """Whether it is certain, at a glance, which error codes an answer holds; those are added to ``found``."""
+        """Whether a quick scan finds all error codes of a response for certain; they are added to ``found``."""
         key = (exchange.api_key << 16) + exchange.api_version
         if key not in self._skimmers:
             if len(self._skimmers) >= MAX_FACTS:
@@ -132,7 +132,7 @@ class ShallowReader:
         return self._request_wanted if direction == "request" else self._response_wanted
 
     def _enveloped(self, exchange: Exchange) -> list[tuple[str, Any]]:
-        """What the answer inside an Envelope says, which is all that one without an error of its own has to say."""
+        """The error codes of the response inside an Envelope that has no error of its own."""
         from kwiresniff.codec.embedded import forwarded_answer  # brings all that can be inside bytes
 
         answer = forwarded_answer(exchange)

@@ -1,4 +1,4 @@
-"""One message by itself: bytes from a log, a debugger or a hex dump, without a connection around them."""
+"""Decodes one message by itself: bytes from a log, a debugger or a hex dump, without a connection around them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A connection that is TLS: what its hellos tell; the rest is counted.
+"""TLS connections: what their hellos say; the rest is counted.
 
-What it carries comes, if at all, from whoever holds the keys, as segments of their own beside the encrypted ones.
+Decrypted data, if there are keys, comes from ``capture`` as segments of its own beside the encrypted ones.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class TlsInspection:
         return sum(parser.held_bytes() for parser in self._parsers)
 
     def release(self) -> None:
-        """Give them up."""
+        """Releases incomplete hellos."""
         for parser in self._parsers:
             parser.stop()
 
     def summary(self, decrypted: bool, sent: tuple[int, int] | None, closed_by_server: bool) -> dict[str, Any]:
-        """What was learned, as it is reported of the connection.
+        """The ``tls`` member of the connection's event.
 
         ``sent`` is how many bytes each direction sent, of a connection that has ended and all of which was seen.
         """

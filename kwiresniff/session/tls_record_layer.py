@@ -1,4 +1,4 @@
-"""Where the records of TLS begin, as their headers tell; that is all that a connection without TLS is asked.
+"""Where TLS records begin, by their headers; every connection is checked for them, so this is all that is read here.
 
 Source: RFC 8446 (section 5.1), RFC 5246 (section 6.2.1). A record is type, version, 16-bit length, big-endian.
 """
@@ -31,7 +31,7 @@ def is_record(data: bytes | bytearray, offset: int) -> bool:
 
 
 def hello_sender(data: bytes | bytearray, offset: int) -> int:
-    """Whose hello the record at ``offset`` is: 1 the client's, -1 the server's, 0 when it is none."""
+    """Who sent the hello in the record at ``offset``: 1 the client, -1 the server, 0 when it is no hello."""
     if len(data) <= offset + RECORD_HEADER_BYTES or data[offset] != HANDSHAKE:
         return 0
     message = data[offset + RECORD_HEADER_BYTES]

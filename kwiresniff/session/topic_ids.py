@@ -1,4 +1,4 @@
-"""Topic ids and the names that a capture has told for them (KIP-516), and what else messages tell of later ones."""
+"""Names of topic ids (KIP-516), learned from messages, and configs that brokers have called sensitive."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class TopicNameTable:
         return METADATA_TOPIC if topic_id == METADATA_TOPIC_ID else self._names.get(topic_id)
 
     def add(self, names: Mapping[str, str]) -> None:
-        """Names by id that somebody else knows."""
+        """Adds names by id that come from elsewhere."""
         for topic_id, name in names.items():
             self._remember(topic_id, name)
 
     def learn(self, api_key: int, direction: str, body: Body) -> None:
-        """Remember what a decoded body says; bodies that teach nothing are ignored."""
+        """Learns names, and sensitive configs, from a decoded body; bodies that have none are ignored."""
         place = _TEACHERS.get((api_key, direction))
         if place is None:
             return

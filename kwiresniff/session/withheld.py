@@ -1,4 +1,4 @@
-"""What stands in the place of a secret, in bodies and in trees: its size, nothing else."""
+"""The replacement of a secret in bodies and in trees: its size, nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NUMBER_BITS, _ROW_BITS = 31, 7
 
 
 def withheld(value: Any) -> Any:
-    """In the place of text or bytes; nothing and null stay what they are."""
+    """The replacement of a text or of bytes; empty ones and null stay what they are."""
     return {"withheld": True, "size_bytes": len(value)} if value and isinstance(value, str | bytes) else value
 
 

@@ -1,4 +1,4 @@
-"""The names in an X.509 certificate: the subject's common name and the DNS names beside it.
+"""The names in an X.509 certificate: the subject's common name and its DNS names.
 
 Source: RFC 5280 (sections 4.1, 4.2.1.6) and the distinguished encoding rules, X.690. Nothing is verified; only the
 way to the two places with names is walked, a fixed number of levels deep.

@@ -50,7 +50,7 @@ class FrameFilter:
 
 
 class FrameHandler:
-    """Whom the frames and gaps of a direction are handed on to, and who knows where frames begin."""
+    """Handles the frames and gaps of a direction, and finds where frames begin."""
 
     def on_frame(
         self,
@@ -83,12 +83,12 @@ class FrameHandler:
         return False
 
     def frame_filter(self, side: i64, data: bytes, start: i64, end: i64) -> FrameFilter | None:
-        """Who decides what is kept of a large frame that begins with ``data[start:end]``; None keeps all of it."""
+        """The filter that decides what is kept of a large frame beginning with ``data[start:end]``; None keeps all."""
         return None
 
 
 class FrameRecorder(FrameHandler):
-    """Records what it is told, and finds a frame at ``found`` wherever one is searched for."""
+    """A handler that records frames and gaps, and answers every search with ``found``."""
 
     def __init__(self, found: int = 0) -> None:
         self.found = found
@@ -114,5 +114,5 @@ class FrameRecorder(FrameHandler):
         self.gaps.append((packet, ns, missing, skipped, code))
 
     def on_search(self, side: i64) -> int:
-        """The place that was given."""
+        """Returns ``found``."""
         return self.found

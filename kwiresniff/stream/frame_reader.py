@@ -216,20 +216,20 @@ class FrameReader(FrameBuffer):
         self.forget()
 
     def count_only(self) -> None:
-        """From here on nothing is kept and no frame ends; bytes are only counted."""
+        """Counts bytes from here on: nothing is kept and no frame ends."""
         self.synchronize()
         self.at_frame_start = False
         self.remaining = ENDLESS
         self.charged_bytes = 0
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """Ends the stream: what is kept of a frame is dropped."""
         self.parts = []
         self.filter = None
         self._head = b""
 
     def unfinished(self) -> tuple[int, int, bytes]:
-        """What an end leaves behind: ``(size_bytes, bytes_present, data)`` of a frame begun, or zeros."""
+        """``(size_bytes, bytes_present, data)`` of the frame that has begun and not ended, or zeros."""
         if self.remaining > MAX_FRAME_BYTES:
             return 0, 0, b""  # nothing but counted
         if self.remaining:

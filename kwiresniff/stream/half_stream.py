@@ -63,8 +63,8 @@ class HalfStream(Reassembler):
     ) -> bool:
         """Take a segment that neither begins nor ends the connection; ``peer`` is the other direction.
 
-        ELSEWHERE when it belongs to another connection on the same ports. The usual case is all here: a segment that
-        comes in order and is part of a frame, or one frame.
+        Returns ELSEWHERE when it belongs to another connection on the same ports. The usual case is all here: a segment
+        that comes in order and is part of a frame, or one frame.
         """
         self.packets += 1
         self.last_ns = ns
@@ -151,7 +151,7 @@ class HalfStream(Reassembler):
         self._deliver_queued(handler)
 
     def flush(self, handler: FrameHandler) -> None:
-        """Give up every gap: nothing more will come."""
+        """Skips every gap, because nothing more will come."""
         while self.queue.segments:
             self.skip_gap(handler)
 
@@ -229,12 +229,12 @@ class HalfStream(Reassembler):
         self.beyond = 0
 
     def resume(self) -> None:
-        """The next byte delivered is the first of a frame."""
+        """Takes the next byte delivered for the first of a frame."""
         self.frames.synchronize()
         self.resync.buffer.clear()
 
     def count_only(self) -> None:
-        """From here on nothing is kept and no frame ends; segments are only counted."""
+        """Counts segments from here on: nothing is kept and no frame ends."""
         self.frames.count_only()
         self.resync.buffer.clear()
 
@@ -253,14 +253,14 @@ class HalfStream(Reassembler):
         return queued + self.resync.held_bytes() + self.frames.held_bytes()
 
     def release(self, handler: FrameHandler) -> None:
-        """Give up every gap, all but the front of the frame that is being assembled, and what is searched."""
+        """Releases memory: skips every gap, drops the bytes under search and all but the front of the frame."""
         self.flush(handler)
         self.frames.release()
         if not self.frames.synchronized:
             self.resync.release(handler, self.frames.reason)
 
     def end(self) -> None:
-        """Nothing more comes, and nothing is kept."""
+        """Ends the stream and drops all that is buffered."""
         self.closed = True
         self.frames.end()
         self.resync.buffer.clear()

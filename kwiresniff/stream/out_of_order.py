@@ -1,4 +1,4 @@
-"""The segments of one direction that came before their turn, until the gap in front of them is filled or given up."""
+"""Out-of-order segments of one direction, queued until the gap in front of them is filled or skipped."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QueuedSegment: TypeAlias = "tuple[int, int, int, bytes, int, int]"
 
 
 class OutOfOrderQueue:
-    """In the order of their places, which are counted in bytes and do not wrap (``stream_offset``).
+    """Segments ordered by their place in the stream, counted in bytes without wrapping (``stream_offset``).
 
     ``segments`` is a heap; ``bytes`` is what its segments hold together.
     """
@@ -43,14 +43,14 @@ class OutOfOrderQueue:
         return len(self.segments)
 
     def push(self, segment: QueuedSegment) -> None:
-        """Let a segment wait."""
+        """Queues a segment."""
         if not self.segments:
             self._acked = -1  # whatever was acknowledged, this gap was not
         heappush(self.segments, segment)
         self.bytes += len(segment[3])
 
     def is_too_much(self) -> bool:
-        """Whether the gap in front must be given up to make room."""
+        """Whether the queue is over its limit, so that the gap in front must be skipped."""
         return self.bytes > MAX_QUEUED_BYTES or len(self.segments) > MAX_QUEUED_SEGMENTS
 
     def is_next(self, place: i64) -> bool:
@@ -64,14 +64,14 @@ class OutOfOrderQueue:
         return segment
 
     def confirm(self, place: i64, packet: i64, ns: int) -> None:
-        """The receiver has, as ``packet`` shows, everything before ``place``."""
+        """Notes that the receiver acknowledges, in ``packet``, everything before ``place``."""
         if self.is_next(place):
             self._acked, self._acked_packet, self._acked_ns = place, packet, ns
 
     def is_confirmed(self) -> bool:
-        """Whether the gap in front was filled for the receiver, so that nobody will fill it again."""
+        """Whether the receiver has acknowledged the gap in front, so that its bytes will not be sent again."""
         return self.is_next(self._acked)
 
     def is_in_grace(self, packet: i64, ns: int) -> bool:
-        """Whether what fills a confirmed gap may be some places further on in the capture."""
+        """Whether the bytes of an acknowledged gap may still follow a few packets later in the capture."""
         return packet - self._acked_packet <= GRACE_PACKETS and ns - self._acked_ns <= GRACE_NS

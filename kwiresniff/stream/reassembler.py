@@ -68,14 +68,14 @@ class Reassembler:
         )
 
     def advance(self, length: i64) -> None:
-        """The next ``length`` bytes are handed on, or given up."""
+        """Moves the expected sequence number by ``length`` bytes that were delivered or skipped."""
         self.next_seq = (self.next_seq + length) & SEQ_MASK
         self.stream_offset += length
 
     def arrange(
         self, packet: i64, ns: int, seq: i64, buffer: bytes, start: i64, end: i64, missing: i64
     ) -> Piece | None:
-        """What of a segment is in order now; None when it waits for others, or was there before.
+        """The part of a segment that is in order now; None when it is queued, or a retransmission.
 
         A segment without data marks the end of the stream: it waits like any other for what must come before it.
         """
@@ -101,7 +101,7 @@ class Reassembler:
         return packet, ns, buffer, start, end, missing
 
     def pop(self) -> Piece | None:
-        """What waited and is in order now, or None; ``ack`` is then what it acknowledges."""
+        """Removes and returns a queued segment that is in order now, or None; sets ``ack`` to what it acknowledges."""
         queue = self.queue
         while queue.is_next(self.stream_offset):
             offset, packet, ns, data, missing, self.ack = queue.pop()
@@ -117,7 +117,7 @@ class Reassembler:
         return None
 
     def skip(self) -> tuple[int, int, int]:
-        """Give up the gap before the first segment that waits: its packet, its time, and the bytes given up."""
+        """Skips the gap before the first queued segment; returns that one's packet and time, and the bytes skipped."""
         offset, packet, ns, *_ = self.queue.segments[0]
         missing = offset - self.stream_offset
         self.advance(missing)

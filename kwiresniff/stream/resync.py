@@ -1,4 +1,4 @@
-"""Finding back: the bytes of one direction that come while it is not known where frames begin."""
+"""Resynchronisation: the bytes of one direction that come while it is not known where frames begin."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class Resynchronizer:
         return handler.on_search(self.side)
 
     def gap(self, handler: FrameHandler, packet: i64, ns: int, missing: i64) -> None:
-        """Bytes are missing: what is under search does not join up with what follows, and is given up."""
+        """Drops the bytes under search, because ``missing`` bytes between them and what follows are lost."""
         skipped = len(self.buffer)
         self.buffer.clear()
         handler.on_gap(self.side, packet, ns, missing, skipped, LOST_GAP)
 
     def release(self, handler: FrameHandler, reason: str) -> None:
-        """Give up what is under search."""
+        """Drops the bytes under search."""
         if len(self.buffer):
             packet, ns = self.buffer.place(0)
             size = len(self.buffer)

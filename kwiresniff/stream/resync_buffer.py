@@ -36,7 +36,7 @@ SEARCH_STEPS = 4096
 
 
 class ResyncBuffer:
-    """Grows by segments, and gives way at its front when it is too long.
+    """A buffer that grows by segments and is trimmed at its front when it is too long.
 
     ``data`` are the bytes. ``ahead`` counts those of the last segment that were on the wire behind them but are not in
     the capture. ``marks`` has for each segment its offset in ``data``, its packet and time, and what it acknowledged.
@@ -58,12 +58,12 @@ class ResyncBuffer:
         return len(self.data)
 
     def begin(self) -> None:
-        """Forget everything: a search begins."""
+        """Empties the buffer and its counts for a new search."""
         self._searched = 0
         self.clear()
 
     def clear(self) -> None:
-        """Forget the bytes, not how many there have been."""
+        """Drops the bytes; how many there have been is kept."""
         if self.marks:
             self.data = bytearray()
             self.marks = []
@@ -102,11 +102,11 @@ class ResyncBuffer:
         return self._fresh * SEARCH_GROWTH >= size or size <= MIN_SEARCH_BYTES or self.ahead > 0
 
     def earn(self, length: i64) -> None:
-        """A segment has come with ``length`` bytes that were never here before."""
+        """Adds steps for a segment of ``length`` bytes that are new."""
         self.steps += STEPS_PER_SEGMENT + length * STEPS_PER_BYTE
 
     def looked_at(self) -> None:
-        """A search looks at all that is there."""
+        """Notes that a search looks at all bytes in the buffer."""
         self._fresh = 0
 
     def can_pay(self) -> bool:

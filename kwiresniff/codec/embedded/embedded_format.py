@@ -1,4 +1,4 @@
-"""What some bytes hold: which message, at which version, from which byte on."""
+"""The content of a bytes field: which message, at which version, from which byte on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VERSION_BYTES = 2
 
 
 class Content(NamedTuple):
-    """``message`` is a data message's name and ``start`` where its fields begin.
+    """A message inside bytes: ``message`` is a data message's name and ``start`` where its fields begin.
 
     ``exact`` asks for bytes that end with the message: a version newer than those known may have more at its end.
     ``sure`` tells knowledge from a guess; a guess that does not fit exactly is no problem.
@@ -25,7 +25,7 @@ class Content(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What it is, for people."""
+        """The name of the content, for people."""
         return f"{self.message} v{self.version}"
 
 

@@ -98,7 +98,7 @@ def forwarded_answer(exchange: Exchange) -> tuple[RequestHeader, bytes] | None:
 
 
 def _version(exchange: Exchange, message: Message) -> int:
-    """What the message is read as, or was asked in while nobody has read it."""
+    """The version that a message was read as or, before it is read, the requested one."""
     return message.version if message.version >= 0 else exchange.api_version
 
 

@@ -1,4 +1,4 @@
-"""What the members of a group tell each other through the broker, which only passes it on.
+"""Messages of group members to each other, which the broker passes on as bytes.
 
 ``protocol_type`` says whose language it is. Consumers: ConsumerProtocolSubscription and ConsumerProtocolAssignment,
 in which an assignor may put ``user_data`` of its own, as the sticky ones and that of Kafka Streams do. Connect workers:
@@ -32,7 +32,7 @@ _STREAMS_VERSION_BYTES = 4
 
 
 def open_subscription(holder: StructView, field: str, protocol_type: Any, protocol: Any) -> None:
-    """What a member tells of itself: ``metadata`` in JoinGroup. ``protocol`` is the assignor's name."""
+    """Opens a member's subscription: ``metadata`` in JoinGroup. ``protocol`` is the assignor's name."""
     inner = _open(holder, field, protocol_type, _SUBSCRIPTIONS)
     if inner is None:
         return
@@ -52,7 +52,7 @@ def open_subscription(holder: StructView, field: str, protocol_type: Any, protoc
 
 
 def open_assignment(holder: StructView, field: str, protocol_type: Any, protocol: Any = None) -> None:
-    """What a member is told to do: ``assignment`` in SyncGroup. ``protocol`` is the assignor's name if it is told."""
+    """Opens a member's assignment: ``assignment`` in SyncGroup. ``protocol`` is the assignor's name, if known."""
     inner = _open(holder, field, protocol_type, _ASSIGNMENTS)
     raw = inner.get("user_data") if inner is not None else None
     if inner is not None and isinstance(raw, bytes) and raw and protocol in (STREAMS, None):

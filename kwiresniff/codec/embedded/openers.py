@@ -22,7 +22,7 @@ QuickLooks: TypeAlias = dict[tuple[int, Direction], Callable[[Body, TopicNames],
 
 
 def asked(exchange: Exchange, name: str) -> Any:
-    """What the request said."""
+    """The value of the field ``name`` in the exchange's request."""
     body = exchange.request.body if exchange.request is not None else None
     return body.get(name) if body else None
 

@@ -86,7 +86,7 @@ def _apis(uses: Sequence[ApiUse]) -> str:
 
 
 def _people(clients: Sequence[TopicClient]) -> str:
-    """Who produces or consumes: the busiest, each once, with how far behind it is; followers are not named."""
+    """The busiest producers or consumers, each once, with its lag; replicas are not named."""
     people = [client for client in clients if client.role != "replica"]
     texts = [
         f"{client.client_id or '(no client id)'} {client.address}" + (f" (lag {client.lag:,})" if client.lag else "")
@@ -107,7 +107,7 @@ def _place(packet: int, files: Sequence[str]) -> str:
 
 
 def _said(finding: Finding) -> str:
-    """The texts among a finding's numbers: whom and what it concerns."""
+    """The texts among a finding's ``numbers``: names of what it concerns."""
     lists = [value for value in finding.numbers.values() if isinstance(value, list)]
     texts = [_plain(one) for found in lists for one in found if isinstance(one, str)]
     return shortened(", ".join(texts), MAX_LIST_CHARS)
