@@ -25,6 +25,10 @@ TABLES = ("exchanges", "connections", "problems", "latency", "topic_latency", "e
 WRITTEN = TABLES[:-2]
 
 
+#: Spark has no SQL to compile where Python does the work, and begins sooner when it does not try.
+_NO_SQL = {"spark__sql__codegen__wholeStage": "false", "spark__sql__codegen__factoryMode": "NO_CODEGEN"}
+
+
 def _traceback(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
     if value:
         ctx.meta[TRACEBACK] = True
@@ -275,7 +279,7 @@ def _starter(master: str, remote: str | None, verbose: bool) -> Callable[[], Any
     def start() -> Any:
         from kwiresniff.pipeline.spark_session import start_session
 
-        spark = start_session(master, remote=remote, ui=verbose)
+        spark = start_session(master, remote=remote, ui=verbose, **_NO_SQL)
         if verbose and remote is None:
             print(f"kwiresniff: Spark at {spark.sparkContext.uiWebUrl}", file=sys.stderr)
         return spark

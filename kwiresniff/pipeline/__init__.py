@@ -36,6 +36,7 @@ def session(master: str = "local[*]", *, remote: str | None = None, ui: bool = F
     from kwiresniff.pipeline.spark_session import start_session
 
     found: SparkSession = start_session(master, remote=remote, ui=ui, **settings)
+    register(found)
     return found
 
 

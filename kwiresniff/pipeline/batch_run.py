@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -19,6 +18,7 @@ from kwiresniff.pipeline.observed_connections import ObservedConnection
 from kwiresniff.pipeline.output_store import Commit, OutputStore
 from kwiresniff.pipeline.plan import CaptureSeries, WorkUnit, grouped, local_files, plan, share_out
 from kwiresniff.pipeline.software import software
+from kwiresniff.pipeline.spark_tasks import observe, run_units
 from kwiresniff.pipeline.task import add_totals, settings_text, totals
 from kwiresniff.pipeline.unit_reader import Settings
 from kwiresniff.pipeline.unit_tables import WRITTEN
@@ -192,15 +192,11 @@ class Run:
         """Looks at the packets of all sources, and leaves each connection to one of them."""
         seen: dict[str, list[ObservedConnection]] = {}
         if len(self._sources) > 1:
-            units = [WorkUnit(source).as_json() for source in self._sources]
-            job = json.dumps({"units": units, "settings": self._settings.as_json()})
             with self._fetched(self._sources):
                 spark = start_session()
                 with told_by_spark():
-                    for row in spark.read.format("kwiresniff-ends").option("job", job).load().collect():
-                        seen.setdefault(row["source"], []).extend(
-                            map(ObservedConnection.from_json, json.loads(row["sightings"]))
-                        )
+                    for source, one in observe(spark, list(map(WorkUnit, self._sources)), self._settings):
+                        seen.setdefault(source, []).append(ObservedConnection.from_json(one))
         before = (
             [] if self._fresh else [WorkUnit.from_json(one["unit"]).source for one in self.store.commits().values()]
         )
@@ -208,15 +204,9 @@ class Run:
         self.job = self._make_job()
 
     def _submit(self, spark: Any, progress: Callable[[dict[str, Any]], None]) -> None:
-        job = {
-            "tasks": [[unit.as_json() for unit in task] for task in share_out(self.job.units, self._parallelism)],
-            "settings": self._settings.as_json(),
-            "tables": self._tables,
-            "out": self.store.out,
-        }
+        job = {"settings": self._settings.as_json(), "tables": self._tables, "out": self.store.out}
         with told_by_spark(), ThreadPoolExecutor(1) as pool:
-            frame = spark.read.format("kwiresniff-run").option("job", json.dumps(job)).load()
-            result = pool.submit(frame.collect)
+            result = pool.submit(run_units, spark, share_out(self.job.units, self._parallelism), job)
             try:
                 while not wait([result], _POLL_SECONDS).done:
                     progress(self._this_run())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -24,6 +25,8 @@ _TIMEOUT = 20
 _DUMP_TIMEOUT = 60
 #: An archive that has not grown for so long is complete; it is written in one go.
 _ARCHIVE_SECONDS = 2
+#: Who begins while another Java may still be writing one makes none of its own: it takes ten seconds of both cores.
+_MAKING_SECONDS = 60
 
 #: Spark's launcher always asks for a module that the small runtime from PyPI does not have, that every other one
 #: warns of, and that nothing here uses; and for a package that went with the security manager in Java 24 (JEP 486).
@@ -87,18 +90,22 @@ class Java:
         ever finds half of one.
         """
         archive = cache_folder() / f"{classes}-{self._id}.jsa"
-        fresh = archive.with_suffix(".new")
+        fresh, making = archive.with_suffix(".new"), archive.with_suffix(".making")
         if fresh.exists() and time.time() - fresh.stat().st_mtime > _ARCHIVE_SECONDS:
             with suppress(OSError):
                 fresh.replace(archive)
+                making.unlink(missing_ok=True)
         base = self._base_archive()
         # On an archive of our own Java calls every option of Spark's an error, and goes on.
         quiet = "-Xlog:disable" if base else "-Xlog:disable -Xlog:all=error:stderr"
         if archive.exists():
             files = f"{base}:{archive}" if base else archive
             return f"-XX:SharedArchiveFile={files} {quiet}"
-        if fresh.exists():
+        if fresh.exists() or _is_young(making):
             return ""
+        making.parent.mkdir(parents=True, exist_ok=True)
+        _touch(making)
+        atexit.register(_touch, making)  # it is written after the end of this process, which may be hours from now
         under = f"-XX:SharedArchiveFile={base} " if base else ""
         return f"{under}-XX:ArchiveClassesAtExit={fresh} {quiet}"
 
@@ -118,6 +125,15 @@ class Java:
                 subprocess.run(command, capture_output=True, timeout=_DUMP_TIMEOUT, check=True)
                 temporary.replace(base)
         return base if base.exists() else None
+
+
+def _touch(path: Path) -> None:
+    with suppress(OSError):
+        path.touch()
+
+
+def _is_young(path: Path) -> bool:
+    return path.exists() and time.time() - path.stat().st_mtime < _MAKING_SECONDS
 
 
 def fingerprint(jars: Path) -> str:

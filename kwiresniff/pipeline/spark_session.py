@@ -43,15 +43,14 @@ logger.gateway.level = {level}
 
 
 def start_session(master: str = "local[*]", *, remote: str | None = None, ui: bool = False, **settings: str) -> Any:
-    """A session on ``master``, or on a Spark Connect server, with the data source registered.
+    """A session on ``master``, or on a Spark Connect server. It does not know the data source yet: who needs none need
+    not wait for that.
 
     ``settings`` are Spark's own, with ``__`` for the dots. Raises KwiresniffError when Spark is not installed, when
     there is no Java, and when the cluster does not answer.
     """
     try:
         from pyspark.sql import SparkSession
-
-        from kwiresniff.pipeline.spark_source import register
     except ImportError as error:
         raise KwiresniffError(f'the pipeline needs Spark ({error}); pip install "kwiresniff[spark]"') from error
     builder: Any = SparkSession.builder.appName("kwiresniff")
@@ -60,9 +59,7 @@ def start_session(master: str = "local[*]", *, remote: str | None = None, ui: bo
     builder = builder.config("spark.sql.python.filterPushdown.enabled", "true")
     for name, value in settings.items():
         builder = builder.config(name.replace("__", "."), value)
-    spark = _started(builder, master) if remote is None else _connected(builder, remote)
-    register(spark)
-    return spark
+    return _started(builder, master) if remote is None else _connected(builder, remote)
 
 
 def _started(builder: Any, master: str) -> Any:

@@ -13,9 +13,9 @@ Options: ``table`` (exchanges, connections, problems, records, segments), ``colu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, MutableMapping, Sequence
-from dataclasses import astuple, replace
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any, cast
 
 from pyspark.sql import SparkSession
@@ -28,18 +28,14 @@ from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import conditions
 from kwiresniff.pipeline.columns import HEADER_COLUMNS, READABLE, TABLES, ddl
 from kwiresniff.pipeline.hadoop import is_remote, local_path
-from kwiresniff.pipeline.observed_connections import observed_connections
 from kwiresniff.pipeline.plan import WorkUnit, find_sources, plan, share_out
 from kwiresniff.pipeline.software import software
-from kwiresniff.pipeline.stream_source import TableStream, WatchSource
-from kwiresniff.pipeline.task import run_unit
-from kwiresniff.pipeline.unit_reader import Settings, UnitReader
+from kwiresniff.pipeline.stream_source import TableStream
+from kwiresniff.pipeline.unit_reader import Settings
 from kwiresniff.session import Depth
 
 #: Tasks to aim at when nobody says how many there may be.
 PARALLELISM = 8
-#: Up to some kilobytes each.
-SIGHTINGS_A_ROW = 2_000
 #: Spark's setting without which a data source must not have ``pushFilters``.
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _DEPTHS = ("headers", "errors", "bodies", "records")
@@ -144,70 +140,7 @@ class _PushingReader(_TableReader):
         return filters
 
 
-class RunSource(DataSource):
-    """What ``pipeline run`` gives to Spark: reading a partition runs its units and tells their commits.
-
-    A data source, because it is the one interface that places each unit in a task of its own on every kind of
-    cluster, Spark Connect included.
-    """
-
-    @classmethod
-    def name(cls) -> str:
-        return "kwiresniff-run"
-
-    def schema(self) -> str:
-        return "unit STRING, commit STRING"
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        return _RunReader(json.loads(self.options["job"]))
-
-
-class EndsSource(DataSource):
-    """The first half of ``pipeline run --both-ends``: the connections that each source has seen."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "kwiresniff-ends"
-
-    def schema(self) -> str:
-        return "source STRING, sightings STRING"
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        return _EndsReader(json.loads(self.options["job"]))
-
-
-class _EndsReader(DataSourceReader):
-    def __init__(self, job: MutableMapping[str, Any]) -> None:
-        self._job = job
-
-    def partitions(self) -> Sequence[InputPartition]:
-        return [InputPartition(unit) for unit in self._job["units"]]
-
-    def read(self, partition: InputPartition) -> Iterator[tuple[str, str]]:
-        unit = WorkUnit.from_json(partition.value)
-        found = map(
-            astuple, observed_connections(UnitReader(unit, Settings.from_json(self._job["settings"])).segments())
-        )
-        while some := list(islice(found, SIGHTINGS_A_ROW)):
-            yield unit.source.name, json.dumps(some)
-
-
-class _RunReader(DataSourceReader):
-    def __init__(self, job: MutableMapping[str, Any]) -> None:
-        self._job = job
-
-    def partitions(self) -> Sequence[InputPartition]:
-        return [InputPartition(units) for units in self._job["tasks"]]
-
-    def read(self, partition: InputPartition) -> Iterator[tuple[str, str]]:
-        settings = Settings.from_json(self._job["settings"])
-        for value in partition.value:
-            unit = WorkUnit.from_json(value)
-            yield unit.id, json.dumps(run_unit(unit, settings, self._job["tables"], self._job["out"]))
-
-
 def register(spark: SparkSession) -> None:
-    """Makes them known to a session."""
+    """Makes the data source known to a session."""
     pushes = spark.conf.get(PUSHDOWN, "false") == "true"
-    for source in (PushingSource if pushes else CaptureSource, EndsSource, RunSource, WatchSource):
-        spark.dataSource.register(source)
+    spark.dataSource.register(PushingSource if pushes else CaptureSource)

@@ -97,6 +97,9 @@ class Watch:
             return self._manifest()
 
     def _start(self, spark: Any) -> Any:
+        from kwiresniff.pipeline.stream_source import WatchSource
+
+        spark.dataSource.register(WatchSource)
         frame = spark.readStream.format("kwiresniff-watch").option("job", json.dumps(self._job)).load()
         # Reading a batch writes its tables and commits them; what is left to do with a row of the stream is nothing.
         writer = frame.writeStream.format("noop").queryName("kwiresniff watch")

@@ -145,8 +145,12 @@ def test_an_archive_of_classes_is_used_when_it_is_complete(bare: Path) -> None:
     own.touch()
     java = Java(str(bare / "x" / "bin" / "java"), 17)
     (cache := bare / "cache" / "kwiresniff").mkdir(parents=True)
-    assert "-XX:ArchiveClassesAtExit=" in java.archive_options("spark-1")
-    fresh = Path(java.archive_options("spark-1").split("=")[1].split()[0])
+    asked = java.archive_options("spark-1")
+    assert "-XX:ArchiveClassesAtExit=" in asked
+    fresh = Path(asked.split("=")[1].split()[0])
+    assert java.archive_options("spark-1") == "", "somebody is making one"
+    os.utime(fresh.with_suffix(".making"), (1, 1))
+    assert "-XX:ArchiveClassesAtExit=" in java.archive_options("spark-1"), "and never came to it"
     fresh.write_bytes(b"half")
     assert java.archive_options("spark-1") == ""
     os.utime(fresh, (1, 1))
