@@ -121,7 +121,7 @@ class EventSource:
             digests=digests and self.redactor is None and not self.plugins.loaded,
         )
         if options.topics is not None:
-            from kwiresniff.cli.topic_file import read_topic_file  # few have such a file
+            from kwiresniff.capture.topic_file import read_topic_file  # few have such a file
 
             self._analyzer.topics.add(read_topic_file(options.topics))
         self._screen = screen

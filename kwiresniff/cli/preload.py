@@ -16,6 +16,8 @@ import kwiresniff
 _ELSEWHERE = (
     "kwiresniff.__main__",
     "kwiresniff.cli.pipeline",
+    "kwiresniff.cli.pipeline_options",
+    "kwiresniff.cli.pipeline_progress",
     "kwiresniff.cli.report",
     "kwiresniff.export.parquet",
     "kwiresniff.pipeline",

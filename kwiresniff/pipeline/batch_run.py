@@ -11,6 +11,7 @@ from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.errors import ExportError
+from kwiresniff.pipeline.columns import WRITTEN
 from kwiresniff.pipeline.deduplication import shared
 from kwiresniff.pipeline.failures import told_by_spark
 from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote, local_path
@@ -21,7 +22,6 @@ from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.spark_tasks import observe, run_units
 from kwiresniff.pipeline.task import add_totals, settings_text, totals
 from kwiresniff.pipeline.unit_reader import Settings
-from kwiresniff.pipeline.unit_tables import WRITTEN
 
 #: Seconds between two looks at what is done.
 _POLL_SECONDS = 0.5

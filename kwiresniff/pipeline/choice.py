@@ -39,12 +39,16 @@ COLUMNS: dict[str, Callable[[Exchange], str | None]] = {
 
 
 class Choice:
-    """``depth`` is how deep exchanges must be read for it, ``takes_text`` says that bodies may come as text."""
+    """``depth`` is how deep exchanges must be read for it, ``takes_text`` says that bodies may come as text.
+
+    ``connections`` are those that are open and have had an exchange that is wanted.
+    """
 
     def __init__(self, where: str | None, conditions: Iterable[Condition], topic_name: TopicNames) -> None:
         """Raises FilterError for an expression that makes no sense."""
         self._filter = None if where is None else compile_filter(where, topic_name)
         self._conditions = tuple(conditions)
+        self.connections: set[int] = set()
 
     def depth(self, wanted: Depth) -> Depth:
         """The deeper one of what is wanted and what is needed."""
@@ -69,7 +73,10 @@ class Choice:
 
     def chosen(self, events: Iterable[Event]) -> Iterator[Event]:
         """The exchanges that are wanted, the connections that have one, and all problems."""
-        connections: set[int] = set()
+        if not self.chooses:
+            yield from events
+            return
+        connections = self.connections
         for event in events:
             if isinstance(event, Exchange):
                 if not self._fits(event) or (self._filter is not None and not self._filter.matches(event)):

@@ -207,6 +207,10 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
 }
 
+#: What ``pipeline run`` can write; records only when asked for, they are most of the data, and audit only when there is
+#: something to hold clients against.
+WRITABLE = ("exchanges", "connections", "problems", "latency", "topic_latency", "errors", "clients", "audit", "records")
+WRITTEN = WRITABLE[:-2]
 #: What the data source offers; the others are aggregates that only ``pipeline run`` writes.
 READABLE = ("exchanges", "connections", "problems", "records", "segments")
 #: What is a folder in Parquet.

@@ -168,7 +168,8 @@ class BatchReading:
         self._text = text
         self._settings = settings
         self._idle_ns = idle_ns
-        self._analyzer = settings.analyzer(text=text)
+        self._choice = settings.choice(self._topic_name)
+        self._analyzer = settings.analyzer(self._choice, text=text)
         self._names: dict[int, str] = {}
         self._next = 0
         if before is not None:
@@ -180,28 +181,40 @@ class BatchReading:
                     f"{batch.source}: {error}; this is {__version__}, it was {about['kwiresniff']}: end with that one "
                     "(--finish), or watch into another --out"
                 ) from None
+            settings.name_topics(self._analyzer)
             self._names = {int(index): name for index, name in about["files"].items()}
             self._next = about["next_file"]
-        self.rows = Rows(batch.source, _Names(self._names), self._analyzer.topics.name)
+            self._choice.connections.update(about.get("wanted", ()))
+        self.rows = Rows(batch.source, _Names(self._names), self._topic_name)
         self.files: list[str] = []
         self.skipped: list[str] = []
         self.other_packets: dict[str, int] = {}
         self.packets = 0
         self.bytes_read = 0
 
+    def _topic_name(self, topic_id: str) -> str | None:
+        return self._analyzer.topics.name(topic_id)
+
     def events(self) -> Iterator[Event]:
         """Exchanges, ended connections and problems."""
-        return redacted(self._events(), self._settings.redactor())
+        return redacted(self._choice.chosen(self._events()), self._settings.redactor())
 
     def state(self) -> tuple[dict[str, Any], bytes]:
         """What is left open."""
         kept = dict(list(self._names.items())[-MAX_FILE_NAMES:])
-        about = {"kwiresniff": __version__, "source": self._batch.source, "next_file": self._next, "files": kept}
+        about = {
+            "kwiresniff": __version__,
+            "source": self._batch.source,
+            "next_file": self._next,
+            "files": kept,
+            "wanted": sorted(self._choice.connections),
+        }
         return about, dump(self._analyzer)
 
     def give_up(self) -> None:
         """What was open cannot be trusted any more: connections begin anew, in mid-stream, under new numbers."""
-        anew = self._settings.analyzer(text=self._text)
+        self._choice.connections.clear()
+        anew = self._settings.analyzer(self._choice, text=self._text)
         anew.connections = self._analyzer.connections
         self._analyzer = anew
 

@@ -140,6 +140,16 @@ def find_sources(paths: Sequence[str], grouping: str = "series") -> list[Capture
     return grouped(local_files(paths), grouping)
 
 
+def file_at(path: str) -> File:
+    """What is at a path now, which every worker sees; raises CaptureError when there is nothing."""
+    path = os.path.abspath(path)
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise CaptureError(f"{path}: {error.strerror}") from error
+    return File(path, status.st_size, status.st_mtime_ns)
+
+
 def local_files(paths: Sequence[str]) -> list[File]:
     """The files that paths of files, folders and patterns name."""
     files = []

@@ -11,10 +11,9 @@ from typing import Any
 
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.pipeline.aggregate import merged
-from kwiresniff.pipeline.columns import TABLES, ddl
+from kwiresniff.pipeline.columns import TABLES, WRITABLE, ddl
 from kwiresniff.pipeline.failures import first_line
 from kwiresniff.pipeline.output_store import OutputStore
-from kwiresniff.pipeline.unit_tables import WRITABLE
 
 #: What Hadoop takes for patterns, and its own way to say that it is none.
 _PATTERN = re.compile(r"[\\*?\[\]{}]")

@@ -7,7 +7,7 @@
 
 Options: ``table`` (exchanges, connections, problems, records, segments), ``columns`` (separated by commas), ``where``
 (a filter expression), ``grouping`` (series, file, one), ``depth`` (headers, errors, bodies, records), ``redactKey``,
-``ports`` (separated by commas), ``keylog``, ``parallelism``; of streams ``state``, ``settle``, ``idle``.
+``ports`` (separated by commas), ``keylog``, ``topics``, ``parallelism``; of streams ``state``, ``settle``, ``idle``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import conditions
 from kwiresniff.pipeline.columns import HEADER_COLUMNS, READABLE, TABLES, ddl
 from kwiresniff.pipeline.hadoop import is_remote, local_path
-from kwiresniff.pipeline.plan import WorkUnit, find_sources, plan, share_out
+from kwiresniff.pipeline.plan import WorkUnit, file_at, find_sources, plan, share_out
 from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.stream_source import TableStream
 from kwiresniff.pipeline.unit_reader import Settings
@@ -63,8 +63,8 @@ class CaptureSource(DataSource):
         for option in ("path", "state"):
             if option not in self.options:
                 raise CaptureError(f"option {option}: a stream needs it; state is a folder of its own for each query")
-        if "where" in self.options or self._choice("table", READABLE) == "segments":
-            raise CaptureError("a stream has no option where and no table segments: filter what it gives")
+        if self._choice("table", READABLE) == "segments":
+            raise CaptureError("a stream has no table segments")
         table, paths, grouping, settings, _, columns = self._wanted(schema.names)
         times = [duration_ns(self.options.get(name, default)) for name, default in (("settle", "1m"), ("idle", "1h"))]
         if None in times:
@@ -85,6 +85,7 @@ class CaptureSource(DataSource):
             keylog=self.options.get("keylog"),
             where=self.options.get("where"),
             software=software(),
+            topics=file_at(self.options["topics"]) if "topics" in self.options else None,
         )
         grouping = self._choice("grouping", ("series", "file", "one"))
         return table, found, grouping, settings, int(self.options.get("parallelism", PARALLELISM)), columns

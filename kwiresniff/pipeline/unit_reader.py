@@ -14,12 +14,13 @@ from kwiresniff.capture import open_captures, with_decryption
 from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.capture.formats import NotACapture
 from kwiresniff.capture.sources import SegmentSource
+from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.errors import CaptureError
 from kwiresniff.export import JsonEncoder
 from kwiresniff.model import Event, Exchange, Problem, Segment, SegmentSink, TopicNames
 from kwiresniff.pipeline.choice import Choice, Condition
 from kwiresniff.pipeline.deduplication import LeftOut, with_filled, without
-from kwiresniff.pipeline.plan import WorkUnit
+from kwiresniff.pipeline.plan import File, WorkUnit
 from kwiresniff.pipeline.rows import Rows
 from kwiresniff.pipeline.shards import Shard, ShardSink, only_shard
 from kwiresniff.pipeline.software import check_software
@@ -32,7 +33,8 @@ class Settings:
 
     Everything is redacted with one key or nothing is: equal values in captures of different hosts stay equal.
     ``audit_target`` is the release of Kafka that clients are held against. ``keylog`` is a file with TLS keys, under
-    a path that every executor sees. ``where`` is a filter expression, ``pushed`` what a query wants besides.
+    a path that every executor sees, ``topics`` one with names of topic ids. ``where`` is a filter expression,
+    ``pushed`` what a query wants besides.
     ``software`` is what must be installed wherever captures are read, lest one executor understands less than another.
     """
 
@@ -44,6 +46,7 @@ class Settings:
     where: str | None = None
     pushed: tuple[Condition, ...] = ()
     software: tuple[str, ...] = ()
+    topics: File | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, for the way to an executor."""
@@ -53,8 +56,9 @@ class Settings:
     def from_json(value: dict[str, Any]) -> Settings:
         """What ``as_json`` gave."""
         pushed = tuple(Condition(column, tuple(values), between) for column, values, between in value["pushed"])
-        tuples = {"ports": tuple(value["ports"]), "pushed": pushed, "software": tuple(value["software"])}
-        return Settings(**{**value, **tuples})
+        topics = None if value["topics"] is None else File(**value["topics"])
+        others = {"ports": tuple(value["ports"]), "pushed": pushed, "software": tuple(value["software"])}
+        return Settings(**{**value, **others, "topics": topics})
 
     def choice(self, topic_name: TopicNames) -> Choice:
         """Which exchanges are wanted."""
@@ -68,7 +72,7 @@ class Settings:
         check_software(self.software)
         text = text and self.redact_key is None and (choice is None or choice.takes_text)
         depth = self.depth if choice is None else choice.depth(self.depth)
-        return Analyzer(
+        analyzer = Analyzer(
             depth,
             topics=depth == "errors",
             exchange_filter=choice.want if choice is not None and choice.chooses else None,
@@ -76,6 +80,13 @@ class Settings:
             sessions=True,
             encode=JsonEncoder().text if text else None,
         )
+        self.name_topics(analyzer)
+        return analyzer
+
+    def name_topics(self, analyzer: Analyzer) -> None:
+        """Tell the analyzer the names of topic ids that come from outside."""
+        if self.topics is not None:
+            analyzer.topics.add(read_topic_file(self.topics.path))
 
     def redactor(self) -> Redactor | None:
         """What hides keys, values and headers, if that is wanted."""
@@ -104,7 +115,7 @@ class UnitReader:
         self._choice = settings.choice(self._topic_name)
         self._analyzer = settings.analyzer(self._choice, text=text)
         self._redactor = settings.redactor()
-        self.rows = Rows(unit.source.name, files, self._analyzer.topics.name, unit.shard, unit.shards)
+        self.rows = Rows(unit.source.name, files, self._topic_name, unit.shard, unit.shards)
 
     @property
     def packets(self) -> int:
@@ -133,7 +144,7 @@ class UnitReader:
     def events(self) -> Iterator[Event]:
         """Exchanges, ended connections and problems."""
         events = self._analyzed()
-        yield from redacted(self._choice.chosen(events) if self._choice.chooses else events, self._redactor)
+        yield from redacted(self._choice.chosen(events), self._redactor)
         if self._first:
             yield from map(_other_end, self._unit.source.left_out)
             yield from self._problems

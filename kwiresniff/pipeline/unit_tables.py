@@ -15,11 +15,6 @@ from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.rows import Rows, rows_of
 from kwiresniff.pipeline.table_writer import TableWriter
 
-#: Tables that ``pipeline run`` can write; records only when asked for, they are most of the data, and audit only when
-#: there is something to hold clients against.
-WRITABLE = ("exchanges", "connections", "problems", "latency", "topic_latency", "errors", "clients", "audit", "records")
-WRITTEN = WRITABLE[:-2]
-
 
 class UnitTables:
     """What is wanted of a unit's events. ``target`` is the release that clients are held against."""

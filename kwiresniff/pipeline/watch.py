@@ -12,13 +12,13 @@ from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.errors import ExportError
+from kwiresniff.pipeline.columns import WRITTEN
 from kwiresniff.pipeline.failures import told_by_spark
 from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.task import add_totals, totals
 from kwiresniff.pipeline.unit_reader import Settings
-from kwiresniff.pipeline.unit_tables import WRITTEN
 
 #: Seconds between two looks at what is done.
 _POLL_SECONDS = 0.5

@@ -13,7 +13,7 @@ from kwiresniff.pipeline import software as software_module
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import Condition, conditions
 from kwiresniff.pipeline.columns import HEADER_COLUMNS, TABLES
-from kwiresniff.pipeline.plan import WorkUnit, find_sources
+from kwiresniff.pipeline.plan import WorkUnit, file_at, find_sources
 from kwiresniff.pipeline.software import check_software, software
 from kwiresniff.pipeline.unit_reader import Settings
 from tests.support.exported import exchange_of, exchanges, export, recorded
@@ -85,7 +85,13 @@ def test_filters_of_spark_become_conditions_where_headers_tell() -> None:
 
 def test_settings_survive_the_way_to_an_executor() -> None:
     """Settings are plain values, which pickle and come back equal."""
-    settings = Settings(ports=(1, 2), where="api == Fetch", pushed=(Condition("api", ("a",)),), software=software())
+    settings = Settings(
+        ports=(1, 2),
+        where="api == Fetch",
+        pushed=(Condition("api", ("a",)),),
+        software=software(),
+        topics=file_at(str(CAPTURE)),
+    )
     assert Settings.from_json(settings.as_json()) == settings
 
 

@@ -17,12 +17,11 @@ from kwiresniff.errors import ExportError
 from kwiresniff.pipeline import table_writer
 from kwiresniff.pipeline.aggregate import merged
 from kwiresniff.pipeline.batch_run import make_job
-from kwiresniff.pipeline.columns import TABLES
+from kwiresniff.pipeline.columns import TABLES, WRITABLE
 from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.plan import CaptureSeries, File, WorkUnit, find_sources
 from kwiresniff.pipeline.task import run_unit, settings_text
 from kwiresniff.pipeline.unit_reader import Settings, UnitReader
-from kwiresniff.pipeline.unit_tables import WRITABLE
 from tests.support.exported import exchange_of, exchanges, export, rotate
 from tests.support.paths import CAPTURES
 

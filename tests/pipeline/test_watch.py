@@ -13,11 +13,12 @@ import pytest
 
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.pipeline import open_state
+from kwiresniff.pipeline.columns import WRITTEN
 from kwiresniff.pipeline.file_watcher import FileWatcher
 from kwiresniff.pipeline.open_state import batches, run_batch
 from kwiresniff.pipeline.output_store import OutputStore
+from kwiresniff.pipeline.plan import file_at
 from kwiresniff.pipeline.unit_reader import Settings
-from kwiresniff.pipeline.unit_tables import WRITTEN
 from tests.support.exported import Json, exchange_of, exchanges, export, packets, recorded
 from tests.support.paths import CAPTURES
 
@@ -31,7 +32,8 @@ CAPTURE = CAPTURES / "first-look.pcap"
 class Folder:
     """A watched folder and its output. Every step makes everything anew, as a restart would."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
         self.inputs = path / "in"
         self.inputs.mkdir()
         self.store = OutputStore(str(path / "out"))
@@ -51,7 +53,7 @@ class Folder:
         last = arrivals.look(now_s * SECOND, finish=finish)
         work = batches(arrivals.rounds(self.round, last), last, str(self.inputs), "series", self.store.watch)
         for batch in work:
-            run_batch(batch, Settings(), WRITTEN, self.store.out, idle_ns)
+            run_batch(batch, self.settings, WRITTEN, self.store.out, idle_ns)
         arrivals.forget(self.round)
         self.round = last
         return [os.path.basename(file.path) for batch in work for file in batch.files]
@@ -109,6 +111,40 @@ def test_however_the_capture_is_cut(size: int, folder: Folder, tmp_path: Path) -
     folder.step(finish=True)
     whole = exchanges(export(tmp_path / "whole.jsonl", CAPTURE))
     assert [without_places(one) for one in folder.exchanges()] == sorted(map(without_places, whole), key=repr)
+
+
+@pytest.mark.parametrize("where", ["api == Metadata", "latency > 1ms and topic == first-look", "error != 0"])
+def test_a_filter_lets_through_what_it_lets_through_of_the_whole(where: str, tmp_path: Path) -> None:
+    """Exchanges, and connections that have one of them: also those that end in a later batch than it came in."""
+    folder = Folder(tmp_path, Settings(where=where))
+    for number, content in enumerate(pieces(CAPTURE, 20)):
+        folder.add(f"trace.pcap{number or ''}", content, 1000 + number)
+        folder.step()
+    folder.step(finish=True)
+    objects = export(tmp_path / "whole.jsonl", CAPTURE, options=["-Y", where])
+    expected = sorted(map(without_places, exchanges(objects)), key=repr)
+    assert [without_places(one) for one in folder.exchanges()] == expected
+    connections = {value["client"] for value in objects if value["kind"] == "connection"}
+    assert {row["client"] for row in folder.rows("connections")} == connections
+    assert len(connections) < len(export(tmp_path / "all.jsonl", CAPTURE, options=["-Y", "size >= 0"]))
+
+
+def test_names_of_topics_from_a_file_last(tmp_path: Path) -> None:
+    """The metadata came before the capture began; what a batch carries to the next knows the names, too."""
+    header, *rest = packets((CAPTURES / "java-transactions.pcap").read_bytes())
+    names = {"pLmThL4WSzOfzitb_7m2pQ": "one", "eHuHFAzuTc2AoDpLMKPwTg": "two"}
+    (tmp_path / "topics.txt").write_text("".join(f"{name} {topic_id}\n" for topic_id, name in names.items()))
+    found = []
+    for settings in (Settings(), Settings(topics=file_at(str(tmp_path / "topics.txt")))):
+        (tmp_path / str(settings.topics is None)).mkdir()
+        folder = Folder(tmp_path / str(settings.topics is None), settings)
+        for number, packet in enumerate([rest[109:150], rest[150:]]):
+            folder.add(f"trace.pcap{number or ''}", b"".join([header, *packet]), 1000 + number)
+            folder.step()
+        folder.step(finish=True)
+        found.append([row["topics"] for row in sorted(folder.rows("exchanges"), key=lambda row: row["time"])])
+    assert {topic for topics in found[0] for topic in topics} >= names.keys()
+    assert found[1] == [[names.get(topic, topic) for topic in topics] for topics in found[0]]
 
 
 def without_places(value: Json) -> Json:

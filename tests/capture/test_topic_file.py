@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kwiresniff.cli.topic_file import read_topic_file
+from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.errors import CaptureError
 
 ID, OTHER = "2S4L3dYTSVynQUXXnGGTkg", "AAAAAAAAAAAAAAAAAAAAAg"

@@ -1,0 +1,192 @@
+"""The options that the pipeline's commands have in common, and what is made of them."""
+
+# No "from __future__ import annotations" here, for the reason that ``options`` gives.
+
+import os
+import secrets
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from kwiresniff.analysis.units import duration_ns
+from kwiresniff.cli.main import TRACEBACK
+from kwiresniff.errors import SchemaError
+from kwiresniff.pipeline.columns import WRITABLE, WRITTEN
+
+if TYPE_CHECKING:
+    from kwiresniff.pipeline.unit_reader import Settings
+
+#: A guess of how many tasks a cluster runs at once.
+CLUSTER_SLOTS = 64
+#: Spark has no SQL to compile where Python does the work, and begins sooner when it does not try.
+_NO_SQL = {"spark__sql__codegen__wholeStage": "false", "spark__sql__codegen__factoryMode": "NO_CODEGEN"}
+
+_Command = Callable[..., Any]
+
+
+class Cluster(NamedTuple):
+    """Where Spark runs."""
+
+    master: str = "local[*]"
+    remote: str | None = None
+    verbose: bool = False
+
+    def start(self, **settings: str) -> Any:
+        """The session; ``settings`` as of ``kwiresniff.pipeline.session``."""
+        from kwiresniff.pipeline.spark_session import start_session
+
+        return start_session(self.master, remote=self.remote, ui=self.verbose, **settings)
+
+    def start_for_work(self) -> Any:
+        """The session of who wants no SQL of it; says where its page is when that is asked for."""
+        spark = self.start(**_NO_SQL)
+        if self.verbose and self.remote is None:
+            print(f"kwiresniff: Spark at {spark.sparkContext.uiWebUrl}", file=sys.stderr)
+        return spark
+
+    @property
+    def slots(self) -> int:
+        """How many tasks can run at once as far as the master's name tells."""
+        if self.remote is not None or not self.master.startswith("local"):
+            return CLUSTER_SLOTS
+        inside = self.master.removeprefix("local").strip("[]").split(",")[0]
+        return int(inside) if inside.isdigit() else 1 if not inside else os.cpu_count() or 1
+
+
+class Decoding(NamedTuple):
+    """What is wanted of the captures."""
+
+    write: str = ",".join(WRITTEN)
+    grouping: str = "series"
+    audit: str | None = None
+    where: str | None = None
+    topics: str | None = None
+    port: tuple[int, ...] = ()
+    redact: bool = False
+    redact_key: str | None = None
+
+    def settings(self, keylog: str | None = None) -> "Settings":
+        """The same for the pipeline. What is wrong with it is told here, before Spark is started."""
+        from kwiresniff.pipeline.plan import file_at
+        from kwiresniff.pipeline.unit_reader import Settings
+
+        if self.where is not None:
+            from kwiresniff.analysis.filter import compile_filter
+
+            compile_filter(self.where)
+        topics = None
+        if self.topics is not None:
+            from kwiresniff.capture.topic_file import read_topic_file
+
+            read_topic_file(self.topics)
+            topics = file_at(self.topics)
+        audit = self.audit
+        if audit is not None:
+            from kwiresniff.schema import find_release
+
+            try:
+                audit = find_release(audit)
+            except SchemaError as error:
+                raise click.BadParameter(str(error), param_hint="'--audit'") from error
+        redact_key = secrets.token_hex(16) if self.redact and self.redact_key is None else self.redact_key
+        return Settings("records", self.port, redact_key, audit, keylog, self.where, topics=topics)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Their names."""
+        names = tuple(name.strip() for name in self.write.split(",") if name.strip())
+        for name in names:
+            if name not in WRITABLE:
+                raise click.BadParameter(f"{name!r} is not one of {', '.join(WRITABLE)}", param_hint="'--write'")
+        if "audit" in names and self.audit is None:
+            raise click.BadParameter("the table audit needs --audit RELEASE", param_hint="'--write'")
+        return names if self.audit is None or "audit" in names else (*names, "audit")
+
+
+def _traceback(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    if value:
+        ctx.meta[TRACEBACK] = True
+    return value
+
+
+_CLUSTER = (
+    click.option("--master", metavar="URL", default="local[*]", show_default=True, help="Spark master."),
+    click.option("--remote", metavar="URL", help="Spark Connect server, like sc://host:15002, instead of a master."),
+    click.option("-v", "verbose", is_flag=True, callback=_traceback, help="Spark's page while it runs. Tracebacks."),
+)
+_DECODING = (
+    click.option(
+        "--write",
+        metavar="TABLES",
+        default=",".join(WRITTEN),
+        show_default=True,
+        help="Tables to write; 'records' has a row for each record.",
+    ),
+    click.option(
+        "--grouping",
+        type=click.Choice(["series", "file", "one"]),
+        default="series",
+        show_default=True,
+        help="Which files share connections: those of one rotation, none, or all.",
+    ),
+    click.option(
+        "--where", metavar="EXPR", help="Only exchanges that a filter as of -Y lets through, and their connections."
+    ),
+    click.option("--audit", metavar="RELEASE", help="Write audit too: clients held against that release."),
+    click.option(
+        "--topics",
+        metavar="FILE",
+        help="Names of topic ids, as kafka-topics --describe prints them; workers must see it.",
+    ),
+    click.option("--port", type=click.IntRange(1, 65535), multiple=True, help="A port brokers listen on: a hint."),
+    click.option("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
+    click.option("--redact-key", metavar="TEXT", envvar="KWIRESNIFF_REDACT_KEY", help="Key of those hashes."),
+)
+_OUTPUT = (
+    click.option("-q", "quiet", is_flag=True, help="No summary on stderr."),
+    click.option("--no-progress", "progress", flag_value=False, default=True, help="No progress bar on stderr."),
+)
+
+
+def output_options(command: _Command) -> _Command:
+    """Gives a command ``quiet`` and ``progress``."""
+    return _with(_OUTPUT, command)
+
+
+def cluster_options(command: _Command) -> _Command:
+    """Gives a command that starts Spark one ``cluster: Cluster``."""
+    return _with(_CLUSTER, _gathered(command, "cluster", Cluster))
+
+
+def decoding_options(command: _Command) -> _Command:
+    """Gives a command that decodes captures one ``decoding: Decoding``."""
+    return _with(_DECODING, _gathered(command, "decoding", Decoding))
+
+
+def _gathered(command: _Command, name: str, kind: Any) -> _Command:
+    @wraps(command)
+    def run(**params: Any) -> Any:
+        given = {field: params.pop(field) for field in kind._fields}
+        return command(**{name: kind(**given)}, **params)
+
+    return run
+
+
+def _with(options: Sequence[_Command], command: _Command) -> _Command:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def duration_of(text: str, option: str) -> int:
+    """Nanoseconds."""
+    found = duration_ns(text)
+    if found is None or found <= 0:
+        raise click.BadParameter(f"{text!r} is no duration like 30s, 10m or 1h", param_hint=f"'{option}'")
+    return found
+
+
+duration_option = partial(click.option, metavar="TIME", show_default=True)

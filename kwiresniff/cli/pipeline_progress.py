@@ -1,0 +1,64 @@
+"""What the pipeline's commands say on stderr while they run, and at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kwiresniff.pipeline.batch_run import Job
+
+
+def summary(manifest: dict[str, Any]) -> str:
+    """What a run has done, and what there is in all."""
+    run, total = manifest["this_run"], manifest["total"]
+    new = f"{run['rows'].get('exchanges', 0)} exchanges from {run['files']} files"
+    done = f"; {total['rows'].get('exchanges', 0)} exchanges in all" if total != _only_totals(run) else ""
+    problems = total["rows"].get("problems", 0)
+    told = f", {problems} problems (table problems)" if problems else ""
+    failed = f"; failed: {', '.join(manifest['failed'])}" if manifest.get("failed") else ""
+    return new + done + told + failed
+
+
+def _only_totals(run: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in run.items() if name not in ("sources", "units")}
+
+
+def _counts(done: dict[str, Any]) -> str:
+    return f"{done['files']} files, {done['rows'].get('exchanges', 0)} exchanges"
+
+
+@contextmanager
+def bar(job: Job, *, wanted: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """A bar over bytes when someone is there to see it; the step takes the totals of the run so far."""
+    if not (wanted and job.units and sys.stderr.isatty()):
+        yield lambda _: None
+        return
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from kwiresniff.render import console
+
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=console("auto", stderr=True),
+        transient=True,
+    ) as progress:
+        task = progress.add_task("starting Spark", total=job.bytes_to_do)
+        yield lambda done: progress.update(task, completed=done["bytes"], description=_counts(done))
+
+
+@contextmanager
+def counter(*, wanted: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """A line of counts when someone is there to see it, without an end in sight."""
+    if not (wanted and sys.stderr.isatty()):
+        yield lambda _: None
+        return
+    from kwiresniff.render import console
+
+    with console("auto", stderr=True).status("starting Spark") as status:
+        yield lambda done: status.update(_counts(done))
