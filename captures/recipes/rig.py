@@ -218,7 +218,10 @@ def wait_until_up(process: subprocess.Popen[bytes], log: Path) -> None:
 
 @dataclass(frozen=True)
 class Tap:
-    """Where and how tcpdump listens. ``time`` is micro or nano; ``form`` is pcap or pcapng."""
+    """Where and how tcpdump listens. ``time`` is micro or nano; ``form`` is pcap or pcapng.
+
+    With ``immediate`` it is woken for every packet, which takes processor time from those who are recorded.
+    """
 
     space: str = CLIENT_SPACE
     interface: str = CLIENT_LINK
@@ -227,13 +230,15 @@ class Tap:
     form: str = "pcap"
     filter: str = "tcp"
     snap_length: int = 0
+    immediate: bool = True
 
 
 @contextmanager
 def recording(tap: Tap, target: Path) -> Iterator[None]:
     """Record what passes the tap into ``target`` while the body runs."""
     raw = target if tap.form == "pcap" else target.with_suffix(".raw")
-    command = ["tcpdump", "-i", tap.interface, "-U", "--immediate-mode", "-s", str(tap.snap_length), "-Z", "root",
+    mode = ["-U", "--immediate-mode"] if tap.immediate else []
+    command = ["tcpdump", "-i", tap.interface, *mode, "-s", str(tap.snap_length), "-Z", "root",
                "-B", str(CAPTURE_BUFFER_KIB),
                f"--time-stamp-precision={tap.time}", "-w", str(raw)]  # fmt: skip
     if tap.link_type:
@@ -244,7 +249,7 @@ def recording(tap: Tap, target: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        time.sleep(0.5)
+        time.sleep(0.5 if tap.immediate else 2)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
         if b"\n0 packets dropped by kernel" not in said:

@@ -9,6 +9,9 @@ from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.theme import OUTCOME_STYLE, OUTCOME_WORDS, Glyphs, Paint
 from kwiresniff.render.values import Style, text_value
 
+#: What the wire does not tell of a broker's own time: when its timer struck (docs/latency.md).
+_DOUBTS = {"long poll": "about ", "throttled": "at most "}
+
 
 def headline(exchange: Exchange, paint: Paint, style: Style) -> list[Chunk]:
     """API and version, latency, outcome, connection, client id, correlation id: the first things asked."""
@@ -52,11 +55,11 @@ def correlation_chunk(correlation_id: int) -> Chunk:
 def parts_chunk(exchange: Exchange, micro: str) -> Chunk:
     """``queued 27.1 ms broker 336 us``: what the latency is made of."""
     chunk: Chunk = []
-    for name, ns in (("queued", exchange.queued_ns), ("held", exchange.held_ns), ("broker", exchange.broker_ns)):
-        if ns or name == "broker":
-            kind = "value" if name == "broker" else "wait"
-            chunk += [("name", f"{' ' if chunk else ''}{name} "), (kind, units.duration(ns, micro=micro))]
-    return chunk
+    for name, ns in (("queued", exchange.queued_ns), ("held", exchange.held_ns)):
+        if ns:
+            chunk += [("name", f"{name} "), ("wait", units.duration(ns, micro=micro)), ("name", " ")]
+    broker = f"broker {_DOUBTS.get(exchange.waiting, '')}"
+    return [*chunk, ("name", broker), ("value", units.duration(exchange.broker_ns, micro=micro))]
 
 
 def _error_names(exchange: Exchange, times: str) -> Chunk:

@@ -19,8 +19,10 @@ from kwiresniff.schema.wire_types import FIXED
 from kwiresniff.session.apis import UNSUPPORTED_VERSION, ApiFacts
 from kwiresniff.session.delays import (
     HELD_NS,
+    LATE_NS,
     LONG_POLL,
     MILLISECOND_NS,
+    OWN_NS,
     POLL_NS,
     REBALANCE,
     THROTTLED,
@@ -122,17 +124,23 @@ class Channel:
     def _polled(self, request: Message, response: Message, facts: ApiFacts, waited_ns: int) -> int:
         """How long a Fetch or ShareFetch was held back.
 
-        When ``max_wait_ms`` was over before the answer came and that holds fewer than ``min_bytes``, the broker waited
-        so long for more, and what is beyond it took the broker. An answer that came earlier, but clearly later than
-        the quickest on this connection, came with the data that it was held back for, and took the broker as long as
-        that; unless it holds more than can have come at once.
+        A response with fewer than ``min_bytes`` that came after ``max_wait_ms`` was held until the broker's timer
+        struck. Where that is less than ``LATE_NS`` ago, the broker's own time is no more than that of the quickest
+        response on this connection, or ``OWN_NS``; else it is everything beyond ``max_wait_ms``. A response that came
+        with data, but clearly later than the quickest one, was held until the data came, and took the broker as long as
+        the quickest; unless it is too large to be one batch.
         """
         limit_ns = max_wait_ns(facts, request)
-        if waited_ns >= limit_ns:
-            if limit_ns <= 0 or not is_short(facts, request, response):
+        over_ns = waited_ns - limit_ns
+        if over_ns >= 0:
+            if limit_ns <= 0:
                 return 0
-            self._note(waited_ns - limit_ns)
-            return limit_ns
+            if is_short(facts, request, response):
+                own_ns: int = over_ns if over_ns >= LATE_NS else min(over_ns, max(self.least_ns, OWN_NS))
+                self._note(own_ns)
+                return waited_ns - own_ns
+            if over_ns >= LATE_NS:
+                return 0
         if waited_ns < (HELD_NS if self.least_ns < 0 else self.least_ns + POLL_NS):
             return 0
         return waited_ns - max(self.least_ns, 0) if may_be_one_batch(facts, request, response) else 0

@@ -10,6 +10,7 @@ import pytest
 from kwiresniff.model import Exchange, Message
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.channel import throttle_time_ms
+from kwiresniff.session.delays import OWN_NS
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, request, response, string
 
 MS = 1_000_000
@@ -211,14 +212,33 @@ def test_brokers_since_kip_219_never_do() -> None:
 
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_an_empty_fetch_was_held_for_its_own_max_wait(depth: str) -> None:
-    """Nothing came for 500 ms; what is beyond them is the broker's, seconds too."""
+    """Nothing came for 500 ms; what is beyond them is the broker's, half a millisecond as well as seconds."""
     wire = opened()
-    wire.at(0).up(fetch(1)).at(502).down(fetched(1))
+    wire.at(0).up(fetch(1)).at(500.5).down(fetched(1))
     wire.at(600).up(fetch(2)).at(4600).down(fetched(2))
     first, second = exchanges(events(wire, depth=depth))
-    assert split(first) == (0, 500, 2)
+    assert (first.held_ns, first.broker_ns) == (500 * MS, MS // 2)
     assert split(second) == (0, 500, 3500)
     assert first.waiting == second.waiting == "long poll"
+
+
+def test_a_timer_that_strikes_late_holds_a_fetch_until_then() -> None:
+    """3 and 9 ms late, of which the broker needs what it takes for a long poll; 12 ms are more than a timer's."""
+    wire = opened()
+    for n, took_ms in enumerate((503, 509, 512)):
+        wire.at(1000 * n).up(fetch(n)).at(1000 * n + took_ms).down(fetched(n))
+    late, later, slow = exchanges(events(wire))
+    assert (late.broker_ns, late.held_ns) == (OWN_NS, 503 * MS - OWN_NS)
+    assert (later.broker_ns, later.held_ns) == (OWN_NS, 509 * MS - OWN_NS)
+    assert (slow.broker_ns, slow.held_ns) == (12 * MS, 500 * MS)
+
+
+def test_data_that_came_when_the_time_was_over_was_waited_for() -> None:
+    """A record 4 ms after max_wait_ms met an answer that was held back until then; half a second after, it did not."""
+    for took_ms, expected in ((504, (0, 504, 0)), (1000, (0, 0, 1000))):
+        wire = opened()
+        wire.at(0).up(fetch(1)).at(took_ms).down(fetched(1, b"x"))
+        assert split(exchanges(events(wire))[0]) == expected
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
@@ -245,7 +265,7 @@ def test_with_its_data_a_fetch_took_the_broker_as_long_as_the_quickest() -> None
         wire.at(at_ms).up(fetch(n)).at(at_ms + took_ms).down(fetched(n, records))
     wire.at(900).up(fetch(9)).at(960).down(fetched(9, b"x"))
     assert [split(one) for one in exchanges(events(wire))] == [
-        (0, 60, 0), (0, 0, 3), (0, 57, 3), (0, 500, 4), (0, 57, 3),
+        (0, 60, 0), (0, 0, 3), (0, 57, 3), (0, 501, 3), (0, 57, 3),
     ]  # fmt: skip
 
 
@@ -261,7 +281,7 @@ def test_the_wait_of_a_fetch_begins_when_it_is_read() -> None:
     """Two long polls in a row: the second is queued behind the first, then held itself."""
     wire = opened()
     wire.at(0).up(fetch(1), fetch(2)).at(501).down(fetched(1)).at(1002).down(fetched(2))
-    assert [split(one) for one in exchanges(events(wire))] == [(0, 500, 1), (501, 500, 1)]
+    assert [split(one) for one in exchanges(events(wire))] == [(0, 500, 0), (501, 500, 0)]
 
 
 def test_behind_a_rebalance_a_leave_is_queued() -> None:

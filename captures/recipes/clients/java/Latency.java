@@ -17,10 +17,10 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Requests whose time goes to different places: one at a time, many in flight, beyond a quota, waiting for replicas,
+ * Requests whose time goes to different places: one at a time, beyond a quota, waiting for replicas,
  * and waiting for records.
  *
- * Usage: Latency BOOTSTRAP prepare | serial | pipelined | throttled | replicated | polling
+ * Usage: Latency BOOTSTRAP prepare | serial | throttled | replicated | polling
  */
 public class Latency {
     private static String bootstrap;
@@ -30,7 +30,6 @@ public class Latency {
         switch (args[1]) {
             case "prepare" -> prepare();
             case "serial" -> produce("serial", "alone", 200, Map.of("acks", "1"), 1, 100, 3);
-            case "pipelined" -> produce("pipelined", "alone", 360, Map.of("acks", "1"), 60, 100, 100);
             case "throttled" -> produce("throttled", "alone", 120, Map.of("acks", "1"), 6, 1000, 0);
             case "replicated" -> produce("replicated", "copied", 200, Map.of("acks", "all"), 1, 100, 3);
             default -> poll();
