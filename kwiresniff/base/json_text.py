@@ -1,4 +1,4 @@
-"""Numbers and strings as JSON text.
+"""Numbers and strings as JSON text; numbers as they stand in any text.
 
 Written for mypyc: the arithmetic is on machine integers, eight bytes at a time where that is possible. Constants of
 more than 62 bits and ``append`` of anything but an ``int`` would become Python objects there, so neither occurs.
@@ -129,6 +129,15 @@ def write_fraction(out: BytesWriter, number: i64) -> None:
     first: i64 = number // 100_000_000
     write_digit(out, first)
     write_i64_le(out, eight_digits(number - first * 100_000_000) + _ZEROS)
+
+
+def write_padded(out: BytesWriter, number: i64, width: i64) -> None:
+    """Write a number below 10**8 with as many digits, up to eight, leading zeros included."""
+    digits: i64 = eight_digits(number) >> (64 - 8 * width)
+    while width:
+        write_digit(out, digits & 255)
+        digits >>= 8
+        width -= 1
 
 
 def write_digit(out: BytesWriter, digit: i64) -> None:

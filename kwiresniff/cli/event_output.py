@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TextIO
 
+from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.stderr_messages import Messages
@@ -71,9 +72,11 @@ def print_events(reading: EventSource, form: str, screen: Screen | None, live: L
             for problem in reading.new_problems():
                 use(problem)
 
+        intake = CallingIntake(write if flush is None else use)
+        reading.hand_over(intake, shows=True)
         if live is not None:
             live.on_pause = tell
-        finished = for_each(reading.events(), use, None if live is None else live.stop)
+        finished = for_each(reading.events(), use, None if live is None else live.stop, intake)
         close()
     if finished or live is not None:
         messages.end()
@@ -103,9 +106,11 @@ def _summary_writer(reading: EventSource, screen: Screen) -> Callable[[Event], N
     topic_name = reading.topic_name
     summary = SummaryWriter(screen.out, screen.width, screen.color, files=reading.files, topic_name=topic_name)
 
+    text, write = summary.text, screen.write
+
     def line(event: Event) -> None:
-        if isinstance(event, Exchange):
-            screen.write(summary.text(event).encode())
+        if event.__class__ is Exchange:
+            write(text(event))
 
     return line
 

@@ -167,8 +167,11 @@ class EventSource:
         """What the captures have told about a topic id so far."""
         return self._analyzer.topics.name(topic_id)
 
-    def hand_over(self, intake: Intake) -> None:
-        """Have exchanges taken there instead of being among ``events``, when nothing else needs to look at them."""
+    def hand_over(self, intake: Intake, *, shows: bool = False) -> None:
+        """Have exchanges taken there instead of being among ``events``, when nothing else needs to look at them.
+
+        What it ``shows`` has the names that are known when it would have been the next event.
+        """
         options, captures = self.options, self._captures
         looks = (options.since, options.until, options.limit, self.redactor, self.tell)
         if any(one is not None for one in looks) or self.plugins.loaded or options.strict:
@@ -177,7 +180,10 @@ class EventSource:
             self._intake = intake
             intake.follow(captures.problems)
             intake.matches = self._filter.matches if self._filter is not None else None
-            self._analyzer.count(intake)
+            if shows:
+                self._analyzer.show(intake)
+            else:
+                self._analyzer.count(intake)
 
     def events(self) -> Iterator[Event]:
         """Exchanges that are wanted, ended connections, problems. With a filter, only connections it let through."""

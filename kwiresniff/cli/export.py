@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.main import INTERRUPTED
@@ -45,7 +46,9 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
             if isinstance(event, Problem):
                 messages.problem(event)
 
-        finished = for_each(reading.events(), use)
+        intake = CallingIntake(writer.write)
+        reading.hand_over(intake, shows=True)
+        finished = for_each(reading.events(), use, intake=intake)
         writer.close()
     if not finished:
         return INTERRUPTED

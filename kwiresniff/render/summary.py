@@ -99,16 +99,16 @@ class SummaryWriter:
 
     def write(self, exchange: Exchange) -> None:
         """One exchange, and before it the column titles when a terminal has not seen them for this day."""
-        self._out.write(printable(self.text(exchange), self._out))
+        self._out.write(printable(self.text(exchange).decode(), self._out))
 
-    def text(self, exchange: Exchange) -> str:
-        """Lines as text."""
+    def text(self, exchange: Exchange) -> bytes:
+        """Lines as UTF-8."""
+        if self._lines is not None and (quick := self._lines.line(exchange)) is not None:
+            return quick
         message = exchange.request or exchange.response
         started_ns = message.first_ns if message else 0
         if self._start_ns is None:
             self._start_ns = started_ns
-        if self._lines is not None and (quick := self._lines.line(exchange)) is not None:
-            return quick
         text = self._line(exchange, started_ns)
         if self._width is not None:
             # The time column has no date, so every day gets its titles; a relative time needs them once.
@@ -116,7 +116,7 @@ class SummaryWriter:
             if day != self._day:
                 self._day = day
                 text = f"{self._titles(day)}\n{text}"
-        return text + "\n"
+        return f"{text}\n".encode()
 
     def _titles(self, day: str) -> str:
         titles = {**_TITLES, "time": f"{day}Z" if self._time == "absolute" else day}

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from kwiresniff.model import Connection, Exchange, TopicNames
+from librt.strings import BytesWriter
+
+from kwiresniff.base.json_text import write_number, write_padded
+from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.info_column import facts
@@ -37,22 +40,27 @@ def queued_long(exchange: Exchange) -> bool:
 
 @final
 class SummaryLines:
-    """Makes lines; ``widths`` are those of the columns by their names."""
+    """Makes lines in UTF-8; ``widths`` are those of the columns by their names."""
 
     def __init__(self, paint: Paint, widths: dict[str, int], topic_name: TopicNames | None) -> None:
         self._paint = paint
         self._widths = widths
         self._topic_name = topic_name
-        self._titles: dict[tuple[str, int], str] = {}
-        self._latencies: dict[str, str] = {}
-        self._waits: dict[str, str] = {}
-        self._sizes: dict[int, tuple[str, str]] = {}
-        self._peers: dict[tuple[Connection, str | None], str] = {}
-        self._dim, _, self._off = paint.text("dim", "x").partition("x")
+        self._out = BytesWriter()
+        self._titles: dict[int, bytes] = {}  # by API key and version
+        self._latencies: dict[int, bytes] = {}  # by ``units.rounded``, twice, one more for those that are waits
+        self._requests: dict[int, bytes] = {}  # by size, as are these
+        self._responses: dict[int, bytes] = {}
+        self._peers: dict[int, tuple[str | None, bytes]] = {}  # by connection: that of a client id
+        dim, _, off = paint.text("dim", "x").partition("x")
+        self._dim = dim
+        self._behind_time = f"Z{off} ".encode()
+        self._behind_packet = f"{off} ".encode()
+        self._packet_width: i64 = widths["packet"]
         self._second: i64 = -1
-        self._day = ""
+        self._day = b""
 
-    def line(self, exchange: Exchange) -> str | None:
+    def line(self, exchange: Exchange) -> bytes | None:
         """The line of an exchange; None for one that needs ``SummaryWriter``."""
         request, response = exchange.request, exchange.response
         if request is None or response is None or exchange.outcome != "ok":
@@ -65,21 +73,51 @@ class SummaryLines:
         second: i64 = ns // SECOND_NS
         if second != self._second:
             self._second = second
-            self._day = self._dim + units.instant(second * SECOND_NS)[:-7]
-        micros: i64 = (ns - second * SECOND_NS) // 1000 + 1_000_000
-        packet = str(request.first_packet & NUMBER_MASK).rjust(self._widths["packet"])
-        about = " ".join([escape(fact) for fact in facts(exchange, self._topic_name)])
-        if exchange.waiting:
-            about = f"{self._paint.text('wait', escape(exchange.waiting))}{' ' if about else ''}{about}"
-        latency = self._latency(response.first_ns - request.last_ns, exchange.waiting)
-        return (
-            f"{self._day}{str(micros)[1:]}Z{self._off} {self._title(exchange)} "
-            f"{latency} {self._size(request.size_bytes)[0]} "
-            f"{self._size(response.size_bytes)[1]} {self._peer(exchange)} {self._dim}{packet}{self._off} {about}\n"
-        )
+            self._day = (self._dim + units.instant(second * SECOND_NS)[:-7]).encode()
+        out = self._out
+        out.truncate(0)
+        out.write(self._day)
+        write_padded(out, (ns - second * SECOND_NS) // 1000, 6)
+        out.write(self._behind_time)
+        out.write(self._title(exchange))
+        out.write(self._latency(response.first_ns - request.last_ns, exchange.waiting != ""))
+        out.write(self._size(self._requests, request.size_bytes, "request"))
+        out.write(self._size(self._responses, response.size_bytes, "response"))
+        out.write(self._peer(exchange))
+        self._packet(request.first_packet & NUMBER_MASK)
+        self._about(exchange)
+        out.append(10)
+        return out.getvalue()
 
-    def _title(self, exchange: Exchange) -> str:
-        key = (exchange.api, exchange.api_version)
+    def _about(self, exchange: Exchange) -> None:
+        """What was waited for and what it was about."""
+        out = self._out
+        about = facts(exchange, self._topic_name)
+        if exchange.waiting:
+            out.write(self._paint.text("wait", escape(exchange.waiting)).encode())
+            if about:
+                out.append(32)
+        text = " ".join(about)
+        if not (text.isascii() and text.isprintable()):
+            text = " ".join([escape(fact) for fact in about])
+        out.write(text.encode())
+
+    def _packet(self, number: i64) -> None:
+        """A packet's number in its column, and what is between that and the next one."""
+        out = self._out
+        left: i64 = self._packet_width - 1
+        limit: i64 = 10
+        while left > 0 and number >= limit:
+            limit *= 10
+            left -= 1
+        while left > 0:
+            out.append(32)
+            left -= 1
+        write_number(out, number)
+        out.write(self._behind_packet)
+
+    def _title(self, exchange: Exchange) -> bytes:
+        key = (exchange.api_key << 16) + exchange.api_version
         text = self._titles.get(key)
         if text is None:
             if len(self._titles) >= KEPT:
@@ -87,44 +125,45 @@ class SummaryLines:
             version = f" v{exchange.api_version}" if exchange.api_version >= 0 else ""
             api = pad(f"{escape(exchange.api) or '?'}{version}", self._widths["api"])
             mark = self._paint.text(OUTCOME_STYLE["ok"], self._paint.glyphs.marks["ok"])
-            text = self._titles[key] = f"{mark} {self._paint.text('api', api)}"
+            text = self._titles[key] = f"{mark} {self._paint.text('api', api)} ".encode()
         return text
 
-    def _latency(self, latency_ns: int, waiting: str) -> str:
-        text = units.duration(latency_ns, micro=self._paint.glyphs.micro)
-        kept = self._waits if waiting else self._latencies
-        padded = kept.get(text)
-        if padded is None:
+    def _latency(self, latency_ns: int, waited: bool) -> bytes:
+        if not -MAX_NS < latency_ns < MAX_NS:
+            return self._latency_text(latency_ns, waited)
+        number: i64 = units.rounded(latency_ns)
+        key: int = 2 * number + (1 if waited else 0)
+        text = self._latencies.get(key)
+        if text is None or number < 0:
+            if len(self._latencies) >= KEPT:
+                self._latencies.clear()
+            text = self._latencies[key] = self._latency_text(latency_ns, waited)
+        return text
+
+    def _latency_text(self, latency_ns: int, waited: bool) -> bytes:
+        padded = pad_left(units.duration(latency_ns, micro=self._paint.glyphs.micro), self._widths["latency"])
+        return f"{self._paint.text('wait' if waited else 'value', padded)} ".encode()
+
+    def _size(self, kept: dict[int, bytes], size: int, column: str) -> bytes:
+        text = kept.get(size)
+        if text is None:
             if len(kept) >= KEPT:
                 kept.clear()
-            padded = self._paint.text("wait" if waiting else "value", pad_left(text, self._widths["latency"]))
-            kept[text] = padded
-        return padded
+            padded = pad_left(units.size(size), self._widths[column])
+            text = kept[size] = f"{self._paint.text('dim', padded)} ".encode()
+        return text
 
-    def _size(self, size: int) -> tuple[str, str]:
-        """A size in bytes, padded for the column of requests and for the column of responses."""
-        both = self._sizes.get(size)
-        if both is None:
-            if len(self._sizes) >= KEPT:
-                self._sizes.clear()
-            text = units.size(size)
-            both = (
-                self._paint.text("dim", pad_left(text, self._widths["request"])),
-                self._paint.text("dim", pad_left(text, self._widths["response"])),
-            )
-            self._sizes[size] = both
-        return both
-
-    def _peer(self, exchange: Exchange) -> str:
-        key = (exchange.connection, exchange.client_id)
-        text = self._peers.get(key)
-        if text is None:
-            if len(self._peers) >= KEPT:
-                self._peers.clear()
-            connection, client_id, paint = exchange.connection, exchange.client_id, self._paint
-            address = f"{escape(connection.client)} {paint.glyphs.arrow} {escape(connection.broker)}"
-            client = "-" if client_id is None else escape(client_id) or '""'
-            address = paint.text("value", pad(address, self._widths["address"]))
-            text = f"{address} {paint.text('client', pad(client, self._widths['client']))}"
-            self._peers[key] = text
+    def _peer(self, exchange: Exchange) -> bytes:
+        connection, client_id = exchange.connection, exchange.client_id
+        kept = self._peers.get(connection.id)
+        if kept is not None and kept[0] == client_id:
+            return kept[1]
+        if len(self._peers) >= KEPT:
+            self._peers.clear()
+        paint = self._paint
+        address = f"{escape(connection.client)} {paint.glyphs.arrow} {escape(connection.broker)}"
+        client = "-" if client_id is None else escape(client_id) or '""'
+        address = paint.text("value", pad(address, self._widths["address"]))
+        text = f"{address} {paint.text('client', pad(client, self._widths['client']))} {self._dim}".encode()
+        self._peers[connection.id] = (client_id, text)
         return text

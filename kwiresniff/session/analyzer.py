@@ -162,7 +162,10 @@ class Analyzer(ConnectionServices):
         budget = self.budget
         if budget.held > budget.limit:
             self._enforce_budget()
-        return len(self.output.events) > 0
+        output = self.output
+        if len(output.events) == 0:
+            return False
+        return output.reader is None or output.is_left(output.reader)
 
     def _enforce_budget(self) -> None:
         """Makes connections release bytes until all together hold no more than the limit."""
@@ -180,6 +183,10 @@ class Analyzer(ConnectionServices):
     def count(self, sink: ExchangeSink) -> None:
         """Offers every exchange to ``sink`` from now on; exchanges that it takes are not among the events."""
         self.output.sink = sink
+
+    def show(self, reader: ExchangeSink) -> None:
+        """From now on ``reader`` is offered every exchange when all of the segment has been read that completed it."""
+        self.output.reader = reader
 
     def expire(self, idle_ns: int) -> Iterator[Event]:
         """End the connections that have been silent for ``idle_ns`` at the last segment, and yield what that gives."""
@@ -205,7 +212,7 @@ class Analyzer(ConnectionServices):
 
         Requests that nobody will answer now come in the order of their times, whichever connection they are on.
         """
-        self.output.sink = None  # what comes now is put in order
+        self.output.sink = self.output.reader = None  # what comes now is put in order
         before = len(self.output.events)
         self.table.close()
         self._put_in_order(before)

@@ -23,11 +23,12 @@ class EventOutput:
 
     ``exchange_filter`` is asked about each complete exchange before its bodies are decoded; False drops it. With a
     ``decoder`` bodies are decoded, else a ``shallow`` reader looks for error codes and topics. What a ``sink``
-    takes is not among them. ``fetch_sessions`` are followed when somebody asks for topics.
+    takes is not among them, nor what a ``reader`` takes, who is asked after each segment. ``fetch_sessions`` are
+    followed when somebody asks for topics.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("fetch_sessions",)
-    __slots__ = ("decoder", "events", "exchange_filter", "fetch_sessions", "shallow", "sink")
+    __slots__ = ("decoder", "events", "exchange_filter", "fetch_sessions", "reader", "shallow", "sink")
 
     def __init__(self, exchange_filter: Callable[[Exchange], bool | None] | None) -> None:
         self.exchange_filter = exchange_filter
@@ -35,6 +36,7 @@ class EventOutput:
         self.shallow: ShallowReader | None = None
         self.fetch_sessions: FetchSessions | None = None
         self.sink: ExchangeSink | None = None
+        self.reader: ExchangeSink | None = None
         self.events: list[Event] = []
 
     def response_filter(self, exchange: Exchange, body_offset: int) -> FrameFilter | None:
@@ -63,6 +65,15 @@ class EventOutput:
         counts = exchange.connection.exchanges
         outcome = exchange.outcome
         counts[outcome] = counts.get(outcome, 0) + 1
+
+    def is_left(self, reader: ExchangeSink) -> bool:
+        """Whether anything is left among the events, of which ``reader`` takes the first ones, exchanges alone."""
+        events = self.pop()
+        for index, event in enumerate(events):
+            if not isinstance(event, Exchange) or not reader.exchange(event):
+                self.events = events[index:]
+                return True
+        return False
 
     def pop(self) -> list[Event]:
         """Removes and returns the events so far."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from kwiresniff.render.line_wrapping import cells, fit, join, pad, pad_left, split, wrap
 
@@ -37,6 +38,12 @@ def test_wide_characters_count_two_columns() -> None:
     assert pad("東", 4) == "東  "
     assert pad_left("東", 4) == "  東"
     assert split("東京", 3) == ("東", "京")
+
+
+def test_marks_of_ours_are_one_column_wide_as_rich_counts_them() -> None:
+    assert [cells(one) for one in ("µ", "→", "…", "873 µs", "a → b…")] == [
+        cell_len(one) for one in ("µ", "→", "…", "873 µs", "a → b…")
+    ]
 
 
 def test_fit_leaves_what_fits_and_marks_what_it_cuts() -> None:

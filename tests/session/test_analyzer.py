@@ -7,7 +7,8 @@ from struct import pack
 
 import pytest
 
-from kwiresniff.model import ACK, FIN, RST, SYN, Connection, ConnectionAttempt, Exchange
+from kwiresniff.analysis.intake import CallingIntake
+from kwiresniff.model import ACK, FIN, RST, SYN, Connection, ConnectionAttempt, Exchange, Problem
 from kwiresniff.session import Analyzer
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.in_flight import MAX_IN_FLIGHT
@@ -65,6 +66,28 @@ def test_pipelined_requests_are_paired_by_correlation_id() -> None:
     """Three requests in one segment, three responses in another."""
     wire = Wire().open().up(*map(heartbeat, (1, 2, 3))).down(*map(heartbeat_response, (1, 2, 3)))
     assert [facts(x)[2:] for x in exchanges(events(wire))] == [(1, "ok"), (2, "ok"), (3, "ok")]
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_who_shows_exchanges_is_offered_them_when_their_segment_has_been_read(interrupted: bool) -> None:
+    """Three answers in one segment are complete before the first is offered; what is left stays in its order."""
+    asked = [heartbeat(number) for number in range(1, 6)]
+    answers = [heartbeat_response(number) for number in range(1, 6)]
+    wire = Wire().open().up(*asked).down(*answers[:3]).down(*answers[3:])
+    waiting: list[Problem] = []
+    shown: list[tuple[int, int]] = []
+
+    def show(exchange: Exchange) -> None:
+        shown.append((exchange.correlation_id, exchange.connection.exchanges["ok"]))
+        if interrupted:
+            waiting.append(Problem("capture_damaged", "to be told before the next exchange"))
+
+    analyzer, intake = Analyzer(), CallingIntake(show)
+    intake.follow(waiting)
+    analyzer.show(intake)
+    left = [x.correlation_id for x in exchanges(list(analyzer.process(wire.segments)))]
+    assert shown == ([(1, 3)] if interrupted else [(1, 3), (2, 3), (3, 3), (4, 5), (5, 5)])
+    assert left == ([2, 3, 4, 5] if interrupted else [])
 
 
 def test_a_reused_correlation_id_gets_the_older_answer_first() -> None:
