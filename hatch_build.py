@@ -133,6 +133,14 @@ COMPILED = (
     "kwiresniff/stream/resync.py",
     "kwiresniff/stream/resync_buffer.py",
 )
+#: Modules of those that take less than a hundredth of the time of the commands that people wait for. They are compiled
+#: with little optimisation, in two thirds of the time.
+LITTLE = (
+    "analysis/client_traffic", "analysis/clients", "analysis/latency", "analysis/names", "analysis/stats",
+    "analysis/stats_row", "codec/text/plan", "render/info_column", "session/connection_state",
+    "session/connection_table", "session/detection", "session/fetch_sessions", "session/handshake_buffer",
+    "session/peek", "session/record_stripper", "session/response_reordering",
+)  # fmt: skip
 #: Modules of those whose work is not done for every exchange, or not by the commands that people wait for. They are
 #: compiled without optimisation, in a third of the time.
 SELDOM = (
@@ -155,9 +163,12 @@ LIMIT_S = 900
 #: compile. Two of the warnings (-Wsequence-point, -Wmisleading-indentation) look at C that nobody wrote, and cost as
 #: much as all the rest. Symbols that stay inside the library can be called directly.
 OPTIMISATION = "1"
-COMPILER_OPTIONS = ["-Wno-all", "-fvisibility=hidden"]
-#: C files that the modules are joined to: each reads the declarations of all modules anew.
-UNITS = 3
+#: gcc's garbage collection only costs time where memory for all of a C file is there.
+COMPILER_OPTIONS = ["-Wno-all", "-fvisibility=hidden", "--param=ggc-min-heapsize=2000000"]
+#: What else the joined C files of ``LITTLE`` and ``SELDOM`` are compiled with.
+OTHER_OPTIMISATION = {"little": ["-Og"], "seldom": ["-O0"]}
+#: C files that the modules not named above are joined to: each reads the declarations of all modules anew.
+UNITS = 2
 
 #: Other packages are not there while a wheel is built; what comes from them is of any type.
 MYPY_OPTIONS = ["--config-file=", "--ignore-missing-imports"]
@@ -264,10 +275,12 @@ def joined(sources: Sequence[str], scratch: Path) -> list[str]:
     if len(modules) < 2:
         return list(sources)
     modules.sort(key=lambda source: Path(source).stat().st_size, reverse=True)
+    little = tuple(f"___{name.replace('/', '___')}.c" for name in LITTLE)
     # The file without a module in its name only sets the library up.
     seldom = (f"__native_{LIBRARY}.c", *(f"___{name.replace('/', '___')}.c" for name in SELDOM))
-    often = [source for source in modules if not source.endswith(seldom)]
+    often = [source for source in modules if not source.endswith((*little, *seldom))]
     parts = {f"often{number}": often[number::UNITS] for number in range(UNITS)}
+    parts["little"] = [source for source in modules if source.endswith(little)]
     parts["seldom"] = [source for source in modules if source.endswith(seldom)]
     for name, part in parts.items():
         lines = [f'#include "{Path(source).resolve()}"\n' for source in part]
@@ -308,8 +321,8 @@ def side_by_side(compile_all: Callable[..., list[str]]) -> Callable[..., list[st
     """setuptools' ``compile``, which takes C files and returns object files, as one that uses all processors."""
 
     def compile_one(source: str, **options: Any) -> list[str]:
-        if Path(source).name == "seldom.c":
-            options["extra_postargs"] = [*(options.get("extra_postargs") or ()), "-O0"]
+        optimisation = OTHER_OPTIMISATION.get(Path(source).stem, [])
+        options["extra_postargs"] = [*(options.get("extra_postargs") or ()), *optimisation]
         return compile_all([source], **options)
 
     def compile_each(sources: Sequence[str], **options: Any) -> list[str]:
