@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from kwiresniff.base.api_keys import API_VERSIONS
+from kwiresniff.base.packet_references import PACKET_BITS, PACKET_MASK
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -30,9 +31,6 @@ Body: TypeAlias = dict[str, Any]
 #: or DECRYPTED alone: then this is no segment from the wire but what a TLS connection carries, and ``seq`` counts the
 #: plaintext of its direction from 0.
 Segment: TypeAlias = tuple[int, int, bytes, int, int, int, bytes, int, int, int]
-
-PACKET_BITS = 40
-PACKET_MASK = (1 << PACKET_BITS) - 1
 
 FIN: Final = 0x01
 SYN: Final = 0x02

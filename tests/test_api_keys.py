@@ -11,7 +11,7 @@ from kwiresniff.base import api_keys
 PACKAGE = Path(api_keys.__file__).resolve().parent.parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-KEYS = {name: key for name, key in vars(api_keys).items() if name.isupper()}
+KEYS = {name: key for name, key in vars(api_keys).items() if isinstance(key, int)}
 
 
 def constant_name(name: str) -> str:

@@ -70,3 +70,45 @@ def test_the_fields_of_a_batch_header_follow_each_other() -> None:
         at += size
     assert at == batch_layout.HEADER_BYTES
     assert {name for name in vars(batch_layout) if name.endswith("_AT")} == sizes.keys()
+
+
+#: Values that two modules have for reasons of their own.
+COINCIDENCES = frozenset[str]()
+
+
+def is_telling(value: ast.expr) -> bool:
+    """Whether a value is too particular to be in two places by chance: a table of texts, an expression, a format."""
+    if isinstance(value, ast.Call):
+        called = ast.unparse(value.func)
+        texts = [part for part in ast.walk(value) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+        if called in ("Struct", "struct.Struct"):
+            return bool(texts) and len(str(texts[0].value)) > 3
+        return called == "re.compile" or (called in ("frozenset", "set", "dict") and len(texts) > 1)
+    texts = [part for part in ast.walk(value) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    return isinstance(value, ast.Tuple | ast.List | ast.Set | ast.Dict) and len(texts) > 1
+
+
+def telling_values(source: str) -> list[str]:
+    """The telling values that a module gives names to; of ``Struct(...).unpack_from`` the format."""
+    found = []
+    for node in ast.parse(source).body:
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        value = value.value if isinstance(value, ast.Attribute) else value
+        if value is not None and is_telling(value):
+            found.append(ast.unparse(value).replace("struct.Struct", "Struct"))
+    return found
+
+
+def test_no_table_format_or_expression_is_written_in_two_modules() -> None:
+    """Names of the two may differ: what counts is the value."""
+    places: dict[str, set[str]] = {}
+    for path, source in SOURCES.items():
+        for value in telling_values(source):
+            places.setdefault(value, set()).add(path.relative_to(PACKAGE).as_posix())
+    assert {value: found for value, found in places.items() if len(found) > 1 and value not in COINCIDENCES} == {}
+
+
+def test_what_is_telling_is_found() -> None:
+    """Single texts and numbers are in many places for many reasons."""
+    source = 'A = ("a", "b")\n_B: Final = frozenset({"x", "y"})\nC = Struct(">hhi").unpack_from\nD = "a"\nE = (1, 2)\n'
+    assert telling_values(source) == ["('a', 'b')", "frozenset({'x', 'y'})", "Struct('>hhi')"]

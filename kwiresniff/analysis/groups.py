@@ -11,13 +11,11 @@ from typing import Any
 from kwiresniff.analysis.group_events import EventLog, LastKnown, Member, Partitions, new_member_budget
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import (
-    CONSUMER_GROUP_HEARTBEAT,
     HEARTBEAT,
+    HEARTBEAT_PROTOCOLS,
     JOIN_GROUP,
     LEAVE_GROUP,
     OFFSET_COMMIT,
-    SHARE_GROUP_HEARTBEAT,
-    STREAMS_GROUP_HEARTBEAT,
     SYNC_GROUP,
     TXN_OFFSET_COMMIT,
 )
@@ -25,8 +23,6 @@ from kwiresniff.base.body_members import DECODED
 from kwiresniff.model import Body, Exchange, TopicNames
 from kwiresniff.results.groups import GroupEvent
 
-#: The heartbeats of KIP-848, KIP-932 and KIP-1071, in which a group's members and brokers agree on everything.
-HEARTBEATS = {CONSUMER_GROUP_HEARTBEAT: "consumer", SHARE_GROUP_HEARTBEAT: "share", STREAMS_GROUP_HEARTBEAT: "streams"}
 CLASSIC = "classic"
 
 #: ``member_epoch`` of a member that leaves, and of a static one that will be back.
@@ -55,7 +51,7 @@ class GroupTimeline:
             LEAVE_GROUP: self._leave,
             OFFSET_COMMIT: self._commit,
             TXN_OFFSET_COMMIT: self._commit,
-            **dict.fromkeys(HEARTBEATS, self._new_heartbeat),
+            **dict.fromkeys(HEARTBEAT_PROTOCOLS, self._new_heartbeat),
         }
 
     def add(self, exchange: Exchange) -> None:
@@ -125,7 +121,7 @@ class GroupTimeline:
     # -- the protocols in which heartbeats say it all -------------------------------------------------------------
 
     def _new_heartbeat(self, exchange: Exchange, request: Body, answer: Body) -> None:
-        protocol = HEARTBEATS[exchange.api_key]
+        protocol = HEARTBEAT_PROTOCOLS[exchange.api_key]
         if self._failed(exchange, request, answer, protocol):
             return
         asked = request.get("member_epoch")

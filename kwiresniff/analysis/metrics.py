@@ -13,11 +13,10 @@ from typing import Any
 from zlib import crc32
 
 from kwiresniff.analysis.busiest import Busiest, Labels
+from kwiresniff.analysis.memory_budget import OTHERS
 from kwiresniff.analysis.stats import NO_REQUEST, NO_TOPIC, topics_in
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.metrics import Metric
-
-OTHERS = "(others)"
 
 #: Kafka has some ninety APIs; unknown ones can be invented.
 MAX_APIS = 150

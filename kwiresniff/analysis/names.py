@@ -14,6 +14,7 @@ from kwiresniff.base.entities import (
     GROUP_LISTS,
     PARTITION_FIELDS,
     PARTITION_LISTS,
+    RECORD_SETS,
     TOPIC_FIELDS,
     TOPIC_LISTS,
     TRANSACTION_FIELDS,
@@ -22,9 +23,6 @@ from kwiresniff.base.entities import (
 )
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.model import Body, Exchange, Message, TopicNames
-
-#: Fields that hold record sets.
-RECORD_SETS = frozenset({"records", "unaligned_records"})
 
 #: ConfigResource.Type and the coordinator key types of FindCoordinator.
 _TOPIC_RESOURCE = 2

@@ -17,8 +17,17 @@ from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.names import name_text
+from kwiresniff.analysis.places import place_of, request_place
 from kwiresniff.analysis.producer_sequences import MAX_HOLES, Sequence
-from kwiresniff.analysis.producer_state import ABORTED, COMMITTED, COORDINATOR, FENCED, MAX_NAMES, ProducerState
+from kwiresniff.analysis.producer_state import (
+    ABORTED,
+    COMMITTED,
+    COORDINATOR,
+    FENCED,
+    FENCED_CODES,
+    MAX_NAMES,
+    ProducerState,
+)
 from kwiresniff.analysis.record_counts import batches_in, records_in
 from kwiresniff.base.api_keys import (
     ADD_OFFSETS_TO_TXN,
@@ -40,8 +49,6 @@ PRODUCER_BYTES = 4_000
 SEQUENCE_BYTES = 400 + MAX_HOLES * 20
 #: A coordinator that ends a transaction for a new instance lets that one in so soon afterwards.
 LET_IN_NS = 60_000_000_000
-#: By these an instance with an old epoch is sent away.
-FENCED_CODES = frozenset({"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 #: By this a producer learns that its transaction is over already.
 OVER_CODE = "INVALID_TXN_STATE"
 
@@ -92,7 +99,7 @@ class ProducerLedger:
             if state is not None:
                 self._errors(state, exchange, request.get("producer_epoch", -1))
             return
-        packet, ns = _answered(exchange)
+        packet, ns = place_of(exchange)
         before = self._of_transactional_id(name)
         state = self._state(producer_id, epoch, exchange)
         if state is None:
@@ -113,7 +120,7 @@ class ProducerLedger:
         state.give(client, epoch)
 
     def _produce(self, exchange: Exchange, request: Body, response: Body) -> None:
-        packet, ns = _asked(exchange)
+        packet, ns = request_place(exchange)
         users: dict[int, int] = {}
         for topic in request.get("topic_data") or ():
             name = self._topic_of(topic)
@@ -162,7 +169,7 @@ class ProducerLedger:
         sequence.add(epoch, batch.get("base_sequence", -1), records)
 
     def _add_partitions(self, exchange: Exchange, request: Body, response: Body) -> None:
-        packet, ns = _asked(exchange)
+        packet, ns = request_place(exchange)
         for one in request.get("transactions") or [request]:
             producer_id = one.get("producer_id", one.get("v3_and_below_producer_id", -1))
             epoch = one.get("producer_epoch", one.get("v3_and_below_producer_epoch", -1))
@@ -189,7 +196,7 @@ class ProducerLedger:
         if exchange.errors:
             self._errors(state, exchange, epoch)
         else:
-            packet, ns = _asked(exchange)
+            packet, ns = request_place(exchange)
             transaction = state.begin(epoch, ns, packet)
             transaction.note(transaction.groups, [name_text(request.get("group_id")) or ""])
 
@@ -199,7 +206,7 @@ class ProducerLedger:
         if state is None or exchange.response is None:
             return
         self._name(state, request.get("transactional_id"))
-        packet, ns = _asked(exchange)
+        packet, ns = request_place(exchange)
         if not exchange.errors:
             last = state.transactions[-1] if state.transactions and state.open is None else None
             if last is not None and last.by == COORDINATOR and last.epoch == epoch:
@@ -226,7 +233,7 @@ class ProducerLedger:
 
     def _markers(self, exchange: Exchange, request: Body, response: Body) -> None:
         """What the coordinator tells brokers: what nobody has asked for, it has decided itself."""
-        packet, ns = _asked(exchange)
+        packet, ns = request_place(exchange)
         for marker in request.get("markers") or ():
             state = self._producers.get(marker.get("producer_id", -1))
             if state is not None and state.open is not None:
@@ -234,7 +241,7 @@ class ProducerLedger:
 
     def _fetch(self, exchange: Exchange, request: Body, response: Body) -> None:
         """Consumers of what is committed are told what to leave out."""
-        packet, ns = _answered(exchange)
+        packet, ns = place_of(exchange)
         for topic in response.get("responses") or ():
             for part in topic.get("partitions") or ():
                 for aborted in part.get("aborted_transactions") or ():
@@ -248,7 +255,7 @@ class ProducerLedger:
     # -- what is remembered -------------------------------------------------------------------------------------
 
     def _errors(self, state: ProducerState, exchange: Exchange, epoch: int) -> None:
-        packet, ns = _answered(exchange)
+        packet, ns = place_of(exchange)
         for name in dict.fromkeys(name for _, _, name, _ in exchange.errors):
             if name not in state.errors and len(state.errors) >= MAX_NAMES:
                 continue
@@ -261,7 +268,7 @@ class ProducerLedger:
 
     def _state(self, producer_id: int, epoch: int, exchange: Exchange) -> ProducerState | None:
         state = self._producers.get(producer_id)
-        _, ns = _asked(exchange)
+        _, ns = request_place(exchange)
         if state is None:
             if not self._admit(PRODUCER_BYTES):
                 return None
@@ -309,15 +316,3 @@ def _renamed(producer: Producer, rename: Callable[[Any], Any]) -> Producer:
 
 def _is_fenced(exchange: Exchange) -> bool:
     return any(name in FENCED_CODES for _, _, name, _ in exchange.errors)
-
-
-def _asked(exchange: Exchange) -> tuple[int, int]:
-    message = exchange.request or exchange.response
-    assert message is not None
-    return message.first_packet, message.first_ns
-
-
-def _answered(exchange: Exchange) -> tuple[int, int]:
-    message = exchange.response or exchange.request
-    assert message is not None
-    return message.first_packet, message.first_ns

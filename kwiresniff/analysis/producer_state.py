@@ -16,6 +16,8 @@ MAX_NAMES: Final = 50
 
 OPEN, COMMITTED, ABORTED, FENCED = "open", "committed", "aborted", "fenced"
 COORDINATOR = "its coordinator"
+#: By these codes a broker refuses an instance with an old epoch (KIP-360).
+FENCED_CODES = frozenset({"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 
 
 class TransactionState:

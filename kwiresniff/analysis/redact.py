@@ -10,7 +10,8 @@ import secrets
 from hashlib import blake2b
 from typing import Any
 
-from kwiresniff.analysis.names import RECORD_SETS, record_sets
+from kwiresniff.analysis.names import record_sets
+from kwiresniff.base.entities import RECORD_SETS
 from kwiresniff.model import Body, Dissection, Node
 
 #: 64 bits: among a billion different values a collision has a chance of 3 %.

@@ -14,6 +14,7 @@ from typing import Final, Protocol, TypeAlias
 
 from kwiresniff.analysis.intake import Intake
 from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
+from kwiresniff.analysis.memory_budget import OTHERS
 from kwiresniff.analysis.stats_row import ROW_BYTES, Row
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.results.stats import StatRow
@@ -26,7 +27,6 @@ MAX_TABLE_BYTES = 64 << 20
 _ADDED_BYTES: Final = 5 * BUCKET_BYTES
 #: What may be added between two looks at how much there is, at the least.
 _REVIEW_BYTES: Final = 16 << 20
-OTHERS = "(others)"
 #: A topic's id as text.
 TOPIC_ID_CHARS = 22
 NO_TOPIC = "(no topic)"

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from kwiresniff.analysis.metrics import DEFAULT_SERIES, OTHERS, label
+from kwiresniff.analysis.memory_budget import OTHERS
+from kwiresniff.analysis.metrics import DEFAULT_SERIES, label
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.model import Event, Exchange, TopicNames
 from kwiresniff.results.metrics import Metric

@@ -9,28 +9,26 @@ from __future__ import annotations
 from typing import Any
 
 from kwiresniff.analysis.record_counts import base_of, batches_in, end_of, records_in
+from kwiresniff.base.entities import PARTITION_INDEXES, TOPIC_ARRAYS, TOPIC_NAMES
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.model import Body, PartitionDigest, TopicDigest
 
-_TOPICS = ("topics", "topic_data", "responses")
-_NAMES = ("name", "topic", "topic_name")
 _PARTITIONS = ("partition_data", "partition_responses", "partitions")
-_INDEXES = ("index", "partition", "partition_index")
 _OFFSETS = ("fetch_offset", "base_offset", "committed_offset")
 
 
 def parts_of(body: Body) -> list[TopicDigest]:
     """The topics of a body, without those that it does not name."""
     found: list[TopicDigest] = []
-    for member in structs(body, _TOPICS):
+    for member in structs(body, TOPIC_ARRAYS):
         name = key_of(member)
         if name is None:
             continue
         topic = TopicDigest()
         topic.name = name
-        topic.is_id = not any(isinstance(member.get(field), str) for field in _NAMES)
+        topic.is_id = not any(isinstance(member.get(field), str) for field in TOPIC_NAMES)
         for part in structs(member, _PARTITIONS):
-            index = next((part[field] for field in _INDEXES if isinstance(part.get(field), int)), None)
+            index = next((part[field] for field in PARTITION_INDEXES if isinstance(part.get(field), int)), None)
             if index is not None:
                 topic.partitions.append(_partition(index, part))
         found.append(topic)
@@ -71,7 +69,7 @@ def structs(body: Body, names: tuple[str, ...]) -> list[Body]:
 
 def key_of(member: Body) -> str | None:
     """The name of the topic that a structure is about, else its id."""
-    for name in _NAMES:
+    for name in TOPIC_NAMES:
         if isinstance(found := member.get(name), str) and found:
             return found
     topic_id = member.get("topic_id")

@@ -103,3 +103,10 @@ ALTER_SHARE_GROUP_OFFSETS: Final = 91
 DELETE_SHARE_GROUP_OFFSETS: Final = 92
 STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: Final = 93
 UNREGISTER_CONTROLLER: Final = 94
+
+#: The protocols of groups whose heartbeats settle everything between members and brokers (KIP-848, KIP-932, KIP-1071).
+HEARTBEAT_PROTOCOLS: Final = {
+    CONSUMER_GROUP_HEARTBEAT: "consumer",
+    SHARE_GROUP_HEARTBEAT: "share",
+    STREAMS_GROUP_HEARTBEAT: "streams",
+}

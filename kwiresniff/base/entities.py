@@ -20,6 +20,14 @@ TRANSACTION_LISTS: Final = frozenset({"transactional_ids"})
 PARTITION_FIELDS: Final = frozenset({"partition", "partition_index", "partition_id"})
 PARTITION_LISTS: Final = frozenset({"partitions", "partition_indexes", "partition_ids"})
 
+#: Produce, Fetch and what is like them: arrays of topics, a topic's name, and the index of a partition, by what one
+#: version or the other calls them.
+TOPIC_ARRAYS: Final = ("topics", "topic_data", "responses")
+TOPIC_NAMES: Final = ("name", "topic", "topic_name")
+PARTITION_INDEXES: Final = ("index", "partition", "partition_index")
+#: Fields that hold record sets.
+RECORD_SETS: Final = frozenset({"records", "unaligned_records"})
+
 #: Fields that say by another one of what kind the thing is that they name.
 RESOURCE_FIELD: Final = "resource_type"
 KEY_FIELDS: Final = frozenset({"key", "coordinator_keys"})

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
 #: The same byte in all eight places of a word: 1, a space, a quote, half a backslash, a zero.
-_ONES: Final = 0x0101010101010101
-_SPACES: Final = 0x2020202020202020
-_QUOTES: Final = 0x2222222222222222
+ONES: Final = 0x0101010101010101
+SPACES: Final = 0x2020202020202020
+QUOTES: Final = 0x2222222222222222
 _HALF_BACKSLASHES: Final = 0x2E2E2E2E2E2E2E2E
 _ZEROS: Final = 0x3030303030303030
 #: Numbers whose negative is a number of 62 bits too.
@@ -49,10 +49,10 @@ def write_text(out: BytesWriter, data: bytes, start: i64, stop: i64) -> bool:
     out.append(34)
     while at + 8 <= stop:
         word: i64 = read_i64_le(data, at)
-        if (word >> 7) & _ONES:
+        if (word >> 7) & ONES:
             return False
         # A byte in question borrows from its top bit.
-        if (((word - _SPACES) | ((word ^ _QUOTES) - _ONES) | ((word ^ backslashes) - _ONES)) >> 7) & _ONES == 0:
+        if (((word - SPACES) | ((word ^ QUOTES) - ONES) | ((word ^ backslashes) - ONES)) >> 7) & ONES == 0:
             write_i64_le(out, word)
             at += 8
             continue

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
+from kwiresniff.base.packet_references import PACKET_BITS
 from kwiresniff.capture.formats import PCAPNG_MAGIC, NotACapture, first_timestamp, open_reader
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import LayerDecoder
 from kwiresniff.capture.paths import STANDARD_INPUT, Input, expand, reason
 from kwiresniff.capture.sources import Reader, segments_of
 from kwiresniff.errors import CaptureError
-from kwiresniff.model import PACKET_BITS, Problem, Segment, SegmentSink
+from kwiresniff.model import Problem, Segment, SegmentSink
 
 #: How far into a stream that cannot be read twice the first packet is looked for, in growing steps: a packet
 #: comes early, and a slow writer should not have to fill the largest step first.

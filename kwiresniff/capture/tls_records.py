@@ -1,13 +1,12 @@
 """What the encrypted records themselves tell: when one begins, and when they are no longer decrypted.
 
 A record is decrypted when its last byte is there, but the time of its first one counts too.
-
-A record is type, version, 16-bit length (RFC 8446, section 5.1).
 """
 
 from __future__ import annotations
 
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
+from kwiresniff.base.tls_record import APPLICATION_DATA, HANDSHAKE, RECORD_HEADER_BYTES
 from kwiresniff.model import SYN, Segment
 
 #: Directions followed at once; beyond it the ones that began first are let go.
@@ -16,9 +15,6 @@ MAX_FLOWS = 131_072
 #: Segments that begin with application data and give no plaintext before decryption is said to have broken off. One or
 #: two may hold what is no application's: a session ticket, a farewell.
 MAX_SILENT_RECORDS = 4
-
-_HEADER_BYTES = 5
-_HANDSHAKE, _APPLICATION_DATA = 22, 23
 
 
 class _Direction:
@@ -51,7 +47,7 @@ class RecordStarts:
             directions.pop(flow, None)
             return None
         if one is None:
-            if end - start < 2 or buffer[start] != _HANDSHAKE or buffer[start + 1] != 3:
+            if end - start < 2 or buffer[start] != HANDSHAKE or buffer[start + 1] != 3:
                 return None
             if len(directions) >= MAX_FLOWS:
                 del directions[next(iter(directions))]
@@ -69,10 +65,10 @@ class RecordStarts:
     def _follow(one: _Direction, here: tuple[int, int], buffer: bytes, at: int, end: int) -> tuple[int, int] | None:
         begun = one.begun if one.left or one.head else None
         if one.head:
-            taken = min(_HEADER_BYTES - len(one.head), end - at)
+            taken = min(RECORD_HEADER_BYTES - len(one.head), end - at)
             one.head += buffer[at : at + taken]
             at += taken
-            if len(one.head) < _HEADER_BYTES:
+            if len(one.head) < RECORD_HEADER_BYTES:
                 return None
             one.left = int.from_bytes(one.head[3:], "big")
             one.head = b""
@@ -81,8 +77,8 @@ class RecordStarts:
             return None
         at += one.left
         one.left = 0
-        while end - at >= _HEADER_BYTES:
-            following = at + _HEADER_BYTES + (buffer[at + 3] << 8 | buffer[at + 4])
+        while end - at >= RECORD_HEADER_BYTES:
+            following = at + RECORD_HEADER_BYTES + (buffer[at + 3] << 8 | buffer[at + 4])
             if following > end:
                 one.left = following - end
                 break
@@ -120,7 +116,7 @@ class Breaks:
             del self._silent[flow]
             return None
         furthest, count, place = silent
-        if end - start < _HEADER_BYTES or buffer[start] != _APPLICATION_DATA or buffer[start + 1] != 3:
+        if end - start < RECORD_HEADER_BYTES or buffer[start] != APPLICATION_DATA or buffer[start + 1] != 3:
             return None
         if not 0 < (seq - furthest) & SEQ_MASK < SEQ_HALF:
             return None  # sent again

@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from struct import Struct, pack
 from typing import BinaryIO, TypeAlias
 
+from kwiresniff.base.flows import reverse
 from kwiresniff.base.sequence_numbers import SEQ_MASK
+from kwiresniff.base.tls_record import CLIENT_HELLO, HANDSHAKE, SERVER_HELLO
 from kwiresniff.capture.capture_set import CaptureSet
+from kwiresniff.capture.pcapng_blocks import TLS_KEY_LOG
 from kwiresniff.model import SYN, Segment
 
 #: The server's port in the stream; not one that a dissector of tshark's claims.
@@ -26,8 +29,6 @@ MAX_CONVERSATIONS = 65_536
 #: Payload of a frame: what an IPv4 packet may hold. Captures of offloaded segments have more in one.
 MAX_PAYLOAD_BYTES = 65_000
 
-_HANDSHAKE, _CLIENT_HELLO, _SERVER_HELLO = 22, 1, 2
-_TLS_KEY_LOG = 0x544C534B
 _LINKTYPE_RAW = 101
 
 #: block type and length; interface, time high and low, captured length, length on the wire
@@ -64,27 +65,27 @@ class Conversations:
         if side is not None and flags & SYN:
             self.forget(flow)
             side = None
-        if side is None and end - start >= 6 and buffer[start] == _HANDSHAKE and buffer[start + 1] == 3:
+        if side is None and end - start >= 6 and buffer[start] == HANDSHAKE and buffer[start + 1] == 3:
             return self._begin(flow, buffer[start + 5])
         return side
 
     def _begin(self, flow: bytes, message: int) -> Side | None:
-        if message not in (_CLIENT_HELLO, _SERVER_HELLO):
+        if message not in (CLIENT_HELLO, SERVER_HELLO):
             return None
         sides = self._sides
         while len(sides) >= 2 * MAX_CONVERSATIONS:
             self.forget(next(iter(sides)))
         client = b"\x0a" + (self._count & 0xFFFFFF).to_bytes(3, "big")
         self._count += 1
-        by_client = message == _CLIENT_HELLO
+        by_client = message == CLIENT_HELLO
         sides[flow] = client, by_client
-        sides[_reverse(flow)] = client, not by_client
+        sides[reverse(flow)] = client, not by_client
         return sides[flow]
 
     def forget(self, flow: bytes) -> None:
         """A connection of which ``flow`` is one direction is followed no longer."""
         self._sides.pop(flow, None)
-        self._sides.pop(_reverse(flow), None)
+        self._sides.pop(reverse(flow), None)
 
 
 class Feed:
@@ -155,12 +156,4 @@ def secrets_block(secret: bytes) -> bytes:
     """A decryption secrets block that holds a TLS key log."""
     padding = -len(secret) & 3
     length = 20 + len(secret) + padding
-    return (
-        _secrets_block(10, length, _TLS_KEY_LOG, len(secret)) + secret + bytes(padding) + length.to_bytes(4, "little")
-    )
-
-
-def _reverse(flow: bytes) -> bytes:
-    address = (len(flow) - 4) // 2
-    ports = 2 * address
-    return flow[address:ports] + flow[:address] + flow[ports + 2 :] + flow[ports : ports + 2]
+    return _secrets_block(10, length, TLS_KEY_LOG, len(secret)) + secret + bytes(padding) + length.to_bytes(4, "little")

@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TextIO
 
 from kwiresniff.analysis.intake import CallingIntake
+from kwiresniff.base.depths import Depth
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Direction, Dissection, Event, Exchange, Message, Problem
-from kwiresniff.session import Depth
 
 if TYPE_CHECKING:
     from kwiresniff.capture.live import LiveCapture
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kwiresniff.codec.text.tree_wording import Words
 
 #: What each form of output needs decoded.
-DEPTHS: dict[str, Depth] = {"tree": "records", "summary": "bodies", "jsonl": "records", "json": "records"}
+DEPTH_OF_FORM: dict[str, Depth] = {"tree": "records", "summary": "bodies", "jsonl": "records", "json": "records"}
 
 
 def encode_for(form: str) -> Callable[[Any], bytes] | None:

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_decryption
 from kwiresniff.cli.main import FAILED
 from kwiresniff.cli.malloc import keep_freed_memory
@@ -27,7 +28,7 @@ from kwiresniff.model import (
     file_index,
 )
 from kwiresniff.plugins import load_plugins
-from kwiresniff.session import Analyzer, Depth
+from kwiresniff.session import Analyzer
 from kwiresniff.session.topic_ids import TEACHING_APIS
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from kwiresniff.analysis.redact import Redactor
     from kwiresniff.codec.text.tree_wording import Words
 
-#: From cheap to dear; a deeper reading has everything a shallower one has.
-DEPTHS: tuple[Depth, ...] = ("headers", "errors", "bodies", "records")
 #: What a filter may ask for of the fetch session that an exchange belongs to.
 OF_SESSIONS = frozenset({"topic", "partition"})
 

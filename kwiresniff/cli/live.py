@@ -16,8 +16,9 @@ from typing import Literal
 
 from kwiresniff.analysis.filter import Filter, compile_filter
 from kwiresniff.analysis.stats import StatsTable
+from kwiresniff.base.depths import DEPTHS
 from kwiresniff.capture.live import LiveCapture
-from kwiresniff.cli.event_source import DEPTHS, EventSource
+from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.keyboard import Keyboard
 from kwiresniff.cli.live_counts import LiveCounts

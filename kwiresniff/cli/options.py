@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import click
 
 from kwiresniff.analysis.units import duration_ns, time_ns, time_of_day_ns
+from kwiresniff.base.time_units import DAY_NS
 from kwiresniff.cli.main import TRACEBACK
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[Any]
 else:
     ParamType = click.ParamType  # generic only in newer releases of click
-
-
-DAY_NS = 86_400_000_000_000
 
 
 class Moment(NamedTuple):

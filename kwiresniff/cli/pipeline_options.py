@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from kwiresniff.analysis.units import duration_ns
-from kwiresniff.cli.main import TRACEBACK
+from kwiresniff.cli.options import remember_traceback
 from kwiresniff.errors import SchemaError
 from kwiresniff.pipeline.columns import WRITABLE, WRITTEN
 
@@ -106,16 +106,12 @@ class Decoding(NamedTuple):
         return names if self.audit is None or "audit" in names else (*names, "audit")
 
 
-def _traceback(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
-    if value:
-        ctx.meta[TRACEBACK] = True
-    return value
-
-
 _CLUSTER = (
     click.option("--master", metavar="URL", default="local[*]", show_default=True, help="Spark master."),
     click.option("--remote", metavar="URL", help="Spark Connect server, like sc://host:15002, instead of a master."),
-    click.option("-v", "verbose", is_flag=True, callback=_traceback, help="Spark's page while it runs. Tracebacks."),
+    click.option(
+        "-v", "verbose", is_flag=True, callback=remember_traceback, help="Spark's page while it runs. Tracebacks."
+    ),
 )
 _DECODING = (
     click.option(

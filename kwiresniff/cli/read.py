@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kwiresniff.cli.event_output import DEPTHS, encode_for, print_events, screen_for, words_for
+from kwiresniff.cli.event_output import DEPTH_OF_FORM, encode_for, print_events, screen_for, words_for
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
@@ -15,7 +15,7 @@ from kwiresniff.cli.pager import paged, pager
 @click.option(
     "-o",
     "form",
-    type=click.Choice(list(DEPTHS)),
+    type=click.Choice(list(DEPTH_OF_FORM)),
     default="tree",
     show_default=True,
     help="Annotated trees, one line per exchange, or JSON.",
@@ -31,7 +31,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, no_pager
     screen = screen_for(form, options)
     words = words_for(form, options, screen)
     gists = form == "summary"
-    reading = EventSource(captures, options, DEPTHS[form], encode=encode_for(form), words=words, gists=gists)
+    reading = EventSource(captures, options, DEPTH_OF_FORM[form], encode=encode_for(form), words=words, gists=gists)
     # What comes through standard input may be live, and is read as it comes.
     straight = no_pager or screen is None or "-" in captures
     with paged(None if straight else pager()):

@@ -23,7 +23,7 @@ from kwiresniff.capture.live import (
 from kwiresniff.capture.live.bpf import expression
 from kwiresniff.capture.live.savefiles import PRIVATE
 from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_DELAY_MS, DEFAULT_SNAP_BYTES
-from kwiresniff.cli.event_output import DEPTHS, screen_for
+from kwiresniff.cli.event_output import DEPTH_OF_FORM, screen_for
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.handover import open_and_hand_over
 from kwiresniff.cli.main import INTERRUPTED
@@ -108,7 +108,7 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
 @click.option(
     "-o",
     "form",
-    type=click.Choice([*DEPTHS, "stats", "topics", "doctor"]),
+    type=click.Choice([*DEPTH_OF_FORM, "stats", "topics", "doctor"]),
     default="tree",
     show_default=True,
     help="Annotated trees, one line per exchange, JSON, statistics, topics, or what is wrong as it comes and goes.",

@@ -10,17 +10,17 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
+from kwiresniff.base.header_fields import unpack_request_header_v0
 from kwiresniff.codec.decode_errors import bad_length, invalid_utf8, truncated
 from kwiresniff.codec.primitives import skip_tags
 from kwiresniff.errors import DecodeError
 from kwiresniff.schema import request_header_version
 
-_FRONT = Struct(">hhi")
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
 
 #: Bytes of request header v0, and of the front of all later ones.
-REQUEST_FRONT_SIZE = _FRONT.size
+REQUEST_FRONT_SIZE = 8
 
 
 class RequestHeader(NamedTuple):
@@ -42,7 +42,7 @@ def decode_request_header(frame: bytes) -> RequestHeader:
     """
     if len(frame) < REQUEST_FRONT_SIZE:
         raise _at(truncated("the request header", REQUEST_FRONT_SIZE - len(frame)), 0)
-    api_key, api_version, correlation_id = _FRONT.unpack_from(frame)
+    api_key, api_version, correlation_id = unpack_request_header_v0(frame)
     header_version = request_header_version(api_key, api_version)
     client_id: str | None = None
     position = REQUEST_FRONT_SIZE

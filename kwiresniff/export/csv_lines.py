@@ -12,6 +12,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Final, final
 
+from kwiresniff.base.packet_references import PACKET_BITS, PACKET_MASK
 from kwiresniff.export.escaping import escape_cell
 from kwiresniff.export.json_objects import file_name
 from kwiresniff.export.times import TimeTexts
@@ -21,9 +22,6 @@ from kwiresniff.model import Connection, Exchange, Message
 MAX_KEPT: Final = 4096
 #: Longer texts are not kept: a client id may have 32 KB.
 MAX_KEPT_TEXT: Final = 256
-#: A packet reference (``kwiresniff.model``): the file above, the number below.
-FILE_SHIFT: Final = 40
-NUMBER_MASK: Final = (1 << 40) - 1
 #: Empty fields of a message that is not there.
 NO_MESSAGE: Final = ",,,,,,"
 
@@ -81,8 +79,8 @@ class CsvLines:
         if message is None:
             return NO_MESSAGE
         ns = message.first_ns
-        file = self._file(message.first_packet >> FILE_SHIFT) if len(self._files) > 1 else ""
-        first, last = message.first_packet & NUMBER_MASK, message.last_packet & NUMBER_MASK
+        file = self._file(message.first_packet >> PACKET_BITS) if len(self._files) > 1 else ""
+        first, last = message.first_packet & PACKET_MASK, message.last_packet & PACKET_MASK
         return f"{self._times.text(ns)},{ns},{file},{first},{last},{message.size_bytes},"
 
     def _connection(self, connection: Connection) -> str:
@@ -112,5 +110,5 @@ class CsvLines:
     def _file(self, index: int) -> str:
         cell = self._file_names.get(index)
         if cell is None:
-            cell = self._file_names[index] = self._text(file_name(index << FILE_SHIFT, self._files) or "")
+            cell = self._file_names[index] = self._text(file_name(index << PACKET_BITS, self._files) or "")
         return cell

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from kwiresniff.base.packet_references import PACKET_BITS, PACKET_MASK
 from kwiresniff.export.column_buffers import Column, NameColumn, NumberColumn, TextColumn
 from kwiresniff.model import Exchange, Message
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: A packet reference (``kwiresniff.model``): the file above, the number below.
-FILE_SHIFT: Final = 40
-NUMBER_MASK: Final = (1 << 40) - 1
 #: What a row takes besides its texts, about: its columns, and Arrow's copy of them.
 ROW_BYTES: Final = 512
 
@@ -59,14 +57,14 @@ class MessageColumns:
         self.timestamp_ns.add(message.first_ns)
         first: i64 = message.first_packet
         last: i64 = message.last_packet
-        index: i64 = first >> FILE_SHIFT
+        index: i64 = first >> PACKET_BITS
         if index != self._index:
             self._index = index
             self._file = self._files[index] if index < len(self._files) else None
         file = self._file
         self.file.put(file)
-        self.first_packet.put(first & NUMBER_MASK)
-        self.last_packet.put(last & NUMBER_MASK)
+        self.first_packet.put(first & PACKET_MASK)
+        self.last_packet.put(last & PACKET_MASK)
         self.size_bytes.put(message.size_bytes)
         self.header_version.put(message.header_version)
         before: i64 = len(body.data)

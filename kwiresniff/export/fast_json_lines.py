@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 from librt.strings import BytesWriter
 
 from kwiresniff.base.json_text import write_fraction, write_number
+from kwiresniff.base.packet_references import PACKET_BITS, PACKET_MASK
+from kwiresniff.base.time_units import MAX_NS, SECOND_NS
 from kwiresniff.export.json_objects import SCHEMA_VERSION, errors_json, file_name, frame_problem_json
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import Connection, Exchange, Message
@@ -22,12 +24,6 @@ if TYPE_CHECKING:
 
 #: Connections and names whose text is kept; then all are forgotten.
 MAX_KEPT: Final = 4096
-#: Times beyond this, some 146 years from 1970, take the way of the dict.
-MAX_NS: Final = 1 << 62
-SECOND_NS: Final = 1_000_000_000
-#: A packet reference (``kwiresniff.model``): the file above, the number below.
-FILE_SHIFT: Final = 40
-NUMBER_MASK: Final = (1 << 40) - 1
 
 
 @final
@@ -146,11 +142,11 @@ class ExchangeLines:
         first: i64 = message.first_packet
         last: i64 = message.last_packet
         if len(self._files) > 1:
-            out.write(self._file(first >> FILE_SHIFT))
+            out.write(self._file(first >> PACKET_BITS))
         out.write(b',"first_packet":')
-        write_number(out, first & NUMBER_MASK)
+        write_number(out, first & PACKET_MASK)
         out.write(b',"last_packet":')
-        write_number(out, last & NUMBER_MASK)
+        write_number(out, last & PACKET_MASK)
         out.write(b',"size_bytes":')
         write_number(out, message.size_bytes)
         out.write(b',"header_version":')
@@ -209,6 +205,6 @@ class ExchangeLines:
     def _file(self, index: int) -> bytes:
         text = self._file_names.get(index)
         if text is None:
-            name = self._encode(file_name(index << FILE_SHIFT, self._files))
+            name = self._encode(file_name(index << PACKET_BITS, self._files))
             text = self._file_names[index] = b',"file":' + name
         return text

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Final
 
-SECOND_NS: Final = 1_000_000_000
+from kwiresniff.base.time_units import SECOND_NS
 
 
 @lru_cache(maxsize=64)

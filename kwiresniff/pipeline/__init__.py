@@ -1,7 +1,7 @@
 """Captures to tables of exchanges on Spark, for more captures than one process can read.
 
 Importing this package registers the data source with the Spark session that is there; ``session`` starts one. The
-functions that do the work know nothing of Spark: ``plan`` says what a task does, ``reading`` and ``rows`` do it.
+functions that do the work know nothing of Spark: ``plan`` says what a task does, ``unit_reader`` and ``rows`` do it.
 """
 
 from __future__ import annotations

@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from kwiresniff.analysis.filter import compile_filter
+from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.model import Connection, Event, Exchange, TopicNames
 from kwiresniff.pipeline.exchange_table import seen_ns
 from kwiresniff.pipeline.rows import when
-from kwiresniff.session import Depth
 from kwiresniff.session.topic_ids import TEACHING_RESPONSES
-
-_DEPTHS: tuple[Depth, ...] = ("headers", "errors", "bodies", "records")
 
 
 class Condition(NamedTuple):
@@ -52,7 +50,7 @@ class Choice:
 
     def depth(self, wanted: Depth) -> Depth:
         """The deeper one of what is wanted and what is needed."""
-        return wanted if self._filter is None else max(wanted, self._filter.depth, key=_DEPTHS.index)
+        return wanted if self._filter is None else max(wanted, self._filter.depth, key=DEPTHS.index)
 
     @property
     def takes_text(self) -> bool:

@@ -21,11 +21,11 @@ from heapq import merge
 from statistics import median_low
 from typing import Any
 
+from kwiresniff.base.flows import reverse
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
 from kwiresniff.model import DECRYPTED, SYN, Segment
 from kwiresniff.pipeline.observed_connections import ObservedConnection
 from kwiresniff.pipeline.sequence_ranges import Range, lacking
-from kwiresniff.session.flows import reverse
 
 #: Clocks of hosts without any care differ by seconds; a port is not used again within a minute (RFC 9293: 2 MSL).
 MAX_SKEW_NS = 60 * 10**9

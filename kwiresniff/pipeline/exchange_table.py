@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, final
 
+from kwiresniff.base.time_units import DAY_NS
 from kwiresniff.export.column_buffers import Column, ListColumn, NameColumn, NumberColumn, SparseColumn, TextColumn
 from kwiresniff.export.exchange_columns import ExchangeColumns
 from kwiresniff.export.json_objects import errors_json, frame_problem_json
@@ -14,7 +15,6 @@ from kwiresniff.pipeline.entities import Entities
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-DAY_NS: Final = 86_400_000_000_000
 #: Spark and Python have years 1 to 9999, and a column 64 bits of nanoseconds; a capture may claim any time. Year 1 is
 #: before what 64 bits hold.
 LEAST_NS: Final = -(1 << 63) + 1

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kwiresniff.base.flows import reverse
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import DECRYPTED, FIN, RST, SYN, Segment
 from kwiresniff.pipeline.sequence_ranges import Range, SequenceRanges
-from kwiresniff.session.flows import reverse
 
 #: Connections looked at in one source at once, of some kilobytes each; of more the oldest is taken for ended.
 MAX_SIGHTINGS = 200_000

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from kwiresniff.analysis.names import record_sets
+from kwiresniff.base.time_units import DAY_NS
 from kwiresniff.export import JsonEncoder, connection_json, problem_json
 from kwiresniff.export.clients import audit_json, client_json
 from kwiresniff.model import (
@@ -28,7 +29,6 @@ from kwiresniff.session import endpoints
 Row = tuple[Any, ...]
 
 _MICROSECONDS = 1_000
-_DAY_NS = 86_400 * 10**9
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 #: Spark and Python have years 1 to 9999, and Parquet 64 bits; a capture may claim any time.
 _MIN_NS = -62_135_596_800 * 10**9
@@ -204,7 +204,7 @@ def when(ns: int) -> tuple[date | None, datetime | None]:
     """The UTC day and the moment in microseconds; nothing for what no calendar here can hold."""
     if not _MIN_NS <= ns <= _MAX_NS:
         return None, None
-    day, rest_ns = divmod(ns, _DAY_NS)
+    day, rest_ns = divmod(ns, DAY_NS)
     midnight = _midnight(day)
     second, micro = divmod(rest_ns // _MICROSECONDS, 1_000_000)
     minute, second = divmod(second, 60)

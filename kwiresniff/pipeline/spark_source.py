@@ -23,6 +23,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from kwiresniff.analysis.units import duration_ns
+from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import conditions
@@ -32,13 +33,11 @@ from kwiresniff.pipeline.plan import WorkUnit, file_at, find_sources, plan, shar
 from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.stream_source import TableStream
 from kwiresniff.pipeline.unit_reader import Settings
-from kwiresniff.session import Depth
 
 #: Tasks to aim at when nobody says how many there may be.
 PARALLELISM = 8
 #: Spark's setting without which a data source must not have ``pushFilters``.
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
-_DEPTHS = ("headers", "errors", "bodies", "records")
 
 
 class CaptureSource(DataSource):
@@ -79,7 +78,7 @@ class CaptureSource(DataSource):
         table = self._choice("table", READABLE)
         headers = table == "exchanges" and HEADER_COLUMNS.issuperset(columns)
         settings = Settings(
-            cast(Depth, self._choice("depth", _DEPTHS, "headers" if headers else "records")),
+            cast(Depth, self._choice("depth", DEPTHS, "headers" if headers else "records")),
             tuple(int(port) for port in self.options.get("ports", "").split(",") if port),
             self.options.get("redactKey"),
             keylog=self.options.get("keylog"),

@@ -150,14 +150,4 @@ def event_text(event: GroupEvent) -> str:
 
 def partitions_text(partitions: dict[str, list[int]]) -> str:
     """``orders 0-3,7 payments 1``: numbers in a row as ranges."""
-    return " ".join(f"{topic} {_ranges(sorted(numbers))}" for topic, numbers in partitions.items())
-
-
-def _ranges(numbers: list[int]) -> str:
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] + 1 == number:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
+    return " ".join(f"{topic} {units.number_ranges(sorted(numbers), ',')}" for topic, numbers in partitions.items())

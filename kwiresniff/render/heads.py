@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from kwiresniff.base.packet_references import PACKET_MASK
+from kwiresniff.base.time_units import MAX_NS, SECOND_NS
 from kwiresniff.model import Connection, Exchange, Message
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
@@ -21,11 +23,6 @@ if TYPE_CHECKING:
 
 #: Texts of a sort that are kept; then all are forgotten.
 KEPT: Final = 4096
-SECOND_NS: Final = 1_000_000_000
-#: Times beyond this, some 146 years from 1970, are not written here.
-MAX_NS: Final = 1 << 62
-#: A packet reference (``kwiresniff.model``): its number lies below the file.
-NUMBER_MASK: Final = (1 << 40) - 1
 
 
 @final
@@ -143,8 +140,8 @@ class Heads:
                 self._sizes.clear()
             text = self._words.span("value", units.size(message.size_bytes)) + self._marks.gap
             size = self._sizes[message.size_bytes] = text
-        first: i64 = message.first_packet & NUMBER_MASK
-        last: i64 = message.last_packet & NUMBER_MASK
+        first: i64 = message.first_packet & PACKET_MASK
+        last: i64 = message.last_packet & PACKET_MASK
         packets = f"packet {first}" if first == last else f"packets {first}-{last}"
         micros: i64 = (ns - second * SECOND_NS) // 1000 + 1_000_000
         tail = f"{self._marks.dim}{packets}{self._day}{str(micros)[1:]}Z{self._marks.off}"

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.base.batch_layout import CODEC_NAMES
+from kwiresniff.base.entities import PARTITION_INDEXES, TOPIC_NAMES
 from kwiresniff.model import Exchange, Gist, TopicNames
 from kwiresniff.render import units
 
@@ -39,11 +40,9 @@ _WORDS: Final = {
 MEMBER_ID_SHOWN = 12
 
 _TOPIC_ARRAYS: Final = ("topics", "topic_data", "topic_partitions", "responses")
-_TOPIC_NAMES: Final = ("name", "topic", "topic_name")
-_TOPIC_KEYS: Final = (*_TOPIC_NAMES, "topic_id")
+_TOPIC_KEYS: Final = (*TOPIC_NAMES, "topic_id")
 _ELEMENT_NAMES: Final = ("group_id", "resource_name", "name", "user", "principal_name", "transactional_id", "feature")
 _PARTITION_ARRAYS: Final = ("partitions", "partition_data", "partition_indexes", "partition_responses")
-_PARTITION_NAMES: Final = ("index", "partition", "partition_index")
 
 
 def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]:
@@ -271,12 +270,12 @@ def topics_text(topics: Sequence[Any], topic_name: TopicNames | None = None) -> 
 
 
 def _topic_text(topic: Fields, topic_name: TopicNames | None) -> str:
-    name = next((topic[key] for key in _TOPIC_NAMES if topic.get(key)), None)
+    name = next((topic[key] for key in TOPIC_NAMES if topic.get(key)), None)
     if name is None and (topic_id := topic.get("topic_id")):
         name = (topic_name and topic_name(topic_id)) or topic_id
     parts: list[str] = []
     for part in _partitions(topic):
-        index = part if isinstance(part, int) else next((part[key] for key in _PARTITION_NAMES if key in part), None)
+        index = part if isinstance(part, int) else next((part[key] for key in PARTITION_INDEXES if key in part), None)
         if isinstance(index, int):
             parts.append(str(index))
     text = str(name if name is not None else "?")

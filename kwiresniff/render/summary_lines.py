@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import BytesWriter
 
 from kwiresniff.base.json_text import write_number, write_padded
+from kwiresniff.base.packet_references import PACKET_MASK
+from kwiresniff.base.time_units import MAX_NS, SECOND_NS
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
@@ -22,11 +24,6 @@ if TYPE_CHECKING:
 
 #: Texts of a sort that are kept; then all are forgotten.
 KEPT: Final = 4096
-SECOND_NS: Final = 1_000_000_000
-#: Times beyond this, some 146 years from 1970, are not written here.
-MAX_NS: Final = 1 << 62
-#: A packet reference (``kwiresniff.model``): its number lies below the file.
-NUMBER_MASK: Final = (1 << 40) - 1
 
 
 #: A queue that is shorter is nobody's trouble.
@@ -84,7 +81,7 @@ class SummaryLines:
         out.write(self._size(self._requests, request.size_bytes, "request"))
         out.write(self._size(self._responses, response.size_bytes, "response"))
         out.write(self._peer(exchange))
-        self._packet(request.first_packet & NUMBER_MASK)
+        self._packet(request.first_packet & PACKET_MASK)
         self._about(exchange)
         out.append(10)
         return out.getvalue()

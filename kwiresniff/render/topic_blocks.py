@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kwiresniff.render import units
@@ -93,7 +93,7 @@ def _client(client: TopicClient) -> Iterator[Chunk]:
         elif client.idempotent:
             yield [("value", "idempotent")]
     elif client.partitions:
-        yield [("dim", f"partitions {_ranges(client.partitions)}")]
+        yield [("dim", f"partitions {units.number_ranges(client.partitions)}")]
     if client.lag is not None and client.role != "producer":
         yield [("warn" if client.lag else "good", f"lag {client.lag:,}")]
     if client.errors:
@@ -115,14 +115,3 @@ def _group(group: TopicGroup) -> Iterator[Chunk]:
 def _waits(latency: LatencySummary) -> str:
     p50, p99, most = map(units.duration, (latency.p50_ns, latency.p99_ns, latency.max_ns))
     return f"p50 {p50}, p99 {p99}, max {most}"
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """``0-3, 7`` of ascending numbers."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ", ".join(f"{low}-{high}" if high > low else str(low) for low, high in runs)

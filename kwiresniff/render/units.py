@@ -7,13 +7,15 @@ so that columns stay narrow and right alignment works. ``KB`` is 1024 bytes, as 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-_SECOND: Final = 1_000_000_000
+from kwiresniff.base.time_units import SECOND_NS
+
 _SIZES: Final = ("KB", "MB", "GB", "TB", "PB", "EB")
 
 
@@ -29,7 +31,7 @@ def duration(nanoseconds: int | None, *, micro: str = "µ") -> str:
         return f"{_three(nanoseconds / 1e6)} ms"
     if nanoseconds < 99_950_000_000:
         return f"{_three(nanoseconds / 1e9)} s"
-    seconds = (nanoseconds + _SECOND // 2) // _SECOND
+    seconds = (nanoseconds + SECOND_NS // 2) // SECOND_NS
     if seconds < 3600:
         return f"{seconds // 60}m {seconds % 60:02}s"
     minutes = seconds // 60
@@ -97,6 +99,17 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{digits} {noun if number == 1 else plural or noun + 's'}"
 
 
+def number_ranges(numbers: Iterable[int], between: str = ", ") -> str:
+    """``0-3, 7``: ascending numbers, those in a row as a range."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] + 1 == number:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return between.join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
+
+
 @lru_cache(maxsize=64)
 def _second(seconds: int) -> tuple[str, str]:
     """Date and time of day of a second since the epoch, UTC."""
@@ -109,17 +122,17 @@ def _second(seconds: int) -> tuple[str, str]:
 
 def date(timestamp_ns: int) -> str:
     """``2020-07-09``, UTC."""
-    return _second(timestamp_ns // _SECOND)[0]
+    return _second(timestamp_ns // SECOND_NS)[0]
 
 
 def clock(timestamp_ns: int, digits: int = 6) -> str:
     """``13:54:09.428585``, UTC, with 3, 6 or 9 digits of the second."""
-    seconds, rest = divmod(timestamp_ns, _SECOND)
+    seconds, rest = divmod(timestamp_ns, SECOND_NS)
     return f"{_second(seconds)[1]}.{rest:09}"[: digits - 9 or None]
 
 
 def instant(timestamp_ns: int, digits: int = 6) -> str:
     """``2020-07-09T13:54:09.428585Z``."""
-    seconds, rest = divmod(timestamp_ns, _SECOND)
+    seconds, rest = divmod(timestamp_ns, SECOND_NS)
     day, clock_time = _second(seconds)
     return f"{day}T{clock_time}.{f'{rest:09}'[:digits]}Z"

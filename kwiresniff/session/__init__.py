@@ -3,8 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kwiresniff.session.analyzer import Analyzer, Depth, analyze
-from kwiresniff.session.flows import endpoints
+from kwiresniff.base.depths import Depth
+from kwiresniff.base.flows import endpoints
+from kwiresniff.session.analyzer import Analyzer, analyze
 from kwiresniff.session.topic_ids import TopicNameTable
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from kwiresniff.base.depths import Depth
 from kwiresniff.model import DECRYPTED, FIN, RST, SYN, Event, Exchange, ExchangeSink, RecordsMode, Segment, SegmentSink
 from kwiresniff.session import problems
 from kwiresniff.session.connection import ConnectionAnalyzer
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from kwiresniff.codec.text.tree_wording import Words
 
-Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
 
 #: What is kept of a request when its body is not wanted: the header and the front of small bodies, enough for the
 #: client's name and SASL mechanism and ``acks``.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, SHARE_FETCH, SYNC_GROUP
 from kwiresniff.base.fastint import COMPILED, i32
+from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import UNKNOWN_NS, Exchange, Message
 from kwiresniff.schema.wire_types import FIXED
@@ -21,7 +22,6 @@ from kwiresniff.session.delays import (
     HELD_NS,
     LATE_NS,
     LONG_POLL,
-    MILLISECOND_NS,
     OWN_NS,
     POLL_NS,
     REBALANCE,

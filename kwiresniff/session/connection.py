@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from kwiresniff.base.flows import endpoints
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import Connection
 from kwiresniff.session.connection_state import UNSETTLED
@@ -22,7 +23,6 @@ from kwiresniff.session.detection import (
     Verdict,
     guess_from_both,
 )
-from kwiresniff.session.flows import endpoints
 from kwiresniff.session.kafka_messages import KafkaMessages
 from kwiresniff.session.services import ConnectionServices
 from kwiresniff.session.signatures import answer_of, guess_protocol, is_sure_answer

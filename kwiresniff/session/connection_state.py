@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from kwiresniff.base.flows import endpoints
+from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header
 from kwiresniff.model import Connection, ConnectionAttempt, Direction
 from kwiresniff.session import problems
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.detection import UNIDENTIFIED
-from kwiresniff.session.flows import endpoints
 from kwiresniff.session.services import ConnectionServices
 from kwiresniff.stream.frame_handler import LOST_GAP, FrameHandler
 from kwiresniff.stream.half_stream import HalfStream
@@ -17,8 +17,6 @@ from kwiresniff.stream.half_stream import HalfStream
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-_request_header = Struct(">hhih").unpack_from
-_correlation_id = Struct(">i").unpack_from
 
 #: Outcomes of exchanges in which the broker had no part.
 _WITHOUT_ANSWER: Final = frozenset({"unanswered", "no_response_expected"})
@@ -134,11 +132,11 @@ class ConnectionState(FrameHandler):
             if half is self.client:
                 what = "a request"
                 if len(data) >= 10:
-                    api_key, api_version, correlation_id, _ = _request_header(data)
+                    api_key, api_version, correlation_id, _ = unpack_request_header(data)
                     what = f"{api_facts(api_key, api_version).name} v{api_version} request {correlation_id}"
                 problem = problems.incomplete(self.connection, "request", what, packet, ns, size, present)
             else:
-                what = f"response {_correlation_id(data)[0]}" if size and len(data) >= 4 else "a response"
+                what = f"response {unpack_correlation_id(data)[0]}" if size and len(data) >= 4 else "a response"
                 problem = problems.incomplete(self.connection, "response", what, packet, ns, size, present)
             self.services.output.report(problem)
 

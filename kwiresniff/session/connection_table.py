@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
+from kwiresniff.base.flows import canonical_flow, reverse
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import ACK, DECRYPTED, FIN, RST, SYN, Segment
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.endpoint import Endpoint
-from kwiresniff.session.flows import canonical_flow, reverse
 from kwiresniff.session.handshake_buffer import HandshakeBuffer, can_follow, first_seq
 from kwiresniff.session.problems import too_many_connections
 from kwiresniff.session.services import ConnectionServices

@@ -13,6 +13,7 @@ from typing import Final
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import FETCH, SHARE_FETCH
 from kwiresniff.base.fastint import COMPILED, i32
+from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.codec.error_scan import Skimmer
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Exchange, Message
@@ -22,7 +23,6 @@ LONG_POLL: Final = "long poll"
 REBALANCE: Final = "rebalance"
 THROTTLED: Final = "throttled"
 
-MILLISECOND_NS: Final = 1_000_000
 #: Answers faster than this were not held back, as far as nothing else is known.
 HELD_NS: Final = 10_000_000
 #: A long poll takes so much longer than the quickest answer on its connection.

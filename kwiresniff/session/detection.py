@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff import codec
 from kwiresniff.base.api_keys import PRODUCE
+from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header
 from kwiresniff.model import Exchange
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.frame_search import (
@@ -29,6 +30,7 @@ from kwiresniff.session.frame_search import (
     find_request_start,
     find_response_start,
     request_front,
+    response_front,
     score_request_header,
 )
 from kwiresniff.session.in_flight import Outstanding
@@ -60,10 +62,7 @@ IGNORED: Final = 4
 
 #: A new connection whose first frame cannot be judged by its header alone is judged by all of it, or by this much.
 OPENING_BYTES = 16 << 10
-_request_header = Struct(">hhih").unpack_from
-_correlation_id = Struct(">i").unpack_from
 _length = Struct(">i").unpack_from
-_response_front = Struct(">ii").unpack_from
 
 
 class Verdict:
@@ -191,8 +190,8 @@ class ProtocolDetector:
             return None
         if len(asked) < _length(asked)[0] + 4:
             return None
-        size, correlation_id = _response_front(data)
-        if size > SOUND_FRAME_BYTES or correlation_id != _correlation_id(asked, 8)[0]:
+        size, correlation_id = response_front(data)
+        if size > SOUND_FRAME_BYTES or correlation_id != unpack_correlation_id(asked, 8)[0]:
             return self._not_kafka(client, client, broker)
         return _kafka(client, 0)
 
@@ -244,7 +243,7 @@ class ProtocolDetector:
         if reading == READS and strong and not _is_empty_produce(frame):
             return True
         # A response with a small correlation id, like any small number, has the front of a Produce.
-        sure = strong and _request_header(frame)[0] != PRODUCE
+        sure = strong and unpack_request_header(frame)[0] != PRODUCE
         if reading == UNKNOWN:
             believable = strong
         else:
@@ -261,7 +260,7 @@ class ProtocolDetector:
 
     def _confirm_response(self, outstanding: Outstanding, frame: bytes, fills: bool) -> bool:
         """Whether a frame reads as the response to an outstanding request with its correlation id."""
-        found = outstanding.get(_correlation_id(frame)[0], ())
+        found = outstanding.get(unpack_correlation_id(frame)[0], ())
         readings = [
             read_response(one.api_key, one.api_version, frame)
             for one in ((found,) if isinstance(found, Exchange) else found)
@@ -288,7 +287,7 @@ def accept_any(frame: bytes, grade: int, fills: bool) -> bool:
 def _is_empty_produce(frame: bytes) -> bool:
     """Whether a request is a Produce of nothing: no client sends that, but a response with a small correlation id,
     a topic's name and zeros reads so (OffsetCommit does)."""
-    api_key, api_version, _, _ = _request_header(frame)
+    api_key, api_version, _, _ = unpack_request_header(frame)
     if api_key != PRODUCE:
         return False
     offset = codec.decode_request_header(with_plain_client_id(frame)).body_offset
@@ -303,7 +302,7 @@ def _is_answered(buffer: ResyncBuffer, other: ResyncBuffer, frame: bytes, strong
     or be so long that it is not all there, or be as unknown as a ``strong`` request. To a request whose header is
     ``sure`` it may be anything that fills segments exactly.
     """
-    api_key, api_version, _, _ = _request_header(frame)
+    api_key, api_version, _, _ = unpack_request_header(frame)
     data = other.data
     starts = other.starts()
     buffer.steps -= START_STEPS * len(starts)

@@ -16,9 +16,9 @@ from kwiresniff import codec
 from kwiresniff.base.api_keys import FETCH
 from kwiresniff.base.fastint import COMPILED, i32
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Digest, Direction, Exchange, FetchedTopics, Message, TopicDigest
 from kwiresniff.session.apis import read_version
+from kwiresniff.session.peek import peek_body
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -63,42 +63,29 @@ class FetchSession:
         self.size_bytes = 0
 
     def add(self, topics: list[Body]) -> None:
-        """Topics and partitions that a fetch or an answer names."""
+        """Adds the topics and partitions that the body of a fetch or of its response names."""
         for topic in topics:
-            name = _name(topic)
-            if not name:
-                continue
-            known = self.topics.get(name)
-            if known is None:
-                if len(self.topics) >= MAX_SESSION_TOPICS:
-                    continue
-                known = self.topics[name] = {}
-                self.told = None
-            for partition in topic.get("partitions") or ():
-                index = _index(partition)
-                if index not in known and self.partitions < MAX_SESSION_PARTITIONS:
-                    known[index] = True
-                    self.partitions += 1
-                    self.told = None
+            self._add(_name(topic), [_index(partition) for partition in topic.get("partitions") or ()])
 
     def add_parts(self, topics: list[TopicDigest]) -> None:
         """Adds the topics and partitions that a digest names."""
         for topic in topics:
-            name = topic.name
-            if not name:
-                continue
-            known = self.topics.get(name)
-            if known is None:
-                if len(self.topics) >= MAX_SESSION_TOPICS:
-                    continue
-                known = self.topics[name] = {}
+            self._add(topic.name, [partition.index for partition in topic.partitions])
+
+    def _add(self, name: str, indexes: list[int]) -> None:
+        if not name:
+            return
+        known = self.topics.get(name)
+        if known is None:
+            if len(self.topics) >= MAX_SESSION_TOPICS:
+                return
+            known = self.topics[name] = {}
+            self.told = None
+        for index in indexes:
+            if index not in known and self.partitions < MAX_SESSION_PARTITIONS:
+                known[index] = True
+                self.partitions += 1
                 self.told = None
-            for partition in topic.partitions:
-                index: int = partition.index
-                if index not in known and self.partitions < MAX_SESSION_PARTITIONS:
-                    known[index] = True
-                    self.partitions += 1
-                    self.told = None
 
     def forget(self, topics: list[Body]) -> None:
         """Partitions that a fetch gives up; a topic without any is given up too."""
@@ -161,17 +148,17 @@ class FetchSessions:
                 self._end((broker, session_id))
             given = _session_id(exchange)
             if epoch == INITIAL_EPOCH and given:
-                self._begin((broker, given), _read(exchange, "request"))
+                self._begin((broker, given), peek_body(exchange, "request"))
             return
         key = (broker, session_id)
         says_nothing = _says_nothing(frame, at + 8, exchange.api_version)
         parts = None if says_nothing else _named_parts(exchange)
-        self._go_on(exchange, key, None if says_nothing or parts is not None else _read(exchange, "request"), parts)
+        self._go_on(exchange, key, None if says_nothing or parts is not None else peek_body(exchange, "request"), parts)
         if epoch > 0 and _has_failed(exchange):
             self._end(key)
 
     def _share(self, exchange: Exchange, request: Message) -> None:
-        body = _read(exchange, "request")
+        body = peek_body(exchange, "request")
         if body is None:
             return
         key = exchange.connection.broker, str(body.get("group_id") or ""), str(body.get("member_id") or "")
@@ -213,7 +200,7 @@ class FetchSessions:
         digest = _digest(exchange, "response") if exchange.api_key == FETCH else None
         if digest is not None:
             session.add_parts(digest.parts if digest.parts is not None else [])
-        elif (answer := _read(exchange, "response")) is not None:
+        elif (answer := peek_body(exchange, "response")) is not None:
             session.add(answer.get("responses") or [])
 
     def _account(self, key: Key, session: FetchSession) -> None:
@@ -294,16 +281,3 @@ def _named_parts(exchange: Exchange) -> list[TopicDigest] | None:
         digest.topic_ids if digest.topic_ids is not None else ()
     )
     return digest.parts if named == len(digest.parts) else None
-
-
-def _read(exchange: Exchange, direction: Direction) -> Body | None:
-    """A body without records; None where it does not read."""
-    message = exchange.request if direction == "request" else exchange.response
-    if message is None or message.frame is None:
-        return None
-    try:
-        version = read_version(exchange, direction)
-        body, _ = codec.decoder(exchange.api_key, version, direction, "skip")(message.frame, message.body_offset, [])
-    except (DecodeError, SchemaError):
-        return None
-    return body

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.api_keys import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwiresniff.base.fastint import COMPILED, i16, i32
+from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header, unpack_request_header_v0
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
 from kwiresniff.model import Exchange, Message, Problem
 from kwiresniff.session import problems
@@ -42,10 +42,6 @@ MIN_RESPONSE_FRONT_BYTES: Final = 5
 MAX_SOFTWARE_CHARACTERS = 255
 #: APIs that every depth looks into, for the software and the principal of a connection.
 _PEEKED: Final = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
-
-_request_header = Struct(">hhih").unpack_from
-_request_header_v0 = Struct(">hhi").unpack_from
-_correlation_id = Struct(">i").unpack_from
 
 
 class KafkaMessages(SaslPhase):
@@ -90,7 +86,7 @@ class KafkaMessages(SaslPhase):
         if COMPILED:
             api_key, api_version, correlation_id, length = i16(data, 0), i16(data, 2), i32(data, 4), i16(data, 8)
         else:
-            api_key, api_version, correlation_id, length = _request_header(data)
+            api_key, api_version, correlation_id, length = unpack_request_header(data)
         facts = FACTS.get((api_key << 16) + api_version) or api_facts(api_key, api_version)
         client_id: str | None = None
         problem: Problem | None = None
@@ -158,7 +154,7 @@ class KafkaMessages(SaslPhase):
             packet, ns = message.first_packet, message.first_ns
             self.services.output.report(problems.lost_message(self.connection, "request", packet, ns, size, lost))
             return
-        api_key, api_version, correlation_id = _request_header_v0(data)
+        api_key, api_version, correlation_id = unpack_request_header_v0(data)
         facts = api_facts(api_key, api_version)
         exchange = Exchange(self.connection, api_key, api_version, correlation_id, None, message, None)
         exchange.api = facts.name
@@ -209,7 +205,7 @@ class KafkaMessages(SaslPhase):
         if len(data) < 4:
             self._short_response(packet, ns, size, lost)
             return
-        correlation_id = i32(data, 0) if COMPILED else _correlation_id(data)[0]
+        correlation_id = i32(data, 0) if COMPILED else unpack_correlation_id(data)[0]
         found = self.in_flight.by_id.pop(correlation_id, None)
         if found is None:
             if self._hold_back((packet, ns, last_packet, last_ns, size, data, lost, self.broker.ack)):
@@ -277,7 +273,7 @@ class KafkaMessages(SaslPhase):
             reads = not whole or read_response(exchange.api_key, exchange.api_version, data) != FAILS
             return reads and self._can_answer(last_packet, exchange)
 
-        for exchange in self.in_flight.overtaken_by(_correlation_id(data)[0], answers):
+        for exchange in self.in_flight.overtaken_by(unpack_correlation_id(data)[0], answers):
             self._evict(exchange)
 
     def frame_filter(self, side: i64, data: bytes, start: i64, end: i64) -> FrameFilter | None:
@@ -286,7 +282,7 @@ class KafkaMessages(SaslPhase):
             return None
         if end - start < MIN_RESPONSE_FRONT_BYTES:
             return None
-        found = self.in_flight.by_id.get(i32(data, start) if COMPILED else _correlation_id(data, start)[0])
+        found = self.in_flight.by_id.get(i32(data, start) if COMPILED else unpack_correlation_id(data, start)[0])
         if not isinstance(found, Exchange):
             return None
         facts = api_facts(found.api_key, found.api_version)
@@ -311,7 +307,7 @@ class KafkaMessages(SaslPhase):
             self.client.flush(self)
             while reordering.held and reordering.is_too_much(size):
                 self.let_in(1)
-            if size > MAX_REORDERED_BYTES or _correlation_id(data)[0] in self.in_flight.by_id:
+            if size > MAX_REORDERED_BYTES or unpack_correlation_id(data)[0] in self.in_flight.by_id:
                 return False
         reordering.hold(response)
         self.services.budget.held += size

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import ClassVar
 
+from kwiresniff.base.flows import endpoints
 from kwiresniff.model import Connection, Problem
-from kwiresniff.session.flows import endpoints
 
 #: Flows known not to be Kafka.
 MAX_FLOWS = 65_536

@@ -46,8 +46,8 @@ def peek_body(exchange: Exchange, direction: Direction) -> Body | None:
     message = exchange.request if direction == "request" else exchange.response
     if message is None or message.frame is None:
         return None
-    version = read_version(exchange, direction)
     try:
+        version = read_version(exchange, direction)
         body, _ = codec.decoder(exchange.api_key, version, direction, "skip")(message.frame, message.body_offset, [])
     except (DecodeError, SchemaError):
         return None

@@ -43,7 +43,7 @@ def lost_bytes(
     if missing:
         parts.append(f"{missing} bytes are missing from the capture")
     if skipped:
-        parts.append(f"{skipped} bytes skipped until a message was recognised")
+        parts.append(f"{skipped} bytes skipped in search of the next message")
     return Problem(
         code,
         f"{way}: {', '.join(parts) or 'lost count of the messages'}",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import Final
 
 from kwiresniff import codec
+from kwiresniff.base.header_fields import unpack_request_header
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction
 from kwiresniff.session.apis import api_facts, response_version
@@ -18,8 +18,6 @@ FAILS: Final = 0
 UNKNOWN: Final = 1  # there is no such API, or no such version of it
 LEFT_OVER: Final = 2
 READS: Final = 3
-
-_request_header = Struct(">hhih").unpack_from
 
 
 def read_body(api_key: int, version: int, direction: Direction, frame: bytes, offset: int) -> int:
@@ -39,7 +37,7 @@ def read_request(frame: bytes) -> int:
     """How a frame, without its length, reads as the request that its header says it is."""
     if len(frame) < MIN_REQUEST_BYTES:
         return FAILS
-    api_key, api_version, _, _ = _request_header(frame)
+    api_key, api_version, _, _ = unpack_request_header(frame)
     frame = with_plain_client_id(frame)
     try:
         offset = codec.decode_request_header(frame)[4]
@@ -53,7 +51,7 @@ def read_request(frame: bytes) -> int:
 def read_front(front: bytes) -> int:
     """How the front of a request, without its length, reads as far as it goes: READS, FAILS, or UNKNOWN when nobody
     knows that API, or an array counts more than what there is can hold."""
-    api_key, api_version, _, _ = _request_header(front)
+    api_key, api_version, _, _ = unpack_request_header(front)
     front = with_plain_client_id(front)
     try:
         offset = codec.decode_request_header(front)[4]
@@ -75,5 +73,5 @@ def read_response(api_key: int, api_version: int, frame: bytes) -> int:
 
 def with_plain_client_id(frame: bytes) -> bytes:
     """A request with another client id of the same length: brokers take any bytes for one, decoders only text."""
-    length = _request_header(frame)[3]
+    length = unpack_request_header(frame)[3]
     return frame[:MIN_REQUEST_BYTES] + b"?" * length + frame[MIN_REQUEST_BYTES + length :] if length > 0 else frame

@@ -7,9 +7,9 @@ back until its request is there or has had its time.
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from kwiresniff.base.header_fields import unpack_correlation_id
 from kwiresniff.session.in_flight import Outstanding
 from kwiresniff.stream.buffer_budget import EXCHANGE_BYTES
 from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 MAX_REORDERED = 256
 MAX_REORDERED_BYTES = 256 << 10
 
-_correlation_id = Struct(">i").unpack_from
 
 #: First packet, its time, last packet, its time, size, data and lost bytes of a frame, and what the segment
 #: acknowledged that completed it.
@@ -46,7 +45,7 @@ class ResponseReorderBuffer:
     def hold(self, response: Response) -> None:
         """Buffers a response."""
         self.held.append(response)
-        correlation_id = _correlation_id(response[5])[0]
+        correlation_id = unpack_correlation_id(response[5])[0]
         self._ids[correlation_id] = self._ids.get(correlation_id, 0) + 1
         self.held_bytes += response_bytes(response[5])
 
@@ -54,7 +53,7 @@ class ResponseReorderBuffer:
         """Removes and returns the first ``count`` responses."""
         released, self.held = self.held[:count], self.held[count:]
         for response in released:
-            correlation_id = _correlation_id(response[5])[0]
+            correlation_id = unpack_correlation_id(response[5])[0]
             self._ids[correlation_id] -= 1
             if not self._ids[correlation_id]:
                 del self._ids[correlation_id]
@@ -67,14 +66,14 @@ class ResponseReorderBuffer:
         What came before one of them has lost its request: brokers answer in order.
         """
         first_packet, first_ns, *_ = self.held[0]
-        asked = len(request) >= 8 and _correlation_id(request, 4)[0] in self._ids
+        asked = len(request) >= 8 and unpack_correlation_id(request, 4)[0] in self._ids
         if not asked and not _is_late(first_packet, first_ns, last_packet, last_ns):
             return 0
         taken: set[int] = set()  # the next response with such an id answers a request that is still to come
         ready = 0
         for count, (_, _, packet, ns, _, data, _, _) in enumerate(self.held, 1):
             late = _is_late(packet, ns, last_packet, last_ns)
-            correlation_id = _correlation_id(data)[0]
+            correlation_id = unpack_correlation_id(data)[0]
             if late or (correlation_id in outstanding and correlation_id not in taken):
                 ready = count
                 taken.add(correlation_id)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import ClassVar
 
 from kwiresniff.base.api_keys import SASL_HANDSHAKE
+from kwiresniff.base.header_fields import unpack_correlation_id
 from kwiresniff.model import Exchange
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.connection_state import ConnectionState
@@ -16,8 +16,6 @@ from kwiresniff.session.peek import peek_body
 from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, Sasl
 from kwiresniff.session.sasl_opaque import OpaqueTokens, is_request
 from kwiresniff.session.services import ConnectionServices
-
-_correlation_id = Struct(">i").unpack_from
 
 
 class SaslPhase(ConnectionState):
@@ -77,7 +75,7 @@ class SaslPhase(ConnectionState):
             return False
         answers = False
         if len(data) >= 4:
-            (correlation_id,) = _correlation_id(data)
+            (correlation_id,) = unpack_correlation_id(data)
             answers = correlation_id in outstanding
             # The token or the request that this answers was lost; or not even the handshake is answered.
             if not opaque.awaiting or outstanding:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kwiresniff.base.entities import RECORD_SETS
 from kwiresniff.base.known_ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from kwiresniff.model import Body, Node
 from kwiresniff.session.secret_configs import is_secret_config
@@ -17,7 +18,6 @@ from kwiresniff.session.withheld import all_nodes, hide, hide_bytes, hide_text, 
 _SCRAM_RECORD, _CONFIG_RECORD = 11, 4
 #: Fields of UserScramCredentialRecord that a password could be guessed with, and that of ConfigRecord.
 _SECRET_FIELDS = frozenset({"salt", "stored_key", "server_key", "value"})
-_RECORD_SETS = frozenset({"records", "unaligned_records"})
 
 
 def _is_secret(value: bytes, read: bool, name: Any, config: Any) -> bool:
@@ -60,7 +60,7 @@ def _batches(body: Body) -> Iterator[Any]:
     for topic in body.get("responses") or body.get("topics") or ():
         if METADATA_TOPIC in (topic.get("topic"), topic.get("name")) or topic.get("topic_id") == METADATA_TOPIC_ID:
             for partition in topic.get("partitions") or ():
-                for field in _RECORD_SETS & partition.keys():
+                for field in RECORD_SETS & partition.keys():
                     batches = partition[field]
                     if isinstance(batches, bytes):
                         partition[field] = withheld(batches)
@@ -76,7 +76,7 @@ def conceal_metadata_nodes(root: Node) -> None:
         if not any(child.value in (METADATA_TOPIC, METADATA_TOPIC_ID) for child in topic.children):
             continue
         for record_set in all_nodes(topic):
-            if record_set.name not in _RECORD_SETS or not record_set.type.endswith("RECORDS"):
+            if record_set.name not in RECORD_SETS or not record_set.type.endswith("RECORDS"):
                 continue
             for node in all_nodes(record_set):
                 if node.type == "RECORD":

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kwiresniff.session.tls_names import alert_name, cipher_suite_name, version_name
-from kwiresniff.session.tls_record_layer import (
+from kwiresniff.base.tls_record import (
     ALERT,
     APPLICATION_DATA,
     CHANGE_CIPHER_SPEC,
     CLIENT_HELLO,
     RECORD_HEADER_BYTES,
     SERVER_HELLO,
-    is_record,
     record_header,
 )
+from kwiresniff.session.tls_names import alert_name, cipher_suite_name, version_name
+from kwiresniff.session.tls_record_layer import is_record
 from kwiresniff.session.x509 import certificate_names
 
 #: Bytes of one direction that are read. The longest front is a server's with a chain of certificates, some 10 KiB;

@@ -1,25 +1,25 @@
 """Where TLS records begin, by their headers; every connection is checked for them, so this is all that is read here.
 
-Source: RFC 8446 (section 5.1), RFC 5246 (section 6.2.1). A record is type, version, 16-bit length, big-endian.
+The layout of a header is in ``kwiresniff.base.tls_record``.
 """
 
 from __future__ import annotations
 
-from struct import Struct
-
+from kwiresniff.base.tls_record import (
+    APPLICATION_DATA,
+    CHANGE_CIPHER_SPEC,
+    CLIENT_HELLO,
+    HANDSHAKE,
+    MAX_RECORD_BYTES,
+    RECORD_HEADER_BYTES,
+    SERVER_HELLO,
+    record_header,
+)
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 
-#: The largest record: 16 KiB and what TLS 1.2 allows encryption to add.
-MAX_RECORD_BYTES = 16_384 + 2_048
 #: Segments that are looked at for the start of a record. A buffer of usual segments has fewer; tiny ones by the
 #: thousand must not make each look at it dearer.
 MAX_STARTS = 64
-
-RECORD_HEADER_BYTES = 5
-CLIENT_HELLO, SERVER_HELLO = 1, 2
-CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, APPLICATION_DATA = 20, 21, 22, 23
-
-record_header = Struct(">BHH").unpack_from
 
 
 def is_record(data: bytes | bytearray, offset: int) -> bool:

@@ -10,7 +10,8 @@ import pytest
 
 from kwiresniff.analysis import metrics as module
 from kwiresniff.analysis.busiest import Busiest
-from kwiresniff.analysis.metrics import BOUNDS, OTHERS, Metrics
+from kwiresniff.analysis.memory_budget import OTHERS
+from kwiresniff.analysis.metrics import BOUNDS, Metrics
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Event, Exchange, Message, Problem
 from kwiresniff.results.metrics import Metric

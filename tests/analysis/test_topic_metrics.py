@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwiresniff.analysis.metrics import OTHERS
+from kwiresniff.analysis.memory_budget import OTHERS
 from kwiresniff.analysis.topic_metrics import TopicMetrics
 from tests.support.exchanges import START_NS, exchange
 

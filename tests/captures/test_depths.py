@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kwiresniff.base.depths import Depth
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
 from kwiresniff.session import analyze
-from kwiresniff.session.analyzer import Depth
 from tests.captures.coverage import CAPTURES
 
 RECORDINGS = (

@@ -10,9 +10,9 @@ from struct import pack
 
 import pytest
 
+from kwiresniff.base.depths import Depth
 from kwiresniff.model import SYN, Event, Exchange, Problem, Segment
 from kwiresniff.session import Analyzer, connection_table, topic_ids
-from kwiresniff.session.analyzer import Depth
 from tests.support.conversation import HEARTBEAT_BODY, Wire, heartbeat, heartbeat_response, request
 
 #: Floods of packets: a minute of processor time.

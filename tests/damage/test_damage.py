@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
+from kwiresniff.base.flows import endpoints
 from kwiresniff.capture import open_captures
 from kwiresniff.model import ACK, SYN, Problem, Segment
 from kwiresniff.session import analyze
-from kwiresniff.session.flows import endpoints
 from tests.support.comparison import Truth
 from tests.support.damages import PLACED, SNAP_LENGTHS, dropped, snapped, thinned
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kwiresniff import codec
+from kwiresniff.base.depths import Depth
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange, Segment
 from kwiresniff.session import Analyzer, analyze
-from kwiresniff.session.analyzer import Depth
 from tests.support.conversation import Wire, request, response
 from tests.support.damages import SNAP_LENGTHS, dropped, snapped, thinned
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from kwiresniff.base.depths import Depth
 from kwiresniff.capture import open_captures
 from kwiresniff.session import Analyzer
-from kwiresniff.session.analyzer import Depth
 from tests.support.damages import mutated
 
 CAPTURES = Path(__file__).parents[2] / "captures"

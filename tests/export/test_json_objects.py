@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kwiresniff.base.packet_references import PACKET_BITS
 from kwiresniff.export import connection_json, exchange_json, problem_json, stat_json
-from kwiresniff.model import PACKET_BITS, Message, Problem
+from kwiresniff.model import Message, Problem
 from kwiresniff.results.stats import LatencySummary, StatRow
 from tests.support.exchanges import START_NS, connection, exchange
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kwiresniff.base.flows import reverse
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
 from kwiresniff.pipeline.batch_run import as_told_before, told_once
@@ -22,7 +23,6 @@ from kwiresniff.pipeline.observed_connections import ObservedConnection, observe
 from kwiresniff.pipeline.plan import WorkUnit, find_sources
 from kwiresniff.pipeline.sequence_ranges import MAX_MARKS, MAX_PARTS, SequenceRanges, lacking
 from kwiresniff.pipeline.unit_reader import Settings, UnitReader
-from kwiresniff.session.flows import reverse
 from tests.support.exported import packets, shifted
 from tests.support.paths import CAPTURES
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from kwiresniff.base.flows import reverse
 from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.plan import CaptureSeries, File, WorkUnit, find_sources, plan, series_name, share_out
 from kwiresniff.pipeline.shards import shard_of
-from kwiresniff.session.flows import reverse
 
 
 @pytest.mark.parametrize(

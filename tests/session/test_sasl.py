@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from kwiresniff.base.depths import Depth
 from kwiresniff.capture import open_captures
 from kwiresniff.export import event_json
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.session import analyze
-from kwiresniff.session.analyzer import Depth
 from kwiresniff.session.sasl import MAX_AUTHENTICATIONS, Sasl
 from kwiresniff.session.sasl_tokens import MAX_CLAIMS_BYTES, read_token
 

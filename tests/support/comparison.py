@@ -10,9 +10,9 @@ from ipaddress import ip_address
 from operator import attrgetter
 from typing import NamedTuple
 
+from kwiresniff.base.depths import Depth
 from kwiresniff.model import Connection, Event, Exchange, Message, Problem, Segment
 from kwiresniff.session import Analyzer
-from kwiresniff.session.analyzer import Depth
 from tests.support.reference import Carried, Coverage, Oracle
 
 #: A frame: number of its stream, its index there.

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable, Iterator
 from struct import pack
 
+from kwiresniff.base.depths import Depth
 from kwiresniff.model import Segment
 from kwiresniff.session import Analyzer
-from kwiresniff.session.analyzer import Depth
 from tests.support.conversation import HEARTBEAT_BODY, Wire, heartbeat, heartbeat_response, request, response, string
 
 MEGABYTE = 1 << 20

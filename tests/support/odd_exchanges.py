@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwiresniff.model import PACKET_BITS, Exchange, Problem
+from kwiresniff.base.packet_references import PACKET_BITS
+from kwiresniff.model import Exchange, Problem
 from tests.support.exchanges import START_NS, exchange
 
 FILES = ("a.pcap", 'größe "2".pcap', "\x9b.pcap")

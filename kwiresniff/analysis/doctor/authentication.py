@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.error_places import error_places
-from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, client_of, client_text, clipped, place_of
+from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, client_of, client_text, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import listed, times
+from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import SASL_HANDSHAKE
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.findings import Finding

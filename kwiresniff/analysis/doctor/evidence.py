@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from kwiresniff.analysis.clients import host_of
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, OTHERS, MemoryBudget, text_bytes
 from kwiresniff.analysis.names import replica_id_of
 from kwiresniff.model import Exchange
 
@@ -27,7 +27,6 @@ _CASE_BYTES = 1_200
 #: Occurrences so far apart are episodes of their own, and so many of a subject are told apart.
 PAUSE_NS = 10_000_000_000
 MAX_EPISODES = 20
-OTHERS = "(others)"
 
 #: What stands with a case: of what kind a name is, how often it came.
 _Notes = dict[str, dict[str, int]]
@@ -189,17 +188,3 @@ def _client_text(name: str, endpoint: str) -> str:
 def is_replica(exchange: Exchange) -> bool:
     """Whether the request is a follower's: it gives its node id where consumers give -1."""
     return replica_id_of(exchange.request) >= 0
-
-
-def place_of(exchange: Exchange) -> tuple[int, int]:
-    """Where it is in the capture: the packet in which the answer begins, else the one of the request, and its time."""
-    message = exchange.response or exchange.request
-    assert message is not None
-    return message.first_packet, message.first_ns
-
-
-def asked_at(exchange: Exchange) -> tuple[int, int]:
-    """The packet in which the request begins, else the one of the answer, and its time."""
-    message = exchange.request or exchange.response
-    assert message is not None
-    return message.first_packet, message.first_ns

@@ -8,25 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped, place_of
+from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped
 from kwiresniff.analysis.doctor.group_members import REBALANCES, Group, Member, history, is_storm
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import (
-    CONSUMER_GROUP_HEARTBEAT,
     HEARTBEAT,
+    HEARTBEAT_PROTOCOLS,
     JOIN_GROUP,
     LEAVE_GROUP,
     OFFSET_COMMIT,
-    SHARE_GROUP_HEARTBEAT,
-    STREAMS_GROUP_HEARTBEAT,
     SYNC_GROUP,
 )
 from kwiresniff.model import Body, Connection, Exchange
 from kwiresniff.results.findings import Finding, scope_of
 
-_HEARTBEATS = {CONSUMER_GROUP_HEARTBEAT: "consumer", SHARE_GROUP_HEARTBEAT: "share", STREAMS_GROUP_HEARTBEAT: "streams"}
 #: How long one join may take.
 LONG_REBALANCE_NS = 10_000_000_000
 #: Members of a group that are told apart, all groups together, and those named in a finding.
@@ -40,7 +38,7 @@ class GroupRule(Rule):
     """Rebalance storms and long rebalances."""
 
     codes = ("rebalances", "long_rebalance", "member_removed")
-    apis = frozenset({OFFSET_COMMIT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP, HEARTBEAT, *_HEARTBEATS})
+    apis = frozenset({OFFSET_COMMIT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP, HEARTBEAT, *HEARTBEAT_PROTOCOLS})
     judges = REMOVED
 
     def __init__(self, context: Context) -> None:
@@ -67,7 +65,7 @@ class GroupRule(Rule):
         elif api_key == LEAVE_GROUP:
             for one in request.get("members") or [request]:
                 self._leave(exchange, request, str(one.get("member_id") or ""), one.get("reason"))
-        elif api_key in _HEARTBEATS:
+        elif api_key in HEARTBEAT_PROTOCOLS:
             self._heartbeat(exchange, request, answer or {})
         elif api_key in (OFFSET_COMMIT, SYNC_GROUP):
             self._active(exchange, request)
@@ -138,7 +136,7 @@ class GroupRule(Rule):
             member.last_ns = place_of(exchange)[1]
 
     def _heartbeat(self, exchange: Exchange, request: Body, answer: Body) -> None:
-        group, member = self._of(exchange, request, _HEARTBEATS[exchange.api_key])
+        group, member = self._of(exchange, request, HEARTBEAT_PROTOCOLS[exchange.api_key])
         if group is None or member is None:
             return
         asked, epoch = request.get("member_epoch"), answer.get("member_epoch")
@@ -159,7 +157,7 @@ class GroupRule(Rule):
         names = [name for _, _, name, _ in exchange.errors if name in REMOVED]
         if not names:
             return
-        protocol = _HEARTBEATS.get(exchange.api_key, "classic")
+        protocol = HEARTBEAT_PROTOCOLS.get(exchange.api_key, "classic")
         _, member = self._of(exchange, request, protocol)
         client, group_id = client_of(exchange), _group_id(request)
         case = self._removed.case(client, group_id)

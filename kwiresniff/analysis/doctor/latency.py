@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Episodes, client_of, place_of
+from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Episodes, client_of
 from kwiresniff.analysis.doctor.rule import SYMPTOM, Context, Rule, found
 from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
 from kwiresniff.analysis.memory_budget import MemoryBudget
+from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import JOIN_GROUP, SYNC_GROUP
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding

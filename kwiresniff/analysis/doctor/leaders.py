@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kwiresniff.analysis.doctor.error_places import error_places
-from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica, place_of
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.leader_table import TOGETHER_NS, Change, LeaderTable, Partition
 from kwiresniff.analysis.doctor.quorum import LEADER_CODES
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, METADATA, PRODUCE
 from kwiresniff.base.known_ids import METADATA_TOPIC
 from kwiresniff.model import Connection, Exchange

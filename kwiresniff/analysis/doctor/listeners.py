@@ -13,10 +13,11 @@ from ipaddress import ip_address
 
 from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.doctor.cluster import address_text
-from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, clipped, place_of
+from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, SYMPTOM, Context, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import METADATA
 from kwiresniff.model import Body, Connection, ConnectionAttempt, Exchange
 from kwiresniff.results.findings import Finding, scope_of

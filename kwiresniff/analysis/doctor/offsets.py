@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kwiresniff.analysis.doctor.error_places import error_places
-from kwiresniff.analysis.doctor.evidence import client_of, clipped, place_of
+from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, LIST_OFFSETS
 from kwiresniff.model import Body, Exchange
 from kwiresniff.results.findings import Finding

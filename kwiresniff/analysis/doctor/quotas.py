@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kwiresniff.analysis.doctor.evidence import Case, client_of, place_of
+from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed
+from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.model import Body, Connection, Exchange
 from kwiresniff.results.findings import Finding

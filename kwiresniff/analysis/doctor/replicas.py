@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kwiresniff.analysis.doctor.error_places import error_places
-from kwiresniff.analysis.doctor.evidence import client_of, clipped, place_of
+from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import METADATA
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding, scope_of

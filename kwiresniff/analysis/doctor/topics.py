@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kwiresniff.analysis.doctor.error_places import error_places
-from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica, place_of
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.quotas import ANONYMOUS, user_of
 from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.negotiation import ADMIN_APIS
+from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import DELETE_TOPICS, FETCH, INIT_PRODUCER_ID, METADATA, PRODUCE
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding, scope_of

@@ -10,15 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kwiresniff.analysis.doctor.error_places import error_places
-from kwiresniff.analysis.doctor.evidence import client_of, clipped, place_of
+from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import clock, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of
+from kwiresniff.analysis.producer_state import FENCED_CODES
 from kwiresniff.base.api_keys import INIT_PRODUCER_ID
 from kwiresniff.model import Body, Exchange
 from kwiresniff.results.findings import Finding, scope_of
 
-FENCED = frozenset({"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 #: Transactional ids whose holders are remembered.
 MAX_IDS = 5_000
 
@@ -37,7 +38,7 @@ class FencingRule(Rule):
 
     codes = ("producer_fenced",)
     apis = frozenset({INIT_PRODUCER_ID})
-    judges = FENCED
+    judges = FENCED_CODES
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -67,7 +68,7 @@ class FencingRule(Rule):
 
     def failure(self, exchange: Exchange) -> None:
         """A producer whose epoch is over."""
-        names = [name for _, _, name, _ in exchange.errors if name in FENCED]
+        names = [name for _, _, name, _ in exchange.errors if name in FENCED_CODES]
         if not names:
             return
         body = (exchange.request.body if exchange.request is not None else None) or {}
@@ -80,7 +81,7 @@ class FencingRule(Rule):
         case.note("apis", [exchange.api])
         case.note("producers", [f"{producer_id}\0{epoch}"] if producer_id >= 0 else [])
         for place in error_places(exchange, self.context):
-            if place.name in FENCED:
+            if place.name in FENCED_CODES:
                 case.note("topics", [place.topic] if place.topic else [])
                 case.note("concerns", [place.what] if place.what else [])
                 case.note("messages", [place.message] if place.message else [])

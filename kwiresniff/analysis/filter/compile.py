@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kwiresniff.analysis.filter.fields import Depth, Field, Getter, body_field, fields, unknown_body_name
+from kwiresniff.analysis.filter.fields import Field, Getter, body_field, fields, unknown_body_name
 from kwiresniff.analysis.filter.literals import Test, is_null, test
 from kwiresniff.analysis.filter.parser import AllOf, Comparison, Not, Tree, parse
+from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.errors import FilterError
 from kwiresniff.model import Exchange, TopicNames
 
 Verdict = Callable[[Exchange], "bool | None"]
-
-DEPTHS: tuple[Depth, ...] = ("headers", "errors", "bodies", "records")
 
 
 class Filter:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from kwiresniff.analysis.names import (
-    RECORD_SETS,
     message_groups,
     message_topics,
     message_transactional_ids,
@@ -20,10 +19,11 @@ from kwiresniff.analysis.names import (
     session_topics,
 )
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
+from kwiresniff.base.depths import Depth
+from kwiresniff.base.entities import RECORD_SETS
 from kwiresniff.model import Body, Direction, Exchange, Message, TopicNames
 from kwiresniff.schema.aliases import body_names, newer_paths
 
-Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
 Values = Sequence[Any]
 Getter = Callable[[Exchange], "Values | None"]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 from kwiresniff import schema
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.base.batch_layout import ATTRIBUTES_AT, CODEC_MASK, RECORDS_COUNT_AT
+from kwiresniff.base.entities import PARTITION_INDEXES, TOPIC_ARRAYS
 from kwiresniff.base.json_text import int16, int32
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.batch_reader import SHORT, batch_stop
@@ -37,10 +38,8 @@ from kwiresniff.model import Direction, Gist
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: The APIs whose messages hold records of topics, in fields of these names.
+#: The APIs whose messages hold records of topics.
 API_KEYS: Final = frozenset([PRODUCE, FETCH])
-TOPICS: Final = frozenset(["topics", "topic_data", "responses"])
-INDEXES: Final = frozenset(["index", "partition", "partition_index"])
 
 #: Elements of arrays in one message that are looked at here; more are for the decoders.
 MAX_ELEMENTS: Final = 100_000
@@ -213,7 +212,7 @@ def _mark(steps: list[Step], level: int) -> None:
         name = field.name
         if level == 0:
             roles = {"acks": _ACKS, "transactional_id": _TRANSACTION, "session_id": _SESSION}
-            step.role = _TOPICS if step.array and name in TOPICS else roles.get(name, 0)
-        elif name in INDEXES and step.kind == INT32 and not step.array:
+            step.role = _TOPICS if step.array and name in TOPIC_ARRAYS else roles.get(name, 0)
+        elif name in PARTITION_INDEXES and step.kind == INT32 and not step.array:
             step.role = _INDEX
         _mark(step.steps, level + 1)

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import BytesWriter, read_i64_le
 
+from kwiresniff.base.json_text import ONES, QUOTES, SPACES
 from kwiresniff.codec.text.tree_wording import Words
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
 #: The same byte in all eight places of a word: 1, a space, a quote, a DEL.
-_ONES: Final = 0x0101010101010101
-_SPACES: Final = 0x2020202020202020
-_QUOTES: Final = 0x2222222222222222
 _DELETES: Final = 0x7F7F7F7F7F7F7F7F
 
 #: Texts that would read as something else than text, and the longest of them.
@@ -81,14 +79,14 @@ def look(data: bytes, start: i64, stop: i64) -> i64:
     at: i64 = start
     while at + 8 <= stop:
         word: i64 = read_i64_le(data, at)
-        if (word >> 7) & _ONES:
+        if (word >> 7) & ONES:
             return 4
         # A byte in question borrows from its top bit.
-        if (((word - _SPACES) | ((word ^ _DELETES) - _ONES)) >> 7) & _ONES:
+        if (((word - SPACES) | ((word ^ _DELETES) - ONES)) >> 7) & ONES:
             return 4
-        if (((word ^ _SPACES) - _ONES) >> 7) & _ONES:
+        if (((word ^ SPACES) - ONES) >> 7) & ONES:
             found |= 1
-        if (((word ^ _QUOTES) - _ONES) >> 7) & _ONES:
+        if (((word ^ QUOTES) - ONES) >> 7) & ONES:
             found |= 2
         at += 8
     while at < stop:
