@@ -69,7 +69,7 @@ class Decoding(NamedTuple):
     redact_key: str | None = None
 
     def settings(self, keylog: str | None = None) -> "Settings":
-        """The same for the pipeline. What is wrong with it is told here, before Spark is started."""
+        """The options as ``Settings`` of the pipeline; raises for wrong ones here, before Spark is started."""
         from kwiresniff.pipeline.plan import file_at
         from kwiresniff.pipeline.unit_reader import Settings
 
