@@ -59,6 +59,7 @@ COMPILED = (
     "kwiresniff/capture/pcapng.py",
     "kwiresniff/capture/reader.py",
     "kwiresniff/codec/digests.py",
+    "kwiresniff/codec/element_skipper.py",
     "kwiresniff/codec/error_scan.py",
     "kwiresniff/codec/record_limits.py",
     "kwiresniff/codec/text/batch_reader.py",
@@ -146,8 +147,9 @@ LITTLE = (
 SELDOM = (
     "analysis/doctor/efficiency", "analysis/doctor/evidence", "analysis/doctor/examine", "analysis/doctor/latency",
     "analysis/doctor/rule", "analysis/topic_parts", "analysis/topic_state", "analysis/topic_table",
-    "analysis/topic_traffic", "codec/text/entities", "export/column_buffers", "export/exchange_columns",
-    "export/flat_columns", "pipeline/entities", "pipeline/exchange_table", "pipeline/shards", "render/line_wrapping",
+    "analysis/topic_traffic", "codec/element_skipper", "codec/text/entities", "export/column_buffers",
+    "export/exchange_columns", "export/flat_columns", "pipeline/entities", "pipeline/exchange_table",
+    "pipeline/shards", "render/line_wrapping",
     "session/non_kafka", "session/problems", "session/sasl_opaque", "session/sasl_phase", "session/signatures",
     "session/tls_record_layer",
 )  # fmt: skip

@@ -19,3 +19,12 @@ HEADERS_SHOWN: Final = 8
 
 #: Names are padded so that values stand in a column; one longer than this only pushes its own value aside.
 NAME_COLUMN: Final = 26
+
+#: What an element is called by that is a range of versions, and the two ends of it.
+_RANGE_NAMES: Final = frozenset(["api_key", "name"])
+_RANGE_ENDS: Final = frozenset(["min_version", "max_version", "min_version_level", "max_version_level"])
+
+
+def is_range(names: list[str]) -> bool:
+    """Whether a structure with these fields is a name and two ends of a range: all of an array stand on one row."""
+    return len(names) == 3 and names[0] in _RANGE_NAMES and set(names[1:]) <= _RANGE_ENDS

@@ -139,7 +139,7 @@ def tree_of(reading: EventSource, out: TextIO, width: int | None, color: bool) -
     def read(exchange: Exchange, which: Direction, message: Message | None) -> Dissection | list[bytes] | None:
         if message is not None and message.text is not None:
             return message.text
-        dissection = annotate(exchange, which, topics, show_secrets=options.show_secrets)
+        dissection = annotate(exchange, which, topics, show_secrets=options.show_secrets, folded=not options.verbose)
         if dissection is not None and redactor is not None:
             redactor.dissect(dissection)
         elif dissection is not None and plugins.decoders:

@@ -13,6 +13,8 @@ no offsets in a tree, and nobody to say what is wrong with a message.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
@@ -52,6 +54,12 @@ MAX_PROBLEMS = 100
 ARRAY = "ARRAY"
 STRUCT = "STRUCT"
 TAGGED_FIELDS = "TAGGED_FIELDS"
+#: Elements of a folded array whose values are a list, all in one node.
+ELEMENTS = "ELEMENTS"
+
+#: What stands in a folded array for an element that nobody looks at, a structure or a value (``codec.folding``).
+FOLDED = Node("", STRUCT, -1, 0)
+FOLDED_VALUE = Node("", "", -1, 0)
 
 
 def dissect(
@@ -69,15 +77,17 @@ def dissect(
     array that counts on them is read as far as it is there. Offsets count from the start of the frame. Raises nothing
     for bad bytes; what is wrong with them is in ``problems``.
     """
-    return _Dissector(message, frame, offset, records, topic_name, missing).dissect(trailing=True)
+    return Dissector(message, frame, offset, records, topic_name, missing).dissect(trailing=True)
 
 
 def dissect_front(message: MessageVersion, frame: bytes, offset: int = 0) -> Dissection:
     """Annotate a message that something else follows in the frame, such as a header."""
-    return _Dissector(message, frame, offset, False, None).dissect(trailing=False)
+    return Dissector(message, frame, offset, False, None).dissect(trailing=False)
 
 
-class _Dissector:
+class Dissector:
+    """Reads one message."""
+
     def __init__(
         self,
         message: MessageVersion,
@@ -99,6 +109,8 @@ class _Dissector:
         self.problems: list[Problem] = []
         self.nodes = 0
         self.budget: RecordBudget | None = None
+        # Regular and tagged fields by the identity of what they are part of, which the message keeps.
+        self.parts: dict[int, tuple[list[WireField], list[WireField]]] = {}
 
     def dissect(self, trailing: bool) -> Dissection:
         root = Node(self.message.name, STRUCT, self.position, 0)
@@ -128,10 +140,14 @@ class _Dissector:
             raise decode_errors.too_many_entries(MAX_COUNTED)
 
     def structure(self, node: Node, fields: tuple[WireField, ...], path: str) -> None:
-        for field in regular(fields):
-            self.field(node, field, field.name, f"{path}.{field.name}" if path else field.name)
+        parts = self.parts.get(id(fields))
+        if parts is None:
+            parts = self.parts[id(fields)] = regular(fields), tagged(fields)
+        front = f"{path}." if path else ""
+        for field in parts[0]:
+            self.field(node, field, field.name, front + field.name)
         if self.flexible:
-            self.tag_section(node, fields, path)
+            self.tag_section(node, parts[1], path)
 
     def field(self, parent: Node, field: WireField, name: str, path: str) -> Node:
         """Read one field into a new node of ``parent``; a failure marks the innermost node and goes on up."""
@@ -170,12 +186,10 @@ class _Dissector:
         return raw
 
     def fixed(self, node: Node, field: WireField, path: str) -> None:
-        code, size = FIXED[field.type]
-        (value,) = struct.unpack(f">{code}", self.take(size, path))
-        if read := reader_of(field.type):
-            value = read(value)
-        node.value = value
-        node.meaning = meaning_of(field, value, self.topic_name)
+        unpack, size, read = _fixed(field.type)
+        (value,) = unpack(self.take(size, path))
+        node.value = value if read is None else read(value)
+        node.meaning = meaning_of(field, node.value, self.topic_name)
 
     def length(self, field: WireField, path: str) -> int | None:
         """The length of a string, byte array or record set, or the count of an array; None for null."""
@@ -250,12 +264,19 @@ class _Dissector:
         entry = single(field)
         if count * smallest_size(entry, self.flexible) > remaining:
             raise decode_errors.bad_count(count, remaining, path)
+        self.elements(node, entry, count, path)
+
+    def elements(self, node: Node, entry: WireField, count: int, path: str) -> None:
+        """Read the elements of an array."""
         for index in range(count):
             self.field(node, entry, f"[{index}]", f"{path}[{index}]")
 
-    def tag_section(self, node: Node, fields: tuple[WireField, ...], path: str) -> None:
+    def tag_section(self, node: Node, fields: list[WireField], path: str) -> None:
         """Read the tagged fields after a structure: known ones in order of tag, then the unknown ones together."""
-        known = {field.tag: field for field in tagged(fields)}
+        if not fields and self.position < self.end and not self.frame[self.position]:
+            self.position += 1
+            return
+        known = {field.tag: field for field in fields}
         start, before = self.position, len(node.children)
         unknown = Node(UNKNOWN_TAGS, TAGGED_FIELDS, start, 0)
         found: dict[int | None, Node] = {}
@@ -283,7 +304,7 @@ class _Dissector:
             unknown.length = self.position - start
         if self.nodes <= MAX_NODES:
             regulars = node.children[:before]
-            late = [found.get(field.tag) or default_node(field, start, self.topic_name) for field in tagged(fields)]
+            late = [found.get(field.tag) or default_node(field, start, self.topic_name) for field in fields]
             node.children = [*regulars, *late, *([unknown] if unknown.children else ())]
 
     def known_tag(self, node: Node, field: WireField, at: int, size: int, path: str) -> Node:
@@ -300,6 +321,13 @@ class _Dissector:
     def unknown_tag(self, node: Node, unknown: Node, tag: int, at: int, size: int) -> None:
         raw = self.take(size, UNKNOWN_TAGS)
         self.keep(unknown, Node(str(tag), "BYTES", at, self.position - at, raw, tag=tag))
+
+
+@cache
+def _fixed(wire_type: str) -> tuple[Callable[[bytes], tuple[Any, ...]], int, Callable[[Any], Any] | None]:
+    """How a value of fixed size is read: what unpacks it, its bytes, and what makes the value of what was unpacked."""
+    code, size = FIXED[wire_type]
+    return struct.Struct(f">{code}").unpack, size, reader_of(wire_type)
 
 
 def count_nodes(node: Node) -> int:

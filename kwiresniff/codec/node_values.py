@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwiresniff.codec.dissector import ARRAY, STRUCT, TAGGED_FIELDS
+from kwiresniff.codec.dissector import ARRAY, ELEMENTS, STRUCT, TAGGED_FIELDS
 from kwiresniff.model import Node
 
 
@@ -15,13 +15,21 @@ def plain(node: Node) -> Any:
     """
     if node.null:
         return None
+    if node.value is not None:
+        return node.value
     if node.type == STRUCT:
         return {child.name: plain(child) for child in node.children if not _failed(child)}
     if node.type == TAGGED_FIELDS:
         return {child.tag: child.value for child in node.children}
     if node.type == ARRAY:
-        return [plain(child) for child in node.children if not _failed(child)]
-    if node.type in ("RECORDS", "COMPACT_RECORDS") and node.value is None:
+        values: list[Any] = []
+        for child in node.children:
+            if child.type == ELEMENTS:
+                values += child.value
+            elif not _failed(child):
+                values.append(plain(child))
+        return values
+    if node.type in ("RECORDS", "COMPACT_RECORDS"):
         from kwiresniff.codec.record_values import plain_batches  # brings the compression codecs
 
         return plain_batches(node.children)

@@ -5,17 +5,12 @@ KIP-35 (supported versions of every API) and KIP-584 (versions of features).
 
 from __future__ import annotations
 
-from typing import Final
-
+from kwiresniff.base.tree_sizes import is_range
 from kwiresniff.model import Node
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.tree_row import Row
 from kwiresniff.render.values import Style, is_wrong, problem_spans
-
-#: What such an element is called by, and the two ends of its range.
-_NAMES: Final = frozenset(["api_key", "name"])
-_ENDS: Final = frozenset(["min_version", "max_version", "min_version_level", "max_version_level"])
 
 
 def is_range_array(array: Node) -> bool:
@@ -24,11 +19,6 @@ def is_range_array(array: Node) -> bool:
         if not is_range([child.name for child in element.children if child.type != "TAGGED_FIELDS"]):
             return False
     return not is_wrong(array)
-
-
-def is_range(names: list[str]) -> bool:
-    """Whether a structure with these fields is a name and two ends of a range."""
-    return len(names) == 3 and names[0] in _NAMES and set(names[1:]) <= _ENDS
 
 
 def range_row(array: Node, name: str, style: Style) -> Row:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from kwiresniff.base.tree_sizes import is_range
 from kwiresniff.model import Node
 from kwiresniff.render import units
 from kwiresniff.render.batch_rows import hidden_batches, hidden_records, records_facts
@@ -29,7 +30,7 @@ from kwiresniff.render.values import (
     scalar,
     text_value,
 )
-from kwiresniff.render.version_ranges import is_range, range_head, version_range
+from kwiresniff.render.version_ranges import range_head, version_range
 
 #: The mark between two parts of a row, and those of the kinds.
 PART: Final = "\x1f"

@@ -25,7 +25,7 @@ from kwiresniff.codec.embedded import (
     forwarded,
 )
 from kwiresniff.codec.error_finders import ErrorFinder
-from kwiresniff.codec.node_values import plain
+from kwiresniff.codec.folding import dissect_shown, front_of, problems_of
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Dissection, Exchange, Message, Node, Problem, RecordsMode
 from kwiresniff.session.apis import MAX_FACTS, read_version
@@ -281,17 +281,15 @@ class BodyDecoder:
             text = f"{known}; its {direction} fits v{side.version} exactly and is read as that"
             exchange.problems.append(Problem("guessed_version", text, 2, details=details))
         missing = message.size_bytes - len(message.frame)
-        dissected = dissect(
-            schema.message(exchange.api_key, message.version, direction),
-            message.frame,
-            message.body_offset,
-            records=self._records == "full",
-            topic_name=self._topics.name,
-            missing=missing,
-        )
-        exchange.problems += (problem._replace(details=details) for problem in dissected.problems)
-        sound = is_sound(dissected.problems, missing)
-        return (plain(dissected.root), False, sound) if body is None else (body, True, sound)
+        definition = schema.message(exchange.api_key, message.version, direction)
+        records, understood = self._records == "full", body is not None
+        at = message.body_offset
+        if body is None:
+            body, problems = front_of(definition, message.frame, at, records=records, missing=missing)
+        else:
+            problems = problems_of(definition, message.frame, at, records=records, missing=missing)
+        exchange.problems += (problem._replace(details=details) for problem in problems)
+        return body, understood, is_sound(problems, missing)
 
 
 def _inner_is_sound(problems: list[Problem], direction: Direction) -> bool:
@@ -325,11 +323,17 @@ def _no_name(topic_id: str) -> str | None:
 
 
 def annotate(
-    exchange: Exchange, which: Direction, topics: TopicNameTable | None = None, *, show_secrets: bool = False
+    exchange: Exchange,
+    which: Direction,
+    topics: TopicNameTable | None = None,
+    *,
+    show_secrets: bool = False,
+    folded: bool = False,
 ) -> Dissection | None:
     """The annotated tree of one side of an exchange: a ``header`` node and a ``body`` node; None if it is absent.
 
-    A body without a header is its own tree. Needs the frames, so depth ``bodies`` or ``records``.
+    A body without a header is its own tree. Needs the frames, so depth ``bodies`` or ``records``. With ``folded`` there
+    is as much as a tree shows without ``-v``, see ``codec.folding``.
     """
     message = exchange.request if which == "request" else exchange.response
     if message is None or message.frame is None:
@@ -345,11 +349,16 @@ def annotate(
         definition = schema.message(exchange.api_key, message.version, which)
         topic_name = topics.name if topics is not None else None
         missing = message.size_bytes - len(message.frame)
-        body = dissect(definition, message.frame, message.body_offset, topic_name=topic_name, missing=missing)
-        sound = is_sound(body.problems, missing)
         opener = OPENERS.get((exchange.api_key, which))
+        frame, at = message.frame, message.body_offset
+        if folded:
+            opened = opener is not None
+            body = dissect_shown(definition, frame, at, opened=opened, topic_name=topic_name, missing=missing)
+        else:
+            body = dissect(definition, frame, at, topic_name=topic_name, missing=missing)
+        sound = is_sound(body.problems, missing)
         if opener is not None and not body.problems:
-            opener(NodeView(body.root, body.problems), exchange, topic_name or _no_name)
+            opener(NodeView(body.root, body.problems, folded=folded), exchange, topic_name or _no_name)
         if not show_secrets:
             inner = forwarded(exchange)
             inner_api_key = inner.api_key if inner is not None else None

@@ -165,11 +165,11 @@ class ShallowReader:
         try:
             body, _ = codec.decoder(api_key, version, "response", "skip")(frame, offset, [])
         except DecodeError:
-            from kwiresniff.codec.node_values import plain
+            from kwiresniff.codec.folding import front_of
 
             definition = schema.message(api_key, version, "response")
             missing = message.size_bytes - len(frame)
-            body = plain(codec.dissect(definition, frame, offset, records=False, missing=missing).root)
+            body, _ = front_of(definition, frame, offset, records=False, missing=missing)
         self._names.learn(api_key, "response", body)
 
     def _sort_out(self, exchange: Exchange, found: list[tuple[str, Any]]) -> None:

@@ -15,12 +15,13 @@ from typing import Any, Protocol
 from kwiresniff import schema
 from kwiresniff.base.body_members import DECODED
 from kwiresniff.codec.codecs import data_decoder, decoder, dissect_header
-from kwiresniff.codec.dissector import count_nodes, dissect
+from kwiresniff.codec.dissector import FOLDED, FOLDED_VALUE, count_nodes, dissect
 from kwiresniff.codec.embedded.embedded_format import Content
+from kwiresniff.codec.folding import dissect_shown, front_of, problems_of
 from kwiresniff.codec.headers import RequestHeader
-from kwiresniff.codec.node_values import plain
 from kwiresniff.errors import DecodeError, SchemaError
-from kwiresniff.model import Body, Direction, Node, Problem
+from kwiresniff.model import Body, Direction, Dissection, Node, Problem
+from kwiresniff.schema.types import MessageVersion
 
 #: Nodes added to the tree of one message. A tree is for reading; at some 300 bytes each this is 30 MB.
 MAX_NODES = 100_000
@@ -112,11 +113,13 @@ class BodyView:
         except DecodeError:
             inner, end = {}, -1
         if issues or end != len(raw):
-            found = dissect(schema.message(header.api_key, header.api_version, direction), raw, header.body_offset)
-            for problem in found.problems[:1]:  # which says it best
-                _complain(self, name, content.title, problem.message, sure=content.sure)
+            message = schema.message(header.api_key, header.api_version, direction)
             if end < 0:
-                inner = plain(found.root)  # as far as it goes
+                inner, problems = front_of(message, raw, header.body_offset)
+            else:
+                problems = problems_of(message, raw, header.body_offset)
+            for problem in problems[:1]:  # which says it best
+                _complain(self, name, content.title, problem.message, sure=content.sure)
         members = {
             "api_key": header.api_key,
             "api": schema.API_NAMES[header.api_key],
@@ -155,11 +158,23 @@ class _RecordView(BodyView):
 
 
 class NodeView:
-    """A structure of a tree. ``problems`` and ``room`` (nodes that may still be added) are shared."""
+    """A structure of a tree. ``problems`` and ``room`` (nodes that may still be added) are shared.
 
-    __slots__ = ("node", "path", "problems", "room")
+    With ``folded`` the tree shows the first elements of an array (``codec.folding``).
+    """
 
-    def __init__(self, node: Node, problems: list[Problem], path: str = "", room: list[int] | None = None) -> None:
+    __slots__ = ("folded", "node", "path", "problems", "room")
+
+    def __init__(
+        self,
+        node: Node,
+        problems: list[Problem],
+        path: str = "",
+        room: list[int] | None = None,
+        *,
+        folded: bool = False,
+    ) -> None:
+        self.folded = folded
         self.node = node
         self.path = path
         self.problems = problems
@@ -172,7 +187,8 @@ class NodeView:
     def each(self, name: str) -> Iterator[NodeView]:
         array = self._child(name)
         for child in () if array is None else array.children:
-            yield self._inner(child, f"{self._path(name)}{child.name}")
+            if child is not FOLDED:
+                yield self._inner(child, f"{self._path(name)}{child.name}")
 
     def records(self, name: str) -> Iterator[NodeView]:
         for batch in self.each(name):
@@ -186,7 +202,7 @@ class NodeView:
         if content is None or node is None or self.room[0] <= 0:
             return None
         raw = node.value
-        found = dissect(schema.data_message(content.message, content.version), raw, content.start)
+        found = self._dissect(schema.data_message(content.message, content.version), raw, content.start)
         problems = [one for one in found.problems if content.exact or one.code != "trailing_bytes"]
         if problems:
             # The fast decoder decides, so that trees and bodies agree.
@@ -212,7 +228,7 @@ class NodeView:
         except SchemaError as error:
             node.problem = _complain(self, name, content.title, str(error), sure=content.sure)
             return
-        body = dissect(message, node.value, header.body_offset)
+        body = self._dissect(message, node.value, header.body_offset)
         body.root.name = "body"
         parts = [front.root, body.root]
         if body.problems:
@@ -253,13 +269,18 @@ class NodeView:
         todo = list(children)
         while todo:
             one = todo.pop()
+            if one is FOLDED or one is FOLDED_VALUE:
+                continue
             one.offset += base
             one.derived |= node.derived
             todo += one.children
         node.children = children
 
     def _inner(self, node: Node, path: str) -> NodeView:
-        return NodeView(node, self.problems, path, self.room)
+        return NodeView(node, self.problems, path, self.room, folded=self.folded)
+
+    def _dissect(self, message: MessageVersion, raw: bytes, offset: int) -> Dissection:
+        return dissect_shown(message, raw, offset, opened=True) if self.folded else dissect(message, raw, offset)
 
     def _child(self, name: str) -> Node | None:
         return next((child for child in self.node.children if child.name == name), None)

@@ -105,9 +105,9 @@ class RowWriter(ValueRows):
         """The fields of a message, one row each, their values in a column."""
         self.named = []
         self.places = []
-        self.nodes += len(steps)
         for step in steps:
             if step.field is not None:
+                self.nodes += 1
                 pos = self._message_field(step, pos)
             elif step.kind == TAG_SECTION:
                 pos = self._tag_section(step, pos, 0)
@@ -156,6 +156,7 @@ class RowWriter(ValueRows):
                 return -1
             field = known[index]
             index += 1
+            self.nodes += 1
             stop: i64 = self.pos + size
             pos = self._message_field(field, self.pos) if level == 0 else self._field(field, self.pos, level)
             if pos != stop:
@@ -277,7 +278,9 @@ class RowWriter(ValueRows):
                         if frame[pos]:
                             return -1
                         pos += 1
-                elif child.kind == INT16:
+                    continue
+                self.nodes += 1
+                if child.kind == INT16:
                     number = int16(frame, pos)
                     pos += 2
                     if child.field.name.startswith("min"):
@@ -329,11 +332,11 @@ class RowWriter(ValueRows):
         out = self.outs[level] if level < len(self.outs) else self._more_outs()
         place = len(self.rows)
         self._row(level - 1, b"")
-        self.nodes += len(step.steps)
         out.write(label)
         self.names[level] = len(out)
         for child in step.steps:
             if child.field is not None:
+                self.nodes += 1
                 pos = self._field(child, pos, level)
             elif child.kind == TAG_SECTION:
                 pos = self._tag_section(child, pos, level)

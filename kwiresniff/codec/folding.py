@@ -1,0 +1,236 @@
+"""Dissections of which only so much is kept as somebody looks at: the dissector, in which long arrays are folded.
+
+A message may have as many elements as it has bytes. All of them are read and checked, but there are nodes only for
+those that the reader asked for, and for what is wrong. What is counted and said of them is what the dissector says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from struct import iter_unpack
+from typing import Any
+
+from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, SCALARS_SHOWN, is_range
+from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
+from kwiresniff.codec.dissector import (
+    ELEMENTS,
+    FOLDED,
+    FOLDED_VALUE,
+    MAX_COUNTED,
+    MAX_NODES,
+    MAX_PROBLEMS,
+    STRUCT,
+    Dissector,
+)
+from kwiresniff.codec.element_skipper import FAILED, GARBLED, LOADED, RECORDED, ElementSkipper, steps_of
+from kwiresniff.codec.field_layout import regular
+from kwiresniff.codec.node_values import plain
+from kwiresniff.codec.primitives import reader_of
+from kwiresniff.model import Body, Dissection, Node, Problem, RecordsMode, TopicNames
+from kwiresniff.schema.types import MessageVersion, WireField
+from kwiresniff.schema.wire_types import FIXED
+
+#: Decoders of elements that are kept.
+_KEPT = 1024
+
+
+def dissect_shown(
+    message: MessageVersion,
+    frame: bytes,
+    offset: int,
+    *,
+    opened: bool = False,
+    topic_name: TopicNames | None = None,
+    missing: int = 0,
+) -> Dissection:
+    """A dissection for a tree that shows the first elements of an array and what is wrong.
+
+    ``FOLDED`` stands for each of the others. With ``opened`` somebody will look into bytes, so none are folded.
+    """
+    return _Shown(message, frame, offset, True, topic_name, missing, opened).dissect(trailing=True)
+
+
+def problems_of(
+    message: MessageVersion, frame: bytes, offset: int, *, records: bool = True, missing: int = 0
+) -> list[Problem]:
+    """What is wrong with a message, and nothing else of it."""
+    return _Checked(message, frame, offset, records, None, missing).dissect(trailing=True).problems
+
+
+def front_of(
+    message: MessageVersion, frame: bytes, offset: int, *, records: bool = True, missing: int = 0
+) -> tuple[Body, list[Problem]]:
+    """A message that cannot be decoded as far as it goes, in the decoder's terms, and what is wrong with it."""
+    found = _Valued(message, frame, offset, records, None, missing).dissect(trailing=True)
+    return plain(found.root), found.problems
+
+
+class _Folding(Dissector):
+    """Folds what an ``ElementSkipper`` has nothing to say of."""
+
+    def __init__(
+        self,
+        message: MessageVersion,
+        frame: bytes,
+        offset: int,
+        records: bool,
+        topic_name: TopicNames | None,
+        missing: int,
+        opened: bool = False,
+    ) -> None:
+        super().__init__(message, frame, offset, records, topic_name, missing)
+        self.opened = opened
+        self.skipper = ElementSkipper(frame)
+        self.looked_at = GARBLED | (RECORDED if records else 0) | (LOADED if opened else 0)
+
+    def elements(self, node: Node, entry: WireField, count: int, path: str) -> None:
+        shown = self.shown(entry)
+        if count <= shown:
+            super().elements(node, entry, count, path)
+            return
+        step = steps_of(entry, self.flexible)
+        skipper, fold = self.skipper, self.folder(node, entry)
+        for index in range(shown):
+            self.field(node, entry, f"[{index}]", f"{path}[{index}]")
+        index, wrong = shown, 0
+        while index < count:
+            kept = self.nodes < MAX_NODES
+            room = (MAX_NODES if kept else MAX_COUNTED) - self.nodes
+            number = skipper.run(step, self.position, count - index, room, self.looked_at)
+            if not number:
+                end = skipper.skip(step, self.position)
+                number = end >= 0 and self.may_fold(wrong)
+            if number:
+                if kept:
+                    fold(number, skipper.end)
+                self.nodes += skipper.nodes
+                self.position = skipper.end
+                index += number
+                continue
+            wrong += skipper.failed or skipper.garbled
+            self.field(node, entry, f"[{index}]", f"{path}[{index}]")
+            index += 1
+
+    def may_fold(self, wrong: int) -> bool:
+        """Whether nobody needs to look at what was skipped; before it there were so many elements with a fault."""
+        found = self.skipper
+        nodes = self.nodes + found.nodes
+        if nodes > MAX_NODES:
+            if self.nodes < MAX_NODES or nodes > MAX_COUNTED:
+                return False  # it holds the field at which somebody stops
+        else:
+            if (found.recorded and self.records) or (found.loaded and self.opened):
+                return False
+            if (found.failed or found.garbled) and not self.may_hide(wrong):
+                return False
+        return not found.garbled or len(self.problems) >= MAX_PROBLEMS
+
+    def shown(self, entry: WireField) -> int:
+        """Elements of an array that have nodes in any case."""
+        return 0
+
+    def may_hide(self, wrong: int) -> bool:
+        """Whether an element with a fault may be folded, when so many others had one."""
+        return True
+
+    def folder(self, node: Node, entry: WireField) -> Callable[[int, int], None]:
+        """What puts something in the place of a number of elements of the array ``node``, which end somewhere."""
+        return lambda number, end: None
+
+
+class _Checked(_Folding):
+    """Keeps nothing."""
+
+
+class _Shown(_Folding):
+    """Keeps what a tree shows: see ``render.values.selection``."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.looked_at |= FAILED
+
+    def shown(self, entry: WireField) -> int:
+        if entry.type != STRUCT:
+            return SCALARS_SHOWN
+        return MAX_COUNTED if is_range([field.name for field in regular(entry.fields)]) else ELEMENTS_SHOWN
+
+    def may_hide(self, wrong: int) -> bool:
+        return wrong > ELEMENTS_SHOWN  # as many are shown, and one more tells that there are others
+
+    def folder(self, node: Node, entry: WireField) -> Callable[[int, int], None]:
+        stub = FOLDED if entry.type == STRUCT else FOLDED_VALUE
+
+        def fold(number: int, end: int) -> None:
+            node.children += [stub] * number
+
+        return fold
+
+
+class _Valued(_Folding):
+    """Keeps values."""
+
+    def elements(self, node: Node, entry: WireField, count: int, path: str) -> None:
+        fixed = FIXED.get(entry.type)
+        if fixed is None or self.nodes + count > MAX_NODES or self.position + count * fixed.size > self.end:
+            super().elements(node, entry, count, path)
+            return
+        raw = self.take(count * fixed.size, path)
+        values = [value for (value,) in iter_unpack(f">{fixed.code}", raw)]
+        read = reader_of(entry.type)
+        node.value = values if read is None else [read(value) for value in values]
+        self.nodes += count
+
+    def folder(self, node: Node, entry: WireField) -> Callable[[int, int], None]:
+        decode, is_struct = _decoder(_By(entry, self.flexible, self.records)), entry.type == STRUCT
+        children, frame = node.children, self.frame
+
+        def fold(number: int, end: int) -> None:
+            at, values = self.position, []
+            for _ in range(number):
+                value, at = decode(frame, at, [])
+                values.append(value if is_struct else value[_VALUE])
+            children.append(Node("", ELEMENTS, self.position, end - self.position, values))
+
+        return fold
+
+
+#: The one field of a made-up structure that holds an element which is none.
+_VALUE = "value"
+
+
+class _By:
+    """An element by the identity of its fields, which are kept with it."""
+
+    __slots__ = ("entry", "flexible", "records")
+
+    def __init__(self, entry: WireField, flexible: bool, records: bool) -> None:
+        self.entry = entry
+        self.flexible = flexible
+        self.records = records
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _By) and self._key() == other._key()
+
+    def _key(self) -> tuple[int, str, bool, bool]:
+        return id(self.entry.fields), self.entry.type, self.flexible, self.records
+
+
+@lru_cache(_KEPT)
+def _decoder(element: _By) -> Decoder:
+    """What decodes an element that has been skipped."""
+    entry, flexible = element.entry, element.flexible
+    fields = entry.fields
+    if entry.type != STRUCT:
+        fields, flexible = (entry._replace(name=_VALUE),), False  # else a tag section would have to follow
+    mode: RecordsMode = "full" if element.records else "skip"
+    return compile_decoder(MessageVersion("", -1, "data", 0, flexible, -1, fields), mode, _record_set_decoder)
+
+
+def _record_set_decoder() -> RecordSetDecoder:
+    from kwiresniff.codec.records import decode_record_set  # brings the compression codecs
+
+    return decode_record_set

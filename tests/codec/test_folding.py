@@ -1,0 +1,110 @@
+"""Folded dissections say what the dissector says: it is the reader that they are held to."""
+
+from __future__ import annotations
+
+import io
+from random import Random
+from typing import Any
+
+import pytest
+
+from kwiresniff import codec, schema
+from kwiresniff.codec import dissector, folding
+from kwiresniff.codec.dissector import dissect
+from kwiresniff.codec.folding import dissect_shown, front_of, problems_of
+from kwiresniff.codec.node_values import plain
+from kwiresniff.model import Dissection, Exchange, Message, Node
+from kwiresniff.render.tree import TreeWriter
+from kwiresniff.schema.types import MessageVersion
+from tests.support.exchanges import exchange
+
+DELETE_RECORDS = schema.message("DeleteRecords", 2, "response")
+
+
+def body(count: int, *, wrong: frozenset[int] = frozenset()) -> bytes:
+    """Topics with a partition each, of which some have an error."""
+    topics = [
+        {
+            "name": f"t{index}",
+            "partitions": [{"partition_index": 0, "low_watermark": 7, "error_code": 3 if index in wrong else 0}],
+        }
+        for index in range(count)
+    ]
+    return bytes(codec.encoder(21, 2, "response")({"throttle_time_ms": 0, "topics": topics}))
+
+
+def distinct(root: Node) -> int:
+    """How many nodes there are in memory."""
+    found: set[int] = set()
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        found.add(id(node))
+        todo += node.children
+    return len(found)
+
+
+def drawn(found: Dissection, frame: bytes) -> str:
+    """The tree of a message, as ``decode`` writes it."""
+    asked: Exchange = exchange(api_key=21, api_version=2)
+    assert asked.response is not None
+    message: Message = asked.response
+    message.frame, message.size_bytes, message.header_version = frame, len(frame), -1
+    out = io.StringIO()
+    TreeWriter(out, None, False).write_message(asked, "response", found)
+    return out.getvalue()
+
+
+def check(message: MessageVersion, frame: bytes) -> None:
+    """All three ways to fold agree with what is not folded."""
+    whole = dissect(message, frame, 0)
+    shown = dissect_shown(message, frame, 0)
+    assert (shown.problems, shown.end) == (whole.problems, whole.end)
+    assert drawn(shown, frame) == drawn(whole, frame)
+    assert problems_of(message, frame, 0) == whole.problems
+    assert front_of(message, frame, 0) == (plain(whole.root), whole.problems)
+
+
+@pytest.mark.parametrize("wrong", [(), (2,), (20,), (20, 39), range(40), range(12, 25), range(13, 26)], ids=str)
+def test_trees_of_long_arrays_are_the_same_folded(wrong: Any) -> None:
+    """With errors among the elements that are shown and those that are not, few and many."""
+    check(DELETE_RECORDS, body(40, wrong=frozenset(wrong)))
+
+
+def test_a_message_that_breaks_off_is_told_the_same_wherever_it_does() -> None:
+    """Cut at every byte, and with every byte in turn made the largest."""
+    frame = body(15)
+    for at in range(0, len(frame), 3):
+        check(DELETE_RECORDS, frame[:at])
+        check(DELETE_RECORDS, frame[:at] + b"\xff" + frame[at + 1 :])
+
+
+def test_limits_stop_folded_readers_where_they_stop_the_dissector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes that are kept, nodes that are counted, problems that are told."""
+    rng = Random(12)
+    frame = bytearray(body(60))
+    for _ in range(20):
+        frame[frame.index(b"t", rng.randrange(len(frame) - 20))] = 0xFF  # names that are not UTF-8
+    for name, limit in (("MAX_NODES", 90), ("MAX_PROBLEMS", 3), ("MAX_COUNTED", 170)):
+        for module in (dissector, folding):
+            monkeypatch.setattr(module, name, limit)
+        check(DELETE_RECORDS, bytes(frame))
+
+
+def test_elements_that_nobody_looks_at_cost_no_nodes() -> None:
+    """Thirty thousand topics of three bytes, whole and broken: a few dozen nodes instead of ninety thousand."""
+    frame = b"\0\0\0\0" + b"\xb1\xea\x01" + b"\1\1\0" * 30_000 + b"\0"
+    found = dissect_shown(DELETE_RECORDS, frame, 0)
+    assert not found.problems and found.end == len(frame)
+    assert distinct(found.root) < 50 < 60_000 < distinct(dissect(DELETE_RECORDS, frame, 0).root)
+    broken = dissect_shown(DELETE_RECORDS, frame[:-4] + b"\xff\xff\xff\xff", 0)
+    assert broken.problems and distinct(broken.root) < 50
+
+
+def test_a_broken_array_of_numbers_is_kept_as_far_as_it_goes() -> None:
+    """Values of one type are taken together, and what breaks behind them does not lose them."""
+    message = schema.message("ElectLeaders", 2, "request")
+    frame = b"\0" + b"\x02" + b"\x02a" + b"\xc9\1" + b"".join(n.to_bytes(4, "big") for n in range(200)) + b"\0"
+    found, problems = front_of(message, frame, 0)
+    assert found["topic_partitions"] == [{"topic": "a", "partitions": list(range(200))}]
+    assert [problem.code for problem in problems] == ["truncated"]
