@@ -44,7 +44,7 @@ COMPILED = (
     "kwiresniff/analysis/intake.py",
     "kwiresniff/analysis/latency.py",
     "kwiresniff/analysis/memory_budget.py",
-    "kwiresniff/analysis/names.py",
+    "kwiresniff/analysis/body_entities.py",
     "kwiresniff/analysis/record_counts.py",
     "kwiresniff/analysis/stats.py",
     "kwiresniff/analysis/stats_row.py",
@@ -137,7 +137,7 @@ COMPILED = (
 #: Modules of those that take less than a hundredth of the time of the commands that people wait for. They are compiled
 #: with little optimisation, in two thirds of the time.
 LITTLE = (
-    "analysis/client_traffic", "analysis/clients", "analysis/latency", "analysis/names", "analysis/stats",
+    "analysis/client_traffic", "analysis/clients", "analysis/latency", "analysis/body_entities", "analysis/stats",
     "analysis/stats_row", "codec/text/plan", "render/info_column", "session/connection_state",
     "session/connection_table", "session/detection", "session/fetch_sessions", "session/handshake_buffer",
     "session/peek", "session/record_stripper", "session/response_reordering",

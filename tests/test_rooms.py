@@ -112,7 +112,7 @@ def test_no_module_takes_the_place_of_a_function(room: str) -> None:
 #: What a capture without TLS, in one pcap file, needs none of to be counted; each takes some tenths of a millisecond.
 NOT_FOR_STATS = (
     "ctypes", "dataclasses", "json", "orjson", "rich", "textwrap",
-    "kwiresniff.analysis.filter", "kwiresniff.analysis.names", "kwiresniff.capture.ip_reassembly",
+    "kwiresniff.analysis.filter", "kwiresniff.analysis.body_entities", "kwiresniff.capture.ip_reassembly",
     "kwiresniff.capture.keylog", "kwiresniff.capture.pcapng", "kwiresniff.capture.tls_decryption",
     "kwiresniff.codec.embedded",
     "kwiresniff.codec.encoder_gen", "kwiresniff.codec.error_finders", "kwiresniff.codec.records",

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
+from kwiresniff.analysis.body_entities import replica_id_of
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
-from kwiresniff.analysis.names import replica_id_of
 from kwiresniff.base.api_keys import (
     ADD_PARTITIONS_TO_TXN,
     ALLOCATE_PRODUCER_IDS,

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
+from kwiresniff.analysis.body_entities import message_groups, message_topics, message_transactional_ids, session_topics
 from kwiresniff.analysis.client_traffic import ClientTraffic, InventoryMemory, Names
 from kwiresniff.analysis.late_names import renamer
-from kwiresniff.analysis.names import message_groups, message_topics, message_transactional_ids, session_topics
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.model import Connection, Exchange, TopicNames
 from kwiresniff.results.clients import ApiUse, Client

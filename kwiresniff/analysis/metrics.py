@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
-from kwiresniff.analysis.busiest import Busiest, Labels
 from kwiresniff.analysis.memory_budget import OTHERS
 from kwiresniff.analysis.stats import NO_REQUEST, NO_TOPIC, topics_in
+from kwiresniff.analysis.top_k import Labels, TopK
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.metrics import Metric
 
@@ -115,10 +115,10 @@ class Metrics:
     def __init__(self, series: int = DEFAULT_SERIES, topic_name: TopicNames | None = None) -> None:
         """``series`` is how many clients, brokers and topics have series of their own."""
         self._topics_in = topics_in(topic_name)
-        self._apis = Busiest(MAX_APIS, (OTHERS,), _Row)
-        self._clients = Busiest(series, (OTHERS, OTHERS), _Row)
-        self._brokers = Busiest(series, (OTHERS,), _Row)
-        self._topics = Busiest(series, (OTHERS,), _Row)
+        self._apis = TopK(MAX_APIS, (OTHERS,), _Row)
+        self._clients = TopK(series, (OTHERS, OTHERS), _Row)
+        self._brokers = TopK(series, (OTHERS,), _Row)
+        self._topics = TopK(series, (OTHERS,), _Row)
         self._ended: dict[str, int] = {}
         self._problems: dict[str, int] = {}
         self._bytes_lost = {"missing": 0, "skipped": 0}

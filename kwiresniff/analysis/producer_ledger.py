@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from kwiresniff.analysis.body_entities import name_text
 from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
-from kwiresniff.analysis.names import name_text
 from kwiresniff.analysis.places import place_of, request_place
 from kwiresniff.analysis.producer_sequences import MAX_HOLES, Sequence
 from kwiresniff.analysis.producer_state import (

@@ -10,7 +10,7 @@ import secrets
 from hashlib import blake2b
 from typing import Any
 
-from kwiresniff.analysis.names import record_sets
+from kwiresniff.analysis.body_entities import record_sets
 from kwiresniff.base.entities import RECORD_SETS
 from kwiresniff.model import Body, Dissection, Node
 

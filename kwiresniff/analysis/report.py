@@ -8,8 +8,8 @@ from typing import TypeVar
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.analysis.doctor import Doctor, RuleMaker
 from kwiresniff.analysis.groups import GroupTimeline
-from kwiresniff.analysis.series import Series
 from kwiresniff.analysis.stats import StatsTable
+from kwiresniff.analysis.time_series import TimeSeries
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.report import Report
@@ -36,7 +36,7 @@ class Reporter:
         self._inventory = Inventory(topic_name)
         self._timeline = GroupTimeline(topic_name)
         self._topics = TopicTraffic(topic_name)
-        self._series = Series()
+        self._series = TimeSeries()
         self._problems: list[Problem] = []
         self._problem_count = 0
         self._connections = self._exchanges = self._errors = self._unanswered = self._negotiation = 0

@@ -87,7 +87,7 @@ def _by_connection(exchange: Exchange) -> Sequence[str]:
 
 def topics_in(topic_name: TopicNames | None) -> Keys:
     """What gives the topics of an exchange, by name where ``topic_name`` knows it; ``NO_TOPIC`` when it has none."""
-    from kwiresniff.analysis.names import (  # imported when topics are asked for
+    from kwiresniff.analysis.body_entities import (  # imported when topics are asked for
         EARLIER_SESSION,
         message_topics,
         session_topics,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
-from kwiresniff.analysis.names import groups_of, record_sets, session_topics, topic_of_struct
+from kwiresniff.analysis.body_entities import groups_of, record_sets, session_topics, topic_of_struct
 from kwiresniff.analysis.record_counts import batches_in, records_in
 from kwiresniff.base.api_keys import FETCH, PRODUCE, SHARE_FETCH
 from kwiresniff.base.entities import PARTITION_FIELDS, PARTITION_LISTS

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from kwiresniff.analysis.body_entities import groups_of, replica_id_of
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, text_bytes
-from kwiresniff.analysis.names import groups_of, replica_id_of
 from kwiresniff.analysis.topic_parts import parts_of, structs, topic_of_path
 from kwiresniff.analysis.topic_state import ClientState, PartitionState, TopicState
 from kwiresniff.analysis.topic_summary import TopicSummary

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.capture.keylog import WITHOUT_TSHARK, check_key_log, tshark_is_there
 from kwiresniff.capture.sources import SegmentSource
-from kwiresniff.capture.tls_merge import Weave
+from kwiresniff.capture.tls_merge import SegmentMerger
 from kwiresniff.capture.tshark_input import Feed
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
@@ -79,7 +79,7 @@ class DecryptedCaptures:
 
     def __iter__(self) -> Iterator[Segment]:
         plaintexts = iter(self._plaintexts)
-        weave = Weave(self.problems, self.files)
+        merger = SegmentMerger(self.problems, self.files)
         try:
             packet, data = self._next(plaintexts)
             for segment in self._captures:
@@ -87,7 +87,7 @@ class DecryptedCaptures:
                 while packet == segment[0]:
                     found.append(data)
                     packet, data = self._next(plaintexts)
-                yield from weave.segment(segment, found)
+                yield from merger.segment(segment, found)
         finally:
             self._plaintexts.close()
 

@@ -14,7 +14,7 @@ from kwiresniff.capture.tls_records import Breaks, RecordStarts
 from kwiresniff.model import DECRYPTED, SYN, Problem, Segment, file_index
 
 
-class Weave:
+class SegmentMerger:
     """Takes the segments in order, each with what it completed."""
 
     def __init__(self, problems: list[Problem], files: Sequence[str]) -> None:

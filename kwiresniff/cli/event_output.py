@@ -68,14 +68,14 @@ def print_events(reading: EventSource, form: str, screen: Screen | None, live: L
             if flush is not None:
                 flush()
 
-        def tell() -> None:
+        def report() -> None:
             for problem in reading.new_problems():
                 use(problem)
 
         intake = CallingIntake(write if flush is None else use)
         reading.hand_over(intake, shows=True)
         if live is not None:
-            live.on_pause = tell
+            live.on_pause = report
         finished = for_each(reading.events(), use, None if live is None else live.stop, intake)
         close()
     if finished or live is not None:

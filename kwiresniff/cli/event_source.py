@@ -114,7 +114,7 @@ class EventSource:
             ports=options.port,
             encode=None if looks_into_bodies else encode,
             attempts=attempts and self._filter is None,
-            sessions=sessions or topics or (self._filter is not None and bool(self._filter.asks_for & OF_SESSIONS)),
+            sessions=sessions or topics or (self._filter is not None and bool(self._filter.field_names & OF_SESSIONS)),
             words=None if looks_into_bodies else words,
             gists=gists and not looks_into_bodies,
             digests=digests and self.redactor is None and not self.plugins.loaded,
@@ -129,7 +129,7 @@ class EventSource:
         self.shown = 0
         self.encrypted = 0
         self._problems = ProblemCount(self._captures.problems)
-        self.tell: Callable[[Event], None] | None = None
+        self.on_event: Callable[[Event], None] | None = None
         self._intake: Intake | None = None
 
     @property
@@ -172,7 +172,7 @@ class EventSource:
         What it ``shows`` has the names that are known when it would have been the next event.
         """
         options, captures = self.options, self._captures
-        looks = (options.since, options.until, options.limit, self.redactor, self.tell)
+        looks = (options.since, options.until, options.limit, self.redactor, self.on_event)
         if any(one is not None for one in looks) or self.plugins.loaded or options.strict:
             return
         if isinstance(captures, CaptureSet):
@@ -186,13 +186,13 @@ class EventSource:
 
     def events(self) -> Iterator[Event]:
         """Exchanges that are wanted, ended connections, problems. With a filter, only connections it let through."""
-        if self.tell is None:
+        if self.on_event is None:
             return self._events()
-        return self._told(self.tell)
+        return self._observed(self.on_event)
 
-    def _told(self, tell: Callable[[Event], None]) -> Iterator[Event]:
+    def _observed(self, on_event: Callable[[Event], None]) -> Iterator[Event]:
         for event in self._events():
-            tell(event)
+            on_event(event)
             yield event
 
     def _events(self) -> Iterator[Event]:
@@ -201,7 +201,7 @@ class EventSource:
         finished = bool(self.plugins.annotators or self.plugins.decoders) or self.redactor is not None
         connections: set[int] = self._intake.connections if self._intake is not None else set()
         bar = Progress(
-            self._captures, self.options.color, wanted=not self.options.no_progress, shares_terminal=self._screen
+            self._captures, self.options.color, enabled=not self.options.no_progress, shares_terminal=self._screen
         )
         with closing(self._captures), self._counted(), bar as progress:
             for event in self._analyzed(progress):
@@ -307,7 +307,7 @@ class EventSource:
         if plugins.annotators:
             plugins.annotate(exchange)
         if plugins.decoders or redactor is not None:
-            from kwiresniff.analysis.names import record_sets
+            from kwiresniff.analysis.body_entities import record_sets
 
             for message in (exchange.request, exchange.response):
                 if message is not None and message.body is not None:

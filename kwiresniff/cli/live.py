@@ -219,9 +219,9 @@ class LiveView:
     def _open_list(self) -> None:
         tables = self._places[0]
         table, chosen = self._counts.panels[tables.at].table, tables.chosen
-        wanted = None if chosen is None else lambda exchange: table.holds(chosen, exchange)
+        matches = None if chosen is None else lambda exchange: table.holds(chosen, exchange)
         self._place = "list"
-        self._places[1].open(self._counts.last, wanted, self._paused)
+        self._places[1].open(self._counts.last, matches, self._paused)
 
 
 def watch(

@@ -92,10 +92,10 @@ class Listing:
         self._frozen: list[Exchange] = []
         self._picked = 0  # from the end of it
 
-    def open(self, last: LastExchanges, wanted: Callable[[Exchange], bool] | None, frozen: bool) -> None:
-        """Lists those of ``last`` that are wanted, and what comes of them from now on."""
+    def open(self, last: LastExchanges, matches: Callable[[Exchange], bool] | None, frozen: bool) -> None:
+        """Lists the exchanges of ``last`` that match, and those that come from now on."""
         self._last = last
-        self._listed = last.narrowed(wanted) if wanted is not None else None
+        self._listed = last.narrowed(matches) if matches is not None else None
         self.freeze(frozen)
 
     def add(self, exchange: Exchange) -> None:

@@ -45,7 +45,7 @@ def served_metrics(
     metrics = Metrics(series, reading.topic_name)
     by_topic = TopicMetrics(series, reading.topic_name) if topics else None
 
-    def tell(event: Event) -> None:
+    def on_event(event: Event) -> None:
         metrics.add(event)
         if by_topic is not None:
             by_topic.add(event)
@@ -62,7 +62,7 @@ def served_metrics(
         yield Metric("build_info", "The version that runs.", "gauge", ("version",), [((__version__,), 1)])
 
     server = MetricsServer(*address, collect)
-    reading.tell = tell if topics else metrics.add
+    reading.on_event = on_event if topics else metrics.add
     if not reading.options.quiet:
         print(f"kwiresniff: metrics at http://{server.address}/metrics", file=sys.stderr)
     try:

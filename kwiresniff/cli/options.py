@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
-from kwiresniff.analysis.units import duration_ns, time_ns, time_of_day_ns
+from kwiresniff.analysis.parse_units import duration_ns, time_ns, time_of_day_ns
 from kwiresniff.base.time_units import DAY_NS
 from kwiresniff.cli.main import TRACEBACK
 

@@ -85,7 +85,7 @@ def run_command(
         both_ends=both_ends,
         remote=remote,
     )
-    with bar(run.job, wanted=progress) as step:
+    with bar(run.job, enabled=progress) as step:
         manifest = run.execute(cluster.start_for_work, step)
     if not quiet:
         print(f"kwiresniff: {out}: {summary(manifest)}", file=sys.stderr)
@@ -137,7 +137,7 @@ def watch_command(
         tables=decoding.tables,
         grouping=decoding.grouping,
     )
-    with counter(wanted=progress) as step:
+    with counter(enabled=progress) as step:
         manifest = watch.execute(cluster.start_for_work, step)
     if not quiet:
         print(f"kwiresniff: {out}: {summary(manifest)}", file=sys.stderr)

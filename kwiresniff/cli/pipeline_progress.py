@@ -31,9 +31,9 @@ def _counts(done: dict[str, Any]) -> str:
 
 
 @contextmanager
-def bar(job: Job, *, wanted: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
+def bar(job: Job, *, enabled: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
     """A bar over bytes when someone is there to see it; the step takes the totals of the run so far."""
-    if not (wanted and job.units and sys.stderr.isatty()):
+    if not (enabled and job.units and sys.stderr.isatty()):
         yield lambda _: None
         return
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -53,9 +53,9 @@ def bar(job: Job, *, wanted: bool) -> Iterator[Callable[[dict[str, Any]], None]]
 
 
 @contextmanager
-def counter(*, wanted: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
+def counter(*, enabled: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
     """A line of counts when someone is there to see it, without an end in sight."""
-    if not (wanted and sys.stderr.isatty()):
+    if not (enabled and sys.stderr.isatty()):
         yield lambda _: None
         return
     from kwiresniff.render import console

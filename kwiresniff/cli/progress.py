@@ -25,12 +25,12 @@ class Progress:
     ``step`` is called once per event. The bar stays away when output goes to the same terminal.
     """
 
-    def __init__(self, captures: SegmentSource, color: str, *, wanted: bool, shares_terminal: bool) -> None:
+    def __init__(self, captures: SegmentSource, color: str, *, enabled: bool, shares_terminal: bool) -> None:
         self._captures = captures
         self._color = color
         total = captures.total_bytes
         seen = sys.stderr.isatty() and not (shares_terminal and sys.stdout.isatty())
-        self._total = total if wanted and seen and total is not None and total >= MIN_BYTES else None
+        self._total = total if enabled and seen and total is not None and total >= MIN_BYTES else None
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
         self._events = 0

@@ -24,14 +24,14 @@ MAX_LINES = 10_000
 class LastExchanges:
     """The newest exchanges that match a filter, oldest first."""
 
-    def __init__(self, wanted: Callable[[Exchange], bool] | None = None) -> None:
-        self._wanted = wanted
+    def __init__(self, matches: Callable[[Exchange], bool] | None = None) -> None:
+        self._matches = matches
         self._kept: deque[tuple[Exchange, int]] = deque()  # and their memory
         self._bytes = 0
 
     def add(self, exchange: Exchange) -> None:
         """One more; the oldest make room for it."""
-        if self._wanted is not None and not self._wanted(exchange):
+        if self._matches is not None and not self._matches(exchange):
             return
         kept, size = self._kept, _size(exchange)
         if size > LAST_BYTES:  # more than all of them may hold; its bodies can be decoded once more
@@ -45,9 +45,9 @@ class LastExchanges:
         """The last ``count`` of them, in order."""
         return [exchange for exchange, _ in self._kept][-count:]
 
-    def narrowed(self, wanted: Callable[[Exchange], bool]) -> LastExchanges:
+    def narrowed(self, matches: Callable[[Exchange], bool]) -> LastExchanges:
         """A copy that holds the exchanges of this one that match, and takes only such from now on."""
-        found = LastExchanges(wanted)
+        found = LastExchanges(matches)
         for exchange, _ in self._kept:
             found.add(exchange)
         return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwiresniff.analysis.metrics import DEFAULT_SERIES
-from kwiresniff.analysis.units import duration_ns
+from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import (
     DecryptedLive,

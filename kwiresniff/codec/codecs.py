@@ -77,24 +77,24 @@ def data_encoder(name: str, version: int) -> Encoder:
 
 
 @lru_cache(KEPT)
-def scanner(api_key: int, version: int, direction: Direction, wanted: frozenset[str]) -> Scanner:
-    """``[(field name, value), ...] = scan(frame, body_offset)``: the leaves in ``wanted`` that say something.
+def scanner(api_key: int, version: int, direction: Direction, leaves: frozenset[str]) -> Scanner:
+    """``[(field name, value), ...] = scan(frame, body_offset)``: the leaves in ``leaves`` that say something.
 
-    ``wanted`` holds field names, enumerations (``error_code``) and entities (``topicName``). Zero, empty and null
+    ``leaves`` holds field names, enumerations (``error_code``) and entities (``topicName``). Zero, empty and null
     leaves are left out, record sets jumped over. The scanner raises DecodeError as far as it reads.
     """
     from kwiresniff.codec.projection_gen import compile_scanner
 
-    return compile_scanner(schema.message(api_key, version, direction), wanted)
+    return compile_scanner(schema.message(api_key, version, direction), leaves)
 
 
 @lru_cache(KEPT)
-def front_scanner(api_key: int, version: int, direction: Direction, wanted: frozenset[str]) -> FrontScanner:
+def front_scanner(api_key: int, version: int, direction: Direction, leaves: frozenset[str]) -> FrontScanner:
     """``[(field name, value), ...] = scan(frame, body_offset, size_bytes)``: a scanner for messages that
     break off, which reports what comes before that. It raises nothing for bad bytes."""
     from kwiresniff.codec.projection_gen import compile_front_scanner
 
-    return compile_front_scanner(schema.message(api_key, version, direction), wanted)
+    return compile_front_scanner(schema.message(api_key, version, direction), leaves)
 
 
 @lru_cache(KEPT)

@@ -79,11 +79,11 @@ class Skimmer:
         return found if 0 <= _pass(self._steps, data, start, end, found) <= end else None
 
 
-def skimmer(message: MessageVersion, wanted: Set[str]) -> Skimmer | None:
-    """The skimmer for error codes, the leaves whose name or enumeration is in ``wanted``; None where they are not
+def skimmer(message: MessageVersion, leaves: Set[str]) -> Skimmer | None:
+    """The skimmer for error codes, the leaves whose name or enumeration is in ``leaves``; None where they are not
     plain INT16 fields. Raises SchemaError for a definition that nests too deep."""
     check_nesting(message)
-    maker = _Maker(message.flexible, wanted)
+    maker = _Maker(message.flexible, leaves)
     fields = regular(message.fields)
     codes = [index for index, field in enumerate(fields) if maker.holds_code(field)]
     if any(maker.holds_code(field) for field in tagged(message.fields)):
@@ -109,14 +109,14 @@ def weigher(message: MessageVersion) -> Skimmer | None:
 
 
 class _Maker:
-    def __init__(self, flexible: bool, wanted: Set[str], *, weighs: bool = False) -> None:
+    def __init__(self, flexible: bool, leaves: Set[str], *, weighs: bool = False) -> None:
         self.flexible = flexible
-        self.wanted = wanted
+        self.leaves = leaves
         self.weighs = weighs
         self.odd = False  # a code is something else than an INT16
 
     def is_code(self, field: WireField) -> bool:
-        return field.type != "STRUCT" and (field.name in self.wanted or field.enum in self.wanted)
+        return field.type != "STRUCT" and (field.name in self.leaves or field.enum in self.leaves)
 
     def holds_code(self, field: WireField) -> bool:
         return self.is_code(field) or any(self.holds_code(inner) for inner in field.fields)

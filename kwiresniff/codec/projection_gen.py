@@ -39,38 +39,38 @@ Scanner = Callable[[bytes, int], "list[tuple[str, Any]]"]
 FrontScanner = Callable[[bytes, int, int], "list[tuple[str, Any]]"]
 
 
-def compile_scanner(message: MessageVersion, wanted: Set[str]) -> Scanner:
-    """Make the scanner for the leaves whose name, enumeration or entity is in ``wanted``.
+def compile_scanner(message: MessageVersion, leaves: Set[str]) -> Scanner:
+    """Make the scanner for the leaves whose name, enumeration or entity is in ``leaves``.
 
     It raises DecodeError for bytes that do not fit as far as it reads them. Raises SchemaError for a definition
     that nests too deep.
     """
     check_nesting(message)
-    return _ScannerSource(message, wanted).compile()
+    return _ScannerSource(message, leaves).compile()
 
 
-def compile_front_scanner(message: MessageVersion, wanted: Set[str]) -> FrontScanner:
+def compile_front_scanner(message: MessageVersion, leaves: Set[str]) -> FrontScanner:
     """Make the scanner for a message that breaks off: it gives what there is before the bytes that do not fit.
 
     ``size_bytes`` is what the frame should have had; an array may count on what is missing of it. It raises nothing
     for bad bytes, and is slower: it reads field by field. Raises SchemaError for a definition that nests too deep.
     """
     check_nesting(message)
-    return _FrontSource(message, wanted, counted=True).compile()
+    return _FrontSource(message, leaves, counted=True).compile()
 
 
 class _ScannerSource(ReaderSource):
-    def __init__(self, message: MessageVersion, wanted: Set[str], counted: bool = False) -> None:
+    def __init__(self, message: MessageVersion, leaves: Set[str], counted: bool = False) -> None:
         super().__init__(message.flexible, counted)
         self.message = message
-        self.wanted = wanted
+        self.leaves = leaves
         self._reports: list[str] = []
 
     def compile(self) -> Callable[..., list[tuple[str, Any]]]:
         with self.block("def scan(b, p):"):
-            self.begin(lambda: _ScannerSource(self.message, self.wanted, counted=True).compile(), "b, p")
+            self.begin(lambda: _ScannerSource(self.message, self.leaves, counted=True).compile(), "b, p")
             self.line("found = []")
-            if any(self.asks_for(field) for field in self.message.fields):
+            if any(self.reads(field) for field in self.message.fields):
                 with self.block("try:"):
                     self.body()
                     self.flush()
@@ -83,11 +83,11 @@ class _ScannerSource(ReaderSource):
     def body(self) -> None:
         """The fields up to the last one asked for; the tag section only when something in it is asked for."""
         fields = self.message.fields
-        if any(self.asks_for(field) for field in tagged(fields)):
+        if any(self.reads(field) for field in tagged(fields)):
             self.structure(fields, "")
             return
         regulars = regular(fields)
-        last = max(index for index, field in enumerate(regulars) if self.asks_for(field))
+        last = max(index for index, field in enumerate(regulars) if self.reads(field))
         for field in regulars[: last + 1]:
             self.value(field, joined("", field))
 
@@ -96,19 +96,19 @@ class _ScannerSource(ReaderSource):
         return (
             field.type != "STRUCT"
             and not is_records(field.type)
-            and not self.wanted.isdisjoint((field.name, field.enum or field.name, field.entity or field.name))
+            and not self.leaves.isdisjoint((field.name, field.enum or field.name, field.entity or field.name))
         )
 
-    def asks_for(self, field: WireField) -> bool:
+    def reads(self, field: WireField) -> bool:
         """Whether the field or anything inside it is asked for."""
-        return self.wants(field) or any(self.asks_for(child) for child in field.fields)
+        return self.wants(field) or any(self.reads(child) for child in field.fields)
 
     def structure(self, fields: tuple[WireField, ...], path: str) -> None:
         for field in regular(fields):
             self.value(field, joined(path, field))
         if not self.flexible:
             return
-        if any(self.asks_for(field) for field in tagged(fields)):
+        if any(self.reads(field) for field in tagged(fields)):
             self.read_tag_section(fields, path, first="", known=self.known, unknown=(), other=None)
         else:
             self.read_tag_section(
@@ -239,7 +239,7 @@ class _FrontSource(_ScannerSource):
         with self.block("def scan(b, p, size):"):
             self.line(f"end = len(b); left = {MAX_ENTRIES}")
             self.line("found = []")
-            if any(self.asks_for(field) for field in self.message.fields):
+            if any(self.reads(field) for field in self.message.fields):
                 with self.block("try:"):
                     self.body()
                     self.flush()
@@ -259,7 +259,7 @@ class _FrontSource(_ScannerSource):
 
     def entries(self, field: WireField, path: str, count: str) -> None:
         """One after the other where something is asked for: the last may be there in part."""
-        if self.asks_for(field):
+        if self.reads(field):
             self.entry_loop(field, path, count)
         else:
             super().entries(field, path, count)

@@ -92,5 +92,5 @@ def decode_batch(
     return batch
 
 
-def crc_problem(said: int, actual: int, offset: int) -> Problem:
-    return Problem("bad_crc", f"the CRC says {said:#010x}, the bytes give {actual:#010x}", offset)
+def crc_problem(declared: int, actual: int, offset: int) -> Problem:
+    return Problem("bad_crc", f"the CRC says {declared:#010x}, the bytes give {actual:#010x}", offset)

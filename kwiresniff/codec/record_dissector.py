@@ -114,11 +114,11 @@ class _RecordSetDissector:
         node.problem = str(error)
         self.problems.append(Problem(error.code, str(error), offset, path))
 
-    def check_crc(self, node: Node, said: int, actual: int, path: str) -> None:
+    def check_crc(self, node: Node, declared: int, actual: int, path: str) -> None:
         crc = _child(node, "crc")
-        crc.meaning = "ok" if said == actual else "mismatch"
-        if said != actual:
-            problem = crc_problem(said, actual, crc.offset)
+        crc.meaning = "ok" if declared == actual else "mismatch"
+        if declared != actual:
+            problem = crc_problem(declared, actual, crc.offset)
             crc.problem = problem.message
             self.problems.append(Problem(problem.code, problem.message, problem.offset, f"{path}.crc"))
 
@@ -157,13 +157,13 @@ class _RecordSetDissector:
         node.children.insert(-1, note)
 
     def records(self, parent: Node, data: bytes, pos: int, end: int, fields: dict[str, int], path: str) -> None:
-        said = fields["records_count"]
-        if said < 0:
-            raise DecodeError(f"records_count is {said}", code="bad_records_count", offset=pos - 4)
-        for index in range(said):
+        declared = fields["records_count"]
+        if declared < 0:
+            raise DecodeError(f"records_count is {declared}", code="bad_records_count", offset=pos - 4)
+        for index in range(declared):
             self.budget.take_records(1)
             if pos == end:
-                message = f"records_count is {said}, the batch holds {index}"
+                message = f"records_count is {declared}, the batch holds {index}"
                 raise DecodeError(message, code="bad_records_count", offset=pos)
             if self.nodes >= MAX_NODES:
                 parent.meaning = f"{parent.meaning}, only the first {index:,} shown".removeprefix(", ")
@@ -177,7 +177,7 @@ class _RecordSetDissector:
                 error.path = f"{path}[{index}]"
                 raise
         if pos != end:
-            message = f"{end - pos} bytes are left after {said} records"
+            message = f"{end - pos} bytes are left after {declared} records"
             raise DecodeError(message, code="bad_records_count", offset=pos)
 
     def record(self, node: Node, data: bytes, pos: int, end: int, fields: dict[str, int]) -> int:

@@ -1,8 +1,8 @@
 """What an exchange speaks of: topics, partitions, groups, transactional ids.
 
-Of bodies that are text the bytes are asked, by a plan in which the fields that say it are marked. Decoded bodies are
-walked (``kwiresniff.analysis.names``), which costs as much as decoding them. Most messages have no field that could
-hold a group, many none for a topic; their definitions tell, once for each version.
+Of bodies that are text, names are read from the bytes, by a plan that marks the fields with names. Decoded bodies are
+walked (``kwiresniff.analysis.body_entities``), which costs as much as decoding them. Most messages have no field for a
+group, and many none for a topic: definitions say which, once for each version.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, final
 
 from kwiresniff import codec
-from kwiresniff.analysis.names import groups_of, partitions_of, session_topics, topics_of, transactional_ids_of
+from kwiresniff.analysis.body_entities import groups_of, partitions_of, session_topics, topics_of, transactional_ids_of
 from kwiresniff.base import entities as named
 from kwiresniff.codec.text.entities import (
     GROUP,

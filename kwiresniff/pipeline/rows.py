@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any
 
-from kwiresniff.analysis.names import record_sets
+from kwiresniff.analysis.body_entities import record_sets
 from kwiresniff.base.time_units import DAY_NS
 from kwiresniff.export import JsonEncoder, connection_json, problem_json
 from kwiresniff.export.clients import audit_json, client_json

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from kwiresniff.analysis.units import duration_ns
+from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.batches import table_batches

@@ -29,7 +29,7 @@ from kwiresniff.model import Connection, Exchange, FetchedTopics, Message, Probl
 from kwiresniff.session.analyzer import Analyzer
 from kwiresniff.session.channel import Channel
 from kwiresniff.session.connection import ConnectionAnalyzer
-from kwiresniff.session.connection_state import UNSETTLED, Lifecycle
+from kwiresniff.session.connection_state import UNIDENTIFIED_CONNECTION, Lifecycle
 from kwiresniff.session.connection_table import ConnectionTable
 from kwiresniff.session.detection import ProtocolDetector
 from kwiresniff.session.endpoint import Endpoint
@@ -77,7 +77,7 @@ EMPTY: dict[type, _Maker] = {
     ConnectionAnalyzer: _connection,
     ConnectionTable: lambda: ConnectionTable(_nobody()),
     Endpoint: lambda: Endpoint(_half(), _half(), _connection()),
-    Exchange: lambda: Exchange(UNSETTLED, 0, 0, 0, None, None, None),
+    Exchange: lambda: Exchange(UNIDENTIFIED_CONNECTION, 0, 0, 0, None, None, None),
     FetchSession: lambda: FetchSession(True),
     FetchSessions: FetchSessions,
     FrameReader: lambda: FrameReader(0, 0, _nobody().budget),
@@ -93,7 +93,7 @@ EMPTY: dict[type, _Maker] = {
     Resynchronizer: lambda: Resynchronizer(0, _nobody().budget),
     ResyncBuffer: ResyncBuffer,
     SensitiveNames: SensitiveNames,
-    Sasl: lambda: Sasl(UNSETTLED),
+    Sasl: lambda: Sasl(UNIDENTIFIED_CONNECTION),
     NonKafkaTraffic: NonKafkaTraffic,
     TlsInspection: TlsInspection,
     OutOfOrderQueue: OutOfOrderQueue,
@@ -197,7 +197,7 @@ class _Writer:
             return ["f", *map(self._value, value)]
         if cls is Problem:
             return ["p", *map(self._value, value)]
-        if value is UNSETTLED:
+        if value is UNIDENTIFIED_CONNECTION:
             return ["u"]
         return ["o", self.number(value)]
 
@@ -242,5 +242,5 @@ class _Reader:
         if kind == "p":
             return Problem(*map(self._value, written[1:]))
         if kind == "u":
-            return UNSETTLED
+            return UNIDENTIFIED_CONNECTION
         raise StateError(f"the state is damaged (value {kind})")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from kwiresniff.base.flows import endpoints
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import Connection
-from kwiresniff.session.connection_state import UNSETTLED
+from kwiresniff.session.connection_state import UNIDENTIFIED_CONNECTION
 from kwiresniff.session.delays import LONG_POLL, under_way
 from kwiresniff.session.detection import (
     IGNORED,
@@ -25,7 +25,7 @@ from kwiresniff.session.detection import (
 )
 from kwiresniff.session.kafka_messages import KafkaMessages
 from kwiresniff.session.services import ConnectionServices
-from kwiresniff.session.signatures import answer_of, guess_protocol, is_sure_answer
+from kwiresniff.session.signatures import guess_protocol, is_certain_response, response_protocol
 from kwiresniff.stream.frame_handler import LOST_MID_STREAM, LOST_UNRECOGNIZED
 from kwiresniff.stream.frame_reader import FIRST_BYTES
 from kwiresniff.stream.half_stream import HalfStream
@@ -110,9 +110,14 @@ class ConnectionAnalyzer(KafkaMessages):
 
     def on_invalid_length(self, side: i64, packet: int, ns: int, first: bytes) -> bool:
         """Whether the broker's very first bytes are another protocol's; if so, that is remembered of the server."""
-        if side == self.client_side or self.connection is UNSETTLED or self.is_answered() or self.reordering.held:
+        if (
+            side == self.client_side
+            or self.connection is UNIDENTIFIED_CONNECTION
+            or self.is_answered()
+            or self.reordering.held
+        ):
             return False
-        answer = answer_of(first)
+        answer = response_protocol(first)
         if answer is None:
             return False
         self.services.non_kafka.answered(self.connection, answer, packet, ns)
@@ -139,7 +144,7 @@ class ConnectionAnalyzer(KafkaMessages):
         if half.starts_at_syn():
             return 0
         buffer = half.resync.buffer
-        if self.detector.ending and half.bytes == len(buffer) and is_sure_answer(buffer.data):
+        if self.detector.ending and half.bytes == len(buffer) and is_certain_response(buffer.data):
             packet, ns = buffer.place(0)
             if self.on_invalid_length(half.side, packet, ns, bytes(buffer.data[:FIRST_BYTES])):
                 half.count_only()
@@ -166,7 +171,7 @@ class ConnectionAnalyzer(KafkaMessages):
     def _identified(self, client: HalfStream, protocol: str) -> None:
         """Gives the connection its number, now that its protocol and its client are known."""
         self.set_client(client)
-        self.keep_as_wanted()
+        self.apply_keep_limits()
         carrier = self.carrier
         if carrier is not None:
             carrier.protocol = protocol
@@ -232,14 +237,14 @@ class ConnectionAnalyzer(KafkaMessages):
         """Take ``buffer[start:end]``, what TLS carries on ``half`` from the byte ``seq`` of its plaintext on."""
         carried = self.carried
         if carried is None:
-            carried = self.carried = self._carry()
+            carried = self.carried = self._decrypted_connection()
         if not carried.closed:
             one = carried.client if half.flow == carried.client.flow else carried.broker
             one.last_ns = ns
             one.bytes += end - start
             one.feed_anyhow(carried, packet, ns, seq, buffer, start, end, 0)
 
-    def _carry(self) -> ConnectionAnalyzer:
+    def _decrypted_connection(self) -> ConnectionAnalyzer:
         """The decrypted connection inside this TLS connection; it begins with the first byte of each direction."""
         keep, ns = self.client.frames.keep, self.life.first_ns
         carried = ConnectionAnalyzer(self.services, self.client.flow, self.broker.flow, keep, 0, ns)
@@ -287,7 +292,7 @@ class ConnectionAnalyzer(KafkaMessages):
     def _search_in_the_end(self) -> None:
         """Searches once more at the end, when no more bytes will come: what nothing speaks against is accepted now."""
         client, broker = self.client, self.broker
-        if not self.detector.believable and not is_sure_answer(broker.resync.buffer.data):
+        if not self.detector.believable and not is_certain_response(broker.resync.buffer.data):
             return
         self.detector.ending = True
         for half in (client, broker, broker):

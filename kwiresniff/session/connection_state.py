@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Outcomes of exchanges in which the broker had no part.
 _WITHOUT_ANSWER: Final = frozenset({"unanswered", "no_response_expected"})
 #: Stands for the connection until it is known what it is.
-UNSETTLED: Final = Connection(0, "", "")
+UNIDENTIFIED_CONNECTION: Final = Connection(0, "", "")
 
 
 class Lifecycle:
@@ -71,7 +71,7 @@ class ConnectionState(FrameHandler):
         self.broker = HalfStream(other_flow, 1, keep, services.budget)
         self.client_side: i64 = 0
         self.phase: i64 = UNIDENTIFIED
-        self.connection = UNSETTLED
+        self.connection = UNIDENTIFIED_CONNECTION
         self.carrier: Connection | None = None
         self.life = Lifecycle(packet, ns)
         self.responses_lost = False
@@ -87,7 +87,7 @@ class ConnectionState(FrameHandler):
             self.client, self.broker = client, self.client
             self.client_side = client.side
 
-    def keep_as_wanted(self) -> None:
+    def apply_keep_limits(self) -> None:
         """Tells both half streams how many bytes of each frame to keep."""
         services = self.services
         self.client.frames.keep = services.keep_request
@@ -97,7 +97,7 @@ class ConnectionState(FrameHandler):
     def report_gap(self, half: HalfStream, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
         """Report bytes that were not in the capture or could not be read; until it is known what it is, count them."""
         skipped += half.unreported_bytes
-        if self.connection is UNSETTLED:
+        if self.connection is UNIDENTIFIED_CONNECTION:
             half.unreported_bytes = skipped
             half.note_gap(packet, ns, missing)
             return

@@ -62,7 +62,7 @@ class SaslPhase(ConnectionState):
             return True
         opaque.expected = opaque.from_client = False
         sasl.finished(True, ns)
-        self.keep_as_wanted()
+        self.apply_keep_limits()
         self._side_ended(opaque)
         return False
 
@@ -127,4 +127,4 @@ class SaslPhase(ConnectionState):
                 if self.opaque is not None:
                     self.opaque.expected = False
         elif self.sasl.authenticate_answered(body, ns):
-            self.keep_as_wanted()
+            self.apply_keep_limits()

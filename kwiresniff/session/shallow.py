@@ -28,8 +28,8 @@ class ShallowReader:
         self._versions = known_versions()
         self._names = names
         self._topics = topics
-        self._request_wanted = _TOPICS if topics else frozenset()
-        self._response_wanted = (_ERRORS if errors else frozenset()) | self._request_wanted
+        self._request_leaves = _TOPICS if topics else frozenset()
+        self._response_leaves = (_ERRORS if errors else frozenset()) | self._request_leaves
         # By (api_key << 16) + version; None where there is no definition.
         self._request_scans: dict[int, _Scan | None] = {}
         self._response_scans: dict[int, _Scan | None] = {}
@@ -129,7 +129,7 @@ class ShallowReader:
         return True
 
     def _wanted(self, direction: Direction) -> frozenset[str]:
-        return self._request_wanted if direction == "request" else self._response_wanted
+        return self._request_leaves if direction == "request" else self._response_leaves
 
     def _enveloped(self, exchange: Exchange) -> list[tuple[str, Any]]:
         """The error codes of the response inside an Envelope that has no error of its own."""

@@ -60,7 +60,7 @@ def guess_protocol(first: bytes) -> str:
     return "unknown"
 
 
-def answer_of(first: bytes) -> tuple[str, str | None] | None:
+def response_protocol(first: bytes) -> tuple[str, str | None] | None:
     """The protocol of a server that answers Kafka with ``first``, and of a TLS alert what it says; None when nothing
     gives it away. To be asked about what has a length that no answer of Kafka's has."""
     name = guess_protocol(first)
@@ -73,7 +73,7 @@ def answer_of(first: bytes) -> tuple[str, str | None] | None:
     return name, None
 
 
-def is_sure_answer(first: bytes | bytearray) -> bool:
+def is_certain_response(first: bytes | bytearray) -> bool:
     """Whether ``first`` is a whole TLS alert in the clear or begins an HTTP answer: told from what merely looks so even
     when nobody knows whether a message begins there."""
     alert = len(first) == 7 and first[0] == _ALERT and _is_tls(first) and first[3:6] in (b"\0\2\1", b"\0\2\2")

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
 #: What became of a segment: it was taken, or it belongs to another connection on the same ports.
-TAKEN: Final = True
-ELSEWHERE: Final = False
+ACCEPTED: Final = True
+PORT_REUSED: Final = False
 
 
 class HalfStream(Reassembler):
@@ -63,8 +63,8 @@ class HalfStream(Reassembler):
     ) -> bool:
         """Take a segment that neither begins nor ends the connection; ``peer`` is the other direction.
 
-        Returns ELSEWHERE when it belongs to another connection on the same ports. The usual case is all here: a segment
-        that comes in order and is part of a frame, or one frame.
+        Returns PORT_REUSED when it belongs to another connection on the same ports. The usual case is all here: a
+        segment that comes in order and is part of a frame, or one frame.
         """
         self.packets += 1
         self.last_ns = ns
@@ -73,7 +73,7 @@ class HalfStream(Reassembler):
             peer.acknowledged(handler, packet, ns, ack)
         length = end - start
         if not length and not missing:
-            return TAKEN
+            return ACCEPTED
         self.bytes += length
         if seq == self.next_seq and not missing and not self.queue.segments:
             self.next_seq = (seq + length) & SEQ_MASK
@@ -85,7 +85,7 @@ class HalfStream(Reassembler):
                     frames.remaining -= length
                 else:
                     frames.read_inside(buffer, start, end)
-                return TAKEN
+                return ACCEPTED
             size = length - 4
             if (
                 frames.at_frame_start
@@ -96,10 +96,10 @@ class HalfStream(Reassembler):
             else:
                 self._deliver(handler, packet, ns, buffer, start, end)
         elif self.out_of_window(seq):
-            return ELSEWHERE
+            return PORT_REUSED
         else:
             self.feed_anyhow(handler, packet, ns, seq, buffer, start, end, missing)
-        return TAKEN
+        return ACCEPTED
 
     def feed_anyhow(
         self, handler: FrameHandler, packet: i64, ns: int, seq: i64, buffer: bytes, start: i64, end: i64, missing: i64

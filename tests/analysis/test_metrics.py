@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kwiresniff.analysis import metrics as module
-from kwiresniff.analysis.busiest import Busiest
 from kwiresniff.analysis.memory_budget import OTHERS
 from kwiresniff.analysis.metrics import BOUNDS, Metrics
+from kwiresniff.analysis.top_k import TopK
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Event, Exchange, Message, Problem
 from kwiresniff.results.metrics import Metric
@@ -130,7 +130,7 @@ def test_error_names_are_bounded() -> None:
 
 
 def test_a_key_like_that_of_the_others_has_no_row_of_its_own() -> None:
-    table = Busiest(5, (OTHERS,), list[int])
+    table = TopK(5, (OTHERS,), list[int])
     table.row((OTHERS,)).append(1)
     table.row(("a",)).append(2)
     assert table.rows() == [(("a",), [2]), ((OTHERS,), [1])]

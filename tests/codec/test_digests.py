@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kwiresniff import codec, schema
-from kwiresniff.analysis.names import groups_of, topics_of, transactional_ids_of
+from kwiresniff.analysis.body_entities import groups_of, topics_of, transactional_ids_of
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.codec import digests
 from kwiresniff.codec.digests import DigestReader

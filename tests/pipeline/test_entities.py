@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kwiresniff import codec, schema
-from kwiresniff.analysis.names import groups_of, partitions_of, session_topics, topics_of, transactional_ids_of
+from kwiresniff.analysis.body_entities import groups_of, partitions_of, session_topics, topics_of, transactional_ids_of
 from kwiresniff.capture import open_captures
 from kwiresniff.export import JsonEncoder
 from kwiresniff.model import Exchange, Message

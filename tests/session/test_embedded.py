@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kwiresniff import codec, schema
-from kwiresniff.analysis.names import record_sets
+from kwiresniff.analysis.body_entities import record_sets
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.embedded import OPENERS, BodyView, NodeView
 from kwiresniff.codec.records import encode_record_set

@@ -6,7 +6,13 @@ from struct import pack
 
 import pytest
 
-from kwiresniff.session.signatures import answer_of, guess_protocol, is_gssapi_token, is_sure_answer, is_zookeeper
+from kwiresniff.session.signatures import (
+    guess_protocol,
+    is_certain_response,
+    is_gssapi_token,
+    is_zookeeper,
+    response_protocol,
+)
 
 #: The first bytes as the protocols' specifications have them.
 FIRST = [
@@ -56,20 +62,20 @@ def test_any_number_of_first_bytes_is_a_name_or_none(first: bytes, name: str) ->
 def test_an_alert_says_what_it_is_about() -> None:
     """RFC 8446, section 6: handshake_failure is 40, internal_error 80; nobody knows 250."""
     alert = b"\x15\x03\x03\x00\x02\x02"
-    assert answer_of(alert + b"\x28") == ("tls", "handshake_failure")
-    assert answer_of(alert + b"\x50") == ("tls", "internal_error")
-    assert answer_of(alert) == ("tls", None)
-    assert answer_of(b"\x16\x03\x03\x00\x02\x02\x28") == ("tls", None)
-    assert answer_of(b"HTTP/1.1 400 Bad Request\r\n") == ("http", None)
-    assert answer_of(b"\xde\xad\xbe\xef") is None
+    assert response_protocol(alert + b"\x28") == ("tls", "handshake_failure")
+    assert response_protocol(alert + b"\x50") == ("tls", "internal_error")
+    assert response_protocol(alert) == ("tls", None)
+    assert response_protocol(b"\x16\x03\x03\x00\x02\x02\x28") == ("tls", None)
+    assert response_protocol(b"HTTP/1.1 400 Bad Request\r\n") == ("http", None)
+    assert response_protocol(b"\xde\xad\xbe\xef") is None
 
 
 def test_only_a_whole_alert_and_a_status_line_are_sure_anywhere() -> None:
     """In the middle of a stream other bytes look like text or records by chance."""
     alert = b"\x15\x03\x03\x00\x02\x02\x28"
-    assert is_sure_answer(alert) and is_sure_answer(bytearray(b"HTTP/1.1 400 Bad Request\r\n"))
+    assert is_certain_response(alert) and is_certain_response(bytearray(b"HTTP/1.1 400 Bad Request\r\n"))
     for first in (b"", alert[:6], alert + b"\0", b"HTTP/1.1", b"HTTP/1.1 sings", b"220 mail ESMTP\r\n", b"text\r\n"):
-        assert not is_sure_answer(first)
+        assert not is_certain_response(first)
 
 
 @pytest.mark.parametrize(("size", "session"), [(44, True), (45, True), (36, False), (37, False)])

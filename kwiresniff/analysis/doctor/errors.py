@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kwiresniff.analysis.body_entities import groups_of, transactional_ids_of
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS, Meaning
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of
 from kwiresniff.analysis.doctor.rule import ERROR, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import listed
-from kwiresniff.analysis.names import groups_of, transactional_ids_of
 from kwiresniff.analysis.negotiation import ADMIN_APIS, COORDINATOR_CODES, is_step
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FIND_COORDINATOR, INIT_PRODUCER_ID

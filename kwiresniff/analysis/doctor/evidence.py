@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from kwiresniff.analysis.body_entities import replica_id_of
 from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, OTHERS, MemoryBudget, text_bytes
-from kwiresniff.analysis.names import replica_id_of
 from kwiresniff.model import Exchange
 
 #: Subjects counted apart by one rule; those that come later are counted together.

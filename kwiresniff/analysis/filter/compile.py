@@ -23,16 +23,16 @@ class Filter:
     """A compiled expression.
 
     ``depth`` is how deep exchanges must be decoded for ``matches`` to be right: ``headers``, ``errors``, ``bodies`` or
-    ``records``. ``asks_for`` are the names of its fields. ``needs`` is the same as a set, empty for headers.
+    ``records``. ``field_names`` are the names of its fields. ``needs`` is the same as a set, empty for headers.
     ``header_only`` says that no body is needed.
     """
 
-    __slots__ = ("_early", "_final", "asks_for", "depth", "text")
+    __slots__ = ("_early", "_final", "depth", "field_names", "text")
 
-    def __init__(self, text: str, early: Verdict, final: Verdict, depth: Depth, asks_for: frozenset[str]) -> None:
+    def __init__(self, text: str, early: Verdict, final: Verdict, depth: Depth, field_names: frozenset[str]) -> None:
         self.text = text
         self.depth = depth
-        self.asks_for = asks_for
+        self.field_names = field_names
         self._early = early
         self._final = final
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kwiresniff.analysis.names import (
+from kwiresniff.analysis.body_entities import (
     message_groups,
     message_topics,
     message_transactional_ids,

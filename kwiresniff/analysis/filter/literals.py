@@ -16,7 +16,7 @@ from typing import Any
 from kwiresniff.analysis.filter.fields import OUTCOMES
 from kwiresniff.analysis.filter.lexer import Token
 from kwiresniff.analysis.filter.linear_search import MAX_SEARCHED_CHARS, search_function
-from kwiresniff.analysis.units import duration_ns, size_bytes, time_ns
+from kwiresniff.analysis.parse_units import duration_ns, size_bytes, time_ns
 from kwiresniff.errors import FilterError, SchemaError
 
 Test = Callable[[Any], bool]

@@ -63,7 +63,7 @@ def compiled(text: str, link_type: int) -> Program:
     return [(one.code, one.jt, one.jf, one.k) for one in code.bf_insns[: code.bf_len]]
 
 
-def live_program(wanted: Program, snap_bytes: int, interfaces: Sequence[int]) -> Program:
+def live_program(user_filter: Program, snap_bytes: int, interfaces: Sequence[int]) -> Program:
     """``wanted`` for a live socket: its packets cut to ``snap_bytes``, of these interfaces only (all when none is
     named), and those on a loopback interface once: they pass it twice, outgoing and incoming."""
     program: Program = [
@@ -80,7 +80,7 @@ def live_program(wanted: Program, snap_bytes: int, interfaces: Sequence[int]) ->
             program.append((_JUMP_EQUAL, left, 0, index))
             left -= 1
         program.append((_RETURN, 0, 0, 0))
-    for code, if_true, if_false, k in wanted or [(_RETURN, 0, 0, snap_bytes)]:
+    for code, if_true, if_false, k in user_filter or [(_RETURN, 0, 0, snap_bytes)]:
         # The compiler's own length for what it accepts is less than a packet of 64 KB with its link layer.
         program.append((code, if_true, if_false, snap_bytes if code == _RETURN and k else k))
     if len(program) > _MAX_INSTRUCTIONS:

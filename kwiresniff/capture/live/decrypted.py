@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from kwiresniff.capture.keylog import WITHOUT_TSHARK, GrowingKeyLog, tshark_is_there
 from kwiresniff.capture.live.live_capture import LiveCapture
-from kwiresniff.capture.tls_merge import Weave
+from kwiresniff.capture.tls_merge import SegmentMerger
 from kwiresniff.capture.tshark_input import MAX_CONVERSATIONS, PREFIX, Conversations, Side, marker_block, segment_blocks
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
@@ -79,7 +79,7 @@ class DecryptedLive:
         self.other_packets = live.other_packets
         self.total_bytes = live.total_bytes
         self._live = live
-        self._weave = Weave(live.problems, live.files)
+        self._merger = SegmentMerger(live.problems, live.files)
         self._conversations = Conversations()
         # By the client's address in the stream: what waits for keys, and whether there were any.
         self._waiting: dict[bytes, _Waiting] = {}
@@ -204,7 +204,7 @@ class DecryptedLive:
             found = []
             while plaintexts and plaintexts[0][0] <= last:
                 found.append(plaintexts.popleft()[1])
-            yield from self._weave.segment(segment, found)
+            yield from self._merger.segment(segment, found)
 
     def _end(self) -> Iterator[Segment]:
         """Nothing more is captured: what waits for keys has them now or never."""

@@ -36,9 +36,9 @@ class Drops:
             self.total = self._source.dropped() + self.passed_over
             if self.total > self._told and now - self._told_at >= REPORT_INTERVAL_SECONDS:
                 self._told_at = now
-                self.tell()
+                self.report()
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Counts and tells now."""
         self.total = self._source.dropped() + self.passed_over
         own = self.passed_over - self._passed_over_told

@@ -144,9 +144,9 @@ class LiveCapture:
         if self._closed:
             return
         self._closed = True
-        self._drops.tell()
+        self._drops.report()
         self._source.close()
-        self._drops.tell()
+        self._drops.report()
         if self._packet_files is not None:
             self._packet_files.close()
 

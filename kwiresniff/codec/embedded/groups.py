@@ -14,7 +14,7 @@ from typing import Any
 from kwiresniff import schema
 from kwiresniff.base.api_keys import DESCRIBE_GROUPS, JOIN_GROUP, SYNC_GROUP
 from kwiresniff.codec.embedded.embedded_format import Content, versioned
-from kwiresniff.codec.embedded.openers import Openers, asked
+from kwiresniff.codec.embedded.openers import Openers, request_field
 from kwiresniff.codec.embedded.struct_view import StructView
 from kwiresniff.model import Exchange, TopicNames
 
@@ -97,7 +97,7 @@ def _join_request(holder: StructView, exchange: Exchange, topic_name: TopicNames
 
 
 def _join_response(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
-    protocol_type = holder.get("protocol_type") or asked(exchange, "protocol_type")
+    protocol_type = holder.get("protocol_type") or request_field(exchange, "protocol_type")
     for member in holder.each("members"):
         open_subscription(member, "metadata", protocol_type, holder.get("protocol_name"))
 
@@ -108,8 +108,8 @@ def _sync_request(holder: StructView, exchange: Exchange, topic_name: TopicNames
 
 
 def _sync_response(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
-    protocol_type = holder.get("protocol_type") or asked(exchange, "protocol_type")
-    protocol = holder.get("protocol_name") or asked(exchange, "protocol_name")
+    protocol_type = holder.get("protocol_type") or request_field(exchange, "protocol_type")
+    protocol = holder.get("protocol_name") or request_field(exchange, "protocol_name")
     open_assignment(holder, "assignment", protocol_type, protocol)
 
 

@@ -21,7 +21,7 @@ Openers: TypeAlias = dict[tuple[int, Direction], Opener]
 QuickLooks: TypeAlias = dict[tuple[int, Direction], Callable[[Body, TopicNames], bool]]
 
 
-def asked(exchange: Exchange, name: str) -> Any:
+def request_field(exchange: Exchange, name: str) -> Any:
     """The value of the field ``name`` in the exchange's request."""
     body = exchange.request.body if exchange.request is not None else None
     return body.get(name) if body else None

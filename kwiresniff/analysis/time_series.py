@@ -35,7 +35,7 @@ class _Slice:
         self.broker.merge(other.broker)
 
 
-class Series:
+class TimeSeries:
     """Counts exchanges by the time of their request (of the response where that was all that was seen)."""
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.analysis.series import MAX_SLICES, Series
+from kwiresniff.analysis.time_series import MAX_SLICES, TimeSeries
 from kwiresniff.model import Exchange
 from kwiresniff.results.report import SeriesPoint
 from tests.support.exchanges import START_NS, exchange
@@ -11,7 +11,7 @@ MILLISECOND = 1_000_000
 
 
 def points(*given: Exchange) -> list[SeriesPoint]:
-    made = Series()
+    made = TimeSeries()
     for one in given:
         made.add(one)
     return made.points()

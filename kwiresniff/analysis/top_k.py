@@ -19,7 +19,7 @@ MAX_CANDIDATES = 10_000
 ADVANTAGE = 2
 
 
-class Busiest(Generic[Row]):
+class TopK(Generic[Row]):
     """``size`` rows, and one with the key ``others`` for the rest."""
 
     def __init__(self, size: int, others: Labels, new_row: Callable[[], Row]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kwiresniff import schema
-from kwiresniff.analysis.names import groups_of, partitions_of, record_sets, topics_of, transactional_ids_of
+from kwiresniff.analysis.body_entities import groups_of, partitions_of, record_sets, topics_of, transactional_ids_of
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema import WireField
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwiresniff.analysis.units import duration_ns, size_bytes, time_ns, time_of_day_ns
+from kwiresniff.analysis.parse_units import duration_ns, size_bytes, time_ns, time_of_day_ns
 
 
 @pytest.mark.parametrize(
