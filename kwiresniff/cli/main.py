@@ -14,11 +14,9 @@ from typing import Any, NoReturn
 
 import click
 
+from kwiresniff.base.process_memory import GARBAGE_THRESHOLD
 from kwiresniff.cli.help import COMMANDS, help_text, version_text
 from kwiresniff.errors import ExportError, FilterError, KwiresniffError
-
-#: Objects made and not gone after which Python looks for garbage: there is little of it here.
-GARBAGE_THRESHOLD = 10_000
 
 FAILED = 1
 USAGE = 2

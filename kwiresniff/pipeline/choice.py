@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from kwiresniff.analysis.filter import compile_filter
+from kwiresniff.analysis.intake import Intake
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.model import Connection, Event, Exchange, TopicNames
 from kwiresniff.pipeline.exchange_table import seen_ns
@@ -69,6 +70,15 @@ class Choice:
             wanted = self._filter.matches_header(exchange)
         return None if wanted is False and exchange.api_key in TEACHING_RESPONSES else wanted
 
+    def matches(self, exchange: Exchange) -> bool:
+        """The verdict, once bodies are decoded as deep as ``depth``."""
+        return self._fits(exchange) and (self._filter is None or self._filter.matches(exchange))
+
+    def narrow(self, intake: Intake) -> None:
+        """Have an intake take what is wanted, and nothing else."""
+        if self.chooses:
+            intake.matches, intake.connections = self.matches, self.connections
+
     def chosen(self, events: Iterable[Event]) -> Iterator[Event]:
         """The exchanges that are wanted, the connections that have one, and all problems."""
         if not self.chooses:
@@ -77,7 +87,7 @@ class Choice:
         connections = self.connections
         for event in events:
             if isinstance(event, Exchange):
-                if not self._fits(event) or (self._filter is not None and not self._filter.matches(event)):
+                if not self.matches(event):
                     continue
                 connections.add(event.connection.id)
             elif isinstance(event, Connection):

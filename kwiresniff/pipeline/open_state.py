@@ -15,6 +15,7 @@ from glob import escape, glob
 from typing import Any
 
 from kwiresniff import __version__
+from kwiresniff.analysis.intake import Intake
 from kwiresniff.capture import open_captures
 from kwiresniff.capture.formats import NotACapture
 from kwiresniff.errors import CaptureError, KwiresniffError
@@ -194,6 +195,12 @@ class BatchReading:
 
     def _topic_name(self, topic_id: str) -> str | None:
         return self._analyzer.topics.name(topic_id)
+
+    def hand_over(self, intake: Intake) -> None:
+        """Have exchanges taken there instead of being among ``events``, when nobody else has to look at them."""
+        if self._settings.redact_key is None:
+            self._choice.narrow(intake)
+            self._analyzer.count(intake)
 
     def events(self) -> Iterator[Event]:
         """Exchanges, ended connections and problems."""

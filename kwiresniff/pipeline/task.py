@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from kwiresniff import __version__
+from kwiresniff.analysis.intake import Intake
+from kwiresniff.base.process_memory import keep_freed_memory, rare_garbage
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Event, Problem
 from kwiresniff.pipeline.output_store import Commit, OutputStore
@@ -51,6 +53,7 @@ class Reading(Protocol):
     @property
     def other_packets(self) -> dict[str, int]: ...
     def events(self) -> Iterator[Event]: ...
+    def hand_over(self, intake: Intake) -> None: ...
 
 
 def write_unit(
@@ -68,11 +71,13 @@ def write_unit(
     whether the reading failed.
     """
     failed: list[str] = []
-    with store.writable():
+    keep_freed_memory()
+    with store.writable(), rare_garbage():
         writer = store.writer(name)
         try:
             unit_tables = UnitTables(reading.rows, writer, tables, target)
-            for event in _until_failure(reading, failed):
+            reading.hand_over(unit_tables)
+            for event in _until_failure(reading, failed, unit_tables):
                 unit_tables.add(event)
             unit_tables.finish()
             files = writer.publish()
@@ -98,8 +103,8 @@ def write_unit(
     return commit
 
 
-def _until_failure(reading: Reading, failed: list[str]) -> Iterator[Event]:
-    """The events, and a problem in place of whatever would end them early."""
+def _until_failure(reading: Reading, failed: list[str], intake: Intake) -> Iterator[Event]:
+    """The events, and a problem in place of whatever would end them early, unless it is ``intake`` that fails."""
     events = reading.events()
     while True:
         try:
@@ -107,6 +112,8 @@ def _until_failure(reading: Reading, failed: list[str]) -> Iterator[Event]:
         except StopIteration:
             return
         except Exception as error:
+            if intake.busy:
+                raise
             # One source must not take down the work of all the others, whatever is wrong with it or with us.
             what = str(error) if isinstance(error, KwiresniffError | OSError) else f"{type(error).__name__}: {error}"
             failed.append(what)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from kwiresniff.analysis.intake import Intake
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.capture import open_captures, with_decryption
 from kwiresniff.capture.capture_set import CaptureSet
@@ -140,6 +141,12 @@ class UnitReader:
             filled = [one for one in unit.source.filled if one.other == name]
             segments = with_filled(segments, only_shard(captures, unit.shard, unit.shards), filled)
         return iter(segments)
+
+    def hand_over(self, intake: Intake) -> None:
+        """Have exchanges taken there instead of being among ``events``, when nobody else has to look at them."""
+        if self._redactor is None:
+            self._choice.narrow(intake)
+            self._analyzer.count(intake)
 
     def events(self) -> Iterator[Event]:
         """Exchanges, ended connections and problems."""

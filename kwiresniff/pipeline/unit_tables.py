@@ -1,4 +1,4 @@
-"""The tables of one unit, filled event by event."""
+"""The tables of one unit, filled event by event. Written for mypyc: exchanges come by the million."""
 
 from __future__ import annotations
 
@@ -8,37 +8,38 @@ import orjson
 
 from kwiresniff.analysis.audit import audit
 from kwiresniff.analysis.clients import Inventory
+from kwiresniff.analysis.intake import Intake
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.pipeline.aggregate import Errors, Latency
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.rows import Rows, rows_of
-from kwiresniff.pipeline.table_writer import TableWriter
+from kwiresniff.pipeline.table_writer import BUFFER_BYTES, TableWriter
 
 
-class UnitTables:
+class UnitTables(Intake):
     """What is wanted of a unit's events. ``target`` is the release that clients are held against."""
 
     def __init__(self, rows: Rows, writer: TableWriter, tables: Sequence[str], target: str | None) -> None:
+        super().__init__()
         wanted = set(tables)
         self._rows = rows
         self._writer = writer
         self._target = target
         self._wanted = wanted
         self._exchanges = rows.exchange_table() if "exchanges" in wanted else None
-        self._counted: list[Latency | Errors] = []
         self._latency = Latency() if {"latency", "topic_latency"} & wanted else None
         self._errors = Errors() if "errors" in wanted else None
         self._entities = Entities(rows.topic_name)
         self._inventory: Inventory | None = None
         if {"clients", "audit"} & wanted:
-            self._inventory = Inventory(names=lambda _: self._names())
-        self._counted = [one for one in (self._latency, self._errors) if one is not None]
+            self._inventory = Inventory(names=self._names)
+        self._records = "records" in wanted
 
     def add(self, event: Event) -> None:
         """Takes in one event."""
-        if event.__class__ is Exchange:
-            self._exchange(event)
+        if isinstance(event, Exchange):
+            self.take(event)
             return
         if self._inventory is not None and isinstance(event, Connection):
             self._inventory.connection(event)
@@ -50,18 +51,20 @@ class UnitTables:
         """Writes what comes of all events together."""
         if self._exchanges is not None:
             self._writer.take(self._exchanges)
-        for counted in self._counted:
-            self._take(counted)
+        for counted in (self._latency, self._errors):
+            if counted is not None:
+                self._take(counted)
         if self._inventory is not None:
             self._take_clients(self._inventory)
 
-    def _exchange(self, exchange: Exchange) -> None:
+    def take(self, exchange: Exchange) -> None:
         entities = self._entities
         entities.find(exchange)
         table = self._exchanges
         if table is not None:
             table.add(exchange, entities)
-            self._writer.relieve(table)
+            if table.held_bytes >= BUFFER_BYTES:
+                self._writer.relieve(table)
         if self._latency is not None:
             self._latency.add(exchange, entities.topics)
             if self._latency.full():
@@ -73,7 +76,7 @@ class UnitTables:
         if self._inventory is not None:
             self._reveal(exchange)
             self._inventory.exchange(exchange)
-        if "records" in self._wanted:
+        if self._records:
             self._add("records", exchange)
 
     def _reveal(self, exchange: Exchange) -> None:
@@ -84,7 +87,7 @@ class UnitTables:
         if self._entities.replica_id >= 0 and request is not None and request.text is not None:
             request.body = {"replica_id": self._entities.replica_id}
 
-    def _names(self) -> tuple[list[str], list[str], list[str]]:
+    def _names(self, _: Exchange) -> tuple[list[str], list[str], list[str]]:
         found = self._entities
         return found.topics, found.groups, found.transactional_ids
 

@@ -11,7 +11,7 @@ import pytest
 #: Puts a large frame together from its segments 100 times, and prints the page faults that this cost.
 PROGRAM = """
 import resource, sys
-from kwiresniff.cli.malloc import keep_freed_memory
+from kwiresniff.base.process_memory import keep_freed_memory
 if sys.argv[1] == "kept":
     keep_freed_memory()
 def use():
