@@ -140,18 +140,18 @@ COMPILED = (
 #: with little optimisation, in two thirds of the time.
 LITTLE = (
     "analysis/client_traffic", "analysis/clients", "analysis/latency", "analysis/body_entities", "analysis/stats",
-    "analysis/stats_row", "codec/text/plan", "render/info_column", "session/connection_state",
-    "session/connection_table", "session/detection", "session/fetch_sessions", "session/handshake_buffer",
-    "session/peek", "session/record_stripper", "session/response_reordering",
+    "analysis/stats_row", "codec/text/plan", "export/column_buffers", "export/exchange_columns", "pipeline/aggregate",
+    "pipeline/entities", "pipeline/exchange_table", "pipeline/unit_tables", "render/info_column",
+    "session/connection_state", "session/connection_table", "session/detection", "session/fetch_sessions",
+    "session/handshake_buffer", "session/peek", "session/record_stripper", "session/response_reordering",
 )  # fmt: skip
 #: Modules of those whose work is not done for every exchange, or not by the commands that people wait for. They are
 #: compiled without optimisation, in a third of the time.
 SELDOM = (
     "analysis/doctor/efficiency", "analysis/doctor/evidence", "analysis/doctor/examine", "analysis/doctor/latency",
     "analysis/doctor/rule", "analysis/topic_parts", "analysis/topic_state", "analysis/topic_table",
-    "analysis/topic_traffic", "codec/element_skipper", "codec/text/entities", "export/column_buffers",
-    "export/exchange_columns", "export/flat_columns", "pipeline/entities", "pipeline/exchange_table",
-    "pipeline/shards", "render/line_wrapping",
+    "analysis/topic_traffic", "codec/element_skipper", "codec/text/entities", "export/flat_columns", "pipeline/shards",
+    "render/line_wrapping",
     "session/non_kafka", "session/problems", "session/sasl_opaque", "session/sasl_phase", "session/signatures",
     "session/tls_record_layer",
 )  # fmt: skip

@@ -9,9 +9,9 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff.base.depths import DEPTHS, Depth
+from kwiresniff.base.process_memory import keep_freed_memory
 from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_decryption
 from kwiresniff.cli.main import FAILED
-from kwiresniff.base.process_memory import keep_freed_memory
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.problem_count import ProblemCount
 from kwiresniff.cli.progress import Progress

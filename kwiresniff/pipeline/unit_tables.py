@@ -11,10 +11,11 @@ from kwiresniff.analysis.clients import Inventory
 from kwiresniff.analysis.intake import Intake
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.model import Connection, Event, Exchange, Problem
+from kwiresniff.pipeline import table_writer
 from kwiresniff.pipeline.aggregate import Errors, Latency
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.rows import Rows, rows_of
-from kwiresniff.pipeline.table_writer import BUFFER_BYTES, TableWriter
+from kwiresniff.pipeline.table_writer import TableWriter
 
 
 class UnitTables(Intake):
@@ -35,6 +36,7 @@ class UnitTables(Intake):
         if {"clients", "audit"} & wanted:
             self._inventory = Inventory(names=self._names)
         self._records = "records" in wanted
+        self._buffer_bytes = table_writer.BUFFER_BYTES
 
     def add(self, event: Event) -> None:
         """Takes in one event."""
@@ -63,7 +65,7 @@ class UnitTables(Intake):
         table = self._exchanges
         if table is not None:
             table.add(exchange, entities)
-            if table.held_bytes >= BUFFER_BYTES:
+            if table.held_bytes >= self._buffer_bytes:
                 self._writer.relieve(table)
         if self._latency is not None:
             self._latency.add(exchange, entities.topics)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import json
 import os
 import resource
@@ -200,15 +201,30 @@ def test_days_without_end_make_few_folders_and_fewer_open_files(
     assert by_folder == {**{f"date=2026-01-0{day}": 2 for day in range(1, 6)}, f"date={table_writer.NO_VALUE}": 6}
 
 
-def test_a_source_that_fails_in_the_middle_keeps_what_was_read(
+def test_output_that_fails_while_a_source_is_read_is_no_failure_of_the_source(
     store: OutputStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exchanges are written while they are read; a full disk ends the task, and nothing is committed."""
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(table_writer, "BUFFER_BYTES", 1)
+    monkeypatch.setattr(table_writer.TableWriter, "relieve", full)
+    with pytest.raises(ExportError, match="No space left"):
+        work(store, unit_of(CAPTURE))
+    assert store.commits() == {}
+
+
+def test_a_source_that_fails_in_the_middle_keeps_what_was_read(
+    store: OutputStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A row in problems, a mark in the commit, and the next run tries again."""
     events = UnitReader.events
 
     def broken(self: UnitReader) -> Any:
         for number, event in enumerate(events(self)):
-            if number == 5:
+            if number == 2:
                 raise ZeroDivisionError("a bug")
             yield event
 
@@ -218,7 +234,8 @@ def test_a_source_that_fails_in_the_middle_keeps_what_was_read(
         commit = work(store, unit)
     assert commit["failed"] == "ZeroDivisionError: a bug"
     assert [row["code"] for row in read(store, "problems")] == ["source_failed"]
-    assert sum(commit["counts"]["rows"][table] for table in ("exchanges", "connections")) == 5
+    rows = commit["counts"]["rows"]
+    assert rows["connections"] == 2 and 0 < rows["exchanges"] < len(exchanges(export(tmp_path / "x.jsonl", CAPTURE)))
     assert make_job([unit.source], 1, store.commits(), TEXT).units == (unit,)
 
 
