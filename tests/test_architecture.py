@@ -34,3 +34,46 @@ def test_a_class_of_the_glossary_is_there(name: str) -> None:
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#]+)\)", PAGE))))
 def test_a_page_that_is_linked_is_there(target: str) -> None:
     assert (ROOT / "docs" / target).resolve().is_file()
+
+
+#: Rows that say where to change something: the file names and the other code between backticks of each.
+ROWS = [
+    cells[2]
+    for line in PAGE.split("## Where to change what")[1].split("## How to add")[0].splitlines()
+    if line.startswith("| ") and "`" in line and (cells := re.split(r"(?<!\\)\|", line))
+]
+
+
+def sources_of(row: str) -> list[str]:
+    """The text of every file that a row names; one named without its folder lies beside the one before it."""
+    texts, folder = [], Path()
+    for name in re.findall(r"`((?:\w+/)*\w+\.(?:py|txt))`", row):
+        folder = Path(name).parent if "/" in name else folder
+        texts.append((ROOT / "kwiresniff" / folder / Path(name).name).read_text(encoding="utf-8"))
+    return texts
+
+
+@pytest.mark.parametrize("row", ROWS, ids=range(len(ROWS)))
+def test_what_a_row_names_is_in_a_file_of_that_row(row: str) -> None:
+    """Functions, methods, classes and constants are named with the file that has them."""
+    names = [part for name in re.findall(r"`([A-Za-z_][\w.]*)`", row) for part in name.split(".")]
+    texts = sources_of(row)
+    missing = [
+        name
+        for name in names
+        if (name[0] == "_" or name[0].isupper() or "_" in name)
+        and not name.endswith("py")
+        and not any(re.search(rf"\b{name}\b", text) for text in texts)
+    ]
+    assert missing == []
+
+
+def test_the_questions_that_newcomers_have_are_answered_by_a_row() -> None:
+    """Each by the words that somebody would search the page for."""
+    page = PAGE.lower()
+    for words in (
+        "resync heuristic", "a field's meaning", "a problem's text", "order of the rows of a tree", "the tls decision",
+        "a rule of the doctor", "a field type", "an output", "a capture format", "a release of kafka",
+        "a column of csv", "a limit", "colours", "help text",
+    ):  # fmt: skip
+        assert words in page, words
