@@ -14,6 +14,7 @@ import lzma
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -23,9 +24,11 @@ from typing import Any
 
 import programs
 import rig
+from cluster import ClusterSetup, Member
 from eras_groups import STREAMS_GROUPS
 from record import CLIENT_TIMEOUT_S, DEFAULT_WORK
 from scenarios import GUARDED, JAVA, LIBRDKAFKA, TLS, java, sasl, topics
+from zookeeper import ZookeeperSetup
 
 FOLDER = Path(__file__).parents[1] / "incidents"
 HEADER = """\
@@ -44,6 +47,12 @@ QUICK_SESSIONS = {
     "group.share.min.session.timeout.ms": "2000",
     "group.share.session.timeout.ms": "3000",
 }
+#: One broker has one replica of everything.
+SINGLE = {
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+}
 Step = tuple[str, ...]
 
 
@@ -54,13 +63,27 @@ class Incident:
     name: str
     steps: Sequence[Step]
     prepare: Sequence[Step] = ()
-    broker: rig.BrokerSetup = field(default_factory=rig.BrokerSetup)
+    broker: rig.Setup = field(default_factory=rig.BrokerSetup)
     client: str = JAVA
+    tap: rig.Tap = field(default_factory=rig.Tap)
     happened: str = ""
 
 
-def incident(what: str, *settings: str) -> Step:
-    return java("Incident", what, *settings)
+def incident(what: str, *settings: str, version: str = "4.4.0") -> Step:
+    return java("Incident", what, *settings, version=version)
+
+
+def cluster(version: str = "4.4.0", **settings: str) -> ClusterSetup:
+    """Three brokers; the first is the controller, too. An underscore in a setting stands for a dot."""
+    members = (Member(1, "broker,controller"), Member(2), Member(3))
+    given = {name.replace("_", "."): value for name, value in settings.items()}
+    return ClusterSetup(version, members, given, voters=True)
+
+
+def apart(**settings: str) -> ClusterSetup:
+    """A controller by itself and a broker."""
+    given = {name.replace("_", "."): value for name, value in settings.items()}
+    return ClusterSetup("4.4.0", (Member(11, "controller"), Member(1)), SINGLE | given, voters=True)
 
 
 def single(**settings: str) -> rig.BrokerSetup:
@@ -96,6 +119,9 @@ TRUSTING = (
 )
 #: A broker on which alice may do everything.
 GENEROUS = replace(PLAIN, settings=PLAIN.settings | {"auto.create.topics.enable": "true", "num.partitions": "2"})
+
+WRONG = tuple(word.replace("not-a-secret", "a-wrong-one") for word in ALICE)
+ORDERS = topics("orders:3:3")
 
 INCIDENTS = (
     Incident("topic-deleted", [incident("topic-deleted")], topics("orders:2")),
@@ -233,6 +259,109 @@ INCIDENTS = (
         happened="report reads orders, which does not exist",
     ),
     Incident(
+        "broker-killed",
+        [("later", "5", "kill", "2"), incident("steady", "seconds=20")],
+        ORDERS,
+        cluster(broker_session_timeout_ms="6000"),
+        happened="node 2 was killed (SIGKILL) 5 s after the capture began, and did not come back",
+    ),
+    Incident(
+        "broker-restarted",
+        [("later", "5", "stop", "2"), ("later", "11", "start", "2"), incident("steady", "seconds=22", "reader=no")],
+        ORDERS,
+        cluster(),
+        happened="node 2 was stopped in order (SIGTERM) and started again",
+    ),
+    Incident(
+        "replicas-left",
+        [("later", "4", "stop", "3"), incident("steady", "seconds=12", "reader=no", "delivery.timeout.ms=6000")],
+        topics("orders:3:3:min.insync.replicas=3"),
+        cluster(),
+        happened="node 3 was stopped, orders has 3 replicas and min.insync.replicas=3",
+    ),
+    Incident(
+        "log-directory-failed",
+        [("later", "4", "wipe", "1", "data"), incident("steady", "seconds=14", "delivery.timeout.ms=15000")],
+        topics("orders:3"),
+        ClusterSetup(
+            "4.4.0",
+            (
+                Member(11, "controller"),
+                Member(1, settings={"log.dirs": "{home}/data,{home}/more", "metadata.log.dir": "{home}/meta"}),
+            ),
+            SINGLE | {"log.flush.offset.checkpoint.interval.ms": "1000", "log.flush.interval.messages": "1"},
+            voters=True,
+        ),
+        happened="one of the two log directories of node 1 was removed",
+    ),
+    Incident(
+        "controller-gone",
+        [("kill", "11"), incident("create_topics"), incident("write", "enable.idempotence=false")],
+        topics("orders:2"),
+        apart(),
+        happened="the only controller was killed",
+    ),
+    Incident("produce-quota", [incident("produce-quota", *ALICE)], broker=GENEROUS),
+    Incident("request-quota", [incident("request-quota")], topics("orders:2"), single()),
+    Incident(
+        "produce-quota-1.1",
+        [("java:1.1.1:OldProduce", "{bootstrap}", "orders", *["none"] * 8)],
+        [
+            (
+                "tool",
+                "kafka.admin.TopicCommand",
+                "--zookeeper",
+                "ZOOKEEPER",
+                "--create",
+                "--topic",
+                "orders",
+                "--partitions",
+                "1",
+                "--replication-factor",
+                "1",
+            ),
+            (
+                "tool",
+                "kafka.admin.ConfigCommand",
+                "--zookeeper",
+                "ZOOKEEPER",
+                "--alter",
+                "--entity-type",
+                "clients",
+                "--entity-name",
+                "none",
+                "--add-config",
+                "producer_byte_rate=100",
+            ),
+        ],
+        ZookeeperSetup("1.1.1", 1),
+        "kafka-clients (Java) 1.1.1",
+        happened="the client none may write 100 bytes a second and writes more; the broker is older than KIP-219",
+    ),
+    Incident("retention", [incident("retention")], topics("orders:2")),
+    Incident("transaction-stuck", [incident("transaction-stuck")], topics("parcels:2")),
+    Incident("held-up", [incident("held-up")], topics("parcels:2"), rig.BrokerSetup(settings=QUICK_SESSIONS)),
+    Incident(
+        "wrong-password",
+        [incident("write", *WRONG)],
+        broker=PLAIN,
+        happened="billing authenticates as alice with a wrong password",
+    ),
+    Incident(
+        "old-client",
+        [("java:0.9.0.1:OldProduce", "{bootstrap}", "orders", "none")],
+        topics("orders:2"),
+        client="kafka-clients (Java) 0.9.0.1",
+        happened="a client of 2016 writes to orders",
+    ),
+    Incident(
+        "old-client-negotiates",
+        [("java:1.1.1:OldProduce", "{bootstrap}", "orders", "none")],
+        topics("orders:2"),
+        client="kafka-clients (Java) 1.1.1",
+        happened="a client of 2018, which asks for the versions that the broker takes, writes to orders",
+    ),
+    Incident(
         "idle-connections",
         [incident("idle")],
         topics("orders:2"),
@@ -245,8 +374,13 @@ INCIDENTS = (
 def do(step: Step, running: rig.RunningBroker, work: Path, scratch: Path) -> list[str]:
     """One step; what the program says happened."""
     program, *arguments = (word.format(bootstrap=running.bootstrap) for word in step)
-    if program == "wait":
+    if program in running.actions:
+        running.actions[program](*arguments)
+    elif program == "wait":
         time.sleep(float(arguments[0]))
+    elif program == "later":
+        seconds, action, *words = arguments
+        threading.Timer(float(seconds), running.actions[action], words).start()
     elif program == "lose-answers":
         # The client needs a while to start; the answers are lost from its first packet on.
         watch = f"tcpdump -i {rig.BROKER_LINK} -c 1 'tcp[tcpflags] & tcp-syn != 0' >/dev/null 2>&1 & tcpdump=$!; "
@@ -282,7 +416,7 @@ def record(one: Incident, work: Path, into: Path) -> dict[str, Any]:
         with rig.network(), one.broker.start(work, scratch) as running:
             for step in one.prepare:
                 do(step, running, work, scratch)
-            with rig.recording(rig.Tap(), target):
+            with rig.recording(one.tap, target):
                 facts = [fact for step in one.steps for fact in do(step, running, work, scratch)]
         packed = lzma.compress(target.read_bytes(), preset=9)
     (into / f"{one.name}.pcap.xz").write_bytes(packed)

@@ -9,8 +9,8 @@ from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.theme import OUTCOME_STYLE, OUTCOME_WORDS, Glyphs, Paint
 from kwiresniff.render.values import Style, text_value
 
-#: What the wire does not tell of a broker's own time: when its timer struck (docs/latency.md).
-_DOUBTS = {"long poll": "about ", "throttled": "at most "}
+#: Where the wire does not tell when the broker's timer struck, its own time is an estimate (docs/latency.md).
+_DOUBTS = {"long poll": "about ", "throttled": "about "}
 
 
 def headline(exchange: Exchange, paint: Paint, style: Style) -> list[Chunk]:

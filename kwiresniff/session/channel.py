@@ -37,9 +37,11 @@ if TYPE_CHECKING:
 
 #: Before any packet.
 NEVER: Final = -(1 << 60)
-#: The mute begins a little before the answer leaves and ends at a tick of the broker's timer: an answer that comes
-#: so much before its end was sent when it ended, one that comes earlier shows that there was none.
+#: The mute begins when the broker works out the response that tells of it, some time before that leaves: a response
+#: that comes so much before its end, or a tenth of it where that is more and not too much, was sent when it ended. One
+#: that comes earlier shows that there was none.
 MUTE_JITTER_NS: Final = 5_000_000
+MAX_MUTE_JITTER_NS: Final = 200_000_000
 #: Where ``throttle_time_ms`` stands in an answer, if not so many bytes behind the beginning of the body.
 NOWHERE: Final = -1
 LAST: Final = -2
@@ -101,7 +103,10 @@ class Channel:
         if self.served_ns > sent_ns or begun_ns <= sent_ns:
             return
         read_ns: int = max(min(self.free_ns, begun_ns), sent_ns)
-        if self.muted_until_ns > read_ns and begun_ns > self.muted_until_ns - MUTE_JITTER_NS:
+        early_ns: int = self.muted_until_ns - begun_ns
+        if self.muted_until_ns > read_ns and early_ns < max(
+            MUTE_JITTER_NS, min((self.muted_until_ns - self.free_ns) // 10, MAX_MUTE_JITTER_NS)
+        ):
             exchange.muted_ns = min(self.muted_until_ns, begun_ns) - read_ns
             read_ns += exchange.muted_ns
             exchange.waiting = THROTTLED

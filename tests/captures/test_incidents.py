@@ -66,13 +66,30 @@ FIRST = {
     "plaintext-on-tls": ("plaintext_to_tls", "error", ["billing", "10.9.0.1:9092", "wants TLS"]),
     "fetch-quota": ("throttled", "error", ["replayer", "fetch quota of user alice"]),
     "missing-topic": ("unknown_topic_or_partition", "warning", ["report", "orders"]),
+    "broker-killed": ("leader_change", "warning", ["orders-", "node 2 (10.9.0.1:9094)", "the old leader had gone"]),
+    "broker-restarted": ("leader_change", "warning", ["orders-", "node 2 (10.9.0.1:9094)", "order-svc", "needed"]),
+    "replicas-left": ("not_enough_replicas", "error", ["orders-0", "node 3 (10.9.0.1:9096) left", "order-svc"]),
+    "log-directory-failed": (
+        "partition_offline", "error", ["orders-0", "node 1 (10.9.0.1:9092)", "a log directory of it failed"],
+    ),
+    "controller-gone": ("unanswered", "error", ["deployer", "CreateTopics", "the controller does not"]),
+    "produce-quota": ("throttled", "error", ["loader", "produce quota of user alice", "before the broker reads them"]),
+    "produce-quota-1.1": ("throttled", "error", ["none 10.9.0.2", "produce quota", "holds its responses back"]),
+    "request-quota": ("throttled", "error", ["hasty", "produce quota or the request quota of user ANONYMOUS"]),
+    "retention": ("offset_out_of_range", "warning", ["report", "orders-0 from offset 2", "the log holds 7 to"]),
+    "transaction-stuck": (
+        "transaction_open", "error", ["payments-stuck 10.9.0.2", "parcels-0 at 0", "600 s", "ledger 10.9.0.2"],
+    ),
+    "held-up": ("long_rebalance", "warning", ["packers", "waited for packer-slow 10.9.0.2", "14 s"]),
+    "wrong-password": ("sasl_authentication_failed", "error", ["billing", "user alice", "PLAIN"]),
+    "old-client": ("unsupported_version", "error", ["none 10.9.0.2", "Produce v1", "4.0", "10.9.0.1:9092"]),
     "protocol-not-enabled": ("unsupported_version", "error", ["report", "ConsumerGroupHeartbeat", "not enabled"]),
 }  # fmt: skip
 #: What else is said of a recording above info: other people whom the same thing happens to.
 ALSO = {
     "not-authorized": {("group_authorization_failed", "error"), ("topic_authorization_failed", "error")},
 }
-HEALTHY = ("idle-connections",)
+HEALTHY = ("idle-connections", "old-client-negotiates")
 
 
 def test_every_recording_has_a_row_and_an_expectation() -> None:

@@ -5,6 +5,7 @@ From Metadata and ApiVersions answers, and from what newer Produce and Fetch ans
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from kwiresniff.analysis.clients import host_of
@@ -25,6 +26,7 @@ from kwiresniff.base.api_keys import (
     STREAMS_GROUP_HEARTBEAT,
 )
 from kwiresniff.model import Body, Exchange
+from kwiresniff.schema import versions_in
 
 #: Nodes remembered, and addresses. A large cluster has some hundred, each with some listeners.
 MAX_NODES = 10_000
@@ -32,6 +34,10 @@ MAX_NODES = 10_000
 MAX_OFFERS = 500
 #: Connections remembered on which clients got to work.
 MAX_WORKING = 20_000
+
+#: The release that took away the versions of before 2.1 (KIP-896), and the last that had them.
+NEW_RELEASE, LAST_OLD_RELEASE = "4.0", "3.9"
+LEAST_PRODUCE = 3
 
 #: What a listener that wants SASL answers before it: SaslHandshake, ApiVersions, SaslAuthenticate.
 BEFORE_AUTHENTICATION = frozenset({-1, 17, 18, 36})
@@ -49,7 +55,8 @@ class Cluster:
     ``last_answer_ns`` is, by broker address, when the last answer came from there, ``answer_before_ns`` when
     the one before the exchange that is looked at did, 0 when there was none. ``unauthenticated`` are the
     addresses that have answered more than ApiVersions to somebody who had not authenticated by SASL. ``served`` are
-    clients' hosts with the addresses where they got from bootstrapping to work, and their client ids.
+    clients' hosts with the addresses where they got from bootstrapping to work, and their client ids. ``old`` are the
+    addresses that have answered versions which brokers have not taken since ``NEW_RELEASE``.
     """
 
     def __init__(self, budget: MemoryBudget) -> None:
@@ -62,6 +69,7 @@ class Cluster:
         self.answer_before_ns = 0
         self.unauthenticated: set[str] = set()
         self.served: dict[tuple[str, str], set[str]] = {}
+        self.old: set[str] = set()
         self._working: set[int] = set()
 
     def answered(self, exchange: Exchange, ns: int) -> None:
@@ -85,6 +93,8 @@ class Cluster:
         if len(self._working) >= MAX_WORKING:
             return
         self._working.add(exchange.connection.id)
+        if is_removed(exchange.api_key, exchange.api_version):
+            self.old.add(broker)
         key, name = (host_of(exchange.connection.client), broker), exchange.client_id or ""
         if self._budget.admit(ENTRY_BYTES + text_bytes(*key, name)):
             self.served.setdefault(key, set()).add(name)
@@ -172,6 +182,21 @@ class Cluster:
             if cluster is not None and self._cluster_of.get(address) == cluster:
                 return offer
         return {}
+
+
+def taken_since(release: str, api_key: int) -> tuple[int, int] | None:
+    """The oldest and the newest version of an API that brokers of a release take."""
+    span = versions_in(release).get(api_key)
+    # Brokers of 4.x name older versions of Produce, because old clients stumble otherwise (KAFKA-18659).
+    return span if span is None or api_key != PRODUCE else (max(span[0], LEAST_PRODUCE), span[1])
+
+
+@lru_cache(maxsize=1024)  # asked once for every connection
+def is_removed(api_key: int, version: int) -> bool:
+    """Whether brokers since ``NEW_RELEASE`` take only newer versions of an API than this one, which the release before
+    still took. APIs that are gone altogether were spoken between brokers."""
+    new, before = taken_since(NEW_RELEASE, api_key), versions_in(LAST_OLD_RELEASE).get(api_key)
+    return new is not None and before is not None and before[0] <= version < new[0]
 
 
 def address_text(node: Body) -> str:

@@ -66,7 +66,10 @@ class EfficiencyRule(Rule):
         elif api_key == FETCH and response is not None and (response.digest is not None or response.body is not None):
             self._fetches.case(subject).count += 1
             if not _brings_records(response):
-                self._empty.case(subject).add(*where)
+                case = self._empty.case(subject)
+                case.add(*where, exchange.waiting == "long poll")
+                if case.count <= FEW:
+                    case.note("waits", [str((request.body or {}).get("max_wait_ms", 0))])
 
     def _count_produce(
         self, subject: str, where: tuple[int, int], has_batches: bool, records: int, acks: int | None
@@ -173,12 +176,15 @@ class EfficiencyRule(Rule):
             whole = known.count if known is not None else case.count
             often = whole / case.seconds > EMPTY_PER_SECOND
             if whole >= ENOUGH_FETCHES and case.count / whole > EMPTY_FETCHES and often:
+                wait_ms = max((int(wait) for wait in case.noted("waits")), default=0)
+                at_once = wait_ms > 0 and case.total < case.count / 2
                 yield found(
                     "empty_fetches",
                     "info",
                     client,
-                    f"{case.count:,} of {whole:,} fetches bring nothing",
-                    "Raise fetch.max.wait.ms or fetch.min.bytes; a wait of 0 makes the consumer poll in a circle.",
+                    f"{case.count:,} of {whole:,} fetches bring nothing"
+                    + (f", though each may wait {wait_ms} ms: the broker answers at once" if at_once else ""),
+                    _NOT_HELD if at_once else _RAISE_WAIT,
                     case,
                     {"fetches": whole},
                     clients=[client],
@@ -186,8 +192,13 @@ class EfficiencyRule(Rule):
                 )
 
 
-#: Of the first commits of a client the group is noted.
+#: Of the first commits of a client the group is noted, of its first empty fetches how long they may wait.
 FEW = 3
+_RAISE_WAIT = "Raise fetch.max.wait.ms or fetch.min.bytes; a wait of 0 makes the consumer poll in a circle."
+_NOT_HELD = (
+    "It is not the consumer's settings: there are records that it may not read yet. Brokers do so while a partition "
+    "has fewer replicas in sync than min.insync.replicas, and its high watermark stands still: look at the ISR."
+)
 
 
 def _brings_records(response: Message) -> bool:

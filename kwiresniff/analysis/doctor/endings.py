@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
 
-from kwiresniff.analysis.doctor.cluster import BEFORE_AUTHENTICATION, Cluster
+from kwiresniff.analysis.doctor.cluster import BEFORE_AUTHENTICATION, LEAST_PRODUCE, Cluster, is_removed
 from kwiresniff.base.api_keys import FETCH, JOIN_GROUP, PRODUCE, SASL_AUTHENTICATE, SHARE_FETCH
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Connection, Exchange, Problem
@@ -150,18 +149,17 @@ def _reason(ending: Ending, cluster: Cluster) -> Reason:
     if connection.closed_by == "client":
         return Reason.CLOSED_BY_CLIENT
     if ending.waited_ns <= AT_ONCE_NS:
-        if refused_by(cluster.offer(connection.broker), first.api_key, first.version):
+        offer = cluster.offer(connection.broker)
+        if refused_by(offer, first.api_key, first.version):
             return Reason.VERSION_REFUSED
         fresh = connection.handshake_seen and connection.sasl is None
         few = sum(connection.exchanges.get(one, 0) for one in answered) <= 1
         authenticated = connection.broker in cluster.unauthenticated
         if fresh and few and not authenticated and first.api_key not in BEFORE_AUTHENTICATION:
             return Reason.SASL_WANTED
+        if not offer and connection.broker not in cluster.old and is_removed(first.api_key, first.version):
+            return Reason.VERSION_REFUSED
     return Reason.CLOSED_BY_BROKER
-
-
-#: Versions of Produce that brokers of 4.x name, because old clients stumble otherwise, and do not take (KAFKA-18659).
-_NAMED_NOT_TAKEN: Final = (PRODUCE, 3)
 
 
 def refused_by(offer: dict[int, tuple[int, int]], api_key: int, version: int) -> bool:
@@ -171,7 +169,7 @@ def refused_by(offer: dict[int, tuple[int, int]], api_key: int, version: int) ->
     if api_key not in offer:
         return True
     low, high = offer[api_key]
-    least = _NAMED_NOT_TAKEN[1] if api_key == _NAMED_NOT_TAKEN[0] and offer.get(FETCH, (0, 0))[0] >= 4 else low
+    least = LEAST_PRODUCE if api_key == PRODUCE and offer.get(FETCH, (0, 0))[0] >= 4 else low
     return not max(low, least) <= version <= high
 
 

@@ -27,6 +27,13 @@ _COORDINATOR = Meaning(
     "Normal for seconds after a broker restarts. Lasting: check that __consumer_offsets and __transaction_state are "
     "online and that their partitions have leaders.",
 )
+#: An idempotent producer without a transactional id asks any broker, which has its ids from the controller.
+NO_PRODUCER_ID: Final = Meaning(
+    "warning",
+    "waits for a producer id, which the broker does not have yet",
+    "Normal for a moment after a broker has started. Lasting: the broker does not reach the controller, which hands "
+    "out producer ids.",
+)
 _REPLICAS = Meaning(
     "error",
     "writes are refused because too few replicas are in sync",

@@ -17,7 +17,9 @@ from kwiresniff.analysis.doctor.leaders import LeaderRule
 from kwiresniff.analysis.doctor.listeners import ListenerRule
 from kwiresniff.analysis.doctor.network import DamageRule, NetworkRule
 from kwiresniff.analysis.doctor.not_kafka import NotKafkaRule
+from kwiresniff.analysis.doctor.offline import OfflineRule
 from kwiresniff.analysis.doctor.offsets import OffsetRule
+from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
 from kwiresniff.analysis.doctor.partitions import HotPartitionRule
 from kwiresniff.analysis.doctor.quorum import QuorumRule
 from kwiresniff.analysis.doctor.quotas import QuotaRule
@@ -37,7 +39,8 @@ from kwiresniff.results.findings import Finding
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, NotKafkaRule, TlsRule, SaslWantedRule, AuthenticationRule, VersionRule, StallRule, LeaderRule,
-    ReplicaRule, QuotaRule, TopicRule, FencingRule, OffsetRule, GroupRule, StaticMemberRule, HotPartitionRule,
+    ReplicaRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule,
+    OffsetRule, GroupRule, StaticMemberRule, HotPartitionRule,
     QuorumRule, LatencyRule, UnansweredRule, ClosedByBrokerRule, NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 

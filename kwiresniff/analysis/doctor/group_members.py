@@ -10,6 +10,10 @@ from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
 #: Generations or epochs of one group in ten minutes before it rebalances too much.
 REBALANCES = 3
 FEW_DEPARTURES = 2
+#: Generations of a group of which the last member to join is remembered.
+MAX_GENERATIONS = 20
+#: The member for which a rebalance waited is answered so soon after it has joined.
+SOON_NS = 5_000_000_000
 #: Reasons that members give for what the protocol has them do.
 ORDINARY = ("need to re-join with the given member-id", "group is already rebalancing", "rebalance failed due to")
 
@@ -35,12 +39,30 @@ class Member:
 
 
 @dataclass(slots=True)
+class LastJoin:
+    """The last member to join a rebalance: when it asked, and how long it waited."""
+
+    client: str
+    asked_ns: int
+    waited_ns: int
+
+
+@dataclass(slots=True)
 class Group:
     protocol: str
     case: Case
     newest: int = -1
     members: dict[str, Member] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
+    joins: dict[int, LastJoin] = field(default_factory=dict)
+
+    def join(self, generation: int, client: str, asked_ns: int, waited_ns: int) -> None:
+        """Remembers the last member to join a generation, of the newest ``MAX_GENERATIONS``."""
+        known = self.joins.get(generation)
+        if known is None or asked_ns > known.asked_ns:
+            self.joins[generation] = LastJoin(client, asked_ns, waited_ns)
+        if len(self.joins) > MAX_GENERATIONS:
+            del self.joins[next(iter(self.joins))]
 
 
 def is_storm(group: Group) -> bool:
@@ -54,6 +76,21 @@ def is_storm(group: Group) -> bool:
         return gone + again >= FEW_DEPARTURES or case.count >= 2 * REBALANCES
     # Each member that comes or goes takes the group on by an epoch or two: only those that go and come are churn.
     return gone >= REBALANCES and (again > 0 or gone > len(group.members) // 2)
+
+
+def waited_for(group: Group | None, case: Case) -> str:
+    """Who came last to the long rebalances of a case, for whom the others had to wait; empty where nothing is known."""
+    told: dict[str, None] = {}
+    for generation in case.noted("generations") if group is not None else ():
+        last = group.joins.get(int(generation)) if group is not None else None
+        if group is None or last is None or last.waited_ns >= SOON_NS:
+            continue
+        interval_ns = group.members[last.client].interval_ms * 1_000_000 if last.client in group.members else 0
+        interval = f" (its max.poll.interval.ms is {duration(interval_ns)})" if interval_ns else ""
+        told[f"{last.client}, which joined last{interval}"] = None
+    if told:
+        return f"; it waited for {listed(list(told), 3)}"
+    return "; it waited for a member that did not come back in time" if group is not None and group.joins else ""
 
 
 def history(client: str, member: Member) -> str:

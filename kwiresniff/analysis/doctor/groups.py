@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped
-from kwiresniff.analysis.doctor.group_members import REBALANCES, Group, Member, history, is_storm
+from kwiresniff.analysis.doctor.group_members import REBALANCES, Group, Member, history, is_storm, waited_for
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
@@ -82,12 +82,15 @@ class GroupRule(Rule):
         group, member = self._of(exchange, request, "classic")
         if group is None:
             return
-        self._generation(group, answer.get("generation_id", -1), exchange)
+        generation = answer.get("generation_id", -1)
+        self._generation(group, generation, exchange)
         latency_ns = exchange.latency_ns or 0
+        group.join(generation, client_of(exchange), _asked(exchange)[1], latency_ns)
         if latency_ns >= LONG_REBALANCE_NS:
             case = self._long.case(_group_id(request))
             case.add(*_asked(exchange), latency_ns)
             case.note("clients", [client_of(exchange)])
+            case.note("generations", [str(generation)])
         if member is None:
             return
         # A member that is in the group joins again with its id at every rebalance; with a new id it is new.
@@ -219,9 +222,9 @@ class GroupRule(Rule):
                 "long_rebalance",
                 "warning",
                 f"group {group_id}",
-                f"a rebalance took {duration(case.most)}",
-                "The group waits for its slowest member to come back: look at who joined last (kwiresniff groups), and "
-                "at max.poll.interval.ms, which is how long it may take.",
+                f"a rebalance took {duration(case.most)}{waited_for(self._groups.get(group_id), case)}",
+                "The whole group stands still until its slowest member polls again, or max.poll.interval.ms is over: "
+                "look at what that member does between two polls, or lower max.poll.records or the interval.",
                 case,
                 {"longest_ns": case.most},
                 groups=[group_id],

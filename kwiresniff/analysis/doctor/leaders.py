@@ -176,6 +176,10 @@ class LeaderRule(Rule):
         partitions = _partitions(changes)
         longest = max(needed.values(), default=0)
         followed = f"; clients needed {duration(longest)}" if longest else ""
+        without = changes[0].ns - self._left.get(old, changes[0].ns)
+        if NOTICED_NS < without <= LEFT_NS and without > longest:
+            followed = f"; clients learned of it {duration(without)} after the old leader had gone"
+            longest = without
         to_text = listed([cluster.node_text(cluster_id, node) for node in after])
         topics = sorted({change.partition[1] for change in changes})
         brokers = [*new, old] if old else new
@@ -242,7 +246,7 @@ class LeaderRule(Rule):
                 details.append(f"{listed(moved)} to {cluster.node_text(cluster_id, node)}")
         if self._went(old, changes):
             gone = cluster.node_text(cluster_id, before)
-            details.append(f"{gone} closed its connections: it was stopped or restarted")
+            details.append(f"{gone} closed its connections: it was stopped, killed or restarted")
         waited = [(client, ns) for client, ns in needed.items() if ns]
         return details + [
             f"{client} needed {duration(ns)} until it was served by the new leader" for client, ns in waited[:10]

@@ -18,7 +18,11 @@ MAX_MUTED = 10_000
 #: A client that loses so much of its time to a quota cannot do its work.
 MUCH = 0.5
 SEVERE_NS = 1_000_000_000
+#: A quota on the time that requests take (``request_percentage``) throttles for no longer than its window at a time.
+WINDOW_MS = 1_000
 _QUOTAS = {PRODUCE: "produce quota", FETCH: "fetch quota"}
+_MUTED = "Its requests wait before the broker reads them"
+_HELD = "The broker, which is older than Kafka 2.0, holds its responses back"
 #: Who has not authenticated, as brokers call it.
 ANONYMOUS = "ANONYMOUS"
 
@@ -47,10 +51,16 @@ class QuotaRule(Rule):
         connection = exchange.connection
         case = self._throttled.case(client_of(exchange), user_of(connection))
         packet, ns = place_of(exchange)
-        until_ns = response.last_ns + throttle_ms * 1_000_000
+        # Brokers of before KIP-219 held the response itself back, and nothing is muted.
+        held_back = exchange.waiting == "throttled" and (exchange.held_ns or 0) >= throttle_ms * 1_000_000
+        until_ns = response.last_ns + (0 if held_back else throttle_ms * 1_000_000)
         case.add(packet, ns, throttle_ms, until_ns=min(until_ns, max(self.context.end_ns, ns)))
         case.note("quotas", [_QUOTAS.get(exchange.api_key, "request quota")])
         case.note("brokers", [connection.broker])
+        if held_back:
+            case.note("held", ["yes"])
+            self._costs[id(case)] = self._costs.get(id(case), 0) + throttle_ms * 1_000_000
+            return
         muted_until = self._muted.pop(connection.id, (0, case))[0]
         if len(self._muted) < MAX_MUTED:
             self._muted[connection.id] = max(until_ns, muted_until), case
@@ -74,6 +84,8 @@ class QuotaRule(Rule):
             seen = max(self.context.end_ns - case.first_ns, 1) * max(len(brokers), 1)
             severe = cost / seen >= MUCH and case.most * 1_000_000 >= SEVERE_NS
             quotas = listed(case.noted("quotas"))
+            if case.most <= WINDOW_MS and "request" not in quotas:
+                quotas = f"{quotas} or the request quota"
             numbers: dict[str, Any] = {
                 "user": user,
                 "longest_ms": case.most,
@@ -86,10 +98,10 @@ class QuotaRule(Rule):
                 "throttled",
                 "error" if severe else "warning",
                 client,
-                f"is throttled by the {quotas} of user {user}: {case.count} answers tell it to wait, "
+                f"is throttled by the {quotas} of user {user} or its client id: {case.count} answers tell it to wait, "
                 f"{duration(case.most * 1_000_000)} at most; on {_connections(len(brokers))} it lost {duration(cost)}",
                 "Raise the quota of the user or client id (kafka-configs --describe --entity-type users, clients), or "
-                "make the client send less. Its requests wait before the broker reads them: brokers and disks are not "
+                f"make the client send less. {_HELD if case.noted('held') else _MUTED}: brokers and disks are not "
                 "slow.",
                 case,
                 numbers,

@@ -82,8 +82,8 @@ class StallRule(Rule):
             return
         broker, before = exchange.connection.broker, self.context.cluster.answer_before_ns
         asked = request.last_ns + self._patience(exchange)
-        if exchange.muted_ns:  # of a throttled client the broker reads nothing for a while, and has nothing to answer
-            asked += max(exchange.queued, 0)
+        if exchange.waiting == "throttled":  # the broker reads nothing of the client for a while, or holds its response
+            asked += max(exchange.queued, 0) + max(exchange.held, 0)
         stall = self._newest.get(broker)
         if stall is not None and ns <= stall.last_ns + AFTER_NS and asked <= stall.last_ns - STALL_NS:
             self._add(stall, exchange, ns - max(asked, stall.first_ns) >= STALL_NS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwiresniff.analysis.client_traffic import CLUSTER_APIS
+from kwiresniff.analysis.doctor.cluster import NEW_RELEASE, taken_since
 from kwiresniff.analysis.doctor.endings import Ending, Reason, Unanswered, release_of
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, Case, Episodes, client_text, clipped
@@ -32,6 +33,20 @@ LARGE_BYTES = 10_000
 MAX_REQUEST_BYTES = 100 << 20
 
 
+#: Requests that a broker passes on to the active controller (KIP-590), or that clients send it themselves.
+TO_CONTROLLER = frozenset({
+    "CreateTopics", "DeleteTopics", "CreatePartitions", "AlterConfigs", "IncrementalAlterConfigs", "CreateAcls",
+    "DeleteAcls", "AlterPartitionReassignments", "ListPartitionReassignments", "AlterClientQuotas", "ElectLeaders",
+    "AlterUserScramCredentials", "UpdateFeatures", "UnregisterBroker", "CreateDelegationToken",
+})  # fmt: skip
+_CONTROLLER = (
+    "The broker passes such requests on to the active controller: see whether there is one (kafka-metadata-quorum "
+    "describe --status), and whether this broker reaches it. Nothing can be created or changed until then."
+)
+_SILENT = (
+    "See what the broker was doing then (its log, pauses of garbage collection, disks), and whether its answers can "
+    "reach the client; request.timeout.ms says how long a client waits."
+)
 _REAUTHENTICATE = (
     "The broker ends sessions (connections.max.reauth.ms), and the client does not authenticate again on its "
     "connection: update it to one that knows KIP-368, or let it expect that its connection is closed."
@@ -94,14 +109,16 @@ class UnansweredRule(Rule):
                 title = f"{api} was not waited for: the client closed its connection"
             else:
                 title = f"{api} was not answered: the client gave up after {duration(case.most)}"
+            # Whatever came from the broker afterwards, it was not dead.
+            alive = self.context.cluster.last_answer_ns.get(broker, 0) > case.first_ns
+            passed_on = alive and not calm and api in TO_CONTROLLER
             severity = "info" if calm else "warning" if api in CLUSTER_API_NAMES else "error"
             yield found(
                 "unanswered",
                 severity,
                 broker,
-                title,
-                "See what the broker was doing then (its log, pauses of garbage collection, disks), and whether its "
-                "answers can reach the client; request.timeout.ms says how long a client waits.",
+                f"{title}, though the broker answered other requests: the controller does not" if passed_on else title,
+                _CONTROLLER if passed_on else _SILENT,
                 case,
                 {"api": api, "clients": clients, "longest_ns": case.most},
                 brokers=[broker],
@@ -281,15 +298,18 @@ class VersionRule(Rule):
             release = release_of(offer)
             span_ = _versions(release, api_key) or offer.get(api_key)
             takes = ""
-            if span_ is not None:
+            refuses = "which it does not take"
+            if not offer and (span_ := taken_since(NEW_RELEASE, api_key)) is not None:
+                refuses = "which brokers do not take any more"
+                takes = f"; from Kafka {NEW_RELEASE} on they take v{span_[0]} and newer"
+            elif span_ is not None:
                 who = f"Kafka {release}" if release else "the broker"
                 takes = f"; {who} takes v{span_[0]} to v{span_[1]}"
-            refuses = "which it does not take"
             software = f" ({listed(case.noted('software'))})" if case.noted("software") else ""
             remedy = (
                 f"Update the client{software}, or let it ask for ApiVersions (no fixed api_version or "
                 "broker.version.fallback). All that would break: kwiresniff audit --target "
-                f"{release or 'RELEASE'}."
+                f"{release or NEW_RELEASE}."
             )
             if span_ is not None and span_[0] <= version <= span_[1]:
                 refuses, takes = "which it offers but has not enabled", ""

@@ -387,4 +387,136 @@ public class Incident {
             produce(producer, "orders", 3, 4000);
         }
     }
+
+    // -- clusters ----------------------------------------------------------------------------------------------
+
+    /** A producer that wants all replicas, and a group that reads along. What else happens is done to the brokers. */
+    static void steady() throws Exception {
+        int seconds = Integer.parseInt(SETTINGS.remove("seconds"));
+        boolean reads = !"no".equals(SETTINGS.remove("reader"));
+        String patience = SETTINGS.getOrDefault("delivery.timeout.ms", "60000");
+        try (var producer = producer("order-svc", "acks=all", "linger.ms=0", "delivery.timeout.ms=" + patience, "request.timeout.ms=5000");
+             var consumer = consumer("report", "group.id=reports", "session.timeout.ms=10000", "heartbeat.interval.ms=1000")) {
+            Thread reading = run(() -> {
+                if (reads) {
+                    consumer.subscribe(List.of("orders"));
+                    poll(consumer, 1000L * seconds);
+                }
+            });
+            long end = System.currentTimeMillis() + 1000L * seconds;
+            for (int i = 0; System.currentTimeMillis() < end; i++) {
+                producer.send(new ProducerRecord<>("orders", i % 3, "key-" + i, "value " + i));
+                Thread.sleep(100);
+            }
+            producer.flush();
+            reading.join();
+        }
+    }
+
+    /** A quota on what a user may write, or on the time that its requests may take. */
+    static void produce_quota() throws Exception {
+        quota("user", "alice", "producer_byte_rate", 8000.0);
+        try (var producer = producer("loader", "compression.type=none", "linger.ms=0", "batch.size=1000")) {
+            for (int i = 0; i < 60; i++) {
+                producer.send(new ProducerRecord<>("orders", i % 2, "key", "x".repeat(2000)));
+            }
+            producer.flush();
+        }
+        fact("alice may write 8,000 bytes a second, loader writes 120,000");
+    }
+
+    static void request_quota() throws Exception {
+        quota("client-id", "hasty", "request_percentage", 1.0);
+        try (var producer = producer("hasty", "linger.ms=0", "max.in.flight.requests.per.connection=1")) {
+            for (int i = 0; i < 60; i++) {
+                producer.send(new ProducerRecord<>("orders", 0, "key", "value")).get();
+            }
+        }
+        fact("the requests of hasty may take 1 % of a thread's time, and take more");
+    }
+
+    static void quota(String kind, String name, String what, double value) throws Exception {
+        try (Admin admin = Admin.create(settings("quota-admin"))) {
+            var entity = new org.apache.kafka.common.quota.ClientQuotaEntity(Map.of(kind, name));
+            var quota = new org.apache.kafka.common.quota.ClientQuotaAlteration.Op(what, value);
+            admin.alterClientQuotas(List.of(
+                new org.apache.kafka.common.quota.ClientQuotaAlteration(entity, List.of(quota)))).all().get();
+        }
+    }
+
+    /** What a group has not read yet is deleted, as retention does. */
+    static void retention() throws Exception {
+        TopicPartition partition = new TopicPartition("orders", 0);
+        try (var producer = producer("billing"); Admin admin = Admin.create(settings("janitor"))) {
+            produce(producer, "orders", 20, 0);
+            try (var consumer = consumer("report", "group.id=reports", "max.poll.records=2")) {
+                consumer.assign(List.of(partition));
+                while (consumer.poll(Duration.ofMillis(200)).isEmpty()) { }
+                consumer.commitSync(Map.of(partition, new org.apache.kafka.clients.consumer.OffsetAndMetadata(2)));
+            }
+            admin.deleteRecords(Map.of(partition, org.apache.kafka.clients.admin.RecordsToDelete.beforeOffset(7))).all().get();
+            produce(producer, "orders", 10, 0);
+        }
+        try (var consumer = consumer("report", "group.id=reports")) {
+            consumer.assign(List.of(partition));
+            poll(consumer, 2000);
+        }
+        fact("report had read orders-0 up to 2, what lay before 7 was deleted before it read on");
+    }
+
+    /** A transaction that its producer neither commits nor aborts while readers of what is committed wait. */
+    static void transaction_stuck() throws Exception {
+        var stuck = producer("payments-stuck", "transactional.id=payments-stuck", "transaction.timeout.ms=600000");
+        stuck.initTransactions();
+        stuck.beginTransaction();
+        stuck.send(new ProducerRecord<>("parcels", 0, "first", "value")).get();
+        Thread reading = run(() -> {
+            try (var consumer = consumer("ledger", "group.id=ledgers", "isolation.level=read_committed")) {
+                consumer.assign(List.of(new TopicPartition("parcels", 0), new TopicPartition("parcels", 1)));
+                poll(consumer, 25000);
+            }
+        });
+        try (var producer = producer("payments", "transactional.id=payments", "transaction.timeout.ms=60000")) {
+            producer.initTransactions();
+            for (int i = 0; i < 20; i++) {
+                producer.beginTransaction();
+                producer.send(new ProducerRecord<>("parcels", i % 2, "key-" + i, "value")).get();
+                producer.commitTransaction();
+                Thread.sleep(800);
+            }
+        }
+        reading.join();
+        fact("payments-stuck left its transaction on parcels-0 open (transaction.timeout.ms is 10 minutes), payments "
+            + "committed 20 to parcels, ledger reads what is committed and got nothing of parcels-0");
+    }
+
+    /** One member does not come back to poll while another joins: everybody waits for it. */
+    static void held_up() throws Exception {
+        Thread slow = run(() -> {
+            try (var consumer = consumer("packer-slow", "group.id=packers", "max.poll.interval.ms=14000")) {
+                consumer.subscribe(List.of("parcels"));
+                poll(consumer, 3000);
+                Thread.sleep(12500);
+                poll(consumer, 4000);
+            }
+        });
+        Thread.sleep(5000);
+        try (var consumer = consumer("packer-new", "group.id=packers", "max.poll.interval.ms=14000")) {
+            consumer.subscribe(List.of("parcels"));
+            poll(consumer, 15000);
+        }
+        slow.join();
+        fact("packer-new joined while packer-slow worked for 12.5 s between two polls (max.poll.interval.ms 14 s): "
+            + "the group stood still until it polled again");
+    }
+
+    /** Topics are asked for while nobody leads the cluster. */
+    static void create_topics() throws Exception {
+        try (Admin admin = Admin.create(settings("deployer", "request.timeout.ms=5000", "default.api.timeout.ms=12000"))) {
+            admin.createTopics(List.of(new org.apache.kafka.clients.admin.NewTopic("invoices", 1, (short) 1))).all().get();
+        } catch (ExecutionException failed) {
+            System.out.println(failed.getCause());
+        }
+        fact("deployer creates a topic while the only controller is gone");
+    }
 }

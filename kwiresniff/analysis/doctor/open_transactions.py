@@ -1,0 +1,244 @@
+"""Transactions that are left open: consumers with ``read_committed`` get nothing behind their first record.
+
+A broker gives such consumers what lies before the last stable offset, the first offset of the oldest open transaction
+(KIP-98). So while one stays open, the high watermark goes on and the last stable offset does not. Which transaction it
+is shows in the producers' requests, where the capture has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
+from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.wording import clock, duration, listed
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of
+from kwiresniff.base.api_keys import ADD_PARTITIONS_TO_TXN, END_TXN, FETCH, INIT_PRODUCER_ID, PRODUCE
+from kwiresniff.model import Body, Exchange, Message
+from kwiresniff.results.findings import Finding, scope_of
+
+#: A last stable offset that stands still for so long, while records come in behind it, is no transaction as usual.
+STUCK_NS = 10_000_000_000
+#: ``isolation_level`` of consumers that read what is committed.
+READ_COMMITTED = 1
+#: Partitions and transactional producers that are remembered.
+MAX_PARTITIONS = 5_000
+MAX_PRODUCERS = 5_000
+#: Partitions remembered of one transaction.
+MAX_IN_TRANSACTION = 100
+
+_Partition = tuple[str, str, int]
+
+
+@dataclass(slots=True)
+class _Stable:
+    """A partition as its readers are told: the last stable offset, since when, and how far the log goes on."""
+
+    case: Case
+    offset: int = -1
+    since_ns: int = 0
+    high_watermark: int = -1
+
+
+@dataclass(slots=True)
+class _Open:
+    """A transactional producer with the partitions of its open transaction, and the first offset it wrote to each."""
+
+    client: str
+    name: str
+    timeout_ms: int = 0
+    began_ns: int = 0
+    last_ns: int = 0
+    offsets: dict[_Partition, int] = field(default_factory=dict)
+
+
+class OpenTransactionRule(Rule):
+    """Partitions whose last stable offset stands still, with the transaction that holds it back."""
+
+    codes = ("transaction_open",)
+    apis = frozenset({FETCH, PRODUCE, INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, END_TXN})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._stable: dict[_Partition, _Stable] = {}
+        self._producers: dict[int, _Open] = {}
+        self._read_ns = 0
+
+    def exchange(self, exchange: Exchange) -> None:
+        """What producers do with their transactions, and what readers of committed records are told."""
+        if exchange.api_key == FETCH:
+            self._fetch(exchange)
+            return
+        digest = exchange.request.digest if exchange.request is not None else None
+        if exchange.api_key == PRODUCE and (not self._producers or (digest and not digest.transactional_ids)):
+            return
+        request = exchange.request.body if exchange.request is not None else None
+        response = exchange.response.body if exchange.response is not None else None
+        if not request or exchange.errors:
+            return
+        if exchange.api_key == INIT_PRODUCER_ID:
+            self._init(exchange, request, response or {})
+        elif exchange.api_key == PRODUCE:
+            self._produce(exchange, request, response or {})
+        elif exchange.api_key == ADD_PARTITIONS_TO_TXN:
+            self._begin(request.get("producer_id", -1), place_of(exchange)[1])
+        elif response is not None:
+            producer = self._producers.get(request.get("producer_id", -1))
+            if producer is not None:
+                producer.began_ns = 0
+                producer.offsets.clear()
+
+    # -- producers ----------------------------------------------------------------------------------------------
+
+    def _init(self, exchange: Exchange, request: Body, response: Body) -> None:
+        name, producer_id = request.get("transactional_id"), response.get("producer_id", -1)
+        if not name or producer_id < 0:
+            return
+        client, name = client_of(exchange), clipped(str(name))
+        size = 8 * ENTRY_BYTES + text_bytes(client, name)
+        known, room = producer_id in self._producers, len(self._producers) < MAX_PRODUCERS
+        if known or (room and self.context.budget.admit(size)):
+            self._producers[producer_id] = _Open(client, name, request.get("transaction_timeout_ms", 0))
+
+    def _begin(self, producer_id: int, ns: int) -> _Open | None:
+        producer = self._producers.get(producer_id)
+        if producer is not None:
+            producer.began_ns = producer.began_ns or ns
+            producer.last_ns = ns
+        return producer
+
+    def _produce(self, exchange: Exchange, request: Body, response: Body) -> None:
+        cluster, ns = self.context.cluster.of(exchange.connection.broker), place_of(exchange)[1]
+        written = {
+            (self.context.topic_of(topic), one.get("index")): one.get("base_offset", -1)
+            for topic in response.get("responses") or ()
+            for one in topic.get("partition_responses") or ()
+        }
+        for topic in request.get("topic_data") or ():
+            name = self.context.topic_of(topic)
+            for one in topic.get("partition_data") or ():
+                for batch in one.get("records") or ():
+                    if isinstance(batch, dict) and batch.get("is_transactional"):
+                        producer = self._begin(batch.get("producer_id", -1), ns)
+                        key = cluster, clipped(name), one.get("index", -1)
+                        if producer is not None and len(producer.offsets) < MAX_IN_TRANSACTION:
+                            producer.offsets.setdefault(key, written.get((name, one.get("index")), -1))
+
+    # -- readers ------------------------------------------------------------------------------------------------
+
+    def _fetch(self, exchange: Exchange) -> None:
+        request, response = exchange.request, exchange.response
+        if request is None or response is None or isolation_level(request) != READ_COMMITTED:
+            return
+        cluster, (packet, ns) = self.context.cluster.of(exchange.connection.broker), place_of(exchange)
+        self._read_ns = max(self._read_ns, ns)
+        for topic in (response.body or {}).get("responses") or ():
+            name = clipped(self.context.topic_of(topic))
+            for one in topic.get("partitions") or ():
+                if not one.get("error_code"):
+                    key = cluster, name, one.get("partition_index", -1)
+                    self._told(key, one, packet, ns, client_of(exchange))
+
+    def _told(self, key: _Partition, told: Body, packet: int, ns: int, client: str) -> None:
+        stable = self._stable.get(key)
+        if stable is None:
+            if len(self._stable) >= MAX_PARTITIONS or not self.context.budget.admit(10 * ENTRY_BYTES + len(key[1])):
+                return
+            stable = self._stable[key] = _Stable(self.context.case())
+        offset, high_watermark = told.get("last_stable_offset", -1), told.get("high_watermark", -1)
+        if offset != stable.offset or offset >= high_watermark:
+            stable.offset, stable.since_ns, stable.case = offset, ns, self.context.case()
+        stable.high_watermark = high_watermark
+        if offset < high_watermark:
+            stable.case.add(packet, ns)
+            stable.case.note("clients", [client])
+
+    def _stands_ns(self, stable: _Stable) -> int:
+        """How long it has not moved although there is more behind it; fetches tell of a partition when it changes."""
+        return self._read_ns - stable.since_ns if stable.offset < stable.high_watermark else 0
+
+    # -- what is said -------------------------------------------------------------------------------------------
+
+    def findings(self) -> Iterator[Finding]:
+        """By the transaction that holds the partitions back, or by partition where that is not known."""
+        held: dict[int, list[_Partition]] = {}
+        for key, stable in self._stable.items():
+            if self._stands_ns(stable) >= STUCK_NS:
+                held.setdefault(self._holder(key, stable), []).append(key)
+        for producer_id, keys in held.items():
+            yield self._finding(self._producers.get(producer_id), producer_id, keys)
+
+    def _holder(self, key: _Partition, stable: _Stable) -> int:
+        """The producer whose open transaction begins at the last stable offset; -1 where none is in the capture."""
+        for producer_id, producer in self._producers.items():
+            if producer.began_ns and producer.offsets.get(key) == stable.offset:
+                return producer_id
+        return -1
+
+    def _finding(self, producer: _Open | None, producer_id: int, keys: list[_Partition]) -> Finding:
+        case = self.context.case()
+        for key in keys:
+            case.merge(self._stable[key].case)
+        longest = max(self._stands_ns(self._stable[key]) for key in keys)
+        # One that goes on writing may mean to commit at long intervals, as Flink does at its checkpoints.
+        works = producer is not None and self.context.end_ns - producer.last_ns < STUCK_NS
+        partitions = [f"{topic}-{partition}" for _, topic, partition in keys]
+        behind = [f"{name} at {self._stable[key].offset} of {self._stable[key].high_watermark}"
+                  for name, key in zip(partitions, keys, strict=True)]  # fmt: skip
+        readers = case.noted("clients")
+        if producer is not None:
+            subject = f"transactional id {producer.name}"
+            limit = (
+                f", transaction.timeout.ms {duration(producer.timeout_ms * 1_000_000)}" if producer.timeout_ms else ""
+            )
+            who = (
+                f"the transaction that {producer.client} (producer {producer_id}) began at {clock(producer.began_ns)} "
+                f"is neither committed nor aborted{limit}"
+            )
+        else:
+            subject = listed(partitions, 3)
+            who = "a transaction whose producer is not in the capture is neither committed nor aborted"
+        return found(
+            "transaction_open",
+            "info" if works else "warning" if producer is None else "error",
+            subject,
+            f"{who}: for {duration(longest)} consumers with read_committed get nothing behind it; the last stable "
+            f"offset of {listed(behind, 4)} does not move",
+            _WORKS if works else _REMEDY,
+            case,
+            {
+                "transactional_id": producer.name if producer is not None else None,
+                "producer": producer.client if producer is not None else None,
+                "producer_id": producer_id if producer is not None else None,
+                "transaction_timeout_ms": producer.timeout_ms if producer is not None else None,
+                "partitions": partitions[:100],
+                "readers": readers,
+                "longest_ns": longest,
+            },
+            clients=[*readers, *([producer.client] if producer is not None else [])],
+            topics=sorted({topic for _, topic, _ in keys}),
+            scope=scope_of("transaction", [producer.name] if producer is not None else []),
+            explains={"invalid_txn_state": scope_of("client", [producer.client] if producer is not None else [])},
+            rank=INCIDENT,
+        )
+
+
+def isolation_level(request: Message) -> int:
+    """``isolation_level`` of a Fetch, which stands behind numbers; -1 where it has none (before version 4)."""
+    frame, at = request.frame, request.body_offset + (12 if request.version >= 15 else 16)
+    if frame is None:
+        return int((request.body or {}).get("isolation_level", -1))
+    return frame[at] if request.version >= 4 and at < len(frame) else -1
+
+
+_WORKS = (
+    "It goes on writing: some commit at long intervals, and readers get everything at once then. Readers that should "
+    "wait less need shorter ones (the interval of commits or of checkpoints)."
+)
+_REMEDY = (
+    "Find out why its producer does not go on: it hangs, or was killed. Its coordinator aborts the transaction after "
+    "transaction.timeout.ms; sooner, and where it does not (a hanging transaction, KIP-890): kafka-transactions.sh "
+    "find-hanging, then abort. A shorter transaction.timeout.ms makes readers wait less."
+)

@@ -1,0 +1,131 @@
+"""What the doctor says of transactions left open and of partitions without a leader, from exchanges made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwiresniff.analysis.doctor import Doctor
+from kwiresniff.model import Event, Exchange
+from kwiresniff.results.findings import Finding
+from tests.support.exchanges import START_NS, exchange
+
+SECOND = 1_000_000_000
+
+
+def findings(*events: Event) -> list[Finding]:
+    doctor = Doctor()
+    for event in events:
+        doctor.add(event)
+    return doctor.findings()
+
+
+def fetched(at_s: float, stable: int, high_watermark: int, isolation_level: int = 1) -> Exchange:
+    """A consumer is told where the last stable offset and the high watermark of orders-0 are."""
+    told = {"partition_index": 0, "error_code": 0, "high_watermark": high_watermark, "last_stable_offset": stable}
+    return exchange(
+        "Fetch",
+        1,
+        request={"isolation_level": isolation_level, "max_wait_ms": 500, "topics": []},
+        response={"responses": [{"topic": "orders", "partitions": [told]}]},
+        client_id="ledger",
+        start_ns=START_NS + int(at_s * SECOND),
+    )
+
+
+def transaction(at_s: float, api: str, key: int, request: dict[str, Any], response: dict[str, Any]) -> Exchange:
+    return exchange(
+        api, key, request=request, response=response, client_id="payments", start_ns=START_NS + int(at_s * SECOND)
+    )
+
+
+def begun(at_s: float = 0) -> list[Exchange]:
+    """A producer takes its transactional id and writes a record at offset 5."""
+    asked = {"transactional_id": "pay-1", "transaction_timeout_ms": 60_000, "producer_id": -1}
+    return [
+        transaction(at_s, "InitProducerId", 22, asked, {"producer_id": 9, "producer_epoch": 0}),
+        written(at_s + 0.1, 5),
+    ]
+
+
+def written(at_s: float, offset: int) -> Exchange:
+    batch = {"is_transactional": True, "producer_id": 9, "producer_epoch": 0, "records_count": 1}
+    request = {"topic_data": [{"name": "orders", "partition_data": [{"index": 0, "records": [batch]}]}]}
+    answer = {"responses": [{"name": "orders", "partition_responses": [{"index": 0, "base_offset": offset}]}]}
+    return transaction(at_s, "Produce", 0, request, answer)
+
+
+def told(*events: Event) -> list[tuple[str, str]]:
+    return [(one.code, one.severity) for one in findings(*events) if one.code == "transaction_open"]
+
+
+STUCK = [fetched(second, 5, 10 + second) for second in range(1, 14)]
+
+
+def test_a_transaction_that_holds_readers_back_is_told_with_its_producer() -> None:
+    """The last stable offset is where it began; the high watermark goes on."""
+    (found,) = [one for one in findings(*begun(), *STUCK) if one.code == "transaction_open"]
+    assert (found.severity, found.subject) == ("error", "transactional id pay-1")
+    assert "payments 10.0.0.5 (producer 9)" in found.title
+    assert "orders-0 at 5 of 23" in found.title
+    assert found.numbers["longest_ns"] == 12 * SECOND
+    assert found.numbers["readers"] == ["ledger 10.0.0.5"]
+
+
+def test_one_that_is_still_written_to_may_be_meant_so() -> None:
+    """Some commit at long intervals."""
+    assert told(*begun(), *STUCK, written(12.5, 20)) == [("transaction_open", "info")]
+
+
+def test_without_its_producer_it_is_told_by_partition() -> None:
+    """Nobody can say what that one does."""
+    assert told(*STUCK) == [("transaction_open", "warning")]
+
+
+@pytest.mark.parametrize("readers", [
+    [*STUCK[:9]],  # not for long
+    [*STUCK, fetched(14, 24, 24)],  # it was ended
+    [fetched(second, 5, 10 + second, isolation_level=0) for second in range(1, 14)],  # who reads everything
+    [fetched(second, 5 + second, 10 + second) for second in range(1, 14)],  # others end one after the other
+])  # fmt: skip
+def test_transactions_as_usual_are_no_finding(readers: list[Exchange]) -> None:
+    """Each is open for a moment."""
+    assert told(*begun(), *readers) == []
+
+
+def metadata(at_s: float, leader: int, offline: list[int], brokers: list[int]) -> Exchange:
+    part = {
+        "partition_index": 0,
+        "leader_id": leader,
+        "replica_nodes": [1],
+        "isr_nodes": [1],
+        "offline_replicas": offline,
+    }
+    return exchange(
+        "Metadata",
+        3,
+        response={
+            "cluster_id": "c",
+            "brokers": [{"node_id": one, "host": f"10.0.0.{one}", "port": 9092} for one in brokers],
+            "topics": [{"name": "orders", "error_code": 0, "partitions": [part]}],
+        },
+        start_ns=START_NS + int(at_s * SECOND),
+    )
+
+
+@pytest.mark.parametrize(
+    ("brokers", "words"),
+    [([1, 2], "a log directory of it failed"), ([2], "none of those can lead")],
+)
+def test_a_partition_without_a_leader_says_whose_replicas_it_has(brokers: list[int], words: str) -> None:
+    """A broker that is there has lost the directory; one that is not has to come back."""
+    (found,) = findings(*(metadata(second, -1, [1], brokers) for second in range(7)))
+    assert (found.code, found.severity, found.subject) == ("partition_offline", "error", "orders-0")
+    assert words in found.title
+
+
+def test_a_partition_that_soon_has_a_leader_is_no_finding() -> None:
+    """Partitions of new topics are without a leader for a moment."""
+    events = [metadata(0, -1, [], [1]), metadata(4, -1, [], [1]), metadata(4.5, 1, [], [1]), metadata(30, 1, [], [1])]
+    assert findings(*events) == []
