@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Typ
 
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.base.packet_references import PACKET_BITS, PACKET_MASK
+from kwiresniff.digest import Digest
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -177,143 +178,6 @@ class ConnectionAttempt(NamedTuple):
     refused: bool
 
 
-#: Topics, and partitions of one topic, that a gist names: more than a line has room for.
-NAMED_IN_GIST: Final = 4
-
-
-class Gist:
-    """What a message that carries records is about, when nobody asked for its body.
-
-    ``topics`` are the first ones, each with its first partitions and how many it has, of ``topic_count``; ``filled``
-    are those that came with records, of ``filled_count``; ``by_id`` says that topics go by their ids. ``codecs``
-    are the numbers of compression codecs in the order in which they came.
-    """
-
-    __slots__ = (
-        "_has_batch", "_name", "_partition_count", "_partitions", "acks", "by_id", "codecs", "filled",
-        "filled_count", "records", "session_id", "size_bytes", "topic_count", "topics", "transactional_id",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.topics: list[tuple[str, list[int], int]] = []
-        self.topic_count = 0
-        self.by_id = False
-        self.filled: list[tuple[str, list[int], int]] = []
-        self.filled_count = 0
-        self.records = 0
-        self.size_bytes = 0
-        self.codecs: list[int] = []
-        self.acks = -1
-        self.transactional_id = ""
-        self.session_id = 0
-        self._name = "?"
-        self._partitions: list[int] = []
-        self._partition_count = 0
-        self._has_batch = False
-
-    def begin_topic(self) -> None:
-        self._name = "?"
-        self._partitions = []
-        self._partition_count = 0
-        self._has_batch = False
-
-    def name_topic(self, name: str) -> None:
-        """Of the topic that was begun."""
-        self._name = name
-
-    def add_partition(self, index: int) -> None:
-        """To that topic."""
-        self._partition_count += 1
-        if self._partition_count < NAMED_IN_GIST:
-            self._partitions.append(index)
-
-    def add_batch(self, records: int, size_bytes: int, codec: int) -> None:
-        """To that topic; one that is cut short is only there."""
-        self._has_batch = True
-        self.records += records
-        self.size_bytes += size_bytes
-        if codec and codec not in self.codecs:
-            self.codecs.append(codec)
-
-    def end_topic(self) -> None:
-        told = (self._name, self._partitions, self._partition_count)
-        self.topic_count += 1
-        if self.topic_count < NAMED_IN_GIST:
-            self.topics.append(told)
-        if self._has_batch:
-            self.filled_count += 1
-            if self.filled_count < NAMED_IN_GIST:
-                self.filled.append(told)
-
-
-class PartitionDigest:
-    """A partition in a Produce or Fetch.
-
-    ``offset`` is the ``fetch_offset`` of a request, the ``base_offset`` of an answer to Produce; it and
-    ``high_watermark`` are -1 where there is none. Of the whole batches of format 2 ``records`` leaves the marks of
-    transactions out, ``first_offset`` and ``end_offset`` are those of the first and behind the last, ``codec`` is the
-    number of their codec, or ``codecs`` the names of their codecs; ``is_idempotent`` says that one has a producer's id.
-    """
-
-    __slots__ = (
-        "batches", "codec", "codecs", "end_offset", "first_offset", "high_watermark", "index", "is_idempotent",
-        "offset", "records", "size_bytes",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.index: i64 = -1
-        self.offset: i64 = -1
-        self.high_watermark: i64 = -1
-        self.batches: i64 = 0
-        self.records: i64 = 0
-        self.size_bytes: i64 = 0
-        self.first_offset: i64 = -1
-        self.end_offset: i64 = -1
-        self.codec: i64 = 0
-        self.codecs: list[str] | None = None
-        self.is_idempotent = False
-
-
-class TopicDigest:
-    """A topic in a Produce or Fetch, by its name or its id, either of which may be empty."""
-
-    __slots__ = ("is_id", "name", "partitions")
-
-    def __init__(self) -> None:
-        self.name = ""
-        self.is_id = False
-        self.partitions: list[PartitionDigest] = []
-
-
-class Digest:
-    """What analyses ask of every message, of one whose body reads without any problem and has no error code in it.
-
-    ``topics`` are those that it names, ``topic_ids`` those that it names by their ids, ``groups`` and
-    ``transactional_ids`` alike, in the order in which they stand there; None for none. ``acks``, ``replica_id`` and
-    ``throttle_time_ms`` are the fields of those names. ``records`` are those of ``batches`` whole record batches;
-    ``is_cut`` says that there is one more that is not whole. ``parts`` are the topics of a Produce or Fetch with their
-    partitions.
-    """
-
-    __slots__ = (
-        "acks", "batches", "groups", "is_cut", "parts", "records", "replica_id", "throttle_time_ms", "topic_ids",
-        "topics", "transactional_ids",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.topics: list[str] | None = None
-        self.topic_ids: list[str] | None = None
-        self.groups: list[str] | None = None
-        self.transactional_ids: list[str] | None = None
-        self.acks: i64 = -1
-        self.replica_id: i64 = -1
-        self.throttle_time_ms: i64 = 0
-        self.batches: i64 = 0
-        self.records: i64 = 0
-        self.is_cut = False
-        self.parts: list[TopicDigest] | None = None
-
-
 #: ``body, end = decode(frame, body_offset, problems)``
 DecodeBody: TypeAlias = Callable[[bytes, int, list[Problem]], tuple[Body, int]]
 
@@ -324,14 +188,14 @@ class Message:
     ``frame`` is header and body as bytes, or None when nobody asked for the body. ``body_offset`` is where the
     body starts in it. ``first_ns`` and ``last_ns`` are the times of the packets that carried the first byte of
     the length and the last byte of the frame; ``last_ns`` is not below ``first_ns``, in whatever order the capture has
-    them. ``text`` is the body as JSON text or as the rows of a tree in UTF-8, in pieces, ``gist`` what it is about,
-    both without ``body``, when only that was asked for. With a ``digest``, the body is decoded when somebody asks.
+    them. ``text`` is the body as JSON text or as the rows of a tree in UTF-8, in pieces, without ``body`` when only
+    that was asked for. With a ``digest`` the body is decoded when somebody asks for it (``is_put_off``).
     ``end_seq`` is the TCP sequence number behind a request, or -1.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "_body", "_decode", "body_offset", "digest", "end_seq", "first_ns", "first_packet", "frame", "gist",
-        "header_version", "last_ns", "last_packet", "size_bytes", "text", "version",
+        "_body", "_decode", "body_offset", "digest", "end_seq", "first_ns", "first_packet", "frame", "header_version",
+        "last_ns", "last_packet", "size_bytes", "text", "version",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -350,7 +214,6 @@ class Message:
         self._body: Body | None = None
         self._decode: DecodeBody | None = None
         self.text: list[bytes] | None = None
-        self.gist: Gist | None = None
         self.digest: Digest | None = None
         self.end_seq: i64 = -1
 
@@ -368,7 +231,12 @@ class Message:
         self._decode = None
         self._body = body
 
-    def put_off(self, digest: Digest, decode: DecodeBody) -> None:
+    @property
+    def is_put_off(self) -> bool:
+        """Whether the body is as it should be, and will be decoded when somebody asks for it."""
+        return self._decode is not None
+
+    def put_off(self, digest: Digest | None, decode: DecodeBody) -> None:
         """The body is as it should be; ``decode`` reads it when it is asked for."""
         self.digest = digest
         self._decode = decode

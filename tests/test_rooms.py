@@ -14,11 +14,12 @@ from kwiresniff.base.fastint import COMPILED
 
 PACKAGE = Path(__file__).resolve().parent.parent / "kwiresniff"
 
-BASE = {"base", "model", "results", "errors"}
+BASE = {"base", "digest", "model", "results", "errors"}
 #: Room -> what it may import of ours. Everybody may import itself.
 ALLOWED = {
     "base": set(),
-    "model": {"base"},
+    "digest": set(),
+    "model": {"base", "digest"},
     "results": {"model"},
     "errors": set(),
     "schema": BASE,

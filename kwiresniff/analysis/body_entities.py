@@ -12,7 +12,6 @@ from typing import Any
 from kwiresniff.base.entities import (
     GROUP_FIELDS,
     GROUP_LISTS,
-    PARTITION_FIELDS,
     PARTITION_LISTS,
     RECORD_SETS,
     TOPIC_FIELDS,
@@ -20,6 +19,7 @@ from kwiresniff.base.entities import (
     TRANSACTION_FIELDS,
     TRANSACTION_LISTS,
     holds_topics,
+    is_partition,
 )
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.model import Body, Exchange, Message, TopicNames
@@ -167,7 +167,7 @@ def _find_partitions(parent: str, member: Body, found: dict[int, None]) -> None:
     for name, value in member.items():
         kind = value.__class__
         if kind is int:
-            if name in PARTITION_FIELDS or (name == "index" and "partition" in parent):
+            if is_partition(name, parent, is_list=False):
                 found[value] = None
         elif kind is list:
             if not value or name == "records":

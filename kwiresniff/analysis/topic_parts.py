@@ -11,7 +11,8 @@ from typing import Any
 from kwiresniff.analysis.record_counts import base_of, batches_in, end_of, records_in
 from kwiresniff.base.entities import PARTITION_INDEXES, TOPIC_ARRAYS, TOPIC_NAMES
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.model import Body, PartitionDigest, TopicDigest
+from kwiresniff.digest import PartitionDigest, TopicDigest
+from kwiresniff.model import Body
 
 _PARTITIONS = ("partition_data", "partition_responses", "partitions")
 _OFFSETS = ("fetch_offset", "base_offset", "committed_offset")

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.memory_budget import NUMBER_BYTES, MemoryBudget
-from kwiresniff.model import PartitionDigest
+from kwiresniff.digest import PartitionDigest
 from kwiresniff.results.topics import TopicFlow
 
 #: Batches of a partition that were produced and not yet seen by every consumer: a second of a busy partition.

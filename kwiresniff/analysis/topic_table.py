@@ -9,7 +9,8 @@ from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.latency import BUCKET_BYTES
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.topic_state import MORE_BUCKETS, ClientState, Identity, PartitionState, TopicState
-from kwiresniff.model import Exchange, TopicDigest
+from kwiresniff.digest import TopicDigest
+from kwiresniff.model import Exchange
 
 #: Names, rows and numbers of everything: ten thousand topics of a hundred partitions each.
 MAX_REMEMBERED_BYTES = 64 << 20

@@ -19,7 +19,8 @@ from kwiresniff.analysis.topic_summary import TopicSummary
 from kwiresniff.analysis.topic_table import TopicTable, identity_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE, SHARE_FETCH, TXN_OFFSET_COMMIT
 from kwiresniff.base.batch_layout import CODEC_NAMES
-from kwiresniff.model import Body, Exchange, Message, PartitionDigest, TopicDigest, TopicNames
+from kwiresniff.digest import PartitionDigest, TopicDigest
+from kwiresniff.model import Body, Exchange, Message, TopicNames
 from kwiresniff.results.topics import Topic
 
 #: Different values of ``acks`` that are told of a client: there are three (-1, 0, 1), and those of broken clients.

@@ -38,6 +38,13 @@ def is_topic_field(name: str) -> bool:
     return name in TOPIC_FIELDS
 
 
+def is_partition(name: str, parent: str, *, is_list: bool) -> bool:
+    """Whether a number of that name in ``parent`` is a partition's, or those of a list are."""
+    if is_list:
+        return name in PARTITION_LISTS
+    return name in PARTITION_FIELDS or (name == "index" and "partition" in parent)
+
+
 def holds_topics(parent: str) -> bool:
     """Whether ``name`` in the elements of an array called ``parent`` is a topic's name."""
     return "topic" in parent or parent in _TOPIC_PARENTS

@@ -85,7 +85,6 @@ class EventSource:
         attempts: bool = False,
         sessions: bool = False,
         words: Words | None = None,
-        gists: bool = False,
         digests: bool = False,
     ) -> None:
         self.options = options
@@ -116,7 +115,6 @@ class EventSource:
             attempts=attempts and self._filter is None,
             sessions=sessions or topics or (self._filter is not None and bool(self._filter.field_names & OF_SESSIONS)),
             words=None if looks_into_bodies else words,
-            gists=gists and not looks_into_bodies,
             digests=digests and self.redactor is None and not self.plugins.loaded,
         )
         if options.topics is not None:

@@ -18,12 +18,11 @@ from kwiresniff.model import Direction, Dissection, RecordsMode
 
 if TYPE_CHECKING:
     from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder
-    from kwiresniff.codec.digests import DigestReader
     from kwiresniff.codec.encoder_gen import Encoder
     from kwiresniff.codec.error_finders import ErrorFinder
     from kwiresniff.codec.projection_gen import FrontScanner, Scanner
+    from kwiresniff.codec.text.digest_bodies import DigestReader
     from kwiresniff.codec.text.json_bodies import BodyWriter
-    from kwiresniff.codec.text.message_gists import GistReader
     from kwiresniff.codec.text.plan import Step
     from kwiresniff.codec.text.tree_bodies import RowWriter
     from kwiresniff.codec.text.tree_wording import Words
@@ -139,22 +138,13 @@ def row_writer(
     return RowWriter(words, is_internal, topic_name)
 
 
-def gist_reader(is_internal: Callable[[str], bool]) -> GistReader | None:
-    """The reader of gists (topics, records) straight from bytes; None where that is not compiled."""
-    try:
-        from kwiresniff.codec.text import message_gists
-    except ImportError:
-        return None
-    return message_gists.GistReader(is_internal) if is_compiled(message_gists) else None
-
-
 def digest_reader(is_internal: Callable[[str], bool]) -> DigestReader | None:
     """The reader of digests, for analyses; None where that is not compiled, since decoding then costs no more."""
     try:
-        from kwiresniff.codec import digests
+        from kwiresniff.codec.text import digest_bodies
     except ImportError:
         return None
-    return digests.DigestReader(is_internal) if is_compiled(digests) else None
+    return digest_bodies.DigestReader(is_internal) if is_compiled(digest_bodies) else None
 
 
 def is_compiled(module: ModuleType) -> bool:

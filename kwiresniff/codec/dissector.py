@@ -1,8 +1,8 @@
-"""The annotating dissector: slower than the generated decoder, it says where every field lies and what it means.
+"""The dissector: says of every field where it lies, what it means and what is wrong, which no other reader does.
 
-It reads a message field by field after its definition and gives a ``Node`` for each with offset, length, wire
-type, value and meaning. Bad bytes never make it raise: it keeps what it has read, marks the field it failed at
-and says why. ``node_values.plain`` turns its nodes back into what the fast decoder returns.
+Slower than the generated decoder, it reads a message field by field after its definition and gives a ``Node`` for each
+with offset, length, wire type, value and meaning. Bad bytes never make it raise: it keeps what it has read, marks the
+field it failed at and says why. ``node_values.plain`` turns its nodes back into what the fast decoder returns.
 
 A known tagged field that is not on the wire is a node of length 0 that holds the default.
 

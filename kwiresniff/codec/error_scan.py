@@ -1,6 +1,6 @@
-"""Error codes of a response, of which most hold none, and sizes of its record sets, by a quick scan.
+"""A quick scan for the error codes of responses: ``stats`` takes 1.25 times as long with the scanners alone.
 
-It exists for ``stats`` where it is compiled: that would take a quarter longer with the scanners alone. What it passes
+Most responses hold none. It finds the sizes of record sets, too. What it passes
 over, step by step, is what ``kwiresniff.session.record_stripper`` passes over in a response that comes in pieces.
 
 Written to be compiled: interpreted, the scanners that are generated from the definitions are faster. Like them it reads

@@ -1,4 +1,4 @@
-"""Message sets, magic 0 and 1: outer messages to dicts and back.
+"""Message sets, magic 0 and 1, to dicts and back: they have nothing in common with the record batches of magic 2.
 
 A message is INT64 offset, INT32 size, UINT32 CRC-32 of everything after it, INT8 magic, INT8 attributes, with
 magic 1 an INT64 timestamp, then key and value, each led by an INT32 length. With a codec set, the value is another

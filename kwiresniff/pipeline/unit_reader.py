@@ -66,7 +66,8 @@ class Settings:
         return Choice(self.where, self.pushed, topic_name)
 
     def analyzer(self, choice: Choice | None = None, *, text: bool = False) -> Analyzer:
-        """What follows the connections; with ``text`` bodies may come as JSON text, if nobody looks into them.
+        """What follows the connections; with ``text`` bodies may come as JSON text, if nobody looks into them, and what
+        they speak of as digests.
 
         Raises KwiresniffError where not the same software is installed as where the work was planned.
         """
@@ -80,6 +81,7 @@ class Settings:
             ports=self.ports,
             sessions=True,
             encode=JsonEncoder().text if text else None,
+            digests=text,
         )
         self.name_topics(analyzer)
         return analyzer

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import orjson
-
 from kwiresniff.analysis.audit import audit
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.analysis.intake import Intake
-from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.pipeline import table_writer
 from kwiresniff.pipeline.aggregate import Errors, Latency
@@ -76,18 +73,9 @@ class UnitTables(Intake):
             if self._errors.full():
                 self._take(self._errors)
         if self._inventory is not None:
-            self._reveal(exchange)
             self._inventory.exchange(exchange)
         if self._records:
             self._add("records", exchange)
-
-    def _reveal(self, exchange: Exchange) -> None:
-        """Of bodies that are text, what the inventory looks for in them."""
-        request, response = exchange.request, exchange.response
-        if exchange.api_key == API_VERSIONS and response is not None and response.text is not None:
-            response.body = orjson.loads(b"".join(response.text))
-        if self._entities.replica_id >= 0 and request is not None and request.text is not None:
-            request.body = {"replica_id": self._entities.replica_id}
 
     def _names(self, _: Exchange) -> tuple[list[str], list[str], list[str]]:
         found = self._entities

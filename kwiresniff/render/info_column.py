@@ -1,28 +1,22 @@
 """The Info column: a few words on what an exchange is about (topics, groups, members, records, producers).
 
-Read from the decoded bodies, in Kafka's field names; a field that is not there is skipped, because a body may be from
-any version. What comes out is not escaped yet.
+Read from digests where there are some, else from the decoded bodies, in Kafka's field names; a field that is not there
+is skipped, because a body may be from any version. What comes out is not escaped yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from kwiresniff.base.api_keys import PRODUCE
-from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.base.entities import PARTITION_INDEXES, TOPIC_NAMES
-from kwiresniff.model import Exchange, Gist, TopicNames
+from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.render import units
+from kwiresniff.render.digest_facts import NAMED, NO_RECORDS, NOTHING_NEW, digest_facts
 
-Facts: TypeAlias = Iterator[str]
+#: Where the words go, most important first.
+Facts: TypeAlias = list[str]
 Fields: TypeAlias = dict[str, Any]
-
-#: Topics, or partitions of one topic, that are named before the rest is counted.
-NAMED = 3
-
-#: What a fetch is about that brought no records.
-NOTHING_NEW: Final = "nothing new"
 
 #: Every API's fields that are worth a word, in the order of their worth, with the word in front.
 _WORDS: Final = {
@@ -47,83 +41,41 @@ _PARTITION_ARRAYS: Final = ("partitions", "partition_data", "partition_indexes",
 
 def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]:
     """What the exchange is about, most important first; empty when no body was decoded."""
-    if exchange.request is not None and exchange.request.gist is not None:
-        return gist_facts(exchange, exchange.request.gist, topic_name)
+    told = digest_facts(exchange, topic_name)
+    if told is not None:
+        return told
     request = (exchange.request.body if exchange.request else None) or {}
     response = (exchange.response.body if exchange.response else None) or {}
     if not request and not response:
         return []
     if exchange.api == "Metadata" and exchange.api_version == 0 and request.get("topics") == []:
         request = {"topics": None}  # before version 1 an empty list asks for all of them
+    out: list[str] = []
     special = _SPECIAL.get(exchange.api)
-    out = list(special(request, response, topic_name)) if special else []
+    if special is not None:
+        special(request, response, topic_name, out)
     if exchange.errors and out and out[-1] == NOTHING_NEW:
         # Nothing came because nothing could.
         out.pop()
-    return out or list(_common(request, response, topic_name))
-
-
-def gist_facts(exchange: Exchange, asked: Gist, topic_name: TopicNames | None = None) -> list[str]:
-    """Facts of a Produce or Fetch whose bodies nobody decoded."""
-    answered = exchange.response.gist if exchange.response is not None else None
-    out: list[str] = []
-    if exchange.api_key == PRODUCE:
-        if asked.topics:
-            out.append(_told_topics(asked.topics, asked.topic_count, topic_name if asked.by_id else None))
-        out += _told_records(asked, "no records")
-        if asked.acks == 0:
-            out.append("acks 0")
-        if asked.transactional_id:
-            out.append(f"transaction {asked.transactional_id}")
-        return out
-    if answered is not None and answered.filled:
-        out.append(_told_topics(answered.filled, answered.filled_count, topic_name if answered.by_id else None))
-    elif asked.topics:
-        out.append(_told_topics(asked.topics, asked.topic_count, topic_name if asked.by_id else None))
-    elif answered is not None and answered.topics:
-        out.append(_told_topics(answered.topics, answered.topic_count, topic_name if answered.by_id else None))
-    elif answered is not None and answered.session_id:
-        out.append(f"session {answered.session_id}")
-    if answered is not None:
-        out += _told_records(answered, NOTHING_NEW)
+    if not out:
+        _common(request, response, topic_name, out)
     return out
 
 
-def _told_topics(topics: list[tuple[str, list[int], int]], count: int, name_of: TopicNames | None) -> str:
-    """``name_of`` has the names of topics that go by their ids: as late as here, more of them are known."""
-    words = []
-    for name, partitions, partition_count in topics:
-        if name_of is not None:
-            name = name_of(name) or name
-        parts = ",".join([str(index) for index in partitions])
-        more = f",+{partition_count - NAMED}" if partition_count > NAMED else ""
-        words.append(f"{name}-{parts}{more}" if parts else name)
-    if count > NAMED:
-        words.append(f"+{count - NAMED} topics")
-    return " ".join(words)
-
-
-def _told_records(gist: Gist, nothing: str) -> list[str]:
-    if not gist.size_bytes:
-        return [nothing]
-    words = [units.count(gist.records, "record"), units.size(gist.size_bytes)]
-    if gist.codecs:
-        words.append("+".join([CODEC_NAMES[codec] for codec in gist.codecs]))
-    return words
-
-
-def _common(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+def _common(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
     for name, word in _WORDS.items():
-        if (value := _scalar(name, request, response)) is not None:
-            yield f"{word} {value}"
+        value = _scalar(name, request, response)
+        if value is not None:
+            out.append(f"{word} {value}")
     topics = _topics(request) or _topics(response)
     if topics:
-        yield topics_text(topics, topic_name)
-        yield from _record_facts(_topics(response), "")
+        out.append(topics_text(topics, topic_name))
+        _tell_records(_topics(response), "", out)
     else:
-        yield from _named(request)
-    if member := _scalar("member_id", request, response):
-        yield f"member {member if len(member) <= MEMBER_ID_SHOWN else '…' + member[-MEMBER_ID_SHOWN:]}"
+        _tell_named(request, out)
+    member = _scalar("member_id", request, response)
+    if member:
+        out.append(f"member {member if len(member) <= MEMBER_ID_SHOWN else '…' + member[-MEMBER_ID_SHOWN:]}")
 
 
 def _scalar(name: str, request: Fields, response: Fields) -> str | None:
@@ -135,43 +87,49 @@ def _scalar(name: str, request: Fields, response: Fields) -> str | None:
     return None
 
 
-def _named(body: Fields) -> Facts:
+def _tell_named(body: Fields, out: Facts) -> None:
     """Names inside the arrays of a body: ``resources orders,payments``, ``groups billing``."""
     for field, value in body.items():
-        names = []
+        names: list[str] = []
         for element in value if isinstance(value, list) else ():
-            if isinstance(element, dict):
-                element = next((element[key] for key in _ELEMENT_NAMES if element.get(key)), None)
-            if isinstance(element, str):
-                names.append(element)
+            name = _first_of(element, _ELEMENT_NAMES) if isinstance(element, dict) else element
+            if isinstance(name, str):
+                names.append(name)
         if names:
-            yield f"{field} {_some(names)}"
+            out.append(f"{field} {_some(names)}")
 
 
-def _produce(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+def _produce(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
     topics = _topics(request)
     if topics:
-        yield topics_text(topics, topic_name)
-    yield from _record_facts(topics, "no records")
+        out.append(topics_text(topics, topic_name))
+    _tell_records(topics, NO_RECORDS, out)
     if request.get("acks") == 0:
-        yield "acks 0"
+        out.append("acks 0")
     if request.get("transactional_id"):
-        yield f"transaction {request['transactional_id']}"
+        out.append(f"transaction {request['transactional_id']}")
 
 
-def _fetch(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+def _fetch(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
     answered = _topics(response)
-    asked = _topics(request)
-    filled = [topic for topic in answered if any(_batches(part) for part in _partitions(topic))]
-    if filled or asked or answered:
-        yield topics_text(filled or asked or answered, topic_name)
+    told = [topic for topic in answered if _is_filled(topic)] or _topics(request) or answered
+    if told:
+        out.append(topics_text(told, topic_name))
     elif response.get("session_id"):
-        yield f"session {response['session_id']}"
+        out.append(f"session {response['session_id']}")
     if response:
-        yield from _record_facts(answered, NOTHING_NEW)
+        _tell_records(answered, NOTHING_NEW, out)
 
 
-def _record_facts(topics: Sequence[Fields], nothing: str) -> Facts:
+def _is_filled(topic: Any) -> bool:
+    """Whether a topic came with records, or the beginning of some."""
+    for part in _partitions(topic):  # noqa: SIM110 - compiled, a generator is dear
+        if _batches(part):
+            return True
+    return False
+
+
+def _tell_records(topics: Sequence[Any], nothing: str, out: Facts) -> None:
     records = size = 0
     codecs: dict[str, None] = {}
     for topic in topics:
@@ -182,69 +140,73 @@ def _record_facts(topics: Sequence[Fields], nothing: str) -> Facts:
                 count = batch.get("records_count")
                 records += count if isinstance(count, int) else max(len(batch.get("records") or ()), 1)
                 size += batch.get("size_bytes") or 0
-                if (codec := batch.get("compression", "none")) != "none":
+                codec = batch.get("compression", "none")
+                if codec != "none":
                     codecs[codec] = None
     if not size:
         if nothing:
-            yield nothing
+            out.append(nothing)
         return
-    yield units.count(records, "record")
-    yield units.size(size)
+    out.append(units.count(records, "record"))
+    out.append(units.size(size))
     if codecs:
-        yield "+".join(codecs)
+        out.append("+".join(codecs))
 
 
-def _find_coordinator(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
-    keys = _first_list(request, ["coordinator_keys"]) or [request.get("key", request.get("group_id"))]
-    yield f"{'transaction' if request.get('key_type') == 1 else 'group'} {_some([str(key) for key in keys])}"
-    found = _first_list(response, ["coordinators"]) or [response]
-    if isinstance(found[0], dict) and found[0].get("host"):
-        yield f"at {found[0]['host']}:{found[0].get('port')}"
+def _find_coordinator(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
+    keys = _first_list(request, ("coordinator_keys",)) or [request.get("key", request.get("group_id"))]
+    out.append(f"{'transaction' if request.get('key_type') == 1 else 'group'} {_some([str(key) for key in keys])}")
+    found = (_first_list(response, ("coordinators",)) or [response])[0]
+    if isinstance(found, dict) and found.get("host"):
+        out.append(f"at {found['host']}:{found.get('port')}")
 
 
-def _metadata(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+def _metadata(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
     asked = _topics(request)
-    if request:
-        yield (
-            topics_text(asked, topic_name) if asked else "all topics" if request.get("topics") is None else "no topics"
-        )
-    if brokers := _first_list(response, ["brokers"]):
-        yield units.count(len(brokers), "broker")
+    if asked:
+        out.append(topics_text(asked, topic_name))
+    elif request:
+        out.append("all topics" if request.get("topics") is None else "no topics")
+    brokers = _first_list(response, ("brokers",))
+    if brokers:
+        out.append(units.count(len(brokers), "broker"))
 
 
-def _init_producer_id(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+def _init_producer_id(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
     if request.get("transactional_id"):
-        yield f"transaction {request['transactional_id']}"
+        out.append(f"transaction {request['transactional_id']}")
     if response.get("producer_id", -1) >= 0:
-        yield f"producer {response['producer_id']} epoch {response.get('producer_epoch')}"
+        out.append(f"producer {response['producer_id']} epoch {response.get('producer_epoch')}")
 
 
-def _add_partitions_to_txn(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+def _add_partitions_to_txn(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
     """Before version 4 the one transaction is spread over fields of the request's own."""
-    for transaction in _first_list(request, ["transactions"]) or [request]:
+    for transaction in _first_list(request, ("transactions",)) or [request]:
         if not isinstance(transaction, dict):
             continue
         name = transaction.get("transactional_id") or transaction.get("v3_and_below_transactional_id")
         if name:
-            yield f"transaction {name}"
-        if topics := _first_list(transaction, ["topics", "v3_and_below_topics"]):
-            yield topics_text(topics, topic_name)
+            out.append(f"transaction {name}")
+        topics = _first_list(transaction, ("topics", "v3_and_below_topics"))
+        if topics:
+            out.append(topics_text(topics, topic_name))
 
 
-def _end_txn(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+def _end_txn(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
     if "committed" in request:
-        yield "COMMIT" if request["committed"] else "ABORT"
-    yield from _common(request, response, topic_name)
+        out.append("COMMIT" if request["committed"] else "ABORT")
+    _common(request, response, topic_name, out)
 
 
-def _api_versions(request: Fields, response: Fields, topic_name: TopicNames | None) -> Facts:
+def _api_versions(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
     if request.get("client_software_name"):
-        yield f"{request['client_software_name']} {request.get('client_software_version', '')}"
-    if api_keys := _first_list(response, ["api_keys"]):
-        yield units.count(len(api_keys), "API")
+        out.append(f"{request['client_software_name']} {request.get('client_software_version', '')}")
+    api_keys = _first_list(response, ("api_keys",))
+    if api_keys:
+        out.append(units.count(len(api_keys), "API"))
 
 
-_SPECIAL: Final[dict[str, Callable[[Fields, Fields, TopicNames | None], Facts]]] = {
+_SPECIAL: Final[dict[str, Callable[[Fields, Fields, TopicNames | None, Facts], None]]] = {
     "Produce": _produce,
     "Fetch": _fetch,
     "FindCoordinator": _find_coordinator,
@@ -258,7 +220,7 @@ _SPECIAL: Final[dict[str, Callable[[Fields, Fields, TopicNames | None], Facts]]]
 
 def topics_text(topics: Sequence[Any], topic_name: TopicNames | None = None) -> str:
     """``orders-0``, ``orders-0,1,2,+9``, ``orders-0 payments-1 +4 topics``."""
-    words = []
+    words: list[str] = []
     for topic in topics[:NAMED]:
         if isinstance(topic, str):
             words.append(topic)
@@ -270,21 +232,40 @@ def topics_text(topics: Sequence[Any], topic_name: TopicNames | None = None) -> 
 
 
 def _topic_text(topic: Fields, topic_name: TopicNames | None) -> str:
-    name = next((topic[key] for key in TOPIC_NAMES if topic.get(key)), None)
+    name = _first_of(topic, TOPIC_NAMES)
     if name is None and (topic_id := topic.get("topic_id")):
         name = (topic_name and topic_name(topic_id)) or topic_id
     parts: list[str] = []
     for part in _partitions(topic):
-        index = part if isinstance(part, int) else next((part[key] for key in PARTITION_INDEXES if key in part), None)
-        if isinstance(index, int):
+        index = _index(part)
+        if index is not None:
             parts.append(str(index))
     text = str(name if name is not None else "?")
     return f"{text}-{_some(parts)}" if parts else text
 
 
+def _index(part: Any) -> int | None:
+    """The number of a partition, which may be all there is of it."""
+    if isinstance(part, dict):
+        for name in PARTITION_INDEXES:
+            if name in part:
+                part = part[name]
+                break
+    return part if isinstance(part, int) else None
+
+
+def _first_of(fields: Fields, names: Sequence[str]) -> Any:
+    """The first of the fields that says something."""
+    for name in names:
+        value = fields.get(name)
+        if value:
+            return value
+    return None
+
+
 def _some(words: Sequence[str]) -> str:
-    more = [f"+{len(words) - NAMED}"] if len(words) > NAMED else []
-    return ",".join([*words[:NAMED], *more])
+    text = ",".join(words[:NAMED])
+    return f"{text},+{len(words) - NAMED}" if len(words) > NAMED else text
 
 
 def _topics(body: Fields) -> list[Any]:
@@ -293,16 +274,21 @@ def _topics(body: Fields) -> list[Any]:
 
 
 def _is_topic(topic: Any) -> bool:
-    return isinstance(topic, str) or (isinstance(topic, dict) and any(key in topic for key in _TOPIC_KEYS))
+    if isinstance(topic, dict):
+        for key in _TOPIC_KEYS:
+            if key in topic:
+                return True
+    return isinstance(topic, str)
 
 
 def _partitions(topic: Any) -> list[Any]:
     return _first_list(topic, _PARTITION_ARRAYS) if isinstance(topic, dict) else []
 
 
-def _first_list(fields: Fields, names: Iterable[str]) -> list[Any]:
+def _first_list(fields: Fields, names: Sequence[str]) -> list[Any]:
     for name in names:
-        if isinstance(value := fields.get(name), list):
+        value = fields.get(name)
+        if isinstance(value, list):
             return value
     return []
 

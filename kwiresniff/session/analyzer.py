@@ -45,10 +45,9 @@ class Analyzer(ConnectionServices):
     before its bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes
     there is Kafka on weaker evidence, and what comes from there is no client. ``encode`` gives the JSON text of a
     value; with it bodies may come as text (``Message.text``), as far as nothing in them needs telling elsewhere. With
-    ``words`` they may come as the rows of a tree, with ``gists`` as what they are about, with ``digests`` as what
-    analyses ask of all messages, decoded when somebody asks for more. With ``attempts`` connections that never came to
-    be are told too. With ``sessions``, and with ``topics``, fetches are told what their sessions are about
-    (``Exchange.fetched``).
+    ``words`` they may come as the rows of a tree, with ``digests`` as what is asked of all messages, decoded when
+    somebody asks for more. With ``attempts`` connections that never came to be are told too. With ``sessions``, and
+    with ``topics``, fetches are told what their sessions are about (``Exchange.fetched``).
 
     ``connections`` counts those recognised so far, ``opaque_token_bytes`` what SASL tokens without a header took,
     lengths included: the only bytes of Kafka connections that belong to no event.
@@ -68,7 +67,6 @@ class Analyzer(ConnectionServices):
         attempts: bool = False,
         sessions: bool = False,
         words: Words | None = None,
-        gists: bool = False,
         digests: bool = False,
     ) -> None:
         super().__init__(
@@ -96,7 +94,6 @@ class Analyzer(ConnectionServices):
                 show_secrets=show_secrets,
                 encode=encode,
                 words=words,
-                gists=gists,
                 digests=digests,
             )
         scanned = topics or depth != "headers"

@@ -33,7 +33,7 @@ from kwiresniff.session.secrets import conceal, conceal_dissection, conceal_head
 from kwiresniff.session.topic_ids import TopicNameTable, teaches
 
 if TYPE_CHECKING:
-    from kwiresniff.codec.digests import DigestReader, Look
+    from kwiresniff.codec.text.digest_bodies import DigestReader
     from kwiresniff.codec.text.plan import Step
     from kwiresniff.codec.text.tree_wording import Words
 
@@ -64,7 +64,7 @@ class _Side:
         self.open = OPENERS.get((exchange.api_key, direction))
         self.look = QUICK_LOOKS.get((exchange.api_key, direction))
         self.steps: list[Step] | None = None
-        self.looks: list[Look] | None = None
+        self.looks: list[Step] | None = None
         if version < 0:
             if direction == "request":
                 message = f"API key {exchange.api_key} is in no Kafka release known here"
@@ -72,14 +72,12 @@ class _Side:
             return
         api_key = exchange.api_key
         # Whatever looks into a body needs more than its text. Where a quick look decides that, the writer decides.
-        if plans is not None and not (self.guess or ((self.open or self.secret) and not self.look)):
-            self.steps = plans(api_key, version, direction)
-            if self.steps is not None:  # few bodies will need the decoder then, so it is made for the first of them
-                self.decode = made_when_called(lambda: codec.decoder(api_key, version, direction, records))
-                return
-        if digests is not None and not (self.guess or self.teaches or ((self.open or self.secret) and not self.look)):
-            self.looks = digests.steps(api_key, version, direction)
-            if self.looks is not None:  # and few bodies will be decoded then, too
+        if not (self.guess or ((self.open or self.secret) and not self.look)):
+            if plans is not None:
+                self.steps = plans(api_key, version, direction)
+            if digests is not None and not self.teaches:
+                self.looks = digests.steps(api_key, version, direction)
+            if self.steps is not None or self.looks is not None:  # few bodies will be decoded then
                 self.decode = made_when_called(lambda: codec.decoder(api_key, version, direction, records))
                 return
         try:
@@ -99,7 +97,6 @@ class BodyDecoder:
         show_secrets: bool = False,
         encode: Callable[[Any], bytes] | None = None,
         words: Words | None = None,
-        gists: bool = False,
         digests: bool = False,
     ) -> None:
         self._writer = (
@@ -113,10 +110,9 @@ class BodyDecoder:
             self._plans = _json_plan
         elif self._rows is not None:
             self._plans = self._rows.steps
-        self._gists = codec.gist_reader(self._is_internal) if gists and records == "headers" else None
-        if self._gists is not None:
-            self._plans = self._gists.steps
-        self._digests = codec.digest_reader(self._is_internal) if digests and records == "headers" else None
+        self._digests = None
+        if digests and (records == "headers" or self._writer is not None):
+            self._digests = codec.digest_reader(self._is_internal)
         self._records: RecordsMode = records
         self._topics = topics
         self._show_secrets = show_secrets
@@ -135,20 +131,10 @@ class BodyDecoder:
         if response is not None:
             if not self._read(exchange, response, "response", self._responses):
                 understood = False
-            if self._gists is not None and (request.gist is None) != (response.gist is None):
-                self._read_bodies(exchange, request, response)
-            if response.digest is None and response.body:
+            if not response.is_put_off and response.body:
                 self._collect_errors(exchange, exchange.api_key, response.version, response.body)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
-
-    def _read_bodies(self, exchange: Exchange, request: Message, response: Message) -> None:
-        """Decodes both bodies where one was decoded and of the other only a gist was made."""
-        message, sides = (response, self._responses) if request.gist is None else (request, self._requests)
-        side = sides[(exchange.api_key << 16) + exchange.api_version]
-        message.gist = None
-        if side.decode is not None and message.frame is not None:
-            message.body, _ = side.decode(message.frame, message.body_offset, [])
 
     def decode_side(self, exchange: Exchange, direction: Direction) -> None:
         """Decode one message of an exchange, or read it as far as it goes."""
@@ -157,7 +143,7 @@ class BodyDecoder:
         sides = self._requests if direction == "request" else self._responses
         if not self._read(exchange, message, direction, sides):
             exchange.outcome = "undecoded"
-        if direction == "response" and message.body:
+        if direction == "response" and not message.is_put_off and message.body:
             self._collect_errors(exchange, exchange.api_key, message.version, message.body)
 
     def _read(self, exchange: Exchange, message: Message, direction: Direction, sides: dict[int, _Side]) -> bool:
@@ -214,16 +200,15 @@ class BodyDecoder:
         if side.steps is not None and self._writer is not None:
             message.text = self._writer.text(side.steps, frame, message.body_offset)
             if message.text is not None:
+                if self._digests is not None and side.decode is not None:
+                    looks, start = side.looks, message.body_offset
+                    message.put_off(self._digests.digest(looks, frame, start) if looks else None, side.decode)
                 return True
         if self._rows is not None and not side.teaches:
             message.text = self._rows_of(exchange, message, direction, side)
             if message.text is not None:
                 return True
-        if self._gists is not None and side.steps is not None:
-            message.gist = self._gists.gist(side.steps, frame, message.body_offset)
-            if message.gist is not None:
-                return True
-        if side.looks is not None and side.decode is not None and self._digests is not None:
+        if side.looks is not None and side.decode is not None and self._digests is not None and self._writer is None:
             digest = self._digests.digest(side.looks, frame, message.body_offset)
             if digest is not None:
                 message.put_off(digest, side.decode)

@@ -16,14 +16,15 @@ from kwiresniff import codec
 from kwiresniff.base.api_keys import FETCH
 from kwiresniff.base.fastint import COMPILED, i32
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.model import Body, Digest, Direction, Exchange, FetchedTopics, Message, TopicDigest
+from kwiresniff.digest import Digest, TopicDigest
+from kwiresniff.model import Body, Direction, Exchange, FetchedTopics, Message
 from kwiresniff.session.apis import read_version
 from kwiresniff.session.peek import peek_body
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from kwiresniff.codec.digests import DigestReader
+    from kwiresniff.codec.text.digest_bodies import DigestReader
 
 #: The first version of Fetch that has sessions, and the first whose body does not begin with replica_id.
 SESSIONS_SINCE: Final = 7

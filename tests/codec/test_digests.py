@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from kwiresniff import codec, schema
-from kwiresniff.analysis.body_entities import groups_of, topics_of, transactional_ids_of
+from kwiresniff.analysis.body_entities import groups_of, partitions_of, topics_of, transactional_ids_of
 from kwiresniff.base.api_keys import FETCH, PRODUCE
-from kwiresniff.codec import digests
-from kwiresniff.codec.digests import DigestReader
+from kwiresniff.codec.text import digest_bodies
+from kwiresniff.codec.text.digest_bodies import DigestReader
+from kwiresniff.digest import Digest
 from kwiresniff.errors import DecodeError
-from kwiresniff.model import Digest, Direction, Problem
+from kwiresniff.model import Direction, Problem
 from kwiresniff.schema.index import Api
 from tests.support.random_bodies import random_body, usual_body
 from tests.support.record_vectors import vectors
@@ -35,6 +36,12 @@ def named(digest: Digest) -> tuple[list[str], list[str], list[str]]:
     return tuple(list(dict.fromkeys(one)) for one in lists)  # type: ignore[return-value]
 
 
+def partitions(digest: Digest) -> list[int]:
+    """The partitions of the topics of a Produce or Fetch, and all others, each once."""
+    parts = [partition.index for topic in digest.parts or () for partition in topic.partitions]
+    return list(dict.fromkeys([*parts, *(digest.partitions or ())]))
+
+
 @pytest.mark.parametrize("api", schema.apis(), ids=lambda api: api.name)
 @pytest.mark.parametrize("direction", ["request", "response"])
 def test_it_names_what_the_decoded_body_names(api: Api, direction: Direction) -> None:
@@ -53,9 +60,11 @@ def test_it_names_what_the_decoded_body_names(api: Api, direction: Direction) ->
             digest = read.digest(steps, b"head" + raw, 4)
             assert digest is not None, body
             assert named(digest) == (topics_of(body), groups_of(body), transactional_ids_of(body)), body
+            assert partitions(digest) == partitions_of(body), body
             assert digest.throttle_time_ms == body.get("throttle_time_ms", 0)
             assert digest.acks == body.get("acks", -1)
             assert digest.replica_id == body.get("replica_id", -1)
+            assert digest.session_id == body.get("session_id", 0)
             assert read.digest(steps, raw + b"\0", 0) is None
             for cut in range(0, len(raw), max(1, len(raw) // 8)):
                 assert read.digest(steps, raw[:cut], 0) is None
@@ -117,6 +126,7 @@ def test_batches_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> 
         assert digest.parts is not None
         whole = [batch for batch in batches if not batch.get("truncated")]
         assert digest.is_cut == (len(whole) < len(batches))
+        assert digest.parts[0].partitions[0].is_cut == digest.is_cut
         assert (digest.batches, digest.records) == (len(whole), sum(batch["records_count"] for batch in whole))
         (topic,) = digest.parts
         (partition,) = topic.partitions
@@ -184,7 +194,7 @@ def test_a_message_of_too_many_values_is_for_the_decoder(monkeypatch: pytest.Mon
     steps = read.steps(3, 0, "request")
     assert steps is not None
     encode = codec.encoder(3, 0, "request")
-    most = digests.MAX_VALUES // 2  # a structure and its text
+    most = digest_bodies.MAX_VALUES // 2  # a structure and its text
     assert read.digest(steps, encode({"topics": [{"name": ""}] * (most - 1)}), 0) is not None
     assert read.digest(steps, encode({"topics": [{"name": ""}] * (most + 1)}), 0) is None
 
@@ -197,11 +207,11 @@ def test_the_ids_that_are_remembered_are_forgotten_in_time() -> None:
     frame = codec.encoder(FETCH, 13, "request")(
         {"replica_id": -1, "max_wait_ms": 1, "min_bytes": 1, "max_bytes": 1, "isolation_level": 0, "session_id": 0,
          "session_epoch": 0, "rack_id": "", "forgotten_topics_data": [],
-         "topics": [{"topic_id": f"{at:020}AA", "partitions": []} for at in range(digests.MAX_IDS + 50)]}
+         "topics": [{"topic_id": f"{at:020}AA", "partitions": []} for at in range(digest_bodies.MAX_IDS + 50)]}
     )  # fmt: skip
     digest = read.digest(steps, frame, 0)
     assert digest is not None
-    assert digest.topic_ids == [f"{at:020}AA" for at in range(digests.MAX_IDS + 50)]
+    assert digest.topic_ids == [f"{at:020}AA" for at in range(digest_bodies.MAX_IDS + 50)]
 
 
 def test_noise_is_never_more_than_noise() -> None:

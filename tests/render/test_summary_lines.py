@@ -12,11 +12,12 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.capture import open_captures
-from kwiresniff.codec import codecs
 from kwiresniff.model import Connection, Exchange, Message
 from kwiresniff.render import SummaryWriter
+from kwiresniff.render.digest_facts import digest_facts
 from kwiresniff.render.info_column import facts
 from kwiresniff.session import Analyzer
+from tests.support.digested import as_compiled
 from tests.support.exchanges import exchange
 from tests.support.random_bodies import usual_body
 from tests.support.record_vectors import vectors
@@ -25,21 +26,21 @@ CAPTURES = sorted(
     path for path in (Path(__file__).parents[2] / "captures").iterdir() if path.suffix in (".pcap", ".pcapng")
 )
 INTERNAL_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
-#: The APIs that have gists.
+#: The APIs whose digests are told.
 APIS = {0: "Produce", 1: "Fetch"}
 
 
 @pytest.fixture(autouse=True)
 def _as_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gists are for the compiled build; they are the same here."""
-    monkeypatch.setattr(codecs, "is_compiled", lambda module: True)
+    """Digests are for the compiled build; they are the same here."""
+    as_compiled(monkeypatch)
 
 
 @pytest.mark.parametrize("color", [False, True], ids=["plain", "colour"])
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
 def test_captures_are_summed_up_the_same_with_and_without_bodies(capture: Path, color: bool) -> None:
     """Every line of every recording, in a pipe and in a terminal."""
-    quick, careful = Analyzer("bodies", gists=True), Analyzer("bodies")
+    quick, careful = Analyzer("bodies", digests=True), Analyzer("bodies")
     writers = [SummaryWriter(io.StringIO(), None, color, topic_name=one.topics.name) for one in (quick, careful)]
     wide = [SummaryWriter(io.StringIO(), 160, color, topic_name=one.topics.name) for one in (quick, careful)]
     writers[1]._lines = None
@@ -52,17 +53,17 @@ def test_captures_are_summed_up_the_same_with_and_without_bodies(capture: Path, 
 
 
 def test_random_messages_are_about_what_their_bodies_are_about() -> None:
-    """All versions, whole and cut at every sixteenth of their bytes; a gist or none."""
-    reader = codec.gist_reader(INTERNAL_ID.__eq__)
+    """All versions, whole and cut at every sixteenth of their bytes; a digest or none."""
+    reader = codec.digest_reader(INTERNAL_ID.__eq__)
     assert reader is not None
-    rng = random.Random("gists")
+    rng = random.Random("digests")
     told = 0
     for api_key, api in APIS.items():
         for version in range(schema.version_range(api_key)[0], schema.version_range(api_key)[1] + 1):
             for _ in range(12):
                 exchange = Exchange(Connection(1, "a:1", "b:2"), api_key, version, 1, None, None, None)
-                gists = Exchange(Connection(1, "a:1", "b:2"), api_key, version, 1, None, None, None)
-                exchange.api = gists.api = api
+                digested = Exchange(Connection(1, "a:1", "b:2"), api_key, version, 1, None, None, None)
+                exchange.api = digested.api = api
                 for which in ("request", "response"):
                     definition = schema.message(api_key, version, which)
                     encode = codec.encoder(api_key, version, which)
@@ -71,24 +72,24 @@ def test_random_messages_are_about_what_their_bodies_are_about() -> None:
                     assert steps is not None
                     body, end = codec.decoder(api_key, version, which, "headers")(frame, 0, [])
                     assert end == len(frame)
-                    for one in (exchange, gists):
+                    for one in (exchange, digested):
                         setattr(one, which, Message(1, 0, 1, 0, len(frame), frame))
                     getattr(exchange, which).body = body
-                    getattr(gists, which).gist = reader.gist(steps, frame, 0)
-                    assert reader.gist(steps, frame + b"\0", 0) is None
+                    getattr(digested, which).digest = reader.digest(steps, frame, 0)
+                    assert reader.digest(steps, frame + b"\0", 0) is None
                     for cut in range(0, len(frame), max(1, len(frame) // 16)):
-                        assert reader.gist(steps, frame[:cut], 0) is None
-                assert gists.request is not None and gists.response is not None
-                if gists.request.gist is not None and gists.response.gist is not None:
+                        assert reader.digest(steps, frame[:cut], 0) is None
+                assert digested.request is not None and digested.response is not None
+                if digest_facts(digested) is not None:
                     told += 1
-                    assert facts(gists) == facts(exchange)
+                    assert facts(digested) == facts(exchange)
     assert told > 150
 
 
 @pytest.mark.parametrize("row", vectors(), ids=lambda row: row["name"])
 def test_records_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> None:
     """One batch, several, and one that is cut short; message sets are the decoder's."""
-    reader = codec.gist_reader(INTERNAL_ID.__eq__)
+    reader = codec.digest_reader(INTERNAL_ID.__eq__)
     assert reader is not None
     for wire in (row["wire"], row["wire"] * 3, row["wire"] + row["wire"][:-1], row["wire"] + row["wire"][:5]):
         partition: dict[str, Any] = {
@@ -102,19 +103,19 @@ def test_records_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> 
         assert steps is not None
         issues: list[Any] = []
         decoded, _ = codec.decoder(1, 11, "response", "headers")(frame, 0, issues)
-        gist = reader.gist(steps, frame, 0)
+        digest = reader.digest(steps, frame, 0)
         if issues or wire[16] != 2:
-            assert gist is None
+            assert digest is None
             continue
-        assert gist is not None
+        assert digest is not None
         exchanges = [Exchange(Connection(1, "a:1", "b:2"), 1, 11, 1, None, None, None) for _ in range(2)]
         for one in exchanges:
             one.api = "Fetch"
             one.request = Message(1, 0, 1, 0, 0, None)
             one.response = Message(1, 0, 1, 0, len(frame), frame)
         exchanges[0].response.body = decoded  # type: ignore[union-attr]
-        exchanges[1].response.gist = gist  # type: ignore[union-attr]
-        exchanges[1].request.gist = type(gist)()  # type: ignore[union-attr]
+        exchanges[1].response.digest = digest  # type: ignore[union-attr]
+        exchanges[1].request.digest = type(digest)()  # type: ignore[union-attr]
         assert facts(exchanges[1]) == facts(exchanges[0])
 
 
@@ -124,13 +125,14 @@ def test_a_topic_whose_name_comes_late_goes_by_its_name_with_and_without_bodies(
         {"transactional_id": None, "acks": 1, "timeout_ms": 5, "topic_data": [
             {"topic_id": "ABEiM0RVZneImaq7zN3u_w", "partition_data": [{"index": 4, "records": []}]}]}
     )  # fmt: skip
-    reader = codec.gist_reader(INTERNAL_ID.__eq__)
+    reader = codec.digest_reader(INTERNAL_ID.__eq__)
     assert reader is not None
     steps = reader.steps(PRODUCE, 13, "request")
     assert steps is not None
     asked = exchange(api="Produce", api_key=PRODUCE, api_version=13)
     assert asked.request is not None
-    asked.request.gist = reader.gist(steps, frame, 0)
-    assert asked.request.gist is not None
+    asked.response = None
+    asked.request.digest = reader.digest(steps, frame, 0)
+    assert asked.request.digest is not None
     assert facts(asked, {"ABEiM0RVZneImaq7zN3u_w": "clicks"}.get)[0] == "clicks-4"
     assert facts(asked, lambda topic_id: None)[0] == "ABEiM0RVZneImaq7zN3u_w-4"

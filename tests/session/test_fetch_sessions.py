@@ -10,7 +10,7 @@ from kwiresniff import codec
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.base.fastint import COMPILED
-from kwiresniff.codec.digests import DigestReader
+from kwiresniff.codec.text.digest_bodies import DigestReader
 from kwiresniff.model import Event, Exchange
 from kwiresniff.session import checkpoint, fetch_sessions
 from kwiresniff.session.analyzer import Analyzer

@@ -51,18 +51,34 @@ def batch_stop(frame: bytes, pos: i64, end: i64) -> i64:
     return SHORT if stop > end else stop
 
 
+class BatchHeader:
+    """What the header of one batch after another says: ``count`` is the number of its records."""
+
+    def __init__(self) -> None:
+        self.count: i64 = 0
+        self.attributes: i64 = 0
+        self.base_offset: i64 = 0
+
+    def read(self, frame: bytes, pos: i64, end: i64) -> i64:
+        """The batch at ``pos`` of a set that goes on to ``end``; returns what ``batch_stop`` does."""
+        stop: i64 = batch_stop(frame, pos, end)
+        if stop >= 0:
+            self.count = int32(frame, pos + RECORDS_COUNT_AT)
+            self.attributes = int16(frame, pos + ATTRIBUTES_AT)
+            self.base_offset = read_i64_be(frame, pos)
+        return stop
+
+
 @final
-class BatchReader:
+class BatchReader(BatchHeader):
     """One batch after another. Its records are ``count`` of them in ``data[first:last]``, decompressed."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.data = b""
         self.first: i64 = 0
         self.last: i64 = 0
-        self.count: i64 = 0
-        self.attributes: i64 = 0
         self.crc: i64 = 0
-        self.base_offset: i64 = 0
         self.base_timestamp: i64 = 0
         self.max_timestamp: i64 = 0
         self.append_time = False
@@ -72,11 +88,11 @@ class BatchReader:
 
         Raises DecodeError for what cannot be decompressed.
         """
-        stop: i64 = batch_stop(frame, pos, end)
+        stop: i64 = self.read(frame, pos, end)
         if stop < 0:
             return stop
-        attributes: i64 = int16(frame, pos + ATTRIBUTES_AT)
-        count: i64 = int32(frame, pos + RECORDS_COUNT_AT)
+        attributes: i64 = self.attributes
+        count: i64 = self.count
         if attributes & CONTROL or count < 0 or count > budget.records or budget.take_batch(pos) is not None:
             return UNUSUAL
         word: i64 = int32(frame, pos + CRC_AT)
@@ -94,9 +110,6 @@ class BatchReader:
             self.last = len(self.data)
             budget.decompressed_bytes -= len(self.data)
         budget.records -= count
-        self.count = count
-        self.attributes = attributes
-        self.base_offset = read_i64_be(frame, pos)
         self.base_timestamp = read_i64_be(frame, pos + BASE_TIMESTAMP_AT)
         self.max_timestamp = read_i64_be(frame, pos + MAX_TIMESTAMP_AT)
         self.append_time = attributes & LOG_APPEND_TIME != 0

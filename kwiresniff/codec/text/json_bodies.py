@@ -1,6 +1,4 @@
-"""Bodies as JSON text, by a plan, straight from their bytes.
-
-``read -o jsonl`` and ``export`` would take two and a half times as long if they decoded bodies to write them again.
+"""Bodies as JSON text straight from bytes, by a plan: ``-o jsonl`` and ``export`` take 2.6 times as long from dicts.
 
 Every reader here is given a position that is not beyond the end of the frame and returns the one behind what it has
 read, or -1 to say that this body is not for it. Reading past the end raises IndexError.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kwiresniff.codec.field_layout import (
@@ -44,6 +43,8 @@ ERROR_CODE: Final = 14
 #: A STRING and a UUID that may name a topic whose records have to be opened.
 TOPIC: Final = 15
 TOPIC_ID: Final = 16
+#: Fields that are passed over (``kwiresniff.codec.text.digest_steps``).
+JUMP: Final = 17
 
 #: Types of fixed size that the writers know, by the names of ``kwiresniff.schema.wire_types``. FLOAT64, which is in no
 #: message that is written often, and any type that is added later are refused.
@@ -62,8 +63,8 @@ class Step:
     ``compact_array`` and ``compact`` say that the count and the length are an UNSIGNED_VARINT of one more. ``short``
     says that the length is an INT16. ``steps`` are those of the structure, or of one element of an array of them.
     ``least`` is the fewest bytes of an element. ``lead`` is the JSON text before the value; ``field`` is what the
-    definition says, None for what is no field. The rest is filled in by the writer of trees, for itself
-    (``kwiresniff.codec.text.tree_labels``).
+    definition says, None for what is no field. ``role`` and ``weight`` are filled in for digests
+    (``kwiresniff.codec.text.digest_steps``), the rest by the writer of trees (``kwiresniff.codec.text.tree_labels``).
     """
 
     def __init__(self, lead: bytes, kind: i64, field: WireField | None = None) -> None:
@@ -80,7 +81,8 @@ class Step:
         self.nullable = False
         self.least: i64 = 1
         self.steps: list[Step] = []
-        self.role = 0
+        self.role: i64 = 0
+        self.weight: i64 = 1
         self.label = b""
         self.padded: dict[int, bytes] = {}
         self.labels: list[bytes] = []
@@ -92,30 +94,32 @@ class Step:
         self.uuids: dict[bytes, bytes] = {}
 
 
-def plan(message: MessageVersion) -> list[Step]:
-    """The steps of a message; raises SchemaError for one that cannot be written this way."""
+def plan(message: MessageVersion, *, leads: bool = True) -> list[Step]:
+    """The steps of a message; raises SchemaError for one that cannot be written this way. Without ``leads`` there are
+    none, nor steps that are nothing but a lead: for who writes no text."""
     check_nesting(message)
-    return _structure(message.fields, message.flexible)
+    return _structure(message.fields, message.flexible, leads)
 
 
-def _structure(fields: tuple[WireField, ...], flexible: bool) -> list[Step]:
+def _structure(fields: tuple[WireField, ...], flexible: bool, leads: bool) -> list[Step]:
     steps = []
-    lead = "{"
+    before = "{"
     for field in regular(fields):
-        steps.append(_step(f"{lead}{json.dumps(field.name)}:", field, flexible))
-        lead = ","
+        steps.append(_step(f"{before}{_quoted(field.name)}:" if leads else "", field, flexible, leads))
+        before = ","
     if flexible:
         section = Step(b"", TAG_SECTION)
-        section.steps = [_step("", field, flexible) for field in tagged(fields)]
+        section.steps = [_step("", field, flexible, leads) for field in tagged(fields)]
         steps.append(section)
-        for field in tagged(fields):
-            steps.append(Step(f"{lead}{json.dumps(field.name)}:{_default(field)}".encode(), CONSTANT))
-            lead = ","
-    steps.append(Step(b"{}" if lead == "{" else b"}", CONSTANT))
+    if leads:
+        for field in tagged(fields) if flexible else ():
+            steps.append(Step(f"{before}{_quoted(field.name)}:{_quoted(default_value(field))}".encode(), CONSTANT))
+            before = ","
+        steps.append(Step(b"{}" if before == "{" else b"}", CONSTANT))
     return steps
 
 
-def _step(lead: str, field: WireField, flexible: bool) -> Step:
+def _step(lead: str, field: WireField, flexible: bool, leads: bool) -> Step:
     step = Step(lead.encode(), _kind(field), field)
     step.array = field.array
     step.null_array = field.array and field.nullable
@@ -124,7 +128,7 @@ def _step(lead: str, field: WireField, flexible: bool) -> Step:
     step.compact = is_compact(field.type)
     step.short = is_string(field.type)
     step.least = smallest_size(single(field), flexible)
-    step.steps = _structure(field.fields, flexible) if field.type == "STRUCT" else []
+    step.steps = _structure(field.fields, flexible, leads) if field.type == "STRUCT" else []
     return step
 
 
@@ -147,6 +151,8 @@ def _kind(field: WireField) -> int:
     return kind
 
 
-def _default(field: WireField) -> str:
-    value: Any = default_value(field)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=bytes.decode)
+def _quoted(value: Any) -> str:
+    """The JSON text of a name or of a default value."""
+    from json import dumps  # a digest needs none
+
+    return dumps(value, ensure_ascii=False, separators=(",", ":"), default=bytes.decode)

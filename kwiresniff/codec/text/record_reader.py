@@ -1,4 +1,4 @@
-"""The records of a batch, magic 2, for writers that are compiled: varints, and what every record begins with.
+"""The fronts of records for compiled writers of text: by way of dicts those would take several times as long.
 
 Layout and sources: ``kwiresniff.codec.record``, whose reader takes over as soon as there is any doubt here.
 """

@@ -1,8 +1,8 @@
-"""Bodies as the rows of a tree, by a plan, as ``kwiresniff.render.tree_rows`` makes them of the dissector's nodes.
+"""Bodies as rows of a tree straight from bytes, by a plan: ``-o tree`` takes 19 times as long from nodes.
 
-Trees would take nearly twenty times as long if all were drawn from nodes. Rows are those without ``-v``. Every reader
-here is given a position that is not beyond the end of the frame and returns the one behind what it has read, or -1 to
-say that this body is not for it.
+They are what ``kwiresniff.render.tree_rows`` makes of the dissector's nodes. Rows are those without ``-v``. Every
+reader here is given a position that is not beyond the end of the frame and returns the one behind what it has read, or
+-1 to say that this body is not for it.
 """
 
 from __future__ import annotations
