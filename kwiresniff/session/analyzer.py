@@ -112,6 +112,7 @@ class Analyzer(ConnectionServices):
         """End everything that is open, and yield what that gives."""
         self.close()
         yield from self.events()
+        yield from self._resumed()
 
     def process(self, segments: Iterable[Segment]) -> Iterator[Event]:
         """Yield events in the order in which they are complete; what is open at the end of ``segments`` stays so."""
@@ -119,6 +120,8 @@ class Analyzer(ConnectionServices):
         for packet, ns, flow, seq, ack, flags, buffer, start, end, missing in segments:
             if take(packet, ns, flow, seq, ack, flags, buffer, start, end, missing):
                 yield from self.events()
+                if self.paused:
+                    yield from self._resumed()
         yield from self.events()
 
     def run_source(self, feed: Callable[[SegmentSink], bool]) -> Iterator[Event]:
@@ -126,7 +129,21 @@ class Analyzer(ConnectionServices):
         while feed(self):
             if self.output.events:
                 yield from self.events()
+                if self.paused:
+                    yield from self._resumed()
         yield from self.events()
+
+    def _resumed(self) -> Iterator[Event]:
+        """Have those go on who had to pause, one by one, and yield what that gives."""
+        while self.paused:
+            paused, self.paused = self.paused, {}
+            for handler, is_ending in paused.items():
+                if is_ending:
+                    assert isinstance(handler, ConnectionAnalyzer)
+                    handler.close()
+                else:
+                    handler.go_on()
+                yield from self.events()
 
     def events(self) -> list[Event]:
         """The events that are complete and have not been taken yet."""
@@ -191,6 +208,7 @@ class Analyzer(ConnectionServices):
         self.table.expire(idle_ns)
         self._put_in_order(before)
         yield from self.events()
+        yield from self._resumed()
 
     def _put_in_order(self, start: int) -> None:
         """Sorts the events from ``start`` on, exchanges first and by time: several connections have ended at once."""

@@ -274,9 +274,10 @@ class ConnectionAnalyzer(KafkaMessages):
         """Ends the analysis with the connection or the capture, and reports what was left unfinished."""
         if self.closed:
             return
+        if not self._flush():
+            self.services.paused[self] = True
+            return
         client, broker = self.client, self.broker
-        for half in (client, broker):
-            half.flush(self)
         for half in (client, broker, broker):
             half.search(self)  # the other side may have shown since the last search what there is to find
         self._search_in_the_end()
@@ -288,6 +289,26 @@ class ConnectionAnalyzer(KafkaMessages):
             self._close_tls()
         elif self.phase != IGNORED:
             self._close_kafka()
+
+    def _flush(self) -> bool:
+        """Skips every gap; False when some of what was queued has to wait."""
+        for half in (self.client, self.broker):
+            if not half.flush(self):
+                return False
+        return self.carried is None or self.carried._flush()
+
+    def must_pause(self) -> bool:
+        """Whether too many events wait to be taken."""
+        services = self.services
+        if len(services.output.events) < services.most_waiting:
+            return False
+        services.paused.setdefault(self, False)
+        return True
+
+    def go_on(self) -> None:
+        """Hand on what had to wait, in the order of the directions: nobody is asked before the client has spoken."""
+        if self.client.deliver_queued(self):
+            self.broker.deliver_queued(self)
 
     def _search_in_the_end(self) -> None:
         """Searches once more at the end, when no more bytes will come: what nothing speaks against is accepted now."""

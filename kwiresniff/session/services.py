@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from kwiresniff.model import Exchange, SegmentSink
 from kwiresniff.session.non_kafka import NonKafkaTraffic
 from kwiresniff.session.output import EventOutput
 from kwiresniff.stream.buffer_budget import BufferBudget
+from kwiresniff.stream.frame_handler import FrameHandler
 
 #: Different client ids remembered by name, and the longest of them. Escaped, a byte is four characters.
 MAX_CLIENT_IDS = 10_000
 MAX_REMEMBERED_ID_BYTES = 255
+
+
+#: Events that wait to be taken when no more is handed on of what came out of order: most come one by one, but 4 MiB
+#: in the queue may be 300,000 of the smallest messages. One takes some kilobyte, if its bodies do not take more.
+MAX_WAITING_EVENTS: Final = 20_000
 
 
 class ConnectionServices(SegmentSink):
@@ -43,6 +49,8 @@ class ConnectionServices(SegmentSink):
         self.filters = False
         self.budget = BufferBudget()
         self.non_kafka = NonKafkaTraffic()
+        self.most_waiting = MAX_WAITING_EVENTS
+        self.paused: dict[FrameHandler, bool] = {}  # who has to go on, and whether it is to end
         self.client_ids: dict[bytes, str] = {}
         self.connections = 0  # met so far; each is numbered
         self.opaque_token_bytes = 0

@@ -82,6 +82,17 @@ class FrameHandler:
         """Where a length should be, ``first`` stands; True when what comes from here on is not to be read."""
         return False
 
+    def must_pause(self) -> bool:
+        """Whether so much waits to be taken that what can wait in the queue should.
+
+        When it is so, ``go_on`` will be called once that has been taken.
+        """
+        return False
+
+    def go_on(self) -> None:
+        """Have handed on what had to wait."""
+        raise NotImplementedError
+
     def frame_filter(self, side: i64, data: bytes, start: i64, end: i64) -> FrameFilter | None:
         """The filter that decides what is kept of a large frame beginning with ``data[start:end]``; None keeps all."""
         return None

@@ -109,14 +109,21 @@ class HalfStream(Reassembler):
         if piece is not None:
             self._deliver_piece(handler, piece)
             if self.queue.segments:
-                self._deliver_queued(handler)
+                self.deliver_queued(handler)
         else:
             while self.queue.is_too_much():
-                self.skip_gap(handler)
+                if not self.skip_gap(handler):
+                    return
 
-    def _deliver_queued(self, handler: FrameHandler) -> None:
-        while (piece := self.pop()) is not None:
-            self._deliver_piece(handler, piece)
+    def deliver_queued(self, handler: FrameHandler) -> bool:
+        """Hand on what was queued and is in order now; False when some of it has to wait (``must_pause``)."""
+        while self.queue.is_next(self.stream_offset):
+            if handler.must_pause():
+                return False
+            piece = self.pop()
+            if piece is not None:
+                self._deliver_piece(handler, piece)
+        return True
 
     def _deliver_piece(self, handler: FrameHandler, piece: Piece) -> None:
         packet, ns, buffer, start, end, missing = piece
@@ -139,21 +146,25 @@ class HalfStream(Reassembler):
             if queue.is_in_grace(packet, ns):
                 return
             while queue.is_confirmed():
-                self.skip_gap(handler)
+                if not self.skip_gap(handler):
+                    return
         queue.confirm(self.stream_offset + self.distance(ack), packet, ns)
 
-    def skip_gap(self, handler: FrameHandler) -> None:
-        """Declare the bytes before the first queued segment lost and go on behind them."""
-        if not self.frames.synchronized:
-            self.search(handler)  # the other side may have shown since the last search what there is to find
-        packet, ns, missing = self.skip()
-        self._gap(handler, packet, ns, missing)
-        self._deliver_queued(handler)
+    def skip_gap(self, handler: FrameHandler) -> bool:
+        """Declare the bytes before the first queued segment lost and go on behind them; False when that has to wait."""
+        if not self.queue.is_next(self.stream_offset):
+            if not self.frames.synchronized:
+                self.search(handler)  # the other side may have shown since the last search what there is to find
+            packet, ns, missing = self.skip()
+            self._gap(handler, packet, ns, missing)
+        return self.deliver_queued(handler)
 
-    def flush(self, handler: FrameHandler) -> None:
-        """Skips every gap, because nothing more will come."""
+    def flush(self, handler: FrameHandler) -> bool:
+        """Skips every gap, because nothing more will come; False when some of what was queued has to wait."""
         while self.queue.segments:
-            self.skip_gap(handler)
+            if not self.skip_gap(handler):
+                return False
+        return True
 
     # -- frames -------------------------------------------------------------------------------------------------
 
