@@ -8,7 +8,7 @@ import pytest
 
 from kwiresniff.render import SummaryWriter
 from kwiresniff.render.line_wrapping import cells
-from tests.support import frame_builder
+from tests.support import annotated_samples
 
 Golden = Callable[[str, str], None]
 
@@ -16,7 +16,7 @@ Golden = Callable[[str, str], None]
 def rendered(width: int | None, color: bool = False, **more: object) -> str:
     out = io.StringIO()
     writer = SummaryWriter(out, width, color, **more)  # type: ignore[arg-type]
-    for made, _, _ in frame_builder.all_samples():
+    for made, _, _ in annotated_samples.all_samples():
         writer.write(made)
     return out.getvalue()
 
@@ -37,13 +37,13 @@ def test_the_colours_are_exactly_these(golden: Golden) -> None:
 @pytest.mark.parametrize("width", [40, 50, 60, 72, 80, 100, 120, 132, 150, 160, 200])
 def test_an_exchange_is_one_line_no_wider_than_the_terminal(width: int) -> None:
     lines = rendered(width).splitlines()
-    assert len(lines) == 1 + len(frame_builder.all_samples())
+    assert len(lines) == 1 + len(annotated_samples.all_samples())
     assert max(map(cells, lines)) <= width
 
 
 def test_in_a_pipe_there_is_no_title_no_colour_and_no_cut() -> None:
     lines = rendered(None).splitlines()
-    assert len(lines) == len(frame_builder.all_samples())
+    assert len(lines) == len(annotated_samples.all_samples())
     assert not any("…" in re.sub("member …", "", line) for line in lines)
     assert "\x1b" not in "".join(lines)
     assert lines[0].startswith("2024-03-05T08:15:02.123456Z ")
@@ -64,7 +64,7 @@ def test_every_outcome_but_ok_is_told_in_words() -> None:
 def test_a_queue_is_told_where_it_is_longer_than_the_work() -> None:
     """28 ms of which 27 were queued say so; a long answer after a short queue does not."""
     for queued_ms, said in ((27.0, True), (0.4, False)):
-        one, _, _ = frame_builder.metadata()
+        one, _, _ = annotated_samples.metadata()
         assert one.request is not None
         assert one.response is not None
         one.response.first_ns = one.request.last_ns + 28_000_000
@@ -80,7 +80,7 @@ def test_what_a_hostile_peer_sends_never_reaches_the_terminal() -> None:
 
 
 def test_topic_ids_get_the_names_the_capture_has_told() -> None:
-    made, _, _ = frame_builder.fetch()
+    made, _, _ = annotated_samples.fetch()
     assert made.request is not None
     assert made.response is not None
     made.request.body = {"topics": [{"topic_id": "bGtpbmctdGVzdC0wMQ", "partitions": [{"partition": 2}]}]}

@@ -9,7 +9,7 @@ import pytest
 from kwiresniff.model import Dissection, Node, Problem
 from kwiresniff.render import TreeWriter
 from kwiresniff.render.line_wrapping import cells
-from tests.support import frame_builder
+from tests.support import annotated_samples, frame_builder
 
 Golden = Callable[[str, str], None]
 
@@ -27,23 +27,23 @@ def rendered(
 @pytest.mark.parametrize("width", [80, 160, None])
 @pytest.mark.parametrize("verbosity", [0, 1, 2])
 def test_the_trees_are_exactly_these(golden: Golden, width: int | None, verbosity: int) -> None:
-    text = rendered(frame_builder.all_samples(), width, verbosity=verbosity)
+    text = rendered(annotated_samples.all_samples(), width, verbosity=verbosity)
     golden(f"tree-{width or 'pipe'}-v{verbosity}.txt", text)
 
 
 def test_the_colours_are_exactly_these(golden: Golden) -> None:
-    golden("tree-80-color.txt", rendered(frame_builder.all_samples(), 80, color=True).replace("\x1b", "␛"))
+    golden("tree-80-color.txt", rendered(annotated_samples.all_samples(), 80, color=True).replace("\x1b", "␛"))
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("verbosity", [0, 1, 2])
 def test_no_line_is_wider_than_the_terminal(width: int, verbosity: int) -> None:
-    lines = rendered(frame_builder.all_samples(), width, verbosity=verbosity).splitlines()
+    lines = rendered(annotated_samples.all_samples(), width, verbosity=verbosity).splitlines()
     assert max(map(cells, lines)) <= width
 
 
 def test_in_a_pipe_nothing_is_folded_and_there_are_no_colours() -> None:
-    text = rendered([frame_builder.produce()], None)
+    text = rendered([annotated_samples.produce()], None)
     assert "\x1b" not in text
     assert re.search(r"orders-tx-1\n", text)
     assert re.search(r"customer-17 → \{.*\}  headers trace=00f067aa0ba902b7\n", text)
@@ -51,7 +51,7 @@ def test_in_a_pipe_nothing_is_folded_and_there_are_no_colours() -> None:
 
 @pytest.mark.parametrize("color", [False, True])
 def test_what_a_hostile_peer_sends_never_reaches_the_terminal(color: bool) -> None:
-    text = rendered([frame_builder.hostile()], 80, color=color, verbosity=2)
+    text = rendered([annotated_samples.hostile()], 80, color=color, verbosity=2)
     ours = re.sub(r"\x1b\[[0-9;]*m", "", text)
     assert ours.replace("\n", "").isprintable()
     assert ("\x1b" in text) == color
@@ -59,17 +59,17 @@ def test_what_a_hostile_peer_sends_never_reaches_the_terminal(color: bool) -> No
 
 
 def test_an_error_code_is_named_and_red() -> None:
-    text = rendered([frame_builder.produce()], None, color=True)
+    text = rendered([annotated_samples.produce()], None, color=True)
     assert "\x1b[1;31merror_code 6 NOT_LEADER_OR_FOLLOWER\x1b[0m" in text
 
 
 def test_a_problem_stands_where_it_is_and_only_there() -> None:
-    text = rendered([frame_builder.hostile()], None)
+    text = rendered([annotated_samples.hostile()], None)
     assert text.count("! 1 byte needed, 0 left\n") == 1
 
 
 def test_a_problem_without_a_node_is_listed_below_the_message() -> None:
-    made, request, response = frame_builder.join_group()
+    made, request, response = annotated_samples.join_group()
     assert request is not None
     dissection = Dissection(request.root, request.end, [Problem("trailing_bytes", "4 bytes follow the end", 129)])
     text = rendered([(made, dissection, response)], None)
@@ -140,7 +140,7 @@ def test_the_versions_of_all_apis_stand_on_one_row() -> None:
 
 
 def test_endless_nesting_ends() -> None:
-    made, request, response = frame_builder.unanswered()
+    made, request, response = annotated_samples.unanswered()
     assert request is not None
     node = Node("leaf", "INT8", 0, 1, 1)
     for depth in range(900):
@@ -150,7 +150,7 @@ def test_endless_nesting_ends() -> None:
 
 
 def test_files_are_named_when_there_are_several() -> None:
-    made, request, response = frame_builder.unanswered()
+    made, request, response = annotated_samples.unanswered()
     assert made.request is not None
     made.request.first_packet = made.request.last_packet = (1 << 40) + 9
     assert "packet 9 of b\\x1b.pcap" in rendered([(made, request, response)], None, files=["a.pcap", "b\x1b.pcap"])
@@ -160,7 +160,7 @@ def test_an_ascii_stream_gets_ascii() -> None:
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="ascii")
     writer = TreeWriter(out, 80, False)
-    for sample in frame_builder.all_samples():
+    for sample in annotated_samples.all_samples():
         writer.write(*sample)
     out.flush()
     assert b"|- request" in raw.getvalue()
@@ -168,6 +168,6 @@ def test_an_ascii_stream_gets_ascii() -> None:
 
 
 def test_plugins_notes_stand_below_the_exchange() -> None:
-    made, request, response = frame_builder.unanswered()
+    made, request, response = annotated_samples.unanswered()
     made.notes = [{"plugin": "slow\x1b", "advice": "raise the timeout"}]
     assert '└─ slow\\x1b  advice "raise the timeout"\n' in rendered([(made, request, response)], None)

@@ -1,0 +1,141 @@
+"""What a connection is and who is its client, as its analyzer decides from the bytes of both directions."""
+
+from __future__ import annotations
+
+from struct import pack
+
+import pytest
+
+from kwiresniff.model import Connection
+from tests.support.conversation import (
+    Wire,
+    events,
+    exchanges,
+    heartbeat,
+    heartbeat_response,
+    problems,
+    request,
+    response,
+    string,
+)
+from tests.support.exchange_facts import facts
+
+
+@pytest.mark.parametrize("broker_port", [9092, 1024, 65_000])
+def test_roles_come_from_content_not_from_ports(broker_port: int) -> None:
+    """In mid-stream, with the response of an earlier request first."""
+    wire = Wire(client_port=30_000, broker_port=broker_port)
+    wire.down(heartbeat_response(6)).up(heartbeat(7)).down(heartbeat_response(7))
+    found = exchanges(events(wire))
+    assert [facts(x)[2:] for x in found if x.request] == [(7, "ok")]
+    assert found[-1].connection.broker == f"10.0.0.2:{broker_port}"
+
+
+def test_a_response_that_reads_like_a_request_does_not_swap_the_roles() -> None:
+    """Correlation id 5 looks like Produce v5; a Metadata v0 body behind it like an empty client id."""
+    metadata = response(5, pack(">i", 1) + pack(">i", 0) + string("broker") + pack(">i", 9092) + pack(">i", 0))
+    wire = Wire().down(metadata).up(request(3, 0, 6, pack(">i", 0))).down(response(6, pack(">ii", 0, 0)))
+    found = exchanges(events(wire))
+    assert found[-1].connection.client == "10.0.0.1:40000"
+    assert [facts(x) for x in found if x.request] == [("Metadata", 0, 6, "ok")]
+
+
+def test_a_start_in_mid_message_skips_to_the_first_whole_message_of_each_side() -> None:
+    """The tail of a message leads each direction; the skipped bytes are told."""
+    wire = Wire()
+    wire.up(b"\x07tail of a request", heartbeat(8))
+    wire.down(b"rest of an old response\x00\x00", heartbeat_response(8))
+    wire.up(heartbeat(9)).down(heartbeat_response(9))
+    found = events(wire)
+    assert [facts(x)[2:] for x in exchanges(found)] == [(8, "ok"), (9, "ok")]
+    (connection,) = (event for event in found if isinstance(event, Connection))
+    assert connection.skipped_bytes == [18, 25]
+    assert sum(problem.details["skipped_bytes"] for problem in problems(found) if problem.details) == 18 + 25
+
+
+@pytest.mark.parametrize(
+    ("first", "name"),
+    [
+        (b"GET /metrics HTTP/1.1\r\nHost: broker:9092\r\n\r\n", "http"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "ssh"),
+        (b"USER guest 0 * :somebody\r\n", "text"),
+        (pack(">iiqiqi", 44, 0, 0, 30_000, 0, 16) + b"\0" * 16, "zookeeper"),
+        (b"\xde\xad\xbe\xef" * 20, "unknown"),
+    ],
+)
+def test_what_is_not_kafka_is_named_and_left_alone(first: bytes, name: str) -> None:
+    """No exchange, no connection, one problem that names it and where."""
+    wire = Wire().open().up(first).down(b"\x15\x03\x01 whatever the answer").up(heartbeat(1)).close()
+    found = events(wire)
+    assert len(found) == 1
+    (problem,) = problems(found)
+    assert problem.code == "not_kafka"
+    assert problem.details is not None
+    assert (problem.details["protocol"], problem.details["server"]) == (name, "10.0.0.2:9092")
+
+
+@pytest.mark.parametrize("cut", [8, 14, 20, 100])
+def test_a_metadata_v0_without_client_id_is_not_taken_for_postgresql(cut: int) -> None:
+    """Its key and version are the protocol version of PostgreSQL's startup message; consumers of 2015 open with it."""
+    ask = request(3, 0, 0, pack(">i", 2) + string("gauges") + string("no-such-topic"), client="")
+    answer = response(0, pack(">ii", 0, 0))
+    (exchange,) = exchanges(events(Wire().open().up(ask[:cut]).up(ask[cut:]).down(answer)))
+    assert facts(exchange) == ("Metadata", 0, 0, "ok")
+
+
+def test_postgresql_is_still_named() -> None:
+    """Its startup message counts its own length in, and the server answers with a letter first."""
+    parameters = b"user\0billing\0database\0billing\0client_encoding\0UTF8\0\0"
+    startup = pack(">ii", 8 + len(parameters), 0x00030000) + parameters
+    (problem,) = problems(events(Wire().open().up(startup).down(b"R" + pack(">ii", 8, 0)).up(b"p" + startup).close()))
+    assert problem.details is not None
+    assert (problem.code, problem.details["protocol"]) == ("not_kafka", "postgresql")
+
+
+def test_bare_sasl_tokens_after_handshake_v0_are_not_taken_for_requests() -> None:
+    """SaslHandshake v0, a PLAIN token without header, an empty answer, then requests again."""
+    wire = Wire().open().up(request(17, 0, 1, string("PLAIN"))).down(response(1, pack(">hi", 0, 1) + string("PLAIN")))
+    token = b"\0alice\0wonderland"
+    wire.up(pack(">i", len(token)) + token).down(pack(">i", 0)).up(heartbeat(2)).down(heartbeat_response(2))
+    found = events(wire)
+    assert [facts(x) for x in exchanges(found)] == [("SaslHandshake", 0, 1, "ok"), ("Heartbeat", 0, 2, "ok")]
+    (connection,) = (event for event in found if isinstance(event, Connection))
+    assert connection.sasl is not None
+    assert {name: connection.sasl[name] for name in ("mechanism", "principal", "outcome")} == {
+        "mechanism": "PLAIN",
+        "principal": "alice",
+        "outcome": "ok",
+    }
+    assert not problems(found)
+
+
+def test_gssapi_tokens_as_the_very_first_bytes_are_known_as_such() -> None:
+    """Kerberos before there was a handshake request: tokens both ways, then requests."""
+    token = bytes.fromhex("6082010006092a864886f71201020201006e") + b"k" * 200
+    wire = Wire().open().up(pack(">i", len(token)) + token).down(pack(">i", 30) + b"s" * 30)
+    wire.up(pack(">i", 0)).down(pack(">i", 20) + b"t" * 20).up(pack(">i", 25) + b"u" * 25).down(pack(">i", 0))
+    wire.up(heartbeat(1)).down(heartbeat_response(1))
+    found = events(wire)
+    assert [facts(x)[2:] for x in exchanges(found)] == [(1, "ok")]
+    (connection,) = (event for event in found if isinstance(event, Connection))
+    assert connection.sasl is not None
+    assert connection.sasl["mechanism"] == "GSSAPI"
+
+
+@pytest.mark.parametrize("seen_from_the_start", [True, False])
+def test_a_known_broker_port_makes_weak_evidence_enough(seen_from_the_start: bool) -> None:
+    # No client id and a body that does not read: too little to call it Kafka, unless the port is known to be.
+    odd = request(12, 0, 1, b"\xff\xf0 not a heartbeat", client=None)
+    wire = Wire(broker_port=19_999)
+    if seen_from_the_start:
+        wire.open()
+    wire.up(odd).down(heartbeat_response(1)).up(odd).down(heartbeat_response(1))
+    assert exchanges(events(wire)) == []
+    assert len(exchanges(events(wire, ports=[19_999]))) == 2
+    assert exchanges(events(wire, ports=[9092])) == []
+
+
+def test_what_comes_from_a_known_broker_port_is_no_client() -> None:
+    wire = Wire(client_port=40_000).up(heartbeat(1)).down(heartbeat_response(1))
+    assert exchanges(events(wire, ports=[40_000])) == []
+    assert len(exchanges(events(wire, ports=[9092, 40_000]))) == 1

@@ -1,0 +1,204 @@
+"""Connections begin, end, and give way to others on the same ports; what they held is freed."""
+
+from __future__ import annotations
+
+import gc
+from struct import pack
+
+import pytest
+
+from kwiresniff.model import ACK, FIN, RST, SYN, Connection, ConnectionAttempt
+from kwiresniff.session import Analyzer
+from kwiresniff.session.connection import ConnectionAnalyzer
+from tests.support.conversation import (
+    Wire,
+    api_versions_v0,
+    api_versions_v0_response,
+    events,
+    exchanges,
+    heartbeat,
+    heartbeat_response,
+    request,
+    response,
+    string,
+)
+from tests.support.exchange_facts import facts
+from tests.support.sample import slow_if
+
+
+def test_an_end_without_the_answer_to_the_handshake_is_waited_for_only_once() -> None:
+    """All that came from the broker is lost but its FIN, which does not tell where it began to count."""
+    wire = Wire()
+    wire.send(0, flags=SYN)
+    wire.send(1, flags=SYN | ACK, drop=True)
+    wire.up(heartbeat(1), drop=True).down(heartbeat_response(1), drop=True)
+    wire.send(1, flags=FIN | ACK)
+    wire.packet += 100
+    later = Wire(client_port=40_001)
+    later.packet = wire.packet
+    later.open().up(heartbeat(2)).down(heartbeat_response(2))
+    assert [facts(x) for x in exchanges(events(wire, later))] == [("Heartbeat", 0, 2, "ok")]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])
+@pytest.mark.parametrize("ended", ["refused", "reset"])
+def test_ports_used_again_are_a_new_connection_however_its_opening_is_reordered(
+    ended: str, order: tuple[int, int, int]
+) -> None:
+    """SYN, its answer and the first request in any order, soon after a connection that was refused or reset."""
+    first = Wire(isn=(100, 5000))
+    if ended == "refused":
+        first.send(0, flags=SYN)
+        first.send(1, flags=RST | ACK)
+    else:
+        first.open().up(heartbeat(1)).down(heartbeat_response(1))
+        first.send(0, flags=RST)
+    again = Wire(isn=(9_000, 90_000))
+    again.packet = first.packet
+    again.open().up(heartbeat(7)).down(heartbeat_response(7))
+    syn, answer, _, asked, answered = again.segments
+    again.segments = [*((syn, answer, asked)[index] for index in order), answered]
+    found = exchanges(events(first, again))
+    assert [(x.correlation_id, x.outcome) for x in found][-1:] == [(7, "ok")]
+    assert found[-1].connection.handshake_seen
+    assert [x.outcome for x in found] == ["ok"] * len(found)
+
+
+def test_port_reuse_is_a_new_connection_at_its_syn_or_at_a_jump() -> None:
+    """Correlation ids start over; outstanding requests of the old one are unanswered."""
+    first = Wire().open().up(heartbeat(1)).down(heartbeat_response(1)).up(heartbeat(2))
+    second = Wire(isn=(1_000_000_000, 2_000_000_000)).open().up(heartbeat(2)).down(heartbeat_response(2))
+    third = Wire(isn=(3_000_000_000, 3_500_000_000)).up(heartbeat(3)).down(heartbeat_response(3))
+    found = events(first, second, third)
+    assert [facts(x)[2:] for x in exchanges(found)] == [(1, "ok"), (2, "unanswered"), (2, "ok"), (3, "ok")]
+    assert [event.id for event in found if isinstance(event, Connection)] == [1, 2, 3]
+
+
+def test_the_same_packets_seen_twice_count_once() -> None:
+    """Two interfaces, every packet doubled, handshake and end included."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1)).close()
+    wire.segments = [segment for segment in wire.segments for _ in range(2)]
+    found = events(wire)
+    assert [facts(x)[2:] for x in exchanges(found)] == [(1, "ok")]
+    assert len([event for event in found if isinstance(event, Connection)]) == 1
+    again = events(wire, wire)
+    assert len(exchanges(again)) == 1
+
+
+def test_the_round_trip_of_the_handshake_is_syn_to_first_acknowledgement() -> None:
+    """Wherever the capture point lies, both ways are in it."""
+    found = events(Wire().open().up(heartbeat(1)).down(heartbeat_response(1)).close())
+    (connection,) = (event for event in found if isinstance(event, Connection))
+    assert connection.handshake_seen
+    assert connection.handshake_rtt_ns == 2_000_000
+    assert connection.exchanges == {"ok": 1}
+
+
+@pytest.mark.parametrize(
+    ("ends", "closed_by", "was_reset", "packet"),
+    [([], "", False, 0), ([(0, FIN | ACK), (1, FIN | ACK)], "client", False, 6), ([(1, RST)], "broker", True, 6)],
+)
+def test_a_connection_says_who_closed_it(
+    ends: list[tuple[int, int]], closed_by: str, was_reset: bool, packet: int
+) -> None:
+    """By the first FIN or RST; and whose it was, and where it began."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    for way, flags in ends:
+        wire.send(way, flags=flags)
+    (connection,) = (event for event in events(wire) if isinstance(event, Connection))
+    assert (connection.closed_by, connection.was_reset, connection.closed_packet) == (closed_by, was_reset, packet)
+    assert (connection.client_id, connection.first_packet, connection.syn_retransmits) == ("c-1", 1, 0)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_syn_refused_or_not_answered_is_an_attempt(refused: bool) -> None:
+    """A SYN that is sent again is one attempt; they are told to whoever asks, and no connections."""
+    wire = Wire()
+    wire.send(0, flags=SYN)
+    for _ in range(2):
+        wire.packet += 999
+        wire.seq[0] -= 1
+        wire.send(0, flags=SYN)
+    wire.seq[0] -= 1
+    wire.send(0, flags=SYN)  # the same packet captured twice
+    if refused:
+        wire.send(1, flags=RST | ACK)
+    other = Wire(client_port=40_001).open().up(heartbeat(1)).close()
+    assert not [event for event in events(wire, other) if isinstance(event, ConnectionAttempt)]
+    found = events(wire, other, attempts=True)
+    (attempt,) = (event for event in found if isinstance(event, ConnectionAttempt))
+    last_ns = (2003 if refused else 2002) * 1_000_000
+    assert attempt == ("10.0.0.1:40000", "10.0.0.2:9092", 1, 1_000_000, last_ns, 3, refused)
+    assert [event.client for event in found if isinstance(event, Connection)] == ["10.0.0.1:40001"]
+
+
+def test_a_syn_that_is_answered_late_is_counted_with_its_connection() -> None:
+    """The connection came to be, though not at the first SYN."""
+    wire = Wire()
+    wire.send(0, flags=SYN)
+    wire.packet += 999
+    wire.seq[0] -= 1
+    wire.open().up(heartbeat(1)).down(heartbeat_response(1))
+    found = events(wire, attempts=True)
+    assert [event.syn_retransmits for event in found if isinstance(event, Connection)] == [1]
+    assert not [event for event in found if isinstance(event, ConnectionAttempt)]
+
+
+def test_a_connection_counts_its_last_acknowledgement_and_a_repeated_end() -> None:
+    """The counts are those of ``tshark -z conv,tcp``: 3 packets to open, 2 of data, 4 to close."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    wire.send(0, flags=FIN | ACK)
+    wire.seq[0] -= 1
+    wire.send(0, flags=FIN | ACK)
+    wire.send(1, flags=FIN | ACK)
+    wire.send(0)
+    wire.send(0, flags=SYN)  # the port is used again
+    (connection,) = [event for event in events(wire) if isinstance(event, Connection)]
+    assert (connection.packets, connection.retransmits) == ([6, 3], [1, 0])
+
+
+@pytest.mark.slow
+def test_what_ended_connections_held_is_free_without_a_search_for_garbage() -> None:
+    """A hundred connections, one every second; an ended one is remembered for 20 seconds."""
+    analyzer = Analyzer("errors")
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(one, ConnectionAnalyzer) for one in gc.get_objects())
+        for second in range(100):
+            wire = Wire(client_port=40_000 + second).open()
+            if second % 2:  # with a token that has no header
+                wire.up(request(17, 0, 1, string("PLAIN"))).down(response(1, pack(">hi", 0, 1) + string("PLAIN")))
+                wire.up(pack(">i", 4) + b"\0a\0b").down(pack(">i", 0))
+            else:
+                wire.up(api_versions_v0(1)).down(api_versions_v0_response(1))
+            wire.up(heartbeat(2)).down(heartbeat_response(2))
+            for segment in wire.close().segments:
+                analyzer.segment(segment[0], segment[1] + second * 1_000_000_000, *segment[2:])
+        connections = sum(isinstance(one, ConnectionAnalyzer) for one in gc.get_objects()) - before
+    finally:
+        gc.enable()
+    assert 20 <= connections <= 25
+    assert len(exchanges(analyzer.events())) == 200
+
+
+@pytest.mark.parametrize("handshake", slow_if([True, False], False))
+def test_a_connection_whose_ports_are_used_again_is_free_without_a_search_for_garbage(handshake: bool) -> None:
+    """Fifty connections on the same ports, none of which ends before the next begins, with or without its handshake."""
+    analyzer = Analyzer("errors")
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(one, ConnectionAnalyzer) for one in gc.get_objects())
+        for number in range(50):
+            wire = Wire(isn=(number * 0x20000000 + 1, number * 0x20000000 + 99)).open()
+            wire.up(api_versions_v0(1)).down(api_versions_v0_response(1)).up(heartbeat(2)).down(heartbeat_response(2))
+            for segment in wire.segments[0 if handshake else 3 :]:
+                packet, ns = segment[0] + number * 100, segment[1] + number * 1_000_000_000
+                analyzer.segment(packet, ns, *segment[2:])
+        connections = sum(isinstance(one, ConnectionAnalyzer) for one in gc.get_objects()) - before
+        analyzer.close()
+    finally:
+        gc.enable()
+    assert connections <= 2
+    assert len(exchanges(analyzer.events())) == 100

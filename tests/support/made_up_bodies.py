@@ -1,0 +1,67 @@
+"""Bodies made up from definitions, and conversations with them, for what is inside bytes fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwiresniff import codec, schema
+from kwiresniff.model import Body, Exchange
+from kwiresniff.session import TopicNameTable
+from tests.support.conversation import (
+    Wire,
+    api_versions_v0,
+    api_versions_v0_response,
+    events,
+    exchanges,
+    request,
+    response,
+)
+
+
+def default(field: schema.WireField) -> Any:
+    if field.array:
+        return None if field.nullable else []
+    if field.type == "STRUCT":
+        return None if field.nullable else body_of(field.fields)
+    if field.default is not None:
+        return field.default
+    if field.nullable or "NULLABLE" in field.type:
+        return None
+    if field.type.endswith("STRING"):
+        return ""
+    if field.type.endswith(("BYTES", "RECORDS")):
+        return b""
+    return "A" * 22 if field.type == "UUID" else 0
+
+
+def body_of(fields: tuple[schema.WireField, ...], **values: Any) -> Body:
+    """A structure with these values and otherwise nothing in it."""
+    return {field.name: values.get(field.name, default(field)) for field in fields}
+
+
+def inner(fields: tuple[schema.WireField, ...], name: str) -> tuple[schema.WireField, ...]:
+    return next(field.fields for field in fields if field.name == name)
+
+
+def conversation(
+    api_key: int, version: int, asked: Body, answered: Body, *, show_secrets: bool = False
+) -> tuple[Exchange, TopicNameTable]:
+    """One exchange as the analyzer gives it, after one that makes the connection known."""
+    tags = b"\0" if schema.request_header_version(api_key, version) == 2 else b""
+    response_tags = b"\0" if schema.response_header_version(api_key, version) == 1 else b""
+    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    wire.up(request(api_key, version, 2, codec.encoder(api_key, version, "request")(asked), tags=tags))
+    wire.down(response(2, codec.encoder(api_key, version, "response")(answered), tags=response_tags))
+    return exchanges(events(wire, depth="records", show_secrets=show_secrets))[1], TopicNameTable()
+
+
+def batch(*values: bytes) -> Body:
+    """A record batch of values without keys."""
+    records: list[Body] = [
+        {"offset": offset, "timestamp": 0, "key": None, "value": value, "headers": []}
+        for offset, value in enumerate(values)
+    ]
+    nothing = dict.fromkeys(("producer_id", "producer_epoch", "base_sequence"), -1)
+    front = {"base_offset": 0, "partition_leader_epoch": 0, "magic": 2, "attributes": 0}
+    counts = {"last_offset_delta": len(values) - 1, "records_count": len(values)}
+    return {**front, **counts, "base_timestamp": 0, "max_timestamp": 0, **nothing, "records": records}
