@@ -28,6 +28,8 @@ ERRORS = "ARRAY<STRUCT<path: STRING, code: INT, name: STRING, retriable: BOOLEAN
 
 USES = "ARRAY<STRUCT<api: STRING, version: INT, exchanges: BIGINT, errors: BIGINT>>"
 
+COUNTS = "ARRAY<STRUCT<name: STRING, count: BIGINT>>"
+
 _CLIENT = (
     Column("source", "STRING", "the series of files, or the file"),
     Column("kind", "STRING", "client, broker (nodes of the cluster among themselves) or encrypted"),
@@ -198,6 +200,31 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("transactional_ids", "ARRAY<STRING>", "its transactional ids"),
         Column("details", "STRING", "the whole client as the JSON of the command clients has it"),
     ),
+    "topics": (
+        Column("source", "STRING", "the series of files, or the file"),
+        Column("topic", "STRING", "name; the id when nothing tells the name"),
+        Column("topic_id", "STRING", "null where none was told"),
+        Column("first_time", "TIMESTAMP", "first seen"),
+        Column("last_time", "TIMESTAMP", "last seen"),
+        *(
+            Column(f"{way}_{what}", "BIGINT", meaning)
+            for way in ("produced", "consumed")
+            for what, meaning in (
+                ("requests", "requests that carried it"),
+                ("batches", "record batches"),
+                ("records", "records; a compressed message set of before Kafka 0.11 counts as one"),
+                ("bytes", "of the batches as they go over the wire"),
+            )
+        ),
+        Column("producers", "ARRAY<STRING>", "client ids that produce to it"),
+        Column("consumers", "ARRAY<STRING>", "client ids that consume from it, followers too"),
+        Column("groups", "ARRAY<STRING>", "groups of those, and groups that commit offsets of it"),
+        Column("errors", COUNTS, "its error codes, the most frequent first"),
+        Column("lag", "BIGINT", "high watermarks less positions of consumers; null where neither is known"),
+        Column("produce_to_consume_p50_ns", "BIGINT", "from the answer to a Produce to that of a Fetch with the batch"),
+        Column("produce_to_consume_p99_ns", "BIGINT", "the same"),
+        Column("details", "STRING", "the whole topic as the JSON of the command topics has it"),
+    ),
     "audit": (
         *_CLIENT,
         Column("target", "STRING", "the release of Kafka it was held against"),
@@ -209,7 +236,10 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 #: What ``pipeline run`` can write; records only when asked for, they are most of the data, and audit only when there is
 #: something to hold clients against.
-WRITABLE = ("exchanges", "connections", "problems", "latency", "topic_latency", "errors", "clients", "audit", "records")
+WRITABLE = (
+    "exchanges", "connections", "problems", "latency", "topic_latency", "errors", "clients", "topics", "audit",
+    "records",
+)  # fmt: skip
 WRITTEN = WRITABLE[:-2]
 #: What the data source offers; the others are aggregates that only ``pipeline run`` writes.
 READABLE = ("exchanges", "connections", "problems", "records", "segments")
@@ -244,6 +274,7 @@ def _arrow_types(arrow: Any) -> dict[str, Any]:
     bucket = arrow.struct([("bucket", arrow.int64()), ("count", arrow.int64())])
     numbers = [(name, arrow.int64()) for name in ("count", "zeros", "sum_ns", "min_ns", "max_ns")]
     error = [("path", arrow.string()), ("code", arrow.int32()), ("name", arrow.string()), ("retriable", arrow.bool_())]
+    count = [("name", arrow.string()), ("count", arrow.int64())]
     use = [("api", arrow.string()), ("version", arrow.int32()), *((n, arrow.int64()) for n in ("exchanges", "errors"))]
     return {
         "schema": arrow.schema,
@@ -258,6 +289,7 @@ def _arrow_types(arrow: Any) -> dict[str, Any]:
         "ARRAY<STRING>": arrow.list_(arrow.string()),
         "ARRAY<INT>": arrow.list_(arrow.int32()),
         ERRORS: arrow.list_(arrow.struct(error)),
+        COUNTS: arrow.list_(arrow.struct(count)),
         USES: arrow.list_(arrow.struct(use)),
         SKETCH: arrow.struct([*numbers, ("buckets", arrow.list_(bucket))]),
     }

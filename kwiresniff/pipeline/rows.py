@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import astuple
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any
@@ -11,6 +12,7 @@ from kwiresniff.analysis.body_entities import record_sets
 from kwiresniff.base.time_units import DAY_NS
 from kwiresniff.export import JsonEncoder, connection_json, problem_json
 from kwiresniff.export.clients import audit_json, client_json
+from kwiresniff.export.topics import topic_json
 from kwiresniff.model import (
     Body,
     Connection,
@@ -24,6 +26,7 @@ from kwiresniff.model import (
 )
 from kwiresniff.pipeline.exchange_table import ExchangeTable
 from kwiresniff.results.clients import AuditRow, Client
+from kwiresniff.results.topics import Topic, TopicClient
 from kwiresniff.session import endpoints
 
 Row = tuple[Any, ...]
@@ -142,6 +145,28 @@ class Rows:
         details = self._json(audit_json(row, target, self._files))
         return (*self._client(row.client), target, row.verdict, row.reason, details)
 
+    def topic(self, topic: Topic) -> Row:
+        """The row of ``topics``."""
+        waits = topic.produce_to_consume
+        groups = [name for consumer in topic.consumers for name in consumer.groups]
+        return (
+            self._source,
+            topic.name,
+            topic.topic_id,
+            when(topic.first_ns)[1],
+            when(topic.last_ns)[1],
+            *astuple(topic.produced),
+            *astuple(topic.consumed),
+            _names(topic.producers),
+            _names(topic.consumers),
+            list(dict.fromkeys([*groups, *(group.group for group in topic.groups)])),
+            [{"name": name, "count": count} for name, count in topic.errors],
+            topic.lag,
+            None if waits is None else waits.p50_ns,
+            None if waits is None else waits.p99_ns,
+            self._json(topic_json(topic)),
+        )
+
     def _client(self, client: Client) -> Row:
         principal = (client.sasl or {}).get("principal")
         return (self._source, client.kind, client.client_id, client.address, client.broker, *client.software, principal)
@@ -198,6 +223,11 @@ def rows_of(table: str, event: Event, rows: Rows) -> Iterable[Row]:
     if isinstance(event, Problem):
         return (rows.problem(event),) if table == "problems" else ()
     return (rows.connection(event),) if table == "connections" and isinstance(event, Connection) else ()
+
+
+def _names(clients: Iterable[TopicClient]) -> list[str]:
+    """Client ids, each once."""
+    return list(dict.fromkeys(one.client_id for one in clients if one.client_id is not None))
 
 
 def when(ns: int) -> tuple[date | None, datetime | None]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kwiresniff.analysis.audit import audit
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.analysis.intake import Intake
+from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.pipeline import table_writer
 from kwiresniff.pipeline.aggregate import Errors, Latency
@@ -32,6 +33,7 @@ class UnitTables(Intake):
         self._inventory: Inventory | None = None
         if {"clients", "audit"} & wanted:
             self._inventory = Inventory(names=self._names)
+        self._topics = TopicTraffic(rows.topic_name) if "topics" in wanted else None
         self._records = "records" in wanted
         self._buffer_bytes = table_writer.BUFFER_BYTES
 
@@ -55,6 +57,8 @@ class UnitTables(Intake):
                 self._take(counted)
         if self._inventory is not None:
             self._take_clients(self._inventory)
+        if self._topics is not None:
+            self._take_topics(self._topics)
 
     def take(self, exchange: Exchange) -> None:
         entities = self._entities
@@ -74,6 +78,8 @@ class UnitTables(Intake):
                 self._take(self._errors)
         if self._inventory is not None:
             self._inventory.exchange(exchange)
+        if self._topics is not None:
+            self._topics.exchange(exchange)
         if self._records:
             self._add("records", exchange)
 
@@ -103,3 +109,10 @@ class UnitTables(Intake):
         if inventory.cut:
             what = f"{inventory.cut} clients used more API versions or names than are in the tables clients and audit"
             self.add(Problem("too_many_clients", what))
+
+    def _take_topics(self, traffic: TopicTraffic) -> None:
+        for topic in traffic.topics():
+            self._writer.add("topics", self._rows.topic(topic))
+        if traffic.left_out:
+            what = f"too many topics: {traffic.left_out} names or rows more are not in the table topics"
+            self.add(Problem("too_many_topics", what))

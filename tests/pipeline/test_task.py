@@ -23,8 +23,9 @@ from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.plan import CaptureSeries, File, WorkUnit, find_sources
 from kwiresniff.pipeline.task import run_unit, settings_text
 from kwiresniff.pipeline.unit_reader import Settings, UnitReader
-from tests.support.exported import exchange_of, exchanges, export, rotate
+from tests.support.exported import exchange_of, exchanges, export, recorded, rotate
 from tests.support.paths import CAPTURES
+from tests.support.sample import mostly_slow
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
@@ -108,6 +109,23 @@ def test_clients_and_audit_are_those_of_the_commands(
         found = read(store, command)
         assert [json.loads(row["details"]) for row in found] == expected != []
         assert [row["client_id"] for row in found] == [one["client_id"] for one in expected]
+
+
+@pytest.mark.parametrize("capture", mostly_slow(recorded()), ids=lambda path: path.name)
+def test_topics_are_those_of_the_command(capture: Path, store: OutputStore, capsys: pytest.CaptureFixture[str]) -> None:
+    """Topic for topic, in the same order, whether bodies are decoded for the table of records or not."""
+    with pytest.raises(SystemExit):
+        main(["topics", str(capture), "-o", "jsonl", "-q"])
+    expected = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for tables in (["topics"], ["topics", "records"]):
+        run_unit(unit_of(capture), SETTINGS, tables, store.out)
+        found = read(store, "topics")
+        assert [json.loads(row["details"]) for row in found] == expected
+        assert [(row["topic"], row["lag"]) for row in found] == [(one["topic"], one["lag"]) for one in expected]
+        assert [row["produced_records"] for row in found] == [one["produced"]["records"] for one in expected]
+        assert [row["producers"] for row in found] == [
+            list(dict.fromkeys(client["client_id"] for client in one["producers"])) for one in expected
+        ]
 
 
 def test_a_unit_done_twice_leaves_everything_once(store: OutputStore) -> None:
