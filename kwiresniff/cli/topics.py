@@ -23,7 +23,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     produce to consume is that from a Produce response to the Fetch response that carries the batch, where the capture
     has both.
     """
-    reading = EventSource(captures, options, "bodies", screen=False, digests=True)
+    reading = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True)
     traffic = TopicTraffic(reading.topic_name)
     finished, messages = read_through(reading, traffic.exchange)
     found = traffic.topics()
