@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import BytesWriter, write_i16_le, write_i32_le, write_i64_le
 
+from kwiresniff.export.arrow_arrays import arrow_array
+
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
@@ -176,10 +178,7 @@ class ListColumn(Column):
 
 @final
 class SparseColumn(Column):
-    """Values of any type of which few are not ``usual``.
-
-    The only one that is made by ``pyarrow.array``, which imports pandas to see whether it is given something of it.
-    """
+    """Values of any type of which few are not ``usual``."""
 
     def __init__(self, usual: Any) -> None:
         super().__init__()
@@ -197,4 +196,4 @@ class SparseColumn(Column):
         values = [self._usual] * self.count
         for at, value in self._others.items():
             values[at] = value
-        return arrow.array(values, kind)
+        return arrow_array(values, kind)

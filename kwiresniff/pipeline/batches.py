@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
+from kwiresniff.export.arrow_arrays import arrow_array
 from kwiresniff.model import Event, Exchange
 from kwiresniff.pipeline.columns import arrow_schema
 from kwiresniff.pipeline.entities import Entities
@@ -89,28 +90,12 @@ def arrow_batches(table: str, rows: Iterable[Row]) -> Iterator[Any]:
         held.append(row)
         size += row_bytes(row)
         if len(held) >= BATCH_ROWS or size >= BATCH_BYTES:
-            yield arrow.RecordBatch.from_arrays(columns(arrow, held, schema), schema=schema)
+            yield arrow.RecordBatch.from_arrays(columns(held, schema), schema=schema)
             held, size = [], 0
     if held:
-        yield arrow.RecordBatch.from_arrays(columns(arrow, held, schema), schema=schema)
+        yield arrow.RecordBatch.from_arrays(columns(held, schema), schema=schema)
 
 
-def columns(arrow: Any, rows: Sequence[Row], schema: Any) -> list[Any]:
+def columns(rows: Sequence[Row], schema: Any) -> list[Any]:
     """The columns of a schema from rows with as many values."""
-    return [_column(arrow, values, field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)]
-
-
-def _column(arrow: Any, values: Sequence[Any], kind: Any) -> Any:
-    try:
-        return arrow.array(values, kind)
-    except UnicodeEncodeError:  # the name of a file may be any bytes
-        return arrow.array([_encodable(value) for value in values], kind)
-
-
-def _encodable(value: Any) -> Any:
-    """The value with half surrogate pairs as visible escapes, which UTF-8 has no form for."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, dict):
-        return {name: _encodable(inner) for name, inner in value.items()}
-    return [_encodable(inner) for inner in value] if isinstance(value, list | tuple) else value
+    return [arrow_array(values, field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)]

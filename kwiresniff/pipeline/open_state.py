@@ -280,7 +280,7 @@ def run_batch(batch: Batch, settings: Settings, tables: Sequence[str], out: str,
     if done is not None:
         return done
     states = States(store.watch, batch.source_id)
-    reading = BatchReading(batch, settings, idle_ns, states.before(batch.round), text="records" not in tables)
+    reading = BatchReading(batch, settings, idle_ns, states.before(batch.round), text="exchanges" in tables)
 
     def keep(failed: bool) -> None:
         if failed:

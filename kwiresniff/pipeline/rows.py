@@ -18,6 +18,7 @@ from kwiresniff.model import (
     Connection,
     Event,
     Exchange,
+    Message,
     Problem,
     Segment,
     TopicNames,
@@ -101,7 +102,7 @@ class Rows:
     def records(self, exchange: Exchange) -> Iterator[Row]:
         """The rows of ``records``: whatever either body carries, batches that could not be read left out."""
         for message in (exchange.request, exchange.response):
-            if message is None or message.body is None:
+            if message is None or not _may_have_records(message) or message.body is None:
                 continue
             day, time = when(message.first_ns)
             head = (
@@ -223,6 +224,12 @@ def rows_of(table: str, event: Event, rows: Rows) -> Iterable[Row]:
     if isinstance(event, Problem):
         return (rows.problem(event),) if table == "problems" else ()
     return (rows.connection(event),) if table == "connections" and isinstance(event, Connection) else ()
+
+
+def _may_have_records(message: Message) -> bool:
+    """Whether the body is worth decoding for them, where it is not decoded yet."""
+    digest = message.digest
+    return digest is None or digest.batches > 0 or digest.is_cut
 
 
 def _names(clients: Iterable[TopicClient]) -> list[str]:

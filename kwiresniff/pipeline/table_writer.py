@@ -108,7 +108,7 @@ class TableWriter:
         left_out = PARTITIONED_BY.get(table, ())
         schema = arrow_schema(table, without=left_out)
         kept = [row[len(left_out) :] for row in rows] if left_out else rows
-        self._files.append(folder, self._arrow.Table.from_arrays(columns(self._arrow, kept, schema), schema=schema))
+        self._files.append(folder, self._arrow.Table.from_arrays(columns(kept, schema), schema=schema))
 
     def _write_exchanges(self, day: int, parts: list[ExchangeRows]) -> None:
         schema = arrow_schema("exchanges", without=PARTITIONED_BY["exchanges"])

@@ -32,9 +32,13 @@ def run_unit(unit: WorkUnit, settings: Settings, tables: Sequence[str], out: str
     the next run.
     """
     about = {"unit": unit.as_json(), "fingerprint": unit.fingerprint(settings_text(settings, tables))}
-    text = "records" not in tables
     return write_unit(
-        UnitReader(unit, settings, text=text), OutputStore(out), unit.id, about, tables, settings.audit_target
+        UnitReader(unit, settings, text="exchanges" in tables),
+        OutputStore(out),
+        unit.id,
+        about,
+        tables,
+        settings.audit_target,
     )
 
 

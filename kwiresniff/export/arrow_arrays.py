@@ -1,0 +1,71 @@
+"""Python values as Arrow arrays, made of their buffers (the Arrow columnar format).
+
+``pyarrow.array`` would do, but imports pandas to see whether it is given something of it: a quarter of a second.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from importlib import import_module
+from itertools import accumulate
+from typing import Any
+
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+#: Letters of Python's own arrays for numbers of so many bits.
+_LETTERS = {16: "h", 32: "i", 64: "q"}
+
+
+def arrow_array(values: Sequence[Any], kind: Any) -> Any:
+    """The values as a ``pyarrow.Array`` of a type: numbers, booleans, days, moments, texts, bytes, and lists and
+    structures of those. None stands for no value; a structure is a mapping with all its fields."""
+    arrow = import_module("pyarrow")
+    types = arrow.types
+    nulls = sum([value is None for value in values])
+    mask = arrow.py_buffer(_bits([value is not None for value in values])) if nulls else None
+
+    def made(*buffers: Any, children: Iterable[Any] = ()) -> Any:
+        found = [mask, *map(arrow.py_buffer, buffers)]
+        return arrow.Array.from_buffers(kind, len(values), found, nulls, children=list(children))
+
+    if types.is_struct(kind):
+        members = [({} if value is None else value) for value in values]
+        return made(children=[arrow_array([one.get(field.name) for one in members], field.type) for field in kind])
+    if types.is_list(kind):
+        lists = [() if value is None else value for value in values]
+        inner = [one for part in lists for one in part]
+        return made(_ends(map(len, lists)), children=[arrow_array(inner, kind.value_type)])
+    if types.is_string(kind) or types.is_binary(kind):
+        texts = [_bytes(value) for value in values]
+        return made(_ends(map(len, texts)), b"".join(texts))
+    if types.is_boolean(kind):
+        return made(_bits([bool(value) for value in values]))
+    return made(array(_LETTERS[kind.bit_width], map(_number, values)).tobytes())
+
+
+def _ends(sizes: Iterable[int]) -> bytes:
+    return array("i", accumulate(sizes, initial=0)).tobytes()
+
+
+def _bits(values: Sequence[bool]) -> bytes:
+    """A bit for each value, the lowest first."""
+    digits = "".join(["1" if value else "0" for value in reversed(values)])
+    return int(digits or "0", 2).to_bytes((len(values) + 7) // 8, "little")
+
+
+def _bytes(value: str | bytes | None) -> bytes:
+    """The name of a file may be any bytes: half surrogate pairs, for which UTF-8 has no form, are visible escapes."""
+    if value is None:
+        return b""
+    return value.encode("utf-8", "backslashreplace") if isinstance(value, str) else value
+
+
+def _number(value: Any) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, datetime):
+        return (value - _EPOCH) // _MICROSECOND
+    return value.toordinal() - _EPOCH_ORDINAL if isinstance(value, date) else int(value)
