@@ -55,7 +55,7 @@ def test_a_name_that_utf_8_has_no_form_for_is_escaped() -> None:
 
 
 def test_pandas_is_not_imported() -> None:
-    """It takes longer than most captures."""
+    """Importing pandas takes longer than most captures."""
     program = (
         "import sys, pyarrow; from kwiresniff.export.arrow_arrays import arrow_array;"
         "arrow_array(['a'], pyarrow.string()); print('pandas' in sys.modules)"
