@@ -1,1 +1,1 @@
-"""Exchanges into answers: filters, statistics, latency distributions, names in bodies, redaction."""
+"""Exchanges into results: filters, statistics, latency distributions, names in bodies, redaction."""

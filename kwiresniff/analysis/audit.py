@@ -104,7 +104,7 @@ def _without_api(use: ApiUse, client: Client, release: str) -> AuditFinding:
 
 
 def _java_versions(client: Client) -> dict[int, tuple[int, int]] | None:
-    """What the client's release speaks, when it is Kafka's own and says which release it is."""
+    """The versions of the client's release, when it is Kafka's own and says which release it is."""
     name, version = client.software
     if name != JAVA_CLIENT or not version:
         return None

@@ -1,4 +1,4 @@
-"""Topics, groups, transactions and partitions that a decoded body speaks of.
+"""Topics, groups, transactional ids and partitions that a decoded body names.
 
 Works on any body by the names Kafka gives its fields, so it needs no table per API and keeps working for APIs that
 come later. Record batches are not entered: names are never inside them.

@@ -1,4 +1,4 @@
-"""What is known of one client while it is collected: its traffic, the versions it uses, the names it speaks of.
+"""One client while it is collected: its traffic, the versions it uses, the names it mentions.
 
 Bounded in bytes, for each client and for all: what comes later is not remembered, and the client says so (``cut``).
 """
@@ -77,14 +77,14 @@ Names: TypeAlias = Callable[[Exchange], tuple[Iterable[str], Iterable[str], Iter
 
 
 class InventoryMemory:
-    """What all clients of an inventory may take, and the offers of brokers, each of which most clients share."""
+    """The memory of all clients of an inventory, and the offers of brokers, each of which most clients share."""
 
     def __init__(self) -> None:
         self.budget = MemoryBudget(MAX_INVENTORY_BYTES)
         self._offers: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
 
     def shared(self, offer: Offer) -> Offer | None:
-        """The offer as all clients have it that were told the same; None when it is to be kept with the client."""
+        """The offer as one object for all clients that got the same; None when it is to be kept with the client."""
         if len(offer) > MAX_SHARED_APIS:
             return None
         key = frozenset(offer.items())
@@ -251,7 +251,7 @@ class ClientTraffic:
 
 
 def _is_of_cluster(api_key: int, version: int, request: Message) -> bool:
-    """Whether only a node of the cluster asks that.
+    """Whether only a node of the cluster sends such a request.
 
     A follower that fetches gives its node id, where consumers give -1; versions of AddPartitionsToTxn from 4 on are
     for brokers alone (KIP-890).

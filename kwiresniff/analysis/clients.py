@@ -45,7 +45,7 @@ class Inventory:
     """Collects clients from exchanges with decoded bodies and from ended connections."""
 
     def __init__(self, topic_name: TopicNames | None = None, *, names: Names | None = None) -> None:
-        """``names`` tells what ``names_in`` does, where that is known already."""
+        """``names`` replaces ``names_in`` where its result is known already."""
         self.left_out = 0
         self._memory = InventoryMemory()
         self._topic_name = topic_name

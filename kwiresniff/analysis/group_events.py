@@ -46,7 +46,7 @@ class LastKnown(Generic[Value]):
         return None if found is None else found[0]
 
     def put(self, member: Member, value: Value) -> None:
-        """Remember this instead of what was known; those not heard of for longest make room."""
+        """Remembers ``value`` instead of what was known; the members least lately seen make room."""
         self.pop(member)
         size = 2 * ENTRY_BYTES + text_bytes(*member) + value_bytes(value)
         self._values[member] = (value, size)
@@ -56,7 +56,7 @@ class LastKnown(Generic[Value]):
             self.forgotten += 1
 
     def pop(self, member: Member) -> Value | None:
-        """What was known, which is now forgotten."""
+        """Removes and returns what was known."""
         found = self._values.pop(member, None)
         if found is None:
             return None
@@ -65,7 +65,7 @@ class LastKnown(Generic[Value]):
 
 
 def new_member_budget() -> MemoryBudget:
-    """What all that is known of members may take."""
+    """The memory budget of all that is known of members."""
     return MemoryBudget(MAX_MEMBER_BYTES)
 
 
@@ -117,14 +117,14 @@ class EventLog:
         return self._commits.get(group)
 
     def count_error(self, kept: KeptEvent, name: str) -> None:
-        """An error in the answer to one of the commits."""
+        """Counts an error in the response to one of the commits."""
         errors = kept.event.details["errors"]
         if name not in errors:
             self._grow(kept, text_bytes(name) + ENTRY_BYTES)
         errors[name] = errors.get(name, 0) + 1
 
     def count_offset(self, kept: KeptEvent, topic: str, partition: Any, offset: Any) -> None:
-        """What one of the commits says of a partition: its first offset is kept, and its last."""
+        """Adds what one of the commits says of a partition: its first offset is kept, and its last."""
         known = kept.offsets.get((topic, partition))
         if known is not None:
             known[1] = offset
@@ -134,7 +134,7 @@ class EventLog:
             self._grow(kept, text_bytes(name, topic) + 3 * ENTRY_BYTES)
 
     def _close_commit(self, group: str) -> None:
-        """What comes next in the group is not part of that event."""
+        """Ends the group's last event of commits, so that later ones make a new event."""
         closed = self._commits.pop(group, None)
         if closed is not None:
             closed.offsets = {}

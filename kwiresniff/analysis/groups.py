@@ -154,7 +154,7 @@ class GroupTimeline:
     # -- what they have in common -----------------------------------------------------------------------------------
 
     def _failed(self, exchange: Exchange, request: Body, answer: Body, protocol: str) -> bool:
-        """Tells of an answer that is an error, or never came, or sends the member back to join again."""
+        """Adds an event for a response that is an error or missing, or that sends the member back to join again."""
         if exchange.outcome == "unanswered":
             kind = "error"
             details: dict[str, Any] = {"api": exchange.api, "error": None, "message": "unanswered"}
@@ -253,7 +253,7 @@ def _event(
 
 
 def _member(request: Body) -> Member:
-    """Who it is in its group: a static member keeps its instance id when its member id changes (KIP-345)."""
+    """A member by group and id; a static one by its instance id, which stays when its member id changes (KIP-345)."""
     static = request.get("group_instance_id") or request.get("instance_id")
     return str(request.get("group_id")), str(static or request.get("member_id") or "")
 

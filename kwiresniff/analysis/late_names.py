@@ -1,4 +1,4 @@
-"""Topics that were met by their ids before the capture told their names, named in what is shown in the end.
+"""Names for topic ids in results: topics that were seen by their ids before the capture named them.
 
 A topic id is a UUID in Kafka's URL-safe base64 form, 22 characters; a text that merely looks like one is left as it is,
 because nobody knows a name for it.
@@ -18,7 +18,7 @@ ID_CHARS: Final = 22
 
 
 def renamer(topic_name: TopicNames | None) -> Callable[[Any], Any]:
-    """What gives a value with all the topic ids in it named that have a name by now.
+    """A function that replaces topic ids in a value by their names, as far as these are known by now.
 
     Takes texts, and lists, tuples, frozen sets and dicts of them; two entries of a dict that are one topic are joined.
     What holds no such id is given back as it is.

@@ -40,12 +40,12 @@ class MemoryBudget:
         return True
 
     def release(self, size: int) -> None:
-        """``size`` bytes are no longer remembered."""
+        """Gives ``size`` bytes back."""
         self.held_bytes -= size
 
     @property
     def exceeded(self) -> bool:
-        """Whether something has to go."""
+        """Whether more bytes are held than the limit."""
         return self.held_bytes > self.limit_bytes
 
 

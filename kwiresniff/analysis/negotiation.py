@@ -1,4 +1,4 @@
-"""What is no error although an error code says it: steps by which Kafka's clients and brokers come to an agreement.
+"""Error codes that are no errors: steps by which Kafka's clients and brokers come to an agreement.
 
 A first join is sent back with the member's id (KIP-394); whoever is in a group learns by an error code that it
 rebalances; a client asks for ApiVersions in its newest version and takes what the answer offers (KIP-511); a producer

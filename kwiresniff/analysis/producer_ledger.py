@@ -148,7 +148,7 @@ class ProducerLedger:
                 self._written(state, response)
 
     def _written(self, state: ProducerState, response: Body) -> None:
-        """Where a transaction begins in each partition: consumers are told of it by that offset when it was aborted."""
+        """Notes where a transaction begins in each partition: Fetch responses name an aborted one by that offset."""
         assert state.open is not None
         for topic in response.get("responses") or ():
             for part in topic.get("partition_responses") or ():
@@ -232,7 +232,7 @@ class ProducerLedger:
             following.give(client_name(exchange), epoch)
 
     def _markers(self, exchange: Exchange, request: Body, response: Body) -> None:
-        """What the coordinator tells brokers: what nobody has asked for, it has decided itself."""
+        """Takes in WriteTxnMarkers: an end that no producer has asked for was the coordinator's own decision."""
         packet, ns = request_place(exchange)
         for marker in request.get("markers") or ():
             state = self._producers.get(marker.get("producer_id", -1))
@@ -240,7 +240,7 @@ class ProducerLedger:
                 state.end(COMMITTED if marker.get("transaction_result") else ABORTED, ns, packet, COORDINATOR)
 
     def _fetch(self, exchange: Exchange, request: Body, response: Body) -> None:
-        """Consumers of what is committed are told what to leave out."""
+        """Takes in the aborted transactions that a Fetch response lists for consumers of committed records."""
         packet, ns = place_of(exchange)
         for topic in response.get("responses") or ():
             for part in topic.get("partitions") or ():
@@ -308,7 +308,7 @@ def client_name(exchange: Exchange) -> str:
 
 
 def _renamed(producer: Producer, rename: Callable[[Any], Any]) -> Producer:
-    """A producer whose topics go by the names that were told after it had used them."""
+    """A producer whose topic ids are replaced by names that became known later."""
     flaws = tuple(replace(flaw, partition=rename(flaw.partition)) for flaw in producer.flaws)
     transactions = tuple(replace(one, partitions=rename(one.partitions)) for one in producer.transactions)
     return replace(producer, flaws=flaws, transactions=transactions)

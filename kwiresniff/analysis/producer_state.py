@@ -1,4 +1,4 @@
-"""What is remembered of one producer id while traffic goes by, and how that becomes an answer."""
+"""The state of one producer id while it is collected, and how it becomes a ``Producer``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TransactionState:
         self.records = 0
 
     def note(self, names: dict[str, None], found: Iterable[str]) -> None:
-        """A partition or group that it is about."""
+        """Adds names of partitions or groups to the transaction."""
         for name in found:
             if len(names) < MAX_NAMES:
                 names[name] = None
@@ -76,7 +76,7 @@ class ProducerState:
         self.first_ns = self.last_ns = ns
 
     def seen(self, client: str, epoch: int, ns: int) -> None:
-        """Somebody uses it."""
+        """Notes that ``client`` uses the producer id in an epoch."""
         self.last_ns = max(self.last_ns, ns)
         if epoch >= 0:
             self.epoch, self.lowest = max(self.epoch, epoch), min(self.lowest, epoch) if self.lowest >= 0 else epoch
@@ -84,13 +84,13 @@ class ProducerState:
             self.clients[client] = None
 
     def give(self, client: str, epoch: int) -> None:
-        """A coordinator gives somebody an epoch."""
+        """Notes that a coordinator gives ``client`` an epoch."""
         self.owners[epoch] = client
         if len(self.owners) > MAX_NAMES:
             del self.owners[next(iter(self.owners))]
 
     def begin(self, epoch: int, ns: int, packet: int) -> TransactionState:
-        """The transaction that is open, from now on if need be."""
+        """The open transaction; begins one when none is open."""
         if self.open is None:
             self.open = TransactionState(epoch, ns, packet)
         return self.open
@@ -114,7 +114,7 @@ class ProducerState:
             self.ended[state] = self.ended.get(state, 0) + 1
 
     def result(self) -> Producer:
-        """What is known of it."""
+        """The producer as a result."""
         flaws = [
             SequenceFlaw(partition, one.missing, one.duplicates)
             for partition, one in sorted(self.sequences.items())

@@ -1,4 +1,4 @@
-"""What the headers of record batches tell without their records: how many there are, and their offsets.
+"""Counts and offsets of records, from the headers of record batches alone.
 
 Sources: the protocol guide, "Record Batch" and "Message sets". Of a compressed message set of before Kafka 0.11 only
 its inside would tell how many records it has; it counts as one.

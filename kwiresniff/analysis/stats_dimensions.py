@@ -1,6 +1,6 @@
 """What statistics can be counted by beyond the usual, and the records in an exchange.
 
-Partitions, groups and records are told by bodies alone; who asks for them pays for decoding those.
+Partitions, groups and records are in bodies only, which must be decoded for them.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Flow:
 
 
 class PartitionState:
-    """What is known of a partition, whoever told it."""
+    """The state of a partition, from the messages of all clients."""
 
     __slots__ = ("awaited", "awaited_ns", "consumed", "high_watermark", "produced")
 
@@ -58,7 +58,7 @@ class PartitionState:
         self.awaited_ns: list[int] = []
 
     def written(self, base_offset: int, ns: int, budget: MemoryBudget) -> None:
-        """A batch has been appended, and answered at ``ns``."""
+        """Notes a batch that was appended, with its response at ``ns``."""
         if (self.awaited and base_offset <= self.awaited[-1]) or not budget.admit(BATCH_BYTES):
             return
         self.awaited.append(base_offset)

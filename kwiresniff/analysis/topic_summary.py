@@ -1,4 +1,4 @@
-"""One topic as an answer: its rows in order, lags worked out, what was known under its id and its name together."""
+"""One topic as a result: its rows in order, lags worked out, what was known under its id and its name together."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class TopicSummary:
         )
 
     def _join_unnamed(self, clients: dict[tuple[str, Identity], list[ClientState]]) -> None:
-        """One that has told its software on a connection has not told it on another that is older than the capture: it
-        is the same one, where there is only one of that name at that address."""
+        """Joins clients without a software name (their connection is older than the capture) with the one client of
+        that name at that address whose software is known, where there is only one."""
         for role, identity in [key for key in clients if key[1][2] == _UNNAMED]:
             client_id, address, _, principal = identity
             named = [

@@ -65,7 +65,7 @@ class TopicTable:
         return partition
 
     def client(self, topic: TopicState, role: str, exchange: Exchange, ns: int) -> ClientState | None:
-        """Who sent the request of an exchange, as a client of the topic; None where there is no room for it."""
+        """The client of the topic that sent the request of an exchange; None where there is no room for it."""
         key = (role, identity_of(exchange))
         client = topic.clients.get(key)
         if client is None:
@@ -105,7 +105,7 @@ class TopicTable:
 
 
 def identity_of(exchange: Exchange) -> Identity:
-    """Who sent the request of an exchange, as far as its connection has told."""
+    """The identity of the client that sent the request of an exchange, as far as its connection shows it."""
     connection = exchange.connection
     software = connection.client_software or {}
     sasl = connection.sasl or {}

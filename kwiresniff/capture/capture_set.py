@@ -213,7 +213,7 @@ def _time(stream: Stream) -> float:
 
 
 def _ignore(problem: Problem) -> None:
-    """What is wrong with a file is said when it is read, not when it is looked at."""
+    """Ignores a problem: those of a file are reported when it is read, not when it is checked."""
 
 
 def _open(path: str, stdin: BinaryIO | None = None) -> Stream:

@@ -1,4 +1,4 @@
-"""How a capture that ends badly says so: one problem, after everything before it has been given.
+"""Problems of capture files that end badly: one problem, after all packets before it.
 
 The message leaves the place to the problem's ``offset`` and ``packet``, which whoever shows it puts behind it.
 """

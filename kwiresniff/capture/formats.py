@@ -1,4 +1,4 @@
-"""Which format an input is, told by its first bytes; and what it is when it is no capture at all."""
+"""The format of an input, recognised by its first bytes, and what an input is that is no capture."""
 
 from __future__ import annotations
 

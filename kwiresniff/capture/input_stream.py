@@ -109,7 +109,7 @@ class Stream:
         return self._front[:size]
 
     def close(self) -> None:
-        """Nothing more is read; who goes on reading finds the end."""
+        """Ends the stream: reads find its end from now on."""
         self._source = io.BytesIO()
         if self._owned:
             self._file.close()

@@ -90,7 +90,7 @@ class GrowingKeyLog:
         return self._found.get(client_random) == _WHOLE or self._found.get(session_id) == _WHOLE
 
     def look(self) -> None:
-        """Reads what has been added."""
+        """Reads the lines that have been added."""
         try:
             while piece := self._read():
                 lines, newline, rest = (self._rest + piece).rpartition(b"\n")

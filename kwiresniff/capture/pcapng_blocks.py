@@ -1,4 +1,4 @@
-"""What a pcapng section knows: its byte order, its interfaces, and how to read the blocks that are not common.
+"""The state of a pcapng section (byte order, interfaces), and how to read the blocks that are not common.
 
 Source: draft-ietf-opsawg-pcapng, sections 4.1 to 4.8. Every block is type, total length, body, total length
 again; options are code, length and value, padded to 4 bytes.

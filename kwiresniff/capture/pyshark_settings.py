@@ -1,6 +1,6 @@
 """Where pyshark looks for its settings: beside itself, and not in the folder in which somebody happens to be.
 
-A ``config.ini`` there belongs to something else, or to a stranger, who would choose which program is run as tshark.
+A ``config.ini`` there belongs to another program, or to an attacker, who would choose which program is run as tshark.
 """
 
 from __future__ import annotations

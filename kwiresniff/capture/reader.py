@@ -1,4 +1,4 @@
-"""What readers of packet files have in common: bytes in pieces, whole records in each, a sink that may pause."""
+"""The base of all readers of packet files: bytes in pieces, whole records in each, a sink that may pause."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class FileReader:
         return False
 
     def close(self) -> None:
-        """Nothing more is read."""
+        """Ends the reading."""
         self._ended = True
         self._stream.close()
 
@@ -65,7 +65,7 @@ class FileReader:
         raise NotImplementedError
 
     def _fill(self) -> bool:
-        """See to it that the buffer begins with a record; False when there is none."""
+        """Fills the buffer so that it begins with a record; False when there is none."""
         if not self._begun:
             if not self._begin():
                 return False

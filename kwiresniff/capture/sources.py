@@ -1,4 +1,4 @@
-"""What captures look like to those who read them, whether they are files or live."""
+"""The interfaces of captures, whether they are files or live."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SegmentSource(Protocol):
 
 
 class SegmentProducer(Protocol):
-    """Who has segments to give."""
+    """A producer of segments."""
 
     def feed(self, sink: SegmentSink, /) -> bool:
         """Give segments to ``sink`` until it wants a pause or a read is used up; False when there are no more."""

@@ -51,7 +51,7 @@ def decrypted(captures: CaptureSet, keylog: str | None) -> SegmentSource:
 class DecryptedCaptures:
     """Captures whose segments are accompanied by what they carry decrypted.
 
-    Which segments these are, and where they stand, is ``tls_weave``'s business.
+    Which segments these are, and where they stand, is ``tls_merge``'s business.
     """
 
     def __init__(self, captures: CaptureSet, again: CaptureSet, keylog: str | None) -> None:
@@ -126,7 +126,7 @@ class _Plaintexts:
             yield packet, data
 
     def close(self) -> None:
-        """Stop whatever runs."""
+        """Stops tshark and the thread that feeds it."""
         if self._tshark is None or self._feeder is None:
             return
         self._tshark.stop()

@@ -1,4 +1,4 @@
-"""What the encrypted records themselves tell: when one begins, and when they are no longer decrypted.
+"""Facts from encrypted TLS records: when each begins, and from when on they are no longer decrypted.
 
 A record is decrypted when its last byte is there, but the time of its first one counts too.
 """
@@ -30,7 +30,7 @@ class _Direction:
 class RecordStarts:
     """Follows the records of TLS connections that are captured from their beginning and in order.
 
-    Others are let go: of their records nobody knows when they began.
+    Other connections are not followed: when their records begin is not known.
     """
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class Breaks:
         self._silent: dict[bytes, tuple[int, int, tuple[int, int]]] = {}
 
     def plaintext(self, flow: bytes, seq: int) -> None:
-        """Something came out, from the segment at ``seq``."""
+        """Notes plaintext that came out of the segment at ``seq``."""
         self._silent[flow] = seq, 0, (0, 0)
         if len(self._silent) > MAX_FLOWS:
             del self._silent[next(iter(self._silent))]

@@ -19,8 +19,10 @@ FORMS_OF_ROWS = ("table", "lines", "json", "jsonl")
 def read_through(
     reading: EventSource, exchange: Callable[[Exchange], None], other: Callable[[Event], None] | None = None
 ) -> tuple[bool, Messages]:
-    """Gives exchanges to ``exchange``, all other events to ``other``, and tells problems on stderr; False when the user
-    interrupted it."""
+    """Gives exchanges to ``exchange``, all other events to ``other``, and prints problems on stderr.
+
+    Returns False when the user interrupted it, and what is left to print on stderr.
+    """
     messages = Messages(reading)
     intake = CallingIntake(exchange)
     reading.hand_over(intake)

@@ -25,7 +25,7 @@ DEPTH_OF_FORM: dict[str, Depth] = {"tree": "records", "summary": "bodies", "json
 
 
 def encode_for(form: str) -> Callable[[Any], bytes] | None:
-    """What gives the JSON text of a value, for forms that are JSON."""
+    """The function that gives the JSON text of a value, for forms that are JSON; else None."""
     if form not in ("jsonl", "json"):
         return None
     from kwiresniff.export import JsonEncoder
@@ -34,7 +34,7 @@ def encode_for(form: str) -> Callable[[Any], bytes] | None:
 
 
 def screen_for(form: str, options: ReadOptions) -> Screen | None:
-    """Where forms for people go."""
+    """The screen for forms that people read; None for JSON."""
     if form not in ("tree", "summary"):
         return None
     from kwiresniff.cli.screen import Screen
@@ -54,7 +54,7 @@ def words_for(form: str, options: ReadOptions, screen: Screen | None) -> Words |
 def print_events(reading: EventSource, form: str, screen: Screen | None, live: LiveCapture | None = None) -> bool:
     """Prints everything ``reading`` gives, problems on stderr where the form has no place for them; False when the
     user interrupted it. With ``live`` an interrupt ends the capture without losing what is unfinished, and what is
-    wrong with it is told even when nothing passes."""
+    wrong with it is reported even when nothing passes."""
     messages = Messages(reading, elsewhere=form in ("jsonl", "json"))
     with ExitStack() as stack:
         write, flush, close = _writer(form, reading, stack, screen)
@@ -127,7 +127,7 @@ def tree_writer(reading: EventSource, screen: Screen) -> Callable[[Event], None]
 
 
 def tree_of(reading: EventSource, out: TextIO, width: int | None, color: bool) -> Callable[[Exchange], bytes]:
-    """What draws such a tree for a place like ``out``, in UTF-8."""
+    """A function that draws an exchange as a tree for a stream like ``out``, in UTF-8."""
     from kwiresniff.cli.decoded import decode_dissection
     from kwiresniff.render import TreeWriter
     from kwiresniff.session import annotate

@@ -66,11 +66,12 @@ class EventSource:
     came through the filter and the limits, ``problems`` everything that was wrong, inside exchanges too.
     ``encrypted`` counts the TLS connections that could not be looked into.
     ``topics`` has the topic of each exchange collected even when bodies are not decoded. ``screen`` says that the
-    command prints exchange by exchange, so that a progress bar on the same terminal would be in the way. ``tell``, when
-    it is set, gets every event before ``events`` gives it. ``encode`` gives the JSON text of a value, for a command
-    that writes JSON and wants nothing else of bodies: they may come as text then, if no option looks into them.
-    ``attempts`` has connections told that never came to be, ``sessions`` fetches told what their sessions are about.
-    ``digests`` says that the command asks little of most bodies, which need not be decoded before it asks for more.
+    command prints exchange by exchange, so that a progress bar on the same terminal would be in the way.
+    ``on_event``, when it is set, gets every event before ``events`` gives it. ``encode`` gives the JSON text of a
+    value, for a command that writes JSON and needs bodies for nothing else: they may come as text then, if no option
+    looks into them. With ``attempts`` connections that were refused or not answered are events, too; with ``sessions``
+    fetches have the content of their fetch sessions. ``digests`` says that the command asks little of most bodies,
+    which need not be decoded before it asks for more.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class EventSource:
 
     @property
     def live(self) -> bool:
-        """Whether nobody knows how much is still to come."""
+        """Whether the input has no known end: a network or a pipe."""
         return self._captures.total_bytes is None
 
     @property
@@ -157,11 +158,11 @@ class EventSource:
 
     @property
     def analyzer(self) -> Analyzer:
-        """What the events come from; knows the topics' names."""
+        """The analyzer that the events come from; it knows the topics' names."""
         return self._analyzer
 
     def topic_name(self, topic_id: str) -> str | None:
-        """What the captures have told about a topic id so far."""
+        """The name of a topic id, as far as the captures have shown it."""
         return self._analyzer.topics.name(topic_id)
 
     def hand_over(self, intake: Intake, *, shows: bool = False) -> None:
@@ -245,7 +246,7 @@ class EventSource:
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
-        """Whatever ends the reading, what was counted until then was read."""
+        """Keeps the counts right whatever ends the reading."""
         try:
             yield
         finally:
@@ -285,7 +286,7 @@ class EventSource:
         return self._window.begun(segments) if self._window.bounded else segments
 
     def _want(self, exchange: Exchange) -> bool | None:
-        """Asked before bodies are decoded; None is a maybe.
+        """The exchange filter, called before bodies are decoded; None is a maybe.
 
         What tells the names of topics is decoded in any case, or those that are shown would go by their ids; so is what
         tells which configs are secrets.

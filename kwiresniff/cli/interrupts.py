@@ -1,4 +1,4 @@
-"""Ctrl-C stops the reading, never the writing of what was read; so does being told to end from outside."""
+"""Ctrl-C, and signals to end, stop the reading, never the writing of what was read."""
 
 from __future__ import annotations
 

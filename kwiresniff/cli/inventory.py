@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a pass over the captures has found."""
+    """The inventory of a pass over the captures, and what went wrong."""
 
     reading: EventSource
     clients: list[Client]

@@ -39,7 +39,7 @@ class AddressType(ParamType):
 def served_metrics(
     live: LiveCapture, reading: EventSource, address: tuple[str, int], series: int, *, topics: bool = False
 ) -> Iterator[None]:
-    """Serves what ``reading`` tells, at ``address``, and says where that is. Raises ExportError."""
+    """Serves metrics of ``reading`` at ``address``, and says where that is. Raises ExportError."""
     from kwiresniff.export.prometheus import MetricsServer
 
     metrics = Metrics(series, reading.topic_name)

@@ -61,7 +61,7 @@ class MomentType(ParamType):
 
 
 class ReadOptions(NamedTuple):
-    """What the user asked of the reading, whatever is done with the result."""
+    """The shared options: how captures are read, whatever is done with the result."""
 
     filter: str | None = None
     port: tuple[int, ...] = ()
@@ -83,7 +83,7 @@ class ReadOptions(NamedTuple):
 
 
 def remember_traceback(ctx: click.Context, param: click.Parameter, value: int) -> int:
-    """What ``-v`` does beside its count: errors come with their traceback."""
+    """The callback of ``-v``: errors come with their traceback."""
     if value:
         ctx.meta[TRACEBACK] = True
     return value

@@ -1,4 +1,4 @@
-"""Rules of others: one that raises is told of and left out, the examination goes on."""
+"""Plugins' rules for ``doctor``: one that raises is reported and left out, and the examination goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where lines for people go: standard output, what it can show, and how it is written to.
+"""Standard output for lines that people read: what it can show, and how it is written to.
 
 What it can show is found out once, before a pager takes the terminal's place.
 """

@@ -1,4 +1,4 @@
-"""What ``kwiresniff sniff`` makes of the traffic: exchanges one by one, or something of all of them together."""
+"""The views of ``kwiresniff sniff``: exchanges one by one, or statistics, topics or findings of all together."""
 
 from __future__ import annotations
 

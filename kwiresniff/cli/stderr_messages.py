@@ -18,10 +18,10 @@ _NOT_DECRYPTED = "the keys are not in the key log, or the handshake is not in th
 
 
 class Messages:
-    """Tells problems as they come, one line each, and keeps what is not Kafka for the end: when there was no Kafka at
+    """Prints problems as they come, one line each, and keeps what is not Kafka for the end: when there was no Kafka at
     all, that becomes one line saying what there was instead.
 
-    ``elsewhere`` says that the output itself tells problems, so that only this last line is left to say.
+    ``elsewhere`` says that the output itself has the problems, so that only this last line is left to say.
     """
 
     def __init__(self, reading: EventSource, *, elsewhere: bool = False) -> None:
@@ -37,7 +37,7 @@ class Messages:
             self._say_problem(problem)
 
     def end(self) -> None:
-        """Nothing more will come."""
+        """Prints what was kept for the end."""
         if not self._reading.exchanges:
             self._say(self._no_kafka())
         elif not self._elsewhere:

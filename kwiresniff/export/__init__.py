@@ -1,4 +1,4 @@
-"""Answers into files: JSON Lines, JSON, CSV and Parquet, plain or compressed."""
+"""Results into files: JSON Lines, JSON, CSV and Parquet, plain or compressed."""
 
 from kwiresniff.export.encode import JsonEncoder, bytes_json
 from kwiresniff.export.json_objects import connection_json, event_json, exchange_json, problem_json, stat_json

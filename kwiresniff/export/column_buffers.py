@@ -25,7 +25,7 @@ MAX_KEPT_NAME: Final = 256
 
 
 class Column:
-    """What all columns have: how many values, and which of them are not there."""
+    """The base of all columns: how many values, and which of them are null."""
 
     def __init__(self) -> None:
         self.count: i64 = 0
@@ -34,7 +34,7 @@ class Column:
         self._mask = BytesWriter()
 
     def mark(self, there: bool) -> None:
-        """Count a value."""
+        """Counts a value, which is null when it is not ``there``."""
         if there:
             self._bits |= 1 << (self.count & 7)
         else:
@@ -122,7 +122,7 @@ class TextColumn(Column):
         self.end(False)
 
     def end(self, there: bool) -> None:
-        """What was written to ``data`` since the last value is one."""
+        """Ends a value: what was written to ``data`` since the last one."""
         end: int = len(self.data)
         write_i32_le(self.ends, end)
         self.mark(there)
@@ -165,7 +165,7 @@ class ListColumn(Column):
         write_i32_le(self.ends, 0)
 
     def end(self) -> None:
-        """What was added to ``values`` since the last list is one."""
+        """Ends a list: what was added to ``values`` since the last one."""
         end: int = self.values.count
         write_i32_le(self.ends, end)
         self.mark(True)

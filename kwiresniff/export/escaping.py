@@ -1,4 +1,4 @@
-"""Characters that act on whatever shows them, written as escapes.
+"""Characters that act on a terminal (controls, bidirectional marks), written as escapes.
 
 JSON and CSV go to files, and sooner or later one of them through ``cat`` to a terminal. C1 controls start the same
 sequences there as ESC does, and bidirectional marks reorder what stands beside them, so neither is written as it

@@ -11,7 +11,7 @@ from kwiresniff.results.groups import GroupEvent
 
 
 def group_event_json(event: GroupEvent, files: Sequence[str] = ()) -> Json:
-    """One event; what it tells stands under ``details``."""
+    """One event; what depends on its kind stands under ``details``."""
     result: Json = {
         "schema_version": SCHEMA_VERSION,
         "kind": "group_event",

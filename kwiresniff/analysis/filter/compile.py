@@ -167,7 +167,7 @@ def _settled(possible: Getter, decide: Callable[[Getter], Verdict]) -> Verdict:
 
 
 def _outcome_depth(values: tuple[Any, ...]) -> Depth:
-    """Only telling ok, error and undecoded apart needs a look into the body."""
+    """The depth that tests of ``outcome`` need: only ok, error and undecoded depend on the body."""
     return "errors" if any(value.text in ("ok", "error", "undecoded") for value in values) else "headers"
 
 

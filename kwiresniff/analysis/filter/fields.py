@@ -1,4 +1,4 @@
-"""What a filter can ask about: each field's kind, and how its values are taken from an exchange.
+"""The fields of filters: each one's kind, and how its values are taken from an exchange.
 
 A getter returns a tuple of values, empty when there is none, or None when that cannot be known without decoding the
 bodies. Early getters may be asked while the response is still on its way; final ones always answer.

@@ -1,7 +1,7 @@
 """Network interfaces to TCP segments, as they pass.
 
 ``open_live(options)`` gives what ``open_captures`` gives for files: something that yields ``Segment`` tuples and keeps
-count. It ends when told to (``LiveCapture.stop``, a count of packets, a duration), and says what it missed. Raises
+count. It ends by ``LiveCapture.stop``, a count of packets or a duration, and says what it missed. Raises
 CaptureError, one line, for whatever keeps it from starting.
 """
 

@@ -1,8 +1,8 @@
 """Kernel filters: a BPF expression compiled by libpcap, with what a live capture puts around it.
 
 Source: the classic BPF of the Linux kernel (Documentation/networking/filter.rst). An instruction is code (16 bits),
-jump if true, jump if false (8 bits each, relative), and k (32 bits). What it returns is how many bytes of the packet
-are kept, none for a packet that is not wanted.
+jump if true, jump if false (8 bits each, relative), and k (32 bits). It returns how many bytes of the packet are
+kept, 0 for a packet that the filter refuses.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MAX_INSTRUCTIONS = 4096
 
 
 def expression(words: Sequence[str], ports: Iterable[int]) -> str:
-    """One BPF expression of what the user typed and the ports they named, empty when they wanted everything."""
+    """One BPF expression of what the user typed and the ports they named, empty for all packets."""
     parts = [" ".join(words)] if words else []
     hints = " or ".join(f"tcp port {port}" for port in ports)
     if hints:
@@ -64,7 +64,7 @@ def compiled(text: str, link_type: int) -> Program:
 
 
 def live_program(user_filter: Program, snap_bytes: int, interfaces: Sequence[int]) -> Program:
-    """``wanted`` for a live socket: its packets cut to ``snap_bytes``, of these interfaces only (all when none is
+    """``user_filter`` for a live socket: its packets cut to ``snap_bytes``, of these interfaces only (all when none is
     named), and those on a loopback interface once: they pass it twice, outgoing and incoming."""
     program: Program = [
         (_LOAD_WORD, 0, 0, _HARDWARE_TYPE),

@@ -78,7 +78,7 @@ class PipeFailed(Exception):
 
 
 class Pipe:
-    """One program that captures for us."""
+    """A dumpcap or tcpdump process that captures for us."""
 
     def __init__(self, program: str, options: LiveOptions, user: str | None = None) -> None:
         """Raises PipeFailed when it is not there, may not capture either, or cannot do so as ``user``."""
@@ -156,7 +156,7 @@ class Pipe:
         return self._dropped
 
     def close(self) -> None:
-        """Ends the program and hears what it has to say about drops."""
+        """Ends the program and reads what it reports of drops."""
         process = self._process
         if process.poll() is None:
             process.send_signal(signal.SIGINT)

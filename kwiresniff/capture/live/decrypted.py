@@ -71,7 +71,7 @@ class _Waiting:
 
 
 class DecryptedLive:
-    """Iterates over what ``live`` gives and what that carries; stopped and closed like it."""
+    """Iterates over the segments of ``live`` and what they carry decrypted; stopped and closed like it."""
 
     def __init__(self, live: LiveCapture, decryption: Decryption) -> None:
         self.files = live.files
@@ -145,7 +145,7 @@ class DecryptedLive:
         self._unmarked = True
 
     def _beat(self) -> Iterator[Segment]:
-        """What there is to do every now and then."""
+        """Looks for new keys and for what tshark has decrypted, once in a while."""
         if self._waiting:
             yield from self._look_for_keys(time.monotonic())
         if self._unmarked:
@@ -168,7 +168,7 @@ class DecryptedLive:
         return waiting
 
     def _give_up(self, client: bytes) -> Iterator[Segment]:
-        """Lets a connection go on encrypted."""
+        """Releases the segments of a connection that stays encrypted."""
         self._settle(client, False)
         return (segment for _, segment in self._take(client).segments)
 
@@ -207,7 +207,7 @@ class DecryptedLive:
             yield from self._merger.segment(segment, found)
 
     def _end(self) -> Iterator[Segment]:
-        """Nothing more is captured: what waits for keys has them now or never."""
+        """Ends the decryption: segments that wait for keys are released."""
         yield from self._look_for_keys(time.monotonic())
         for client in list(self._waiting):
             yield from self._give_up(client)
@@ -242,12 +242,12 @@ class Decryption:
             self._out.write(blocks)
 
     def flush(self) -> None:
-        """What was written is on its way."""
+        """Sends what was written to tshark."""
         with contextlib.suppress(OSError, ValueError):
             self._out.flush()
 
     def results(self, seconds: float) -> Iterator[_Result]:
-        """What has come, and what comes in that time."""
+        """The results that are there, and those that come within ``seconds``."""
         until = time.monotonic() + seconds
         with contextlib.suppress(queue.Empty):
             while True:
@@ -257,7 +257,7 @@ class Decryption:
                     return
 
     def end(self) -> None:
-        """Nothing more will be written."""
+        """Closes the stream that tshark reads."""
         with contextlib.suppress(OSError):
             self._out.close()
 

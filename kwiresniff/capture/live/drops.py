@@ -1,4 +1,4 @@
-"""Packets that a live capture lost, and when that is told."""
+"""Packets that a live capture lost, and when that is reported."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Drops:
         self._counted_at = self._told_at = 0.0
 
     def poll(self, now: float) -> None:
-        """Counts, and tells, when it is time; ``now`` are seconds of a clock that only goes on."""
+        """Counts, and reports when it is time; ``now`` is in seconds of a monotonic clock."""
         if now - self._counted_at >= COUNT_INTERVAL_SECONDS:
             self._counted_at = now
             self.total = self._source.dropped() + self.passed_over
@@ -39,7 +39,7 @@ class Drops:
                 self.report()
 
     def report(self) -> None:
-        """Counts and tells now."""
+        """Counts and reports now."""
         self.total = self._source.dropped() + self.passed_over
         own = self.passed_over - self._passed_over_told
         lost = self.total - self._told - own

@@ -226,7 +226,7 @@ class PacketRing:
         return True
 
     def _poll(self, wait_ms: int) -> int:
-        """What there is of the socket within a time, as poll's flags."""
+        """The socket's poll flags within ``wait_ms`` milliseconds."""
         waiting = select.poll()
         waiting.register(self._socket, select.POLLIN)
         return next((event for _, event in waiting.poll(wait_ms)), 0)
@@ -236,7 +236,7 @@ class PacketRing:
         return self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
 
     def _look(self) -> None:
-        """Tell which interfaces are gone; to be called again after a while."""
+        """Reports interfaces that are gone; to be called again after a while."""
         self._look_at = time.monotonic() + LOOK_SECONDS
         known = {index for index, _ in socket.if_nameindex()}
         for name in [name for name, index in (self._there or {}).items() if index not in known]:

@@ -20,7 +20,7 @@ NOBODY = "nobody"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whom to become. ``chosen`` by name; otherwise staying root is better than failing."""
+    """A user to become. ``chosen`` was given by name; otherwise staying root is better than failing."""
 
     name: str
     uid: int
@@ -29,7 +29,7 @@ class Identity:
 
 
 def successor(name: str | None) -> Identity | None:
-    """Who comes after root; None when nobody does: we are not root, or are to stay it (``-Z root``).
+    """The identity to take instead of root; None for none: we are not root, or are to stay it (``-Z root``).
 
     Raises CaptureError for a name that nobody has, and for one that is not ours when we are not root.
     """
@@ -102,7 +102,7 @@ def _home(identity: Identity) -> str:
 
 @contextmanager
 def _acting_as(identity: Identity) -> Iterator[None]:
-    """What the operating system allows is what it allows ``identity``."""
+    """Has the operating system check permissions as for ``identity``."""
     groups = os.getgroups()
     try:
         os.setgroups(_groups(identity))

@@ -44,7 +44,7 @@ class Rotation:
         return bool(self.seconds or self.size_bytes)
 
     def first_name(self, pattern: str) -> str:
-        """What the first file is called, were it to begin now."""
+        """The name of the first file if it began now."""
         return time.strftime(pattern) if self.seconds else pattern
 
 
@@ -96,7 +96,7 @@ class PacketFiles:
             self._write_out()
 
     def flush(self) -> None:
-        """What was written can be read. Raises CaptureError."""
+        """Hands what was written to the operating system. Raises CaptureError."""
         if self._parts:
             self._write_out()
 

@@ -1,4 +1,4 @@
-"""What a live capture is asked for, and what it comes from."""
+"""The options of a live capture, and the interface of what captures."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class PacketSource(Protocol):
         ...
 
     def dropped(self) -> int:
-        """Packets lost so far before they came here; a source that is told only at its end says 0 until closed."""
+        """Packets lost so far before they came here; a source that learns it only at its end says 0 until closed."""
         ...
 
     def close(self) -> None: ...
