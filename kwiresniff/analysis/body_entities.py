@@ -6,7 +6,6 @@ come later. Record batches are not entered: names are never inside them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from kwiresniff.base.entities import (
@@ -177,66 +176,70 @@ def _find_partitions(parent: str, member: Body, found: dict[int, None]) -> None:
                     if item.__class__ is dict:
                         _find_partitions(name, item, found)
             elif name in PARTITION_LISTS:
-                found.update(dict.fromkeys(item for item in value if item.__class__ is int))
+                for item in value:
+                    if item.__class__ is int:
+                        found[item] = None
         elif kind is dict:
             _find_partitions(name, value, found)
 
 
 def _named(body: Body | None, fields: frozenset[str], lists: frozenset[str], key_type: int, deep: bool) -> list[str]:
-    if body is None:
-        return []
-    members = structs(body) if deep else [("", body)]
-    return list(
-        dict.fromkeys(name for parent, member in members for name in _entities(parent, member, fields, lists, key_type))
-    )
+    found: dict[str, None] = {}
+    if body is not None:
+        # FindCoordinator asks for groups or transactions by key; before version 1 there are only groups. Quotas have
+        # a field of that name too, but never at the root.
+        is_asked_for = body.get("key_type", _GROUP_KEY) == key_type
+        _find_named(body, fields, lists, is_asked_for, deep, found)
+    return list(found)
 
 
-def structs(body: Body) -> Iterator[tuple[str, Body]]:
-    """Every structure of a body with the name of the field it is in, in wire order, without record batches."""
-    todo: list[tuple[str, Body]] = [("", body)]
-    while todo:
-        parent, member = todo.pop()
-        yield parent, member
-        inner: list[tuple[str, Body]] = []
-        for name, value in member.items():
-            if name == "records":
-                continue
-            if isinstance(value, dict):
-                inner.append((name, value))
-            elif isinstance(value, list) and value and isinstance(value[0], dict):
-                inner += [(name, item) for item in value if isinstance(item, dict)]
-        todo += reversed(inner)
-
-
-def _entities(parent: str, member: Body, fields: frozenset[str], lists: frozenset[str], key_type: int) -> Iterator[str]:
+def _find_named(
+    member: Body, fields: frozenset[str], lists: frozenset[str], is_asked_for: bool, deep: bool, found: dict[str, None]
+) -> None:
+    """The names in a structure, and then those in the structures inside it. Record batches are not entered."""
     for name, value in member.items():
         if name in fields:
-            if text := name_text(value):
-                yield text
+            text = name_text(value)
+            if text:
+                found[text] = None
         elif name in lists and isinstance(value, list):
-            yield from _texts(value)
-    # FindCoordinator asks for groups or transactions by key; before version 1 there are only groups. Quotas have
-    # a field of that name too, but never at the root.
-    if not parent and member.get("key_type", _GROUP_KEY) == key_type:
-        if (text := name_text(member.get("key"))) is not None:
-            yield text
-        if isinstance(member.get("coordinator_keys"), list):
-            yield from _texts(member["coordinator_keys"])
+            _find_texts(value, found)
+    if is_asked_for:
+        _find_texts([member.get("key")], found)
+        keys = member.get("coordinator_keys")
+        if isinstance(keys, list):
+            _find_texts(keys, found)
+    if not deep:
+        return
+    for name, value in member.items():
+        if name == "records":
+            continue
+        if isinstance(value, dict):
+            _find_named(value, fields, lists, False, deep, found)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            for item in value:
+                if isinstance(item, dict):
+                    _find_named(item, fields, lists, False, deep, found)
 
 
-def _texts(values: list[Any]) -> Iterator[str]:
-    return (text for text in map(name_text, values) if text is not None)
+def _find_texts(values: list[Any], found: dict[str, None]) -> None:
+    for value in values:
+        text = name_text(value)
+        if text is not None:
+            found[text] = None
 
 
-def record_sets(body: Body | None, topic_name: TopicNames | None = None) -> Iterator[tuple[str | None, Body, Any]]:
+def record_sets(body: Body | None, topic_name: TopicNames | None = None) -> list[tuple[str | None, Body, Any]]:
     """Every record set of a body: the topic's name as far as it is known, the structure that holds it, and
     the list of batches (or whatever else stands there)."""
+    found: list[tuple[str | None, Body, Any]] = []
     todo: list[tuple[str, Body, str | None]] = [] if body is None else [("", body, None)]
     while todo:
         parent, member, topic = todo.pop()
         topic = topic_of_struct(parent, member, topic_name) or topic
         for name, value in member.items():
             if name in RECORD_SETS:
-                yield topic, member, value
+                found.append((topic, member, value))
             elif isinstance(value, list) and value and isinstance(value[0], dict):
                 todo += [(name, item, topic) for item in value if isinstance(item, dict)]
+    return found

@@ -9,7 +9,8 @@ from kwiresniff.session.analyzer import Analyzer, analyze
 from kwiresniff.session.topic_ids import TopicNameTable
 
 if TYPE_CHECKING:
-    from kwiresniff.session.decode import BodyDecoder, annotate
+    from kwiresniff.session.annotation import annotate
+    from kwiresniff.session.decode import BodyDecoder
 
 __all__ = ["Analyzer", "BodyDecoder", "Depth", "TopicNameTable", "analyze", "annotate", "endpoints"]
 
@@ -17,6 +18,7 @@ if not TYPE_CHECKING:  # mypy would take any name for one of this package
 
     def __getattr__(name: str) -> Any:
         # Imported on use: who wants no bodies needs nothing that decodes them.
-        if name in ("BodyDecoder", "annotate"):
-            return getattr(import_module(f"{__name__}.decode"), name)
+        home = {"BodyDecoder": "decode", "annotate": "annotation"}.get(name)
+        if home is not None:
+            return getattr(import_module(f"{__name__}.{home}"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
