@@ -65,7 +65,6 @@ class Incident:
     prepare: Sequence[Step] = ()
     broker: rig.Setup = field(default_factory=rig.BrokerSetup)
     client: str = JAVA
-    tap: rig.Tap = field(default_factory=rig.Tap)
     happened: str = ""
 
 
@@ -416,7 +415,7 @@ def record(one: Incident, work: Path, into: Path) -> dict[str, Any]:
         with rig.network(), one.broker.start(work, scratch) as running:
             for step in one.prepare:
                 do(step, running, work, scratch)
-            with rig.recording(one.tap, target):
+            with rig.recording(rig.Tap(), target):
                 facts = [fact for step in one.steps for fact in do(step, running, work, scratch)]
         packed = lzma.compress(target.read_bytes(), preset=9)
     (into / f"{one.name}.pcap.xz").write_bytes(packed)

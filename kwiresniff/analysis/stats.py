@@ -134,7 +134,7 @@ def keys_of(name: str, topic_name: TopicNames | None) -> Keys:
         return more.partitions_in(topic_name)
     others: dict[str, Keys] = {
         "host": more.by_host, "version": more.by_version, "principal": more.by_principal, "error": more.by_error,
-        "group": more.by_group,
+        "group": more.GroupKeys(),
     }  # fmt: skip
     return others[name]
 
@@ -159,6 +159,12 @@ class StatsTable:
         for at, name in enumerate(self.by):
             if name in ("topic", "partition") and topic_name is not None:
                 self._topic_at = at
+        # What resolves keys of the dimension with that place among the others, when everything has been seen.
+        self._resolvers = [
+            (at, resolve)
+            for at, keys in enumerate(self._keys)
+            if (resolve := getattr(keys, "resolve", None)) is not None
+        ]
         self._topic_name = topic_name
         self._rows: dict[Key, Row] = {}
         self._limit_bytes = MAX_TABLE_BYTES
@@ -261,7 +267,12 @@ class StatsTable:
         return [(key, rows[key]) for key in keys]
 
     def _rename(self) -> None:
-        """A row that was counted under a topic's id goes by its name when that is known: a topic is never two."""
+        """Names rows by what was told later: a topic instead of its id, so that it is never two; a group instead of the
+        client that reads for it."""
+        for at, resolve in self._resolvers:
+            found = [(key, name) for key in self._rows if (name := resolve(key_parts(key)[at])) is not None]
+            for key, name in found:
+                self._move(key, at, name)
         at, topic_name = self._topic_at, self._topic_name
         if at < 0 or topic_name is None:
             return
@@ -272,17 +283,29 @@ class StatsTable:
             if (not number or number[0] == "-") and len(topic) == TOPIC_ID_CHARS and (name := topic_name(topic)):
                 late.append((key, name + number))
         for key, name in late:
-            row = self._rows.pop(key)
-            new: Key = name if isinstance(key, str) else (*key[:at], name, *key[at + 1 :])
-            known = self._rows.get(new)
-            if known is None:
-                self._rows[new] = row
-            else:
-                known.merge(row)
+            self._move(key, at, name)
+
+    def _move(self, key: Key, at: int, name: str) -> None:
+        """Counts a row under another name in one of its dimensions."""
+        row = self._rows.pop(key)
+        new: Key = name if isinstance(key, str) else (*key[:at], name, *key[at + 1 :])
+        known = self._rows.get(new)
+        if known is None:
+            self._rows[new] = row
+        else:
+            known.merge(row)
 
     def holds(self, key: Key, exchange: Exchange) -> bool:
         """Whether an exchange counts in the row with this key, unless that is the one of the others."""
-        return key in (self._single(exchange) if self._single is not None else self._combined(exchange))
+        keys = self._single(exchange) if self._single is not None else self._combined(exchange)
+        return key in keys or any(self._resolved(one) == key for one in keys)
+
+    def _resolved(self, key: Key) -> Key:
+        """A key with what its parts stand for."""
+        parts = list(key_parts(key))
+        for at, resolve in self._resolvers:
+            parts[at] = resolve(parts[at]) or parts[at]
+        return parts[0] if isinstance(key, str) else tuple(parts)
 
     def _stat_row(self, key: tuple[str, ...], row: Row) -> StatRow:
         waiting = [(reason, histogram.summary()) for reason, histogram in sorted(row.waiting.items())]

@@ -8,14 +8,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
-from kwiresniff.analysis.body_entities import groups_of, record_sets, session_topics, topic_of_struct
+from kwiresniff.analysis.body_entities import (
+    groups_of,
+    record_sets,
+    replica_id_of,
+    session_topics,
+    topic_of_struct,
+)
+from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.record_counts import batches_in, records_in
-from kwiresniff.base.api_keys import FETCH, PRODUCE, SHARE_FETCH
+from kwiresniff.base.api_keys import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, PRODUCE, SHARE_FETCH
 from kwiresniff.base.entities import PARTITION_FIELDS, PARTITION_LISTS
 from kwiresniff.model import Body, Exchange, TopicNames
 
 NO_PARTITION: Final = "(no partition)"
 NO_GROUP: Final = "(no group)"
+#: Of a read that no more than its client id and address connect with a group, or with more than one.
+BY_CLIENT_ID: Final = "(by its client id)"
+SEVERAL_GROUPS: Final = "(one of several groups)"
+#: What members of groups do without naming it.
+_READS: Final = frozenset({FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH})
+#: Keys of clients and connections begin with what no group's name does.
+_CLIENT: Final = "\0"
+_CONNECTION: Final = "\1"
+#: Bytes of what is remembered of the clients that are members of groups.
+MAX_MEMBER_BYTES: Final = 8 << 20
 NO_ERROR: Final = "(no error)"
 NO_PRINCIPAL: Final = "(not authenticated)"
 #: An incremental fetch of several topics: which of its partitions is whose, nobody says.
@@ -46,9 +63,56 @@ def by_error(exchange: Exchange) -> Iterable[str]:
     return dict.fromkeys(name for _, _, name, _ in exchange.errors) if exchange.errors else (NO_ERROR,)
 
 
-def by_group(exchange: Exchange) -> Iterable[str]:
-    """The groups that the exchange names: a member's Fetch names none."""
-    return dict.fromkeys(group for body in _bodies(exchange) for group in groups_of(body) if group) or (NO_GROUP,)
+class GroupKeys:
+    """Gives the groups of exchanges: those that they name and, for reads, the group that their client is a member of.
+
+    A member reads on another connection than the one on which it speaks of its group, under the same client id. So
+    reads are counted under a key of their client, which ``resolve`` turns into a group once everything has been seen.
+    Clients are remembered up to ``MAX_MEMBER_BYTES``; the reads of others are in no group.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[str, None]] = {}
+        self._budget = MemoryBudget(MAX_MEMBER_BYTES)
+
+    def __call__(self, exchange: Exchange) -> Iterable[str]:
+        """The groups, or the key of the client."""
+        found = dict.fromkeys(group for body in _bodies(exchange) for group in groups_of(body) if group)
+        if found:
+            request = exchange.request.body if exchange.request is not None else None
+            if request and "member_id" in request:  # an admin client names groups, and is a member of none
+                for group in groups_of(request, deep=False):
+                    self._note(_client_key(exchange), group)
+                    self._note(_connection_key(exchange), group)
+            return found
+        if exchange.api_key not in _READS or replica_id_of(exchange.request) >= 0:
+            return (NO_GROUP,)
+        own = self._groups.get(_connection_key(exchange), {})
+        return own if len(own) == 1 else (_client_key(exchange),)
+
+    def _note(self, key: str, group: str) -> None:
+        known = self._groups.get(key)
+        if known is None:
+            if not self._budget.admit(CONTAINER_BYTES + ENTRY_BYTES + text_bytes(key)):
+                return
+            known = self._groups[key] = {}
+        if group not in known and self._budget.admit(ENTRY_BYTES + text_bytes(group)):
+            known[group] = None
+
+    def resolve(self, key: str) -> str | None:
+        """What the key of a client stands for; None for any other key."""
+        if not key.startswith(_CLIENT):
+            return None
+        groups = self._groups.get(key, {})
+        return f"{next(iter(groups))} {BY_CLIENT_ID}" if len(groups) == 1 else SEVERAL_GROUPS if groups else NO_GROUP
+
+
+def _client_key(exchange: Exchange) -> str:
+    return f"{_CLIENT}{exchange.client_id or ''} {exchange.connection.client.rpartition(':')[0]}"
+
+
+def _connection_key(exchange: Exchange) -> str:
+    return f"{_CONNECTION}{exchange.connection.id}"
 
 
 def partitions_in(topic_name: TopicNames | None) -> Keys:

@@ -121,6 +121,21 @@ def test_a_broker_that_is_away_is_told_as_such(lasting: int, severity: str) -> N
     assert "refuses connections" in found.title
 
 
+def test_a_broker_that_served_in_between_was_away_twice() -> None:
+    """A minute lies between its start and its stop, in which it was there; without that it was away all the time."""
+    before = [attempt(BROKER, at_s * SECOND, refused=True) for at_s in (1, 2)]
+    after = [attempt(BROKER, at_s * SECOND, refused=True) for at_s in (60, 61)]
+    there = Connection(7, "10.0.0.5:50000", BROKER)
+    there.first_ns, there.last_ns, there.bytes = START_NS + 9 * SECOND, START_NS + 50 * SECOND, [100, 100]
+    metadata_answer = exchange("Metadata", 3, response={"brokers": []}, start_ns=START_NS + 10 * SECOND)
+    twice: list[Event] = [*before, metadata_answer, there, *after]
+    once: list[Event] = [metadata_answer, *before, *after]
+    for events, severities in ((twice, ["warning", "info"]), (once, ["error"])):
+        found = [one for one in findings(*events) if one.code == "broker_unreachable"]
+        assert [one.severity for one in found] == severities
+        assert all(("then is back" in one.title) == (one.severity == "info") for one in found)
+
+
 def test_what_is_no_broker_is_not_told() -> None:
     """Other servers refuse connections too."""
     assert findings(attempt("10.0.0.50:5432", refused=True)) == []

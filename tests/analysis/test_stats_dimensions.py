@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kwiresniff.analysis import stats_dimensions
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.model import Exchange, FetchedTopics
 from kwiresniff.results.stats import StatRow
@@ -97,9 +98,55 @@ def test_a_topics_id_gives_way_to_its_name_in_partitions_too() -> None:
 
 
 def test_groups_are_those_that_are_named() -> None:
-    """A fetch names none."""
+    """A fetch names none, and that of somebody who is no member has none."""
     joins = exchange("JoinGroup", 11, 9, request={"group_id": "g"}, response={})
     assert counts(("group",), joins, exchange(request={}, response={})) == {"g": 1, "(no group)": 1}
+
+
+def member(group: str, client_id: str, on: int, client: str = "10.0.0.5:50000") -> Exchange:
+    """A member of a group speaks to its coordinator."""
+    request = {"group_id": group, "member_id": "m", "generation_id": 1}
+    return exchange("Heartbeat", 12, 4, request=request, response={}, client_id=client_id, on=connection(on, client))
+
+
+def read(client_id: str, on: int, client: str = "10.0.0.5:50000", replica_id: int = -1) -> Exchange:
+    return exchange(request={"replica_id": replica_id}, response={}, client_id=client_id, on=connection(on, client))
+
+
+def test_what_a_member_reads_is_its_groups() -> None:
+    """On its own connection for certain, on another by its client id and address, and told as such, if before, too."""
+    told = counts(
+        ("group",), read("a", 2), member("g", "a", 1), read("a", 1), read("b", 3), read("a", 4, "10.0.0.6:50000")
+    )
+    assert told == {"g": 2, "g (by its client id)": 1, "(no group)": 2}
+
+
+def test_a_client_id_of_several_groups_does_not_say_which() -> None:
+    """Clients that nobody has named are all called rdkafka; followers are in no group."""
+    told = counts(
+        ("group",),
+        member("g", "rdkafka", 1),
+        member("h", "rdkafka", 2),
+        read("rdkafka", 3),
+        read("rdkafka", 3, replica_id=2),
+    )
+    assert told == {"g": 1, "h": 1, "(one of several groups)": 1, "(no group)": 1}
+
+
+def test_an_admin_client_is_no_member_of_the_groups_it_names() -> None:
+    """Who describes a group reads for another reason."""
+    asks = exchange("DescribeGroups", 15, 5, request={"groups": ["g"]}, response={}, client_id="a", on=connection(1))
+    assert counts(("group",), asks, read("a", 2)) == {"g": 1, "(no group)": 1}
+
+
+def test_members_are_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond them what is read is in no group."""
+    monkeypatch.setattr(stats_dimensions, "MAX_MEMBER_BYTES", 10_000)
+    speak = [member(f"g{n}", f"c{n}", 2 * n) for n in range(1000)]
+    reads = [read(f"c{n}", 2 * n + 1) for n in range(1000)]
+    told = counts(("group",), *speak, *reads)
+    assert 0 < sum("by its client id" in key for key in told) < 100
+    assert told["(no group)"] > 900
 
 
 def test_records_are_counted_where_they_belong() -> None:

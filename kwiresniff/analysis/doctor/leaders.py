@@ -155,7 +155,8 @@ class LeaderRule(Rule):
             since, until = changes[0].ns - TOGETHER_NS, changes[-1].ns + TOGETHER_NS
             waits: list[tuple[str, _Wait]] = []
             for key, wait in self._waits.items():
-                if key[1] in moved and since <= wait.case.last_ns and wait.case.first_ns <= until:
+                before = 0 <= wait.recovered_ns < changes[0].ns  # it had followed another change
+                if key[1] in moved and since <= wait.case.last_ns and wait.case.first_ns <= until and not before:
                     waits.append((key[0], wait))
                     told.add(key)
             yield self._finding(changes, waits)

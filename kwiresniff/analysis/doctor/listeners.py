@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 from kwiresniff.analysis.clients import host_of
+from kwiresniff.analysis.doctor.absences import Failures, absences, episode_of
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, SYMPTOM, Context, Rule, as_brokers, found
@@ -33,6 +34,8 @@ SYN_NS = 1_000_000_000
 ASKED_AGAIN = 4
 ASKED_NS = 2_000_000_000
 ASKED_EVERY_NS = 5_000_000_000
+#: Connections of a broker of which is remembered from when to when they served.
+MAX_SERVED = 1_000
 #: A broker that is away for longer is more than one that restarts.
 AWAY_NS = 30_000_000_000
 
@@ -45,15 +48,6 @@ class _Dialled:
     advertised: dict[str, None] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _Failures:
-    refused: int = 0
-    unanswered: int = 0
-    first_ns: int = 0
-    last_ns: int = 0
-    places: list[tuple[int, int]] = field(default_factory=list)
-
-
 class ListenerRule(Rule):
     """Wrong ``advertised.listeners``, and brokers that refuse connections or do not answer."""
 
@@ -63,8 +57,9 @@ class ListenerRule(Rule):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._dialled: dict[tuple[str, str], _Dialled] = {}
-        self._failed: dict[tuple[str, str], _Failures] = {}
+        self._failed: dict[tuple[str, str], list[Failures]] = {}
         self._reached: dict[tuple[str, str], int] = {}
+        self._served: dict[tuple[str, str], list[tuple[int, int]]] = {}
         self._asking = context.tally()
         self._midway: set[tuple[str, str, str]] = set()
 
@@ -98,6 +93,9 @@ class ListenerRule(Rule):
         key = host_of(connection.client), connection.broker
         if connection.bytes[1] and (key in self._reached or len(self._reached) < MAX_ATTEMPTS):
             self._reached[key] = connection.first_ns
+            served = self._served.setdefault(key, [])
+            if len(served) < MAX_SERVED:
+                served.append((connection.first_ns, connection.last_ns))
         if not connection.handshake_seen and len(self._midway) < MAX_ATTEMPTS:
             self._midway.add((connection.client_id or "", *key))
 
@@ -106,11 +104,12 @@ class ListenerRule(Rule):
         if not attempt.refused and self.context.end_ns - attempt.first_ns < SYN_NS and attempt.syns < 2:
             return
         key = host_of(attempt.client), attempt.server
-        failures = self._failed.get(key)
-        if failures is None:
+        episodes = self._failed.get(key)
+        if episodes is None:
             if len(self._failed) >= MAX_ATTEMPTS:
                 return
-            failures = self._failed[key] = _Failures(first_ns=attempt.first_ns)
+            episodes = self._failed[key] = []
+        failures = episode_of(attempt, episodes)
         failures.refused += attempt.refused
         failures.unanswered += not attempt.refused
         failures.first_ns = min(failures.first_ns, attempt.first_ns)
@@ -126,14 +125,15 @@ class ListenerRule(Rule):
             if wrong:
                 explained.update((host, address) for address in wrong)
                 yield self._advertised(host, broker, dialled, wrong)
-        by_server: dict[str, list[tuple[str, _Failures]]] = {}
-        for (host, server), failures in self._failed.items():
+        by_server: dict[str, list[tuple[str, Failures]]] = {}
+        for (host, server), episodes in self._failed.items():
             if (host, server) not in explained:
-                by_server.setdefault(server, []).append((host, failures))
+                by_server.setdefault(server, []).extend((host, one) for one in episodes)
         known = {broker for _, broker in self._dialled} | {server for _, server in self._reached}
         for server, attempts in by_server.items():
             if server in known or self.context.cluster.is_advertised(server):
-                yield self._unreachable(server, attempts)
+                for absence in absences(attempts, self._times(server, attempts)):
+                    yield self._unreachable(server, absence)
 
     # -- what is advertised -------------------------------------------------------------------------------------
 
@@ -171,10 +171,9 @@ class ListenerRule(Rule):
     def _advertised(self, host: str, broker: str, dialled: _Dialled, wrong: list[str]) -> Finding:
         case = self.context.case()
         for address in wrong:
-            failures = self._failed.get((host, address))
-            for packet, ns in failures.places if failures is not None else ():
-                case.add(packet, ns)
-            if failures is not None:
+            for failures in self._failed.get((host, address), ()):
+                for packet, ns in failures.places:
+                    case.add(packet, ns)
                 case.count += failures.refused + failures.unanswered - len(failures.places)
                 case.last_ns = max(case.last_ns, failures.last_ns)
         how = self._how(host, wrong)
@@ -210,7 +209,7 @@ class ListenerRule(Rule):
         )
 
     def _how(self, host: str, wrong: list[str]) -> str:
-        failures = [found for address in wrong if (found := self._failed.get((host, address))) is not None]
+        failures = [one for address in wrong for one in self._failed.get((host, address), ())]
         if any(one.unanswered for one in failures):
             return "where SYNs stay unanswered"
         if failures:
@@ -223,7 +222,11 @@ class ListenerRule(Rule):
 
     # -- brokers that are away ----------------------------------------------------------------------------------
 
-    def _unreachable(self, server: str, attempts: list[tuple[str, _Failures]]) -> Finding:
+    def _times(self, server: str, attempts: list[tuple[str, Failures]]) -> list[tuple[int, int]]:
+        """From when to when connections of these hosts to a broker lasted."""
+        return [times for host in {host for host, _ in attempts} for times in self._served.get((host, server), ())]
+
+    def _unreachable(self, server: str, attempts: list[tuple[str, Failures]]) -> Finding:
         case = self.context.case()
         refused = unanswered = 0
         for _, failures in attempts:
