@@ -16,7 +16,7 @@ from kwiresniff.model import Problem
 MAX_PACKET_BYTES = 1024 * 1024
 
 
-class Damage:
+class DamageReporter:
     """Words the problems of one stream and hands them to ``report``."""
 
     def __init__(self, stream: Stream, report: Callable[[Problem], None]) -> None:

@@ -20,7 +20,7 @@ from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.capture.keylog import WITHOUT_TSHARK, check_key_log, tshark_is_there
 from kwiresniff.capture.sources import SegmentSource
 from kwiresniff.capture.tls_merge import SegmentMerger
-from kwiresniff.capture.tshark_input import Feed
+from kwiresniff.capture.tshark_input import StreamFeeder
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
 
@@ -113,7 +113,7 @@ class _Plaintexts:
 
         outlet, inlet = os.pipe()
         references: deque[int] = deque()
-        feed = Feed(self._captures, references)
+        feed = StreamFeeder(self._captures, references)
         self._tshark = Tshark(outlet, self._keylog)
         out = os.fdopen(inlet, "wb", 1 << 16)
         self._feeder = threading.Thread(target=feed.write, args=(out,), name="tshark feed", daemon=True)

@@ -51,7 +51,7 @@ PREFIX = (
 Side: TypeAlias = tuple[bytes, bool]
 
 
-class Conversations:
+class TlsConversations:
     """The TLS connections among all others: those that begin with a hello."""
 
     def __init__(self) -> None:
@@ -88,13 +88,13 @@ class Conversations:
         self._sides.pop(reverse(flow), None)
 
 
-class Feed:
+class StreamFeeder:
     """Writes the stream; ``references`` gets the packet of each frame before the frame is written."""
 
     def __init__(self, captures: CaptureSet, references: deque[int]) -> None:
         self._captures = captures
         self._references = references
-        self._conversations = Conversations()
+        self._conversations = TlsConversations()
 
     def write(self, out: BinaryIO) -> None:
         """Read the captures to their end, or until nobody takes what is written."""

@@ -32,7 +32,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, target: str, form: 
     found = collect(captures, options)
     rows = audit(found.clients, release)
     if form == "table":
-        writer(found.reading).audit(rows)
+        writer(found.source).audit(rows)
         if rows and not options.quiet:
             counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in VERDICTS}
             told = ", ".join(f"{many} {name.replace('_', ' ')}" for name, many in counts.items() if many)
@@ -42,5 +42,5 @@ def command(captures: tuple[str, ...], options: ReadOptions, target: str, form: 
     else:
         from kwiresniff.export.clients import audit_json
 
-        print_json((audit_json(row, release, found.reading.files) for row in rows), form)
+        print_json((audit_json(row, release, found.source.files) for row in rows), form)
     return found.end(FAILED if any(row.verdict == BREAKS for row in rows) else 0)

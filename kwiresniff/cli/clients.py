@@ -20,7 +20,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     """
     found = collect(captures, options)
     if form == "table":
-        writer(found.reading).clients(found.clients)
+        writer(found.source).clients(found.clients)
     elif form == "lines":
         from kwiresniff.cli.rows import print_rows
         from kwiresniff.render.one_line import client_columns
@@ -29,5 +29,5 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     else:
         from kwiresniff.export.clients import client_json
 
-        print_json((client_json(one, found.reading.files) for one in found.clients), form)
+        print_json((client_json(one, found.source.files) for one in found.clients), form)
     return found.end()

@@ -17,15 +17,15 @@ FORMS_OF_ROWS = ("table", "lines", "json", "jsonl")
 
 
 def read_through(
-    reading: EventSource, exchange: Callable[[Exchange], None], other: Callable[[Event], None] | None = None
+    source: EventSource, exchange: Callable[[Exchange], None], other: Callable[[Event], None] | None = None
 ) -> tuple[bool, Messages]:
     """Gives exchanges to ``exchange``, all other events to ``other``, and prints problems on stderr.
 
     Returns False when the user interrupted it, and what is left to print on stderr.
     """
-    messages = Messages(reading)
+    messages = Messages(source)
     intake = CallingIntake(exchange)
-    reading.hand_over(intake)
+    source.hand_over(intake)
 
     def use(event: Event) -> None:
         if isinstance(event, Exchange):
@@ -36,7 +36,7 @@ def read_through(
         if isinstance(event, Problem):
             messages.problem(event)
 
-    return for_each(reading.events(), use, intake=intake), messages
+    return for_each(source.events(), use, intake=intake), messages
 
 
 def print_json(objects: Iterable[dict[str, Any]], form: str) -> None:

@@ -103,10 +103,10 @@ def command(
 
 def _draw(exchange: Exchange, direction: Direction, show_secrets: bool, verbose: int, color: str) -> None:
     from kwiresniff.render import TreeWriter, use_color, width_of
-    from kwiresniff.session import annotate
+    from kwiresniff.session import dissect_message
 
     out = sys.stdout
-    dissection = annotate(exchange, direction, show_secrets=show_secrets)
+    dissection = dissect_message(exchange, direction, show_secrets=show_secrets)
     assert dissection is not None
     TreeWriter(out, width_of(out), use_color(out, color), verbose).write_message(exchange, direction, dissection)
 

@@ -30,27 +30,27 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     Errors that clients get, slow and unanswered requests, throttling, rebalances, tiny batches, connection churn, TLS
     failures, packets sent twice, damaged batches.
     """
-    reading = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
-    doctor = Doctor(reading.topic_name, rules_of(reading.plugins))
-    finished, messages = read_through(reading, doctor.exchange, doctor.add)
+    source = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
+    doctor = Doctor(source.topic_name, rules_of(source.plugins))
+    finished, messages = read_through(source, doctor.exchange, doctor.add)
     found = doctor.findings()
     if form == "table":
         from kwiresniff.render import use_color, width_of
         from kwiresniff.render.findings import FindingWriter
 
         out = sys.stdout
-        FindingWriter(out, width_of(out), use_color(out, options.color), reading.files).write(found)
+        FindingWriter(out, width_of(out), use_color(out, options.color), source.files).write(found)
     else:
         from kwiresniff.export.findings import finding_json
 
-        print_json((finding_json(one, reading.files) for one in found), form)
+        print_json((finding_json(one, source.files) for one in found), form)
     if not finished:
         return INTERRUPTED
     messages.end()
-    if reading.shown and not options.quiet:
+    if source.shown and not options.quiet:
         counts = {name: sum(one.severity == name for one in found) for name in SEVERITIES}
         told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-        print(f"kwiresniff: {reading.shown} exchanges, findings: {told or 'none'}", file=sys.stderr)
+        print(f"kwiresniff: {source.shown} exchanges, findings: {told or 'none'}", file=sys.stderr)
     severe = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
     failed = any(one.severity in severe for one in found)
-    return reading.exit_code(FAILED if failed else 0)
+    return source.exit_code(FAILED if failed else 0)

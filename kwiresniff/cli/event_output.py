@@ -51,13 +51,13 @@ def words_for(form: str, options: ReadOptions, screen: Screen | None) -> Words |
     return words_of(screen.out, screen.width, screen.color)
 
 
-def print_events(reading: EventSource, form: str, screen: Screen | None, live: LiveCapture | None = None) -> bool:
-    """Prints everything ``reading`` gives, problems on stderr where the form has no place for them; False when the
+def print_events(source: EventSource, form: str, screen: Screen | None, live: LiveCapture | None = None) -> bool:
+    """Prints everything ``source`` gives, problems on stderr where the form has no place for them; False when the
     user interrupted it. With ``live`` an interrupt ends the capture without losing what is unfinished, and what is
     wrong with it is reported even when nothing passes."""
-    messages = Messages(reading, elsewhere=form in ("jsonl", "json"))
+    messages = Messages(source, elsewhere=form in ("jsonl", "json"))
     with ExitStack() as stack:
-        write, flush, close = _writer(form, reading, stack, screen)
+        write, flush, close = _writer(form, source, stack, screen)
 
         def use(event: Event) -> None:
             if isinstance(event, Problem):
@@ -69,14 +69,14 @@ def print_events(reading: EventSource, form: str, screen: Screen | None, live: L
                 flush()
 
         def report() -> None:
-            for problem in reading.new_problems():
+            for problem in source.new_problems():
                 use(problem)
 
         intake = CallingIntake(write if flush is None else use)
-        reading.hand_over(intake, shows=True)
+        source.hand_over(intake, shows=True)
         if live is not None:
             live.on_pause = report
-        finished = for_each(reading.events(), use, None if live is None else live.stop, intake)
+        finished = for_each(source.events(), use, None if live is None else live.stop, intake)
         close()
     if finished or live is not None:
         messages.end()
@@ -86,25 +86,25 @@ def print_events(reading: EventSource, form: str, screen: Screen | None, live: L
 _Writer = tuple[Callable[[Event], None], Callable[[], None] | None, Callable[[], None]]
 
 
-def _writer(form: str, reading: EventSource, stack: ExitStack, screen: Screen | None) -> _Writer:
+def _writer(form: str, source: EventSource, stack: ExitStack, screen: Screen | None) -> _Writer:
     """What writes an event, what makes it appear at once (None when nobody watches), and what ends the output."""
     if screen is None:
-        watched = reading.live or sys.stdout.isatty()
+        watched = source.live or sys.stdout.isatty()
         from kwiresniff.export import WRITERS, Output
 
         out = stack.enter_context(Output("-")).stream
-        writer = WRITERS[form](out, reading.files)
+        writer = WRITERS[form](out, source.files)
         return writer.write, (out.flush if watched else None), writer.close
     stack.callback(screen.flush)
-    write = tree_writer(reading, screen) if form == "tree" else _summary_writer(reading, screen)
-    return write, (screen.flush if screen.watched or reading.live else None), screen.flush
+    write = tree_writer(source, screen) if form == "tree" else _summary_writer(source, screen)
+    return write, (screen.flush if screen.watched or source.live else None), screen.flush
 
 
-def _summary_writer(reading: EventSource, screen: Screen) -> Callable[[Event], None]:
+def _summary_writer(source: EventSource, screen: Screen) -> Callable[[Event], None]:
     from kwiresniff.render import SummaryWriter
 
-    topic_name = reading.topic_name
-    summary = SummaryWriter(screen.out, screen.width, screen.color, files=reading.files, topic_name=topic_name)
+    topic_name = source.topic_name
+    summary = SummaryWriter(screen.out, screen.width, screen.color, files=source.files, topic_name=topic_name)
 
     text, write = summary.text, screen.write
 
@@ -115,9 +115,9 @@ def _summary_writer(reading: EventSource, screen: Screen) -> Callable[[Event], N
     return line
 
 
-def tree_writer(reading: EventSource, screen: Screen) -> Callable[[Event], None]:
+def tree_writer(source: EventSource, screen: Screen) -> Callable[[Event], None]:
     """What writes an exchange as an annotated tree, with what plugins and redaction make of it."""
-    draw = tree_of(reading, screen.out, screen.width, screen.color)
+    draw = tree_of(source, screen.out, screen.width, screen.color)
 
     def write(event: Event) -> None:
         if isinstance(event, Exchange):
@@ -126,20 +126,22 @@ def tree_writer(reading: EventSource, screen: Screen) -> Callable[[Event], None]
     return write
 
 
-def tree_of(reading: EventSource, out: TextIO, width: int | None, color: bool) -> Callable[[Exchange], bytes]:
+def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) -> Callable[[Exchange], bytes]:
     """A function that draws an exchange as a tree for a stream like ``out``, in UTF-8."""
     from kwiresniff.cli.decoded import decode_dissection
     from kwiresniff.render import TreeWriter
-    from kwiresniff.session import annotate
+    from kwiresniff.session import dissect_message
 
-    options, topics = reading.options, reading.analyzer.topics
-    plugins, redactor = reading.plugins, reading.redactor
-    tree = TreeWriter(out, width, color, options.verbose, files=reading.files)
+    options, topics = source.options, source.analyzer.topics
+    plugins, redactor = source.plugins, source.redactor
+    tree = TreeWriter(out, width, color, options.verbose, files=source.files)
 
     def read(exchange: Exchange, which: Direction, message: Message | None) -> Dissection | list[bytes] | None:
         if message is not None and message.text is not None:
             return message.text
-        dissection = annotate(exchange, which, topics, show_secrets=options.show_secrets, folded=not options.verbose)
+        dissection = dissect_message(
+            exchange, which, topics, show_secrets=options.show_secrets, folded=not options.verbose
+        )
         if dissection is not None and redactor is not None:
             redactor.dissect(dissection)
         elif dissection is not None and plugins.decoders:

@@ -25,14 +25,14 @@ SILENT_NS = 5_000_000_000
 class _Review:
     """Looks at the findings from time to time and prints what has changed."""
 
-    def __init__(self, reading: EventSource) -> None:
+    def __init__(self, source: EventSource) -> None:
         out = sys.stdout
-        self._reading = reading
-        self._writer = FindingWriter(out, width_of(out), use_color(out, reading.options.color), reading.files)
+        self._source = source
+        self._writer = FindingWriter(out, width_of(out), use_color(out, source.options.color), source.files)
         self._looked = time.monotonic()
         self._written = False
-        rules = rules_of(reading.plugins)
-        self.examination = LiveExamination(lambda: Doctor(reading.topic_name, rules))
+        rules = rules_of(source.plugins)
+        self.examination = LiveExamination(lambda: Doctor(source.topic_name, rules))
         self.counts = dict.fromkeys(SEVERITIES, 0)
 
     def look(self, *, now: bool = False) -> None:
@@ -40,7 +40,7 @@ class _Review:
         if not now and time.monotonic() - self._looked < REVIEW_S:
             return
         self._looked = time.monotonic()
-        self._reading.analyzer.end_attempts(SILENT_NS)
+        self._source.analyzer.end_attempts(SILENT_NS)
         came, over = self.examination.review(time.time_ns())
         for finding in came:
             if self._written:
@@ -55,10 +55,10 @@ class _Review:
             sys.stdout.flush()
 
 
-def examine(live: LiveCapture, reading: EventSource) -> bool:
+def examine(live: LiveCapture, source: EventSource) -> bool:
     """Examines the traffic until it ends; whether nobody interrupted it."""
-    messages = Messages(reading)
-    review = _Review(reading)
+    messages = Messages(source)
+    review = _Review(source)
 
     def use(event: Event) -> None:
         review.examination.add(event)
@@ -67,10 +67,10 @@ def examine(live: LiveCapture, reading: EventSource) -> bool:
         review.look()
 
     live.on_pause = review.look
-    finished = for_each(reading.events(), use, live.stop)
+    finished = for_each(source.events(), use, live.stop)
     review.look(now=True)
     messages.end()
-    if not reading.options.quiet:
+    if not source.options.quiet:
         told = ", ".join(f"{count} {name}" for name, count in review.counts.items() if count)
         print(f"kwiresniff: findings: {told or 'none'}", file=sys.stderr)
     return finished

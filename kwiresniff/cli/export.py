@@ -36,10 +36,10 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
         form = format_of(output)
     except ExportError as error:
         raise click.UsageError(str(error)) from None
-    reading = EventSource(captures, options, "records", screen=False, encode=JsonEncoder().text)
-    messages = Messages(reading)
+    source = EventSource(captures, options, "records", screen=False, encode=JsonEncoder().text)
+    messages = Messages(source)
     with Output(output) as out:
-        writer = WRITERS[form](out.stream, reading.files)
+        writer = WRITERS[form](out.stream, source.files)
 
         def use(event: Event) -> None:
             writer.write(event)
@@ -47,12 +47,12 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
                 messages.problem(event)
 
         intake = CallingIntake(writer.write)
-        reading.hand_over(intake, shows=True)
-        finished = for_each(reading.events(), use, intake=intake)
+        source.hand_over(intake, shows=True)
+        finished = for_each(source.events(), use, intake=intake)
         writer.close()
     if not finished:
         return INTERRUPTED
     messages.end()
-    if reading.exchanges and not options.quiet:
-        print(f"kwiresniff: {output}: {reading.shown} exchanges", file=sys.stderr)
-    return reading.exit_code()
+    if source.exchanges and not options.quiet:
+        print(f"kwiresniff: {output}: {source.shown} exchanges", file=sys.stderr)
+    return source.exit_code()

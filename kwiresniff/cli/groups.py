@@ -22,21 +22,21 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     Groups of both rebalance protocols, share groups and streams groups. Heartbeats that say nothing new are left out,
     and commits of one member in a row are one line. One group alone: -Y 'group == NAME'.
     """
-    reading = EventSource(captures, options, "bodies", screen=False, digests=True)
-    timeline = GroupTimeline(reading.topic_name)
+    source = EventSource(captures, options, "bodies", screen=False, digests=True)
+    timeline = GroupTimeline(source.topic_name)
 
-    finished, messages = read_through(reading, timeline.add)
+    finished, messages = read_through(source, timeline.add)
     found = timeline.events()
     if form == "table":
         from kwiresniff.render import use_color, width_of
         from kwiresniff.render.groups import GroupWriter
 
         out = sys.stdout
-        GroupWriter(out, width_of(out), use_color(out, options.color), reading.files).write(found)
+        GroupWriter(out, width_of(out), use_color(out, options.color), source.files).write(found)
     else:
         from kwiresniff.export.groups import group_event_json
 
-        print_json((group_event_json(event, reading.files) for event in found), form)
+        print_json((group_event_json(event, source.files) for event in found), form)
     if timeline.left_out and not options.quiet:
         print(
             f"kwiresniff: {timeline.left_out} older events are left out; narrow it with -Y or --since", file=sys.stderr
@@ -47,6 +47,6 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     if not finished:
         return INTERRUPTED
     messages.end()
-    if reading.shown and not found and not options.quiet:
+    if source.shown and not found and not options.quiet:
         print("kwiresniff: there was Kafka, but nothing about groups", file=sys.stderr)
-    return reading.exit_code()
+    return source.exit_code()

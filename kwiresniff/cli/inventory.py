@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Collected:
     """The inventory of a pass over the captures, and what went wrong."""
 
-    reading: EventSource
+    source: EventSource
     clients: list[Client]
     left_out: int
     cut: int
@@ -32,35 +32,35 @@ class Collected:
 
     def end(self, code: int = 0) -> int:
         """Says on stderr what is left to say; the exit code, ``code`` when all went well."""
-        if self.left_out and not self.reading.options.quiet:
+        if self.left_out and not self.source.options.quiet:
             print(f"kwiresniff: {self.left_out} more clients are not listed: there are too many", file=sys.stderr)
-        if self.cut and not self.reading.options.quiet:
+        if self.cut and not self.source.options.quiet:
             many = "1 client" if self.cut == 1 else f"{self.cut} clients"
             print(f"kwiresniff: {many} used more API versions or names than are remembered", file=sys.stderr)
         if not self.finished:
             return INTERRUPTED
         self.messages.end()
-        return self.reading.exit_code(code)
+        return self.source.exit_code(code)
 
 
 def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
     """Reads the captures; raises what is wrong with them or the options before anything is printed."""
-    reading = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True)
-    inventory = Inventory(reading.topic_name)
+    source = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True)
+    inventory = Inventory(source.topic_name)
 
     def take(event: Event) -> None:
         if isinstance(event, Connection):
             inventory.connection(event)
 
-    finished, messages = read_through(reading, inventory.exchange, take)
+    finished, messages = read_through(source, inventory.exchange, take)
     clients = inventory.clients()
-    return Collected(reading, clients, inventory.left_out, inventory.cut, finished, messages)
+    return Collected(source, clients, inventory.left_out, inventory.cut, finished, messages)
 
 
-def writer(reading: EventSource) -> ClientWriter:
+def writer(source: EventSource) -> ClientWriter:
     """What writes clients to standard output."""
     from kwiresniff.render import use_color, width_of
     from kwiresniff.render.clients import ClientWriter
 
     out = sys.stdout
-    return ClientWriter(out, width_of(out), use_color(out, reading.options.color), reading.files)
+    return ClientWriter(out, width_of(out), use_color(out, source.options.color), source.files)

@@ -24,7 +24,7 @@ from kwiresniff.cli.keyboard import Keyboard
 from kwiresniff.cli.live_counts import LiveCounts
 from kwiresniff.cli.live_places import Listing, Tables, TreeOfOne
 from kwiresniff.cli.panels import REFRESH_SECONDS
-from kwiresniff.cli.recent import ExchangeLines
+from kwiresniff.cli.recent import ExchangeRenderer
 from kwiresniff.errors import FilterError
 from kwiresniff.model import Event, Exchange, Problem
 from kwiresniff.render import escape, use_color
@@ -47,12 +47,12 @@ _Place = Literal["tables", "list", "tree"]
 class FilterLine:
     """The filter of the view, and the line in which it is typed."""
 
-    def __init__(self, reading: EventSource) -> None:
+    def __init__(self, source: EventSource) -> None:
         self.text = ""
         self.filter: Filter | None = None
         self.typed: str | None = None
         self.complaint = ""
-        self._reading = reading
+        self._source = source
 
     def press(self, key: str) -> bool:
         """Takes a key while somebody types; whether there is another filter from now on."""
@@ -71,11 +71,11 @@ class FilterLine:
     def _set(self, text: str) -> bool:
         """Filters what is counted from now on; a filter that needs what is not decoded can be given with -Y only."""
         try:
-            found = compile_filter(text, self._reading.topic_name) if text else None
+            found = compile_filter(text, self._source.topic_name) if text else None
         except FilterError as error:
             self.complaint = escape(f"at column {error.position + 1}: {error}")
             return False
-        if found is not None and DEPTHS.index(found.depth) > DEPTHS.index(self._reading.depth):
+        if found is not None and DEPTHS.index(found.depth) > DEPTHS.index(self._source.depth):
             self.complaint = "this filter needs message bodies, which are not decoded here: start with -Y"
             return False
         self.filter, self.text = found, text
@@ -88,25 +88,25 @@ class LiveView:
     def __init__(
         self,
         live: LiveCapture,
-        reading: EventSource,
+        source: EventSource,
         by: Sequence[Sequence[str]],
         keys: Callable[[], list[str]],
         show: Callable[[LiveView], None],
     ) -> None:
         """``keys`` gives what was typed since it was last called; ``show`` is to ask for the screen and show it."""
-        color = use_color(sys.stdout, reading.options.color)
+        color = use_color(sys.stdout, source.options.color)
         self._live = live
         self._keys = keys
         self._show = show
         self._glyphs = glyphs_for(sys.stdout)
         self._paint = Paint(color, self._glyphs)
-        self._lines = ExchangeLines(reading, color)
+        self._lines = ExchangeRenderer(source, color)
         self._started = self._drawn = time.monotonic()
         self._paused = False
         self._height = 24
-        self._new_counts = partial(LiveCounts, live, reading, by)
+        self._new_counts = partial(LiveCounts, live, source, by)
         self._counts = self._new_counts()
-        self._filter = FilterLine(reading)
+        self._filter = FilterLine(source)
         self._place: _Place = "tables"
         self._places = Tables(), Listing(), TreeOfOne()
 
@@ -225,7 +225,7 @@ class LiveView:
 
 
 def watch(
-    live: LiveCapture, reading: EventSource, by: Sequence[Sequence[str]]
+    live: LiveCapture, source: EventSource, by: Sequence[Sequence[str]]
 ) -> tuple[bool, list[StatsTable], list[Problem]]:
     """Shows the view until the capture ends; whether nobody interrupted it, what was counted, and the problems."""
     problems: deque[Problem] = deque(maxlen=LAST_PROBLEMS)
@@ -241,8 +241,8 @@ def watch(
             problems.append(event)
 
     with Keyboard() as keyboard, Screen(sys.stdout) as screen:
-        view = LiveView(live, reading, by, keyboard.keys, show)
+        view = LiveView(live, source, by, keyboard.keys, show)
         show(view)
         live.on_pause = view.pause
-        finished = for_each(reading.events(), use, live.stop)
+        finished = for_each(source.events(), use, live.stop)
     return finished, view.tables(), list(problems)

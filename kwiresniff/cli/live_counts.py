@@ -27,8 +27,8 @@ class Rates(NamedTuple):
 class LiveCounts:
     """Exchanges since the view was reset: in tables, by outcome, and the last of them."""
 
-    def __init__(self, live: LiveCapture, reading: EventSource, by: Sequence[Sequence[str]]) -> None:
-        self.panels = [Panel(names, reading) for names in by]
+    def __init__(self, live: LiveCapture, source: EventSource, by: Sequence[Sequence[str]]) -> None:
+        self.panels = [Panel(names, source) for names in by]
         self.exchanges = 0
         self.errors = 0
         self.unanswered = 0

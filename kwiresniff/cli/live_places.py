@@ -13,7 +13,7 @@ from typing import Literal
 from kwiresniff.analysis.stats import Key
 from kwiresniff.cli.live_counts import LiveCounts
 from kwiresniff.cli.panels import ORDERS, Panel
-from kwiresniff.cli.recent import ExchangeLines, LastExchanges
+from kwiresniff.cli.recent import ExchangeRenderer, LastExchanges
 from kwiresniff.model import Exchange
 from kwiresniff.render.live_screen import LivePanel, rows_per_panel
 
@@ -108,7 +108,7 @@ class Listing:
         shown = self._last if self._listed is None else self._listed
         self._frozen, self._picked = shown.newest(1_000_000) if frozen else [], 0
 
-    def draw(self, lines: ExchangeLines, room: int, width: int, marker: str) -> list[str]:
+    def draw(self, lines: ExchangeRenderer, room: int, width: int, marker: str) -> list[str]:
         """A line of titles and ``room`` exchanges, the chosen one of which is marked."""
         known = self._frozen or (self._last if self._listed is None else self._listed).newest(room)
         first = max(len(known) - room - max(self._picked - room + 1, 0), 0)
@@ -150,7 +150,7 @@ class TreeOfOne:
         """Shows this one from its beginning."""
         self._exchange, self._scroll, self._width = exchange, 0, 0
 
-    def draw(self, lines: ExchangeLines, room: int, width: int) -> list[str]:
+    def draw(self, lines: ExchangeRenderer, room: int, width: int) -> list[str]:
         """``room`` lines of it."""
         if self._exchange is not None and self._width != width:
             self._lines, self._width = lines.tree(self._exchange, width), width

@@ -36,12 +36,12 @@ _Sample = tuple[float, dict[str, tuple[int, int]]]
 class TopicView:
     """What is known of the topics, and the screen made of it."""
 
-    def __init__(self, live: LiveCapture, reading: EventSource) -> None:
+    def __init__(self, live: LiveCapture, source: EventSource) -> None:
         out = sys.stdout
-        self.traffic = TopicTraffic(reading.topic_name)
+        self.traffic = TopicTraffic(source.topic_name)
         self._live = live
         self._glyphs = glyphs_for(out)
-        self._paint = Paint(use_color(out, reading.options.color), self._glyphs)
+        self._paint = Paint(use_color(out, source.options.color), self._glyphs)
         self._samples: deque[_Sample] = deque(maxlen=SAMPLES + 1)
         self._first = 0
         self.paused = False
@@ -92,10 +92,10 @@ class TopicView:
         }
 
 
-def watch_topics(live: LiveCapture, reading: EventSource, *, watched: bool) -> bool:
+def watch_topics(live: LiveCapture, source: EventSource, *, watched: bool) -> bool:
     """Until the capture ends; whether nobody interrupted it. What was seen is printed in full at the end."""
     problems: deque[Problem] = deque(maxlen=LAST_PROBLEMS)
-    view = TopicView(live, reading)
+    view = TopicView(live, source)
 
     def use(event: Event) -> None:
         if isinstance(event, Exchange):
@@ -106,16 +106,16 @@ def watch_topics(live: LiveCapture, reading: EventSource, *, watched: bool) -> b
     if watched:
         with Keyboard() as keyboard, Screen(sys.stdout) as screen:
             live.on_pause = _Refresh(view, keyboard, screen).pause
-            finished = for_each(reading.events(), use, live.stop)
+            finished = for_each(source.events(), use, live.stop)
     else:
-        finished = for_each(reading.events(), use, live.stop)
-    messages = Messages(reading)
+        finished = for_each(source.events(), use, live.stop)
+    messages = Messages(source)
     for problem in problems:
         messages.problem(problem)
     out = sys.stdout
-    TopicWriter(out, width_of(out), use_color(out, reading.options.color)).topics(view.traffic.topics())
+    TopicWriter(out, width_of(out), use_color(out, source.options.color)).topics(view.traffic.topics())
     messages.end()
-    if view.traffic.left_out and not reading.options.quiet:
+    if view.traffic.left_out and not source.options.quiet:
         print(f"kwiresniff: {view.traffic.left_out} names or rows found no room and are not listed", file=sys.stderr)
     return finished
 

@@ -37,13 +37,13 @@ class AddressType(ParamType):
 
 @contextmanager
 def served_metrics(
-    live: LiveCapture, reading: EventSource, address: tuple[str, int], series: int, *, topics: bool = False
+    live: LiveCapture, source: EventSource, address: tuple[str, int], series: int, *, topics: bool = False
 ) -> Iterator[None]:
-    """Serves metrics of ``reading`` at ``address``, and says where that is. Raises ExportError."""
+    """Serves metrics of ``source`` at ``address``, and says where that is. Raises ExportError."""
     from kwiresniff.export.prometheus import MetricsServer
 
-    metrics = Metrics(series, reading.topic_name)
-    by_topic = TopicMetrics(series, reading.topic_name) if topics else None
+    metrics = Metrics(series, source.topic_name)
+    by_topic = TopicMetrics(series, source.topic_name) if topics else None
 
     def on_event(event: Event) -> None:
         metrics.add(event)
@@ -58,12 +58,12 @@ def served_metrics(
         yield _plain("captured_bytes", "counter", "Bytes captured.", live.position())
         dropped = [(("kernel",), live.dropped - live.passed_over), (("sniffer",), live.passed_over)]
         yield Metric("packets_dropped", "Packets lost before they could be read.", "counter", ("by",), dropped)
-        yield _plain("connections_started", "counter", "Connections recognised.", reading.analyzer.connections)
+        yield _plain("connections_started", "counter", "Connections recognised.", source.analyzer.connections)
         yield Metric("build_info", "The version that runs.", "gauge", ("version",), [((__version__,), 1)])
 
     server = MetricsServer(*address, collect)
-    reading.on_event = on_event if topics else metrics.add
-    if not reading.options.quiet:
+    source.on_event = on_event if topics else metrics.add
+    if not source.options.quiet:
         print(f"kwiresniff: metrics at http://{server.address}/metrics", file=sys.stderr)
     try:
         yield

@@ -23,8 +23,8 @@ ORDERS = ("rate", "count", "errors", "latency")
 class Panel:
     """One table, the part of it that is shown, and its recent counts."""
 
-    def __init__(self, by: Sequence[str], reading: EventSource) -> None:
-        self.table = StatsTable(by, reading.topic_name)
+    def __init__(self, by: Sequence[str], source: EventSource) -> None:
+        self.table = StatsTable(by, source.topic_name)
         self.ranked: list[Key] = []
         self.shown: list[Key] = []
         self.first = 0

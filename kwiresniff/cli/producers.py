@@ -23,28 +23,28 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     Of sequences, what is missing and what was sent again; of transactions, who began them, how long they were open, and
     whether they were committed, aborted, fenced, or are open still.
     """
-    reading = EventSource(captures, options, "bodies", screen=False)
-    ledger = ProducerLedger(reading.topic_name)
+    source = EventSource(captures, options, "bodies", screen=False)
+    ledger = ProducerLedger(source.topic_name)
 
     def take(event: Event) -> None:
         if isinstance(event, Exchange):
             ledger.exchange(event)
 
-    finished, messages = read_through(reading, take)
+    finished, messages = read_through(source, take)
     found = ledger.producers()
     if form == "table":
         from kwiresniff.render import use_color, width_of
         from kwiresniff.render.producer_blocks import ProducerWriter
 
         out = sys.stdout
-        ProducerWriter(out, width_of(out), use_color(out, options.color), reading.files).producers(found)
+        ProducerWriter(out, width_of(out), use_color(out, options.color), source.files).producers(found)
     else:
         from kwiresniff.export.producers import producer_json
 
-        print_json((producer_json(one, reading.files) for one in found), form)
+        print_json((producer_json(one, source.files) for one in found), form)
     if ledger.left_out and not options.quiet:
         print(f"kwiresniff: {ledger.left_out} producers or names found no room and are not listed", file=sys.stderr)
     if not finished:
         return INTERRUPTED
     messages.end()
-    return reading.exit_code()
+    return source.exit_code()

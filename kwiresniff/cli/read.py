@@ -31,9 +31,9 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, no_pager
     screen = screen_for(form, options)
     words = words_for(form, options, screen)
     digests = form == "summary"
-    reading = EventSource(captures, options, DEPTH_OF_FORM[form], encode=encode_for(form), words=words, digests=digests)
+    source = EventSource(captures, options, DEPTH_OF_FORM[form], encode=encode_for(form), words=words, digests=digests)
     # What comes through standard input may be live, and is read as it comes.
     straight = no_pager or screen is None or "-" in captures
     with paged(None if straight else pager()):
-        finished = print_events(reading, form, screen)
-    return reading.exit_code() if finished else INTERRUPTED
+        finished = print_events(source, form, screen)
+    return source.exit_code() if finished else INTERRUPTED

@@ -76,18 +76,18 @@ def _without_bodies(exchange: Exchange) -> Exchange:
     return found
 
 
-class ExchangeLines:
+class ExchangeRenderer:
     """Draws exchanges as lines ready to print."""
 
-    def __init__(self, reading: EventSource, color: bool) -> None:
-        self._reading = reading
+    def __init__(self, source: EventSource, color: bool) -> None:
+        self._source = source
         self._color = color
-        self._decoder = BodyDecoder("headers", reading.analyzer.topics, show_secrets=reading.options.show_secrets)
+        self._decoder = BodyDecoder("headers", source.analyzer.topics, show_secrets=source.options.show_secrets)
 
     def summary(self, exchanges: list[Exchange], width: int) -> list[str]:
         """A line of titles, then one of each exchange; bodies are decoded now, because only these are looked at."""
         out = io.StringIO()
-        writer = SummaryWriter(out, width, self._color, topic_name=self._reading.topic_name)
+        writer = SummaryWriter(out, width, self._color, topic_name=self._source.topic_name)
         for exchange in exchanges:
             writer.write(self._decoded(exchange))
         lines = out.getvalue().splitlines()
@@ -105,7 +105,7 @@ class ExchangeLines:
     def tree(self, exchange: Exchange, width: int) -> list[str]:
         """The annotated tree."""
         out = io.StringIO()
-        tree = tree_of(self._reading, out, width, self._color)(self._decoded(exchange))
+        tree = tree_of(self._source, out, width, self._color)(self._decoded(exchange))
         return tree.decode().splitlines()[:MAX_LINES]
 
 

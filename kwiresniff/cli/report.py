@@ -27,14 +27,14 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
     from kwiresniff.render.page import check, page
 
     check()
-    reading = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
-    reporter = Reporter(reading.topic_name, rules_of(reading.plugins))
-    finished, messages = read_through(reading, reporter.exchange, reporter.add)
+    source = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
+    reporter = Reporter(source.topic_name, rules_of(source.plugins))
+    finished, messages = read_through(source, reporter.exchange, reporter.add)
     with Output(output) as out:
-        out.stream.write(page(reporter.report(title, reading.files)).encode("utf-8"))
+        out.stream.write(page(reporter.report(title, source.files)).encode("utf-8"))
     if not finished:
         return INTERRUPTED
     messages.end()
-    if reading.exchanges and not options.quiet and output != "-":
-        print(f"kwiresniff: {output}: {reading.shown} exchanges", file=sys.stderr)
-    return reading.exit_code()
+    if source.exchanges and not options.quiet and output != "-":
+        print(f"kwiresniff: {output}: {source.shown} exchanges", file=sys.stderr)
+    return source.exit_code()

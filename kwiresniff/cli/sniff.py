@@ -222,20 +222,20 @@ def command(
     with ExitStack() as stack:
         live = open_and_hand_over(wanted, options, user, write, Rotation(file_size, seconds, files), mode)
         stack.callback(live.close)
-        source: SegmentSource = live
+        segments: SegmentSource = live
         if options.keylog is not None:
             decryption = stack.enter_context(closing(_decryption(options.keylog, quiet=options.quiet)))
-            source = DecryptedLive(live, decryption)
+            segments = DecryptedLive(live, decryption)
         screen = None if view.is_summed_up() else screen_for(view.form, options)
-        reading = view.reading(source, options, screen, topics=address is not None)
+        source = view.event_source(segments, options, screen, topics=address is not None)
         if address is not None:
-            stack.enter_context(served_metrics(live, reading, address, metrics_series, topics=topic_metrics))
+            stack.enter_context(served_metrics(live, source, address, metrics_series, topics=topic_metrics))
         if not (view.watched or options.quiet):
             _say_listening(live, wanted.expression)
-        finished = show(view, live, reading, screen)
+        finished = show(view, live, source, screen)
     if not options.quiet:
-        _sum_up(live, reading)
-    return reading.exit_code() if finished else INTERRUPTED
+        _sum_up(live, source)
+    return source.exit_code() if finished else INTERRUPTED
 
 
 def _decryption(keylog: str, *, quiet: bool) -> Decryption:
@@ -261,10 +261,10 @@ def _say_listening(live: LiveCapture, expression: str) -> None:
     print(f"kwiresniff: listening on {', '.join(live.files)}{chosen}", file=sys.stderr, flush=True)
 
 
-def _sum_up(live: LiveCapture, reading: EventSource) -> None:
+def _sum_up(live: LiveCapture, source: EventSource) -> None:
     sys.stdout.flush()
     print(
-        f"kwiresniff: {', '.join(live.files)}: {live.packets:,} packets, {reading.exchanges:,} exchanges, "
+        f"kwiresniff: {', '.join(live.files)}: {live.packets:,} packets, {source.exchanges:,} exchanges, "
         f"{live.dropped:,} packets dropped",
         file=sys.stderr,
     )

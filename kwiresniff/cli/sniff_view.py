@@ -39,13 +39,13 @@ class View(NamedTuple):
         """Whether something is made of all exchanges together, so that none has to be shown at once."""
         return self.form in ("stats", "doctor", "topics")
 
-    def reading(
-        self, source: SegmentSource, options: ReadOptions, screen: Screen | None, *, topics: bool
+    def event_source(
+        self, segments: SegmentSource, options: ReadOptions, screen: Screen | None, *, topics: bool
     ) -> EventSource:
-        """The events of ``source``, as deep as this needs them; ``topics`` are counted besides."""
+        """The events of ``segments``, as deep as this needs them; ``topics`` are counted besides."""
         shallow = self.form == "stats" and not self.topic_metrics and not needs_bodies(self.names)
         return EventSource(
-            source,
+            segments,
             options,
             "errors" if shallow else DEPTH_OF_FORM.get(self.form, "bodies"),
             topics=topics or self.watched or any("topic" in one for one in self.names),
@@ -67,36 +67,36 @@ def view_of(form: str, watched: bool | None, by: tuple[tuple[str, ...], ...] | N
     return View(form, watched, names, topic_metrics)
 
 
-def show(view: View, live: LiveCapture, reading: EventSource, screen: Screen | None) -> bool:
+def show(view: View, live: LiveCapture, source: EventSource, screen: Screen | None) -> bool:
     """Whether it came to its end, and nobody interrupted it."""
     if view.form == "stats":
-        return _count(live, reading, view.names, watched=view.watched)
+        return _count(live, source, view.names, watched=view.watched)
     if view.form == "doctor":
         from kwiresniff.cli.examination import examine
 
-        return examine(live, reading)
+        return examine(live, source)
     if view.form == "topics":
         from kwiresniff.cli.live_topics import watch_topics
 
-        return watch_topics(live, reading, watched=view.watched)
-    return print_events(reading, view.form, screen, live)
+        return watch_topics(live, source, watched=view.watched)
+    return print_events(source, view.form, screen, live)
 
 
-def _count(live: LiveCapture, reading: EventSource, names: tuple[tuple[str, ...], ...], *, watched: bool) -> bool:
+def _count(live: LiveCapture, source: EventSource, names: tuple[tuple[str, ...], ...], *, watched: bool) -> bool:
     """Statistics instead of exchanges, on the way when somebody watches and at the end in any case."""
     from kwiresniff.cli.live import watch
 
-    messages = Messages(reading)
+    messages = Messages(source)
     if watched:
-        finished, tables, problems = watch(live, reading, names)
+        finished, tables, problems = watch(live, source, names)
         for problem in problems:
             messages.problem(problem)
     else:
         records = needs_bodies(names)
-        tables = [StatsTable(one, reading.topic_name, records=records) for one in names]
-        finished = for_each(reading.events(), lambda event: _add(event, tables, messages), live.stop)
-    if reading.shown:
-        print_tables(tables, reading.options)
+        tables = [StatsTable(one, source.topic_name, records=records) for one in names]
+        finished = for_each(source.events(), lambda event: _add(event, tables, messages), live.stop)
+    if source.shown:
+        print_tables(tables, source.options)
     messages.end()
     return finished
 

@@ -43,13 +43,13 @@ def command(
     """
     records = records or needs_bodies(by)
     topics = any("topic" in names for names in by)
-    reading = EventSource(
+    source = EventSource(
         captures, options, "bodies" if records else "errors", topics=topics, screen=False, digests=True
     )
-    tables = [StatsTable(names, reading.topic_name, records=records) for names in by]
-    messages = Messages(reading)
+    tables = [StatsTable(names, source.topic_name, records=records) for names in by]
+    messages = Messages(source)
     counts = ExchangeCounts(tables)
-    reading.hand_over(counts)
+    source.hand_over(counts)
 
     def use(event: Event) -> None:
         if isinstance(event, Exchange):
@@ -57,13 +57,13 @@ def command(
         elif isinstance(event, Problem):
             messages.problem(event)
 
-    finished = for_each(reading.events(), use, intake=counts)
-    if reading.shown or form != "table":
+    finished = for_each(source.events(), use, intake=counts)
+    if source.shown or form != "table":
         _print(tables, form, options)
     if not finished:
         return INTERRUPTED
     messages.end()
-    return reading.exit_code()
+    return source.exit_code()
 
 
 def _print(tables: Sequence[StatsTable], form: str, options: ReadOptions) -> None:

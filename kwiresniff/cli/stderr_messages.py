@@ -24,8 +24,8 @@ class Messages:
     ``elsewhere`` says that the output itself has the problems, so that only this last line is left to say.
     """
 
-    def __init__(self, reading: EventSource, *, elsewhere: bool = False) -> None:
-        self._reading = reading
+    def __init__(self, source: EventSource, *, elsewhere: bool = False) -> None:
+        self._source = source
         self._elsewhere = elsewhere
         self._others: list[Problem] = []
 
@@ -38,13 +38,13 @@ class Messages:
 
     def end(self) -> None:
         """Prints what was kept for the end."""
-        if not self._reading.exchanges:
+        if not self._source.exchanges:
             self._say(self._no_kafka())
         elif not self._elsewhere:
             for problem in self._others:
                 self._say_problem(problem)
-            if self._reading.encrypted:
-                self._say(f"{_many(self._reading.encrypted, 'TLS connection')} not decrypted; {self._advice()}")
+            if self._source.encrypted:
+                self._say(f"{_many(self._source.encrypted, 'TLS connection')} not decrypted; {self._advice()}")
 
     def _say_problem(self, problem: Problem) -> None:
         from kwiresniff.render import problem_line
@@ -52,12 +52,12 @@ class Messages:
         self._say(problem_line(problem))
 
     def _say(self, line: str) -> None:
-        if not self._reading.options.quiet:
+        if not self._source.options.quiet:
             sys.stdout.flush()
             print(f"kwiresniff: {line}", file=sys.stderr)
 
     def _advice(self) -> str:
-        return _NOT_DECRYPTED if self._reading.options.keylog is not None else _HOW_TO_DECRYPT
+        return _NOT_DECRYPTED if self._source.options.keylog is not None else _HOW_TO_DECRYPT
 
     def _no_kafka(self) -> str:
         from kwiresniff.render import escape
@@ -68,19 +68,19 @@ class Messages:
             protocol = str(details.get("protocol", "unknown"))
             name = _PROTOCOLS.get(protocol, protocol)
             counts[name] = counts.get(name, 0) + int(details.get("connections", 1))
-        if self._reading.encrypted:
-            counts["TLS"] = self._reading.encrypted
+        if self._source.encrypted:
+            counts["TLS"] = self._source.encrypted
         found = [f"{_many(count, 'TCP connection')} with {name}" for name, count in counts.items()]
-        others = self._reading.other_packets
-        bare = self._reading.packets - sum(others.values())
+        others = self._source.other_packets
+        bare = self._source.packets - sum(others.values())
         if not found and bare > 0:
             found.append(f"{_many(bare, 'packet')} of TCP without data")
         found += [f"{_many(count, 'packet')} {what}" for what, count in others.items()]
-        files = self._reading.files
+        files = self._source.files
         where = ", ".join(files[:MAX_FILES_NAMED]) + (", ..." if len(files) > MAX_FILES_NAMED else "")
         there = "there was" if found and found[0].startswith("1 ") else "there were"
         what = escape(f"{where}: no Kafka in it; {there} {', '.join(found) or 'no packets'}")
-        return f"{what}; {self._advice()}" if self._reading.encrypted else what
+        return f"{what}; {self._advice()}" if self._source.encrypted else what
 
 
 def _many(count: int, what: str) -> str:

@@ -23,9 +23,9 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     produce to consume is that from a Produce response to the Fetch response that carries the batch, where the capture
     has both.
     """
-    reading = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True)
-    traffic = TopicTraffic(reading.topic_name)
-    finished, messages = read_through(reading, traffic.exchange)
+    source = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True)
+    traffic = TopicTraffic(source.topic_name)
+    finished, messages = read_through(source, traffic.exchange)
     found = traffic.topics()
     if form == "table":
         from kwiresniff.render import use_color, width_of
@@ -47,4 +47,4 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     if not finished:
         return INTERRUPTED
     messages.end()
-    return reading.exit_code()
+    return source.exit_code()

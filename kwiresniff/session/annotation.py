@@ -15,7 +15,7 @@ def _no_name(topic_id: str) -> str | None:
     return None
 
 
-def annotate(
+def dissect_message(
     exchange: Exchange,
     which: Direction,
     topics: TopicNameTable | None = None,

@@ -139,7 +139,7 @@ def test_a_capture_behind_a_capture_is_told_as_such(order: str) -> None:
 def test_packets_that_straddle_reads_are_whole() -> None:
     """More than one buffer of packets of awkward sizes, from a pipe that gives little at a time."""
 
-    class Pipe:
+    class CaptureProcess:
         def __init__(self, data: bytes) -> None:
             self.data, self.at, self.turn = data, 0, 0
 
@@ -157,6 +157,6 @@ def test_packets_that_straddle_reads_are_whole() -> None:
         packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(bytes([i % 256]) * size)))
         for i, size in enumerate(sizes)
     ]
-    captures = open_captures(["-"], stdin=cast(BinaryIO, Pipe(packet_builder.pcap(packets))))
+    captures = open_captures(["-"], stdin=cast(BinaryIO, CaptureProcess(packet_builder.pcap(packets))))
     assert payloads(captures) == [bytes([i % 256]) * size for i, size in enumerate(sizes)]
     assert captures.packets == 2000 and captures.problems == []

@@ -27,7 +27,7 @@ from kwiresniff.errors import CaptureError, DecodeError, FilterError, SchemaErro
 from kwiresniff.export import WRITERS, JsonEncoder, event_json
 from kwiresniff.model import Exchange, Problem, Segment
 from kwiresniff.render import SummaryWriter, TreeWriter
-from kwiresniff.session import Analyzer, annotate
+from kwiresniff.session import Analyzer, dissect_message
 from kwiresniff.session.sasl_tokens import read_token
 from kwiresniff.session.standalone import decode_message
 from kwiresniff.session.x509 import certificate_names
@@ -235,7 +235,7 @@ def connection(data: bytes) -> None:
             writer.write(event)
             if encode is None and isinstance(event, Exchange):
                 topics = analyzer.topics
-                tree.write(event, annotate(event, "request", topics), annotate(event, "response", topics))
+                tree.write(event, dissect_message(event, "request", topics), dissect_message(event, "response", topics))
                 summary.write(event)
     assert forms[0].getvalue() == forms[1].getvalue(), "the two ways to write JSON disagree"
     harmful = UNSAFE.search(screen.getvalue())

@@ -11,7 +11,7 @@ from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
 from kwiresniff.render import SummaryWriter, TreeWriter
 from kwiresniff.render.line_wrapping import cells
-from kwiresniff.session import analyze, annotate
+from kwiresniff.session import analyze, dissect_message
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 CHOSEN = ["first-look.pcap", "java-transactions.pcap", "java-fetch.pcapng", "old-java-0.8-produce.pcap"]
@@ -26,7 +26,7 @@ def tree(found: list[Exchange], width: int | None, verbosity: int = 0) -> str:
     out = io.StringIO()
     writer = TreeWriter(out, width, False, verbosity)
     for exchange in found:
-        writer.write(exchange, annotate(exchange, "request"), annotate(exchange, "response"))
+        writer.write(exchange, dissect_message(exchange, "request"), dissect_message(exchange, "response"))
     return out.getvalue()
 
 

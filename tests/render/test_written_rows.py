@@ -18,7 +18,7 @@ from kwiresniff.model import Connection, Dissection, Exchange, Message
 from kwiresniff.render import TreeWriter
 from kwiresniff.render.tree import words_of
 from kwiresniff.schema.types import WireField
-from kwiresniff.session import Analyzer, annotate
+from kwiresniff.session import Analyzer, dissect_message
 from tests.support.random_bodies import random_body
 from tests.support.record_vectors import vectors
 from tests.support.sample import mostly_slow
@@ -204,7 +204,7 @@ def test_captures_are_drawn_the_same_with_and_without_written_rows(capture: Path
         for event, other in zip(events, careful.analyze(iter(open_captures([str(capture)]))), strict=True):
             if isinstance(event, Exchange):
                 assert isinstance(other, Exchange)
-                asked, answered = (annotate(other, which, careful.topics) for which in ("request", "response"))
+                asked, answered = (dissect_message(other, which, careful.topics) for which in ("request", "response"))
                 assert trees[0].text(event, rows(event, "request", direct), rows(event, "response", direct)) == (
                     trees[1].text(other, asked, answered)
                 )
@@ -216,4 +216,4 @@ def rows(exchange: Exchange, which: Any, analyzer: Analyzer) -> Dissection | lis
     message: Message | None = getattr(exchange, which)
     if message is not None and message.text is not None:
         return message.text
-    return annotate(exchange, which, analyzer.topics)
+    return dissect_message(exchange, which, analyzer.topics)

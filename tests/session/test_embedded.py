@@ -12,7 +12,7 @@ from kwiresniff.analysis.body_entities import record_sets
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.embedded import OPENERS, BodyView, NodeView
 from kwiresniff.model import Body, Connection, Direction, Exchange, Problem
-from kwiresniff.session import analyze, annotate
+from kwiresniff.session import analyze, dissect_message
 from tests.support.embedded_vectors import VECTORS
 from tests.support.made_up_bodies import batch, body_of, conversation, inner
 from tests.support.paths import CAPTURES
@@ -40,7 +40,7 @@ def test_what_a_consumer_should_have_sent_and_did_not_is_a_problem_of_the_exchan
     (problem,) = exchange.problems
     assert (problem.code, problem.path) == ("embedded_undecoded", "protocols[0].metadata")
     assert problem.details == {"direction": "request"}
-    dissection = annotate(exchange, "request", topics)
+    dissection = dissect_message(exchange, "request", topics)
     assert dissection is not None
     assert [one.message for one in dissection.problems] == [problem.message]
 

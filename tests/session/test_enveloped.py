@@ -9,7 +9,7 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.model import Body, Direction, Exchange, Node
 from kwiresniff.render import TreeWriter
-from kwiresniff.session import annotate
+from kwiresniff.session import dissect_message
 from tests.support.conversation import (
     request,
     response,
@@ -23,7 +23,7 @@ def enveloped(api_key: int, version: int, asked: Body, answered: Body) -> tuple[
     outer = {"request_data": raw, "request_principal": b"\0\0\5User\6alice\0\0", "client_host_address": b"\x7f\0\0\1"}
     exchange, topics = conversation(58, 0, outer, {"response_data": back, "error_code": 0})
     assert exchange.problems == []
-    dissections = [annotate(exchange, which, topics) for which in BOTH]
+    dissections = [dissect_message(exchange, which, topics) for which in BOTH]
     return exchange, "".join(
         everything(dissection.root) + repr(dissection.problems) for dissection in dissections if dissection is not None
     )
@@ -63,7 +63,7 @@ def answered_with(raw: bytes, request_data: bytes) -> tuple[Body, list[str], str
     exchange, known = conversation(58, 0, asked, {"response_data": raw, "error_code": 0})
     assert exchange.response is not None and exchange.response.body is not None
     out = StringIO()
-    TreeWriter(out, None, False).write(exchange, *(annotate(exchange, which, known) for which in BOTH))
+    TreeWriter(out, None, False).write(exchange, *(dissect_message(exchange, which, known) for which in BOTH))
     return exchange.response.body, [problem.message for problem in exchange.problems], out.getvalue()
 
 

@@ -11,7 +11,7 @@ from kwiresniff.capture import open_captures
 from kwiresniff.codec.records import encode_record_set
 from kwiresniff.model import Body, Exchange, Node
 from kwiresniff.render import TreeWriter
-from kwiresniff.session import analyze, annotate
+from kwiresniff.session import analyze, dissect_message
 from tests.support.embedded_vectors import VECTORS
 from tests.support.made_up_bodies import batch, body_of, conversation, inner
 from tests.support.paths import CAPTURES
@@ -35,7 +35,7 @@ def fetched(version: int, *names: str, show_secrets: bool = False) -> tuple[list
     exchange, known = conversation(api_key, version, asked, answered, show_secrets=show_secrets)
     assert exchange.problems == []
     assert exchange.response is not None and exchange.response.body is not None
-    dissection = annotate(exchange, "response", known, show_secrets=show_secrets)
+    dissection = dissect_message(exchange, "response", known, show_secrets=show_secrets)
     assert dissection is not None and dissection.problems == []
     seen: list[str] = []
     todo: list[Node] = [dissection.root]
@@ -95,7 +95,7 @@ def test_a_piece_of_a_snapshot_keeps_its_secrets_and_its_whole_batches() -> None
     assert front == {"truncated": True, "size_bytes": len(secret) - 40}
     assert whole["records"][0]["decoded"]["value"]["message"] == "TopicRecord"
     assert (end["truncated"], end["size_bytes"]) == (True, len(secret) - 20)
-    dissection = annotate(exchange, "response", known)
+    dissection = dissect_message(exchange, "response", known)
     assert dissection is not None and dissection.problems == []
     out = StringIO()
     TreeWriter(out, None, False, 2).write(exchange, None, dissection)

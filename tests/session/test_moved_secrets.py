@@ -19,7 +19,7 @@ from kwiresniff.export.json_objects import event_json
 from kwiresniff.model import Direction, Event, Exchange
 from kwiresniff.render.tree import TreeWriter
 from kwiresniff.schema.types import WireField
-from kwiresniff.session import Analyzer, annotate
+from kwiresniff.session import Analyzer, dissect_message
 from kwiresniff.session.peek import SECRET_REQUESTS
 from kwiresniff.session.secrets import may_hide
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
@@ -81,7 +81,7 @@ def texts(event: Event, analyzer: Analyzer) -> Iterator[str]:
     yield repr(event_json(event))
     if isinstance(event, Exchange):
         out = StringIO()
-        request, response = (annotate(event, which, analyzer.topics) for which in ("request", "response"))
+        request, response = (dissect_message(event, which, analyzer.topics) for which in ("request", "response"))
         TreeWriter(out, None, False, 2).write(event, request, response)
         yield out.getvalue()
 

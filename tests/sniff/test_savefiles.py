@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kwiresniff.capture.live.savefiles import PacketFiles, Rotation
+from kwiresniff.capture.live.savefiles import Rotation, SavefileWriter
 from kwiresniff.errors import CaptureError
 from tests.support.raw_packets import Packet, packets
 
@@ -18,8 +18,8 @@ SECOND_NS = 1_000_000_000
 NOON_NS = 1_767_268_800 * SECOND_NS
 
 
-def write(name: Path, rotation: Rotation, source: list[Packet], start_ns: int = NOON_NS) -> PacketFiles:
-    files = PacketFiles(str(name), 1, 262_144, rotation, start_ns)
+def write(name: Path, rotation: Rotation, source: list[Packet], start_ns: int = NOON_NS) -> SavefileWriter:
+    files = SavefileWriter(str(name), 1, 262_144, rotation, start_ns)
     for seconds, fraction, wire, data in source:
         files.write(seconds * SECOND_NS + fraction, b"__" + data + b"__", 2, 2 + len(data), wire)
     files.close()
@@ -72,6 +72,6 @@ def test_the_number_starts_again_with_each_new_time(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match=r"missing/x\.pcap: no such file or directory"):
-        PacketFiles(str(tmp_path / "missing" / "x.pcap"), 1, 65_535, Rotation(), NOON_NS)
+        SavefileWriter(str(tmp_path / "missing" / "x.pcap"), 1, 65_535, Rotation(), NOON_NS)
     with pytest.raises(CaptureError, match="/dev/full: no space left on device"):
-        PacketFiles("/dev/full", 1, 65_535, Rotation(), NOON_NS)
+        SavefileWriter("/dev/full", 1, 65_535, Rotation(), NOON_NS)

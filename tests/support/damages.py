@@ -11,7 +11,7 @@ from kwiresniff.model import Segment
 #: Ethernet, IPv4 and TCP with timestamps: what a snap length takes before the payload begins.
 HEADER_BYTES = 14 + 20 + 32
 
-Damage = Callable[[Sequence[Segment], int], list[Segment]]
+DamageReporter = Callable[[Sequence[Segment], int], list[Segment]]
 
 
 def dropped(segments: Sequence[Segment], at: int) -> list[Segment]:
@@ -77,7 +77,7 @@ def mutated(segments: Sequence[Segment], rng: Random) -> list[Segment]:
 
 
 #: Damages with one place each.
-PLACED: dict[str, Damage] = {
+PLACED: dict[str, DamageReporter] = {
     "dropped": dropped,
     "swapped": swapped,
     "duplicated": duplicated,

@@ -39,7 +39,7 @@ _DROPPED = (
 
 def _dumpcap(options: LiveOptions, user: str | None) -> list[str]:
     if user is not None:
-        raise PipeFailed("it cannot be told to become another user")
+        raise CaptureProcessError("it cannot be told to become another user")
     mebibytes = max(options.buffer_bytes >> 20, 1)
     arguments = [
         "-q",
@@ -73,11 +73,11 @@ def _tcpdump(options: LiveOptions, user: str | None) -> list[str]:
 PROGRAMS: dict[str, Callable[[LiveOptions, str | None], list[str]]] = {"dumpcap": _dumpcap, "tcpdump": _tcpdump}
 
 
-class PipeFailed(Exception):
+class CaptureProcessError(Exception):
     """The program did not start to capture; the message is its last words."""
 
 
-class Pipe:
+class CaptureProcess:
     """A dumpcap or tcpdump process that captures for us."""
 
     def __init__(self, program: str, options: LiveOptions, user: str | None = None) -> None:
@@ -89,7 +89,7 @@ class Pipe:
         self._words: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by close()
         path = shutil.which(program, path=os.environ.get("PATH", "") + os.pathsep + "/usr/sbin")
         if path is None:
-            raise PipeFailed(f"{program} is not installed")
+            raise CaptureProcessError(f"{program} is not installed")
         # In a session of its own, so that a Ctrl-C meant for us does not end it with packets still in the pipe.
         self._process = subprocess.Popen(
             [path, *PROGRAMS[program](options, user)],
@@ -104,7 +104,7 @@ class Pipe:
         header = self._process.stdout.read(FILE_HEADER_BYTES)
         if len(header) < FILE_HEADER_BYTES or header[:4] not in MAGICS:
             self._process.wait()
-            raise PipeFailed(self._last_words())
+            raise CaptureProcessError(self._last_words())
         order, self._unit_ns, _, _ = MAGICS[header[:4]]
         self._record = struct.Struct(f"{order}IIII")
         self.link_type = struct.unpack(f"{order}I", header[20:])[0] & 0xFFFF

@@ -20,7 +20,14 @@ from typing import TypeAlias
 from kwiresniff.capture.keylog import WITHOUT_TSHARK, GrowingKeyLog, tshark_is_there
 from kwiresniff.capture.live.live_capture import LiveCapture
 from kwiresniff.capture.tls_merge import SegmentMerger
-from kwiresniff.capture.tshark_input import MAX_CONVERSATIONS, PREFIX, Conversations, Side, marker_block, segment_blocks
+from kwiresniff.capture.tshark_input import (
+    MAX_CONVERSATIONS,
+    PREFIX,
+    Side,
+    TlsConversations,
+    marker_block,
+    segment_blocks,
+)
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
 
@@ -80,7 +87,7 @@ class DecryptedLive:
         self.total_bytes = live.total_bytes
         self._live = live
         self._merger = SegmentMerger(live.problems, live.files)
-        self._conversations = Conversations()
+        self._conversations = TlsConversations()
         # By the client's address in the stream: what waits for keys, and whether there were any.
         self._waiting: dict[bytes, _Waiting] = {}
         self._keyed: dict[bytes, bool] = {}

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 from kwiresniff.capture.link_layer import ETHERNET
 from kwiresniff.capture.live import bpf
-from kwiresniff.capture.live.capture_process import PROGRAMS, Pipe, PipeFailed
+from kwiresniff.capture.live.capture_process import PROGRAMS, CaptureProcess, CaptureProcessError
 from kwiresniff.capture.live.drops import Drops
 from kwiresniff.capture.live.interfaces import check_names
-from kwiresniff.capture.live.savefiles import PacketFiles, Rotation
+from kwiresniff.capture.live.savefiles import Rotation, SavefileWriter
 from kwiresniff.capture.live.source import LiveOptions, Packet, PacketSource
 from kwiresniff.capture.packet_decoder import LayerDecoder
 from kwiresniff.errors import CaptureError
@@ -41,7 +41,7 @@ class LiveCapture:
         self._source = source
         self._drops = Drops(source, source.problems)
         self._options = options
-        self._packet_files: PacketFiles | None = None
+        self._packet_files: SavefileWriter | None = None
         self._stopped = False
         self._closed = False
         self._end_seconds: float | None = None
@@ -65,7 +65,7 @@ class LiveCapture:
         """Writes the packets into files called ``name`` besides, of this mode and owner when they are new. To be called
         before the iteration. Raises CaptureError when they cannot be written."""
         link_type, snap_bytes = self._source.link_type, self._options.snap_bytes
-        self._packet_files = PacketFiles(name, link_type, snap_bytes, rotation, time.time_ns(), mode, owner)
+        self._packet_files = SavefileWriter(name, link_type, snap_bytes, rotation, time.time_ns(), mode, owner)
 
     def __iter__(self) -> Iterator[Segment]:
         return filter(None, self.beats())
@@ -186,8 +186,8 @@ def _open_source(options: LiveOptions, user: str | None) -> PacketSource:
     if len(options.interfaces) == 1:
         for program in PROGRAMS:
             try:
-                return Pipe(program, options, user)
-            except PipeFailed as error:
+                return CaptureProcess(program, options, user)
+            except CaptureProcessError as error:
                 reasons.append(f"{program}: {error}")
     # A mistake in the filter may be what they ended with, and whoever gets the permission would meet it next.
     bpf.compiled(options.expression, ETHERNET)

@@ -48,7 +48,7 @@ class Rotation:
         return time.strftime(pattern) if self.seconds else pattern
 
 
-class PacketFiles:
+class SavefileWriter:
     """Writes packets. ``full`` says that no further file is allowed, and that nothing more will be written."""
 
     def __init__(

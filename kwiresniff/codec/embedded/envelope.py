@@ -22,29 +22,29 @@ REQUEST, RESPONSE, PRINCIPAL = "request_data", "response_data", "request_princip
 ANSWER = RESPONSE + DECODED
 
 
-def open_enveloped_request(holder: StructView) -> None:
+def open_enveloped_request(struct: StructView) -> None:
     """The forwarded request and who sent it; a principal of somebody's own making stays bytes."""
-    raw = holder.get(REQUEST)
+    raw = struct.get(REQUEST)
     try:
-        holder.open_frame(REQUEST, "request", _header(raw))
+        struct.open_frame(REQUEST, "request", _header(raw))
     except KwiresniffError as error:
-        holder.complain(REQUEST, "a request", str(error))
-    principal = holder.get(PRINCIPAL)
+        struct.complain(REQUEST, "a request", str(error))
+    principal = struct.get(PRINCIPAL)
     if isinstance(principal, bytes) and principal:
-        holder.open(PRINCIPAL, versioned("DefaultPrincipalData", principal, sure=False))
+        struct.open(PRINCIPAL, versioned("DefaultPrincipalData", principal, sure=False))
 
 
-def open_enveloped_response(holder: StructView, request: RequestHeader | None) -> None:
+def open_enveloped_response(struct: StructView, request: RequestHeader | None) -> None:
     """The controller's answer to the request with this header."""
-    raw = holder.get(RESPONSE)
+    raw = struct.get(RESPONSE)
     if request is None or not isinstance(raw, bytes) or not raw:
         return
     try:
         header = answer_header(raw, request)
     except KwiresniffError as error:
-        holder.complain(RESPONSE, f"{schema.API_NAMES[request.api_key]} response", str(error))
+        struct.complain(RESPONSE, f"{schema.API_NAMES[request.api_key]} response", str(error))
         return
-    holder.open_frame(RESPONSE, "response", header)
+    struct.open_frame(RESPONSE, "response", header)
 
 
 def answer_header(raw: bytes, request: RequestHeader) -> RequestHeader:
@@ -102,12 +102,12 @@ def _version(exchange: Exchange, message: Message) -> int:
     return message.version if message.version >= 0 else exchange.api_version
 
 
-def _request(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
-    open_enveloped_request(holder)
+def _request(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
+    open_enveloped_request(struct)
 
 
-def _response(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
-    open_enveloped_response(holder, forwarded(exchange))
+def _response(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
+    open_enveloped_response(struct, forwarded(exchange))
 
 
 OPENERS: Openers = {

@@ -31,9 +31,9 @@ _STREAMS_SUBSCRIPTION, _STREAMS_ASSIGNMENT = "SubscriptionInfoData", "Assignment
 _STREAMS_VERSION_BYTES = 4
 
 
-def open_subscription(holder: StructView, field: str, protocol_type: Any, protocol: Any) -> None:
+def open_subscription(struct: StructView, field: str, protocol_type: Any, protocol: Any) -> None:
     """Opens a member's subscription: ``metadata`` in JoinGroup. ``protocol`` is the assignor's name."""
-    inner = _open(holder, field, protocol_type, _SUBSCRIPTIONS)
+    inner = _open(struct, field, protocol_type, _SUBSCRIPTIONS)
     if inner is None:
         return
     if inner.get("allocation"):
@@ -51,9 +51,9 @@ def open_subscription(holder: StructView, field: str, protocol_type: Any, protoc
         _open_streams(inner, _STREAMS_SUBSCRIPTION, raw, sure=True)
 
 
-def open_assignment(holder: StructView, field: str, protocol_type: Any, protocol: Any = None) -> None:
+def open_assignment(struct: StructView, field: str, protocol_type: Any, protocol: Any = None) -> None:
     """Opens a member's assignment: ``assignment`` in SyncGroup. ``protocol`` is the assignor's name, if known."""
-    inner = _open(holder, field, protocol_type, _ASSIGNMENTS)
+    inner = _open(struct, field, protocol_type, _ASSIGNMENTS)
     raw = inner.get("user_data") if inner is not None else None
     if inner is not None and isinstance(raw, bytes) and raw and protocol in (STREAMS, None):
         _open_streams(inner, _STREAMS_ASSIGNMENT, raw, sure=protocol == STREAMS)
@@ -70,51 +70,51 @@ def _open_streams(inner: StructView, message: str, raw: bytes, *, sure: bool) ->
         inner.open("user_data", Content(message, max(2, min(version, high)), 0, sure=sure and version <= high))
 
 
-def open_group_record(holder: StructView) -> None:
+def open_group_record(struct: StructView) -> None:
     """The members of a group as the coordinator has stored them: GroupMetadataValue."""
-    protocol_type, protocol = holder.get("protocol_type"), holder.get("protocol")
-    for member in holder.each("members"):
+    protocol_type, protocol = struct.get("protocol_type"), struct.get("protocol")
+    for member in struct.each("members"):
         open_subscription(member, "subscription", protocol_type, protocol)
         open_assignment(member, "assignment", protocol_type, protocol)
 
 
-def _open(holder: StructView, field: str, protocol_type: Any, messages: dict[str, str]) -> StructView | None:
-    raw = holder.get(field)
+def _open(struct: StructView, field: str, protocol_type: Any, messages: dict[str, str]) -> StructView | None:
+    raw = struct.get(field)
     if not isinstance(raw, bytes) or not raw:
         return None
     if protocol_type in messages:
-        return holder.open(field, versioned(messages[protocol_type], raw))
+        return struct.open(field, versioned(messages[protocol_type], raw))
     if protocol_type:
         return None
     # Not every version says the type: what fits one of them to the last byte is taken for it.
-    found = (holder.open(field, versioned(message, raw, sure=False)) for message in messages.values())
+    found = (struct.open(field, versioned(message, raw, sure=False)) for message in messages.values())
     return next((inner for inner in found if inner is not None), None)
 
 
-def _join_request(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
-    for protocol in holder.each("protocols"):
-        open_subscription(protocol, "metadata", holder.get("protocol_type"), protocol.get("name"))
+def _join_request(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
+    for protocol in struct.each("protocols"):
+        open_subscription(protocol, "metadata", struct.get("protocol_type"), protocol.get("name"))
 
 
-def _join_response(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
-    protocol_type = holder.get("protocol_type") or request_field(exchange, "protocol_type")
-    for member in holder.each("members"):
-        open_subscription(member, "metadata", protocol_type, holder.get("protocol_name"))
+def _join_response(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
+    protocol_type = struct.get("protocol_type") or request_field(exchange, "protocol_type")
+    for member in struct.each("members"):
+        open_subscription(member, "metadata", protocol_type, struct.get("protocol_name"))
 
 
-def _sync_request(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
-    for assignment in holder.each("assignments"):
-        open_assignment(assignment, "assignment", holder.get("protocol_type"), holder.get("protocol_name"))
+def _sync_request(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
+    for assignment in struct.each("assignments"):
+        open_assignment(assignment, "assignment", struct.get("protocol_type"), struct.get("protocol_name"))
 
 
-def _sync_response(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
-    protocol_type = holder.get("protocol_type") or request_field(exchange, "protocol_type")
-    protocol = holder.get("protocol_name") or request_field(exchange, "protocol_name")
-    open_assignment(holder, "assignment", protocol_type, protocol)
+def _sync_response(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
+    protocol_type = struct.get("protocol_type") or request_field(exchange, "protocol_type")
+    protocol = struct.get("protocol_name") or request_field(exchange, "protocol_name")
+    open_assignment(struct, "assignment", protocol_type, protocol)
 
 
-def _describe_groups(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
-    for group in holder.each("groups"):
+def _describe_groups(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
+    for group in struct.each("groups"):
         protocol_type = group.get("protocol_type")
         for member in group.each("members"):
             open_subscription(member, "member_metadata", protocol_type, group.get("protocol_data"))

@@ -52,10 +52,10 @@ def _records(topic: str, role: str) -> dict[int, str]:
     }
 
 
-def open_batches(holder: StructView, field: str, topic: str) -> None:
+def open_batches(struct: StructView, field: str, topic: str) -> None:
     """The records of an internal topic; ``field`` is the record set's name."""
     metadata = topic in _METADATA_LOGS
-    for record in holder.records(field):
+    for record in struct.records(field):
         if metadata:
             _open_metadata(record, topic)
         else:
@@ -104,24 +104,24 @@ def _known(name: str, version: int, start: int) -> Content | None:
     return Content(name, version, start) if low <= version <= high else None
 
 
-def _fetch(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
-    for topic in holder.each("responses"):
+def _fetch(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
+    for topic in struct.each("responses"):
         name = topic.get("topic") or _named(topic.get("topic_id"), topic_name)
         if name in INTERNAL_TOPICS:
             for partition in topic.each("partitions"):
                 open_batches(partition, "records", name)
 
 
-def _produce(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
-    for topic in holder.each("topic_data"):
+def _produce(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
+    for topic in struct.each("topic_data"):
         name = topic.get("name") or _named(topic.get("topic_id"), topic_name)
         if name in INTERNAL_TOPICS:
             for partition in topic.each("partition_data"):
                 open_batches(partition, "records", name)
 
 
-def _fetch_snapshot(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
-    for topic in holder.each("topics"):
+def _fetch_snapshot(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
+    for topic in struct.each("topics"):
         name = topic.get("name")
         if name in INTERNAL_TOPICS:
             for partition in topic.each("partitions"):

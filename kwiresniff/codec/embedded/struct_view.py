@@ -293,11 +293,11 @@ def _content_of(header: RequestHeader, direction: Direction) -> Content:
     return Content(f"{schema.API_NAMES[header.api_key]} {direction}", header.api_version, header.body_offset)
 
 
-def _complain(holder: BodyView | NodeView, name: str, title: str, reason: str, *, sure: bool = True) -> str:
+def _complain(struct: BodyView | NodeView, name: str, title: str, reason: str, *, sure: bool = True) -> str:
     text = f"{name} should hold {title}: {reason}"
     if sure:
-        path = f"{holder.path}.{name}" if holder.path else name
-        _note(holder.problems, Problem("embedded_undecoded", text, path=path))
+        path = f"{struct.path}.{name}" if struct.path else name
+        _note(struct.problems, Problem("embedded_undecoded", text, path=path))
     return text
 
 

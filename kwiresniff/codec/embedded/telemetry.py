@@ -39,18 +39,18 @@ _TEMPORALITIES = {0: "unspecified", 1: "delta", 2: "cumulative"}
 _HINT = 'OTLP metrics; to see them: pip install "kwiresniff[otlp]"'
 
 
-def open_metrics(holder: StructView) -> None:
+def open_metrics(struct: StructView) -> None:
     """The metrics of a PushTelemetry request, whatever they are compressed with."""
-    raw = holder.get(METRICS)
+    raw = struct.get(METRICS)
     if not isinstance(raw, bytes) or not raw:
         return
     parser = _parser()
     if parser is None:
-        holder.hint(METRICS, _HINT)
+        struct.hint(METRICS, _HINT)
         return
     from kwiresniff.codec.compression import NONE, codec_name, decompress  # they are heavy, and telemetry is rare
 
-    compression = holder.get("compression_type") or NONE
+    compression = struct.get("compression_type") or NONE
     try:
         if compression != NONE:
             raw = decompress(compression, raw, MAX_METRICS_BYTES)
@@ -58,10 +58,10 @@ def open_metrics(holder: StructView) -> None:
             raise DecodeError(f"more than {MAX_METRICS_BYTES:,} bytes", code="too_many_values")
         data = _Reader().message(parse(parser, raw), 0)
     except DecodeError as error:
-        holder.complain(METRICS, TITLE, str(error))
+        struct.complain(METRICS, TITLE, str(error))
         return
     title = TITLE if compression == NONE else f"{TITLE}, {codec_name(compression)}, {len(raw):,} bytes uncompressed"
-    holder.put(METRICS, {"message": MESSAGE, "version": VERSION, "data": data}, title, _meaning)
+    struct.put(METRICS, {"message": MESSAGE, "version": VERSION, "data": data}, title, _meaning)
 
 
 @cache
@@ -123,8 +123,8 @@ def _meaning(name: str, value: Any) -> str:
     return _TEMPORALITIES.get(value, "") if name == "aggregation_temporality" else ""
 
 
-def _push_telemetry(holder: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
-    open_metrics(holder)
+def _push_telemetry(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
+    open_metrics(struct)
 
 
 OPENERS: Openers = {(PUSH_TELEMETRY, "request"): _push_telemetry}
