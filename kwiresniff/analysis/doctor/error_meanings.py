@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from kwiresniff.analysis.doctor.wording import listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +24,13 @@ _LEADER = Meaning(
     "One or two after a leader moved are normal. Many: look for leaders that flap (broker restarts, ISR shrinking, "
     "controller log), or a client whose metadata refreshes fail.",
 )
-_COORDINATOR = Meaning(
-    "warning",
-    "cannot reach its group or transaction coordinator",
-    "Normal for seconds after a broker restarts. Lasting: check that __consumer_offsets and __transaction_state are "
-    "online and that their partitions have leaders.",
-)
+_COORDINATOR_TITLES: Final = {
+    "COORDINATOR_NOT_AVAILABLE": "nobody is the coordinator of {of}",
+    "COORDINATOR_LOAD_IN_PROGRESS": "the coordinator of {of} is still loading what it has to know",
+    "NOT_COORDINATOR": "asks a broker that is not the coordinator of {of}",
+}
 #: An idempotent producer without a transactional id asks any broker, which has its ids from the controller.
-NO_PRODUCER_ID: Final = Meaning(
+_NO_PRODUCER_ID: Final = Meaning(
     "warning",
     "waits for a producer id, which the broker does not have yet",
     "Normal for a moment after a broker has started. Lasting: the broker does not reach the controller, which hands "
@@ -63,6 +65,26 @@ _GENERATION = Meaning(
     "and at the timeline of the group (kwiresniff groups).",
 )
 
+
+def coordinator_meaning(name: str, groups: Sequence[str], transactional_ids: Sequence[str]) -> Meaning:
+    """What an error code about coordinators amounts to for groups and transactional ids, both of which may be empty."""
+    of = [*(f"group {group}" for group in groups), *(f"transactional id {one}" for one in transactional_ids)]
+    topics = ["__consumer_offsets"] * bool(groups or not of) + ["__transaction_state"] * bool(
+        transactional_ids or not of
+    )
+    return Meaning(
+        "warning",
+        _COORDINATOR_TITLES[name].format(of=listed(of, 3) or "its group or transactional id"),
+        f"Normal for seconds after a broker has started or stopped. Lasting: see that {' and '.join(topics)} could be created "
+        "(replication factor), and that the partitions have leaders.",
+    )
+
+
+def no_producer_id(apis: Sequence[str], transactional_ids: Sequence[str]) -> Meaning | None:
+    """What the same code amounts to where no coordinator is asked: InitProducerId without a transactional id."""
+    return _NO_PRODUCER_ID if list(apis) == ["InitProducerId"] and not transactional_ids else None
+
+
 MEANINGS: Final[dict[str, Meaning]] = {
     "NOT_LEADER_OR_FOLLOWER": _LEADER,
     "FENCED_LEADER_EPOCH": _LEADER,
@@ -72,9 +94,9 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "asks for partitions that have no leader",
         "Normal for a moment after a topic is created. Lasting: all replicas of the partition are offline.",
     ),
-    "COORDINATOR_NOT_AVAILABLE": _COORDINATOR,
-    "COORDINATOR_LOAD_IN_PROGRESS": _COORDINATOR,
-    "NOT_COORDINATOR": _COORDINATOR,
+    "COORDINATOR_NOT_AVAILABLE": coordinator_meaning("COORDINATOR_NOT_AVAILABLE", [], []),
+    "COORDINATOR_LOAD_IN_PROGRESS": coordinator_meaning("COORDINATOR_LOAD_IN_PROGRESS", [], []),
+    "NOT_COORDINATOR": coordinator_meaning("NOT_COORDINATOR", [], []),
     "NOT_ENOUGH_REPLICAS": _REPLICAS,
     "NOT_ENOUGH_REPLICAS_AFTER_APPEND": _REPLICAS,
     "TOPIC_AUTHORIZATION_FAILED": _DENIED,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kwiresniff.analysis.body_entities import groups_of, transactional_ids_of
-from kwiresniff.analysis.doctor.error_meanings import MEANINGS, NO_PRODUCER_ID, Meaning
+from kwiresniff.analysis.doctor.error_meanings import MEANINGS, Meaning, coordinator_meaning, no_producer_id
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of
 from kwiresniff.analysis.doctor.rule import ERROR, Context, Rule, found
@@ -119,12 +119,9 @@ class ErrorRule(Rule):
                 "",
                 "Clients retry this by themselves." if retriable else "Clients do not retry this: look at the answers.",
             )
-            if (
-                name in COORDINATOR_CODES
-                and case.noted("apis") == ["InitProducerId"]
-                and not case.noted("transactions")
-            ):
-                meaning = NO_PRODUCER_ID
+            if name in COORDINATOR_CODES:
+                groups, ids = case.noted("groups"), case.noted("transactions")
+                meaning = no_producer_id(case.noted("apis"), ids) or coordinator_meaning(name, groups, ids)
             severity = meaning.severity
             search = self._searches.get((client, name))
             if search is not None:

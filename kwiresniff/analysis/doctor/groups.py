@@ -34,6 +34,14 @@ MAX_TOLD = 10
 REMOVED = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"})
 
 
+#: What makes rebalances rarer or shorter, by the protocol of the group.
+_HELPS = {
+    "classic": " Static membership (group.instance.id) or the consumer protocol (group.protocol=consumer) help.",
+    "consumer": " Static membership (group.instance.id) helps members that are restarted.",
+    "streams": " Static membership (group.instance.id) helps members that are restarted.",
+}
+
+
 class GroupRule(Rule):
     """Rebalance storms and long rebalances."""
 
@@ -241,7 +249,7 @@ class GroupRule(Rule):
         left = sum(member.left for member in group.members.values())
         removed = sum(member.removed for member in group.members.values())
         overslept = [(client, member) for client, member in members if member.overslept_ns]
-        causes = [f"{joined} joins, {left} leaves" + (f", {removed} removals" if removed else "")]
+        causes = [f"{joined} joins, {left} leaves" + (f", {removed} removed" if removed else "")]
         causes += [
             f"{client} was longer between polls ({duration(member.overslept_ns)}) than max.poll.interval.ms "
             f"({duration(member.interval_ms * 1_000_000)})"
@@ -263,7 +271,7 @@ class GroupRule(Rule):
             f"the {kind}group rebalances again and again: {case.count} {word} in "
             f"{duration(case.last_ns - case.first_ns)}; {'; '.join(causes)}",
             "Look at who comes and goes, and why (kwiresniff groups): members that are restarted, polls longer than "
-            "max.poll.interval.ms. Static membership (group.instance.id) or the consumer protocol help.",
+            f"max.poll.interval.ms.{_HELPS.get(group.protocol, '')}",
             case,
             {
                 "protocol": group.protocol,

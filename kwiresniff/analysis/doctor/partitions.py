@@ -133,7 +133,7 @@ class HotPartitionRule(Rule):
                 "warning",
                 f"{topic}-{partition}",
                 f"gets {share:.0%} of what is produced to {count} partitions of {topic} by {listed(clients)}",
-                "Its leader carries the load of the whole topic: look at the keys of the records (one that is most of "
+                "Its leader carries most of the load of the topic: look at the keys of the records (one that is most of "
                 "them, a null or constant key, a partitioner of one's own).",
                 case,
                 {"partition": f"{topic}-{partition}", "share": round(share, 3), "partitions": count, "clients": clients,

@@ -40,6 +40,14 @@ class _Deletion:
     ns: int
 
 
+BEFORE = "before it was there"
+_YOUNG = "Normal while a topic is made, by auto.create.topics.enable for instance: it was there soon afterwards."
+_MISSING = (
+    "Its name is misspelt, it was not created (auto.create.topics.enable is off), it was deleted, or the user has no "
+    "right to see it."
+)
+
+
 class TopicRule(Rule):
     """UNKNOWN_TOPIC_OR_PARTITION and its like, by topic and client: never there, not there yet, or deleted."""
 
@@ -143,7 +151,7 @@ class TopicRule(Rule):
             elif gone is not None and case.last_ns >= gone.ns:
                 deleted.setdefault(topic, []).append((client, case))
             elif came > case.last_ns:
-                yield self._unknown(client, topic, case, "info", "before it was there")
+                yield self._unknown(client, topic, case, "info", BEFORE)
             elif topic in self._existed and case.count >= OFTEN and "Metadata" in case.noted("apis"):
                 deleted.setdefault(topic, []).append((client, case))
             elif came and case.last_ns - case.first_ns < YOUNG_NS:
@@ -175,8 +183,7 @@ class TopicRule(Rule):
             severity,
             client,
             f"{listed(errors)}: asks for {what}, {how}, {times(case.count)}{over}",
-            "Its name is misspelt, it was not created (auto.create.topics.enable is off), it was deleted, or the user "
-            "has no right to see it.",
+            _YOUNG if how == BEFORE else _MISSING,
             case,
             {
                 "error": errors[0] if errors else "",
