@@ -75,8 +75,8 @@ def coordinator_meaning(name: str, groups: Sequence[str], transactional_ids: Seq
     return Meaning(
         "warning",
         _COORDINATOR_TITLES[name].format(of=listed(of, 3) or "its group or transactional id"),
-        f"Normal for seconds after a broker has started or stopped. Lasting: see that {' and '.join(topics)} could be created "
-        "(replication factor), and that the partitions have leaders.",
+        f"Normal for seconds after a broker has started or stopped. Lasting: see that {' and '.join(topics)} could be "
+        "created (replication factor), and that the partitions have leaders.",
     )
 
 

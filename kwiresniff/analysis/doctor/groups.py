@@ -38,7 +38,6 @@ REMOVED = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_E
 _HELPS = {
     "classic": " Static membership (group.instance.id) or the consumer protocol (group.protocol=consumer) help.",
     "consumer": " Static membership (group.instance.id) helps members that are restarted.",
-    "streams": " Static membership (group.instance.id) helps members that are restarted.",
 }
 
 
