@@ -69,9 +69,8 @@ _GENERATION = Meaning(
 def coordinator_meaning(name: str, groups: Sequence[str], transactional_ids: Sequence[str]) -> Meaning:
     """What an error code about coordinators amounts to for groups and transactional ids, both of which may be empty."""
     of = [*(f"group {group}" for group in groups), *(f"transactional id {one}" for one in transactional_ids)]
-    topics = ["__consumer_offsets"] * bool(groups or not of) + ["__transaction_state"] * bool(
-        transactional_ids or not of
-    )
+    topics = ["__consumer_offsets"] if groups or not of else []
+    topics += ["__transaction_state"] if transactional_ids or not of else []
     return Meaning(
         "warning",
         _COORDINATOR_TITLES[name].format(of=listed(of, 3) or "its group or transactional id"),

@@ -133,8 +133,8 @@ class HotPartitionRule(Rule):
                 "warning",
                 f"{topic}-{partition}",
                 f"gets {share:.0%} of what is produced to {count} partitions of {topic} by {listed(clients)}",
-                "Its leader carries most of the load of the topic: look at the keys of the records (one that most have, "
-                "a null or constant key, a partitioner of one's own).",
+                "Its leader carries most of the load of the topic: look at the keys of the records (one that most "
+                "have, a null or constant key, a partitioner of one's own).",
                 case,
                 {"partition": f"{topic}-{partition}", "share": round(share, 3), "partitions": count, "clients": clients,
                  "sampled_bytes": whole},
