@@ -46,7 +46,7 @@ def make_job(sources: Sequence[CaptureSeries], parallelism: int, commits: dict[s
 
     A source counts as done when all shards of it are committed for exactly these files and settings, into however
     many shards it was split; a unit of it that is done is kept. ``stale`` are commits of these sources that do not
-    fit any more. Raises ExportError when reading a source again would lose what files that are gone had told.
+    fit any more. Raises ExportError when reading a source again would lose what was read from files that are gone.
     """
     units: list[WorkUnit] = []
     stale: list[str] = []
@@ -100,7 +100,7 @@ def _names(source: CaptureSeries, shards: int) -> list[str]:
 
 
 def told_once(sources: Sequence[CaptureSeries], seen: dict[str, list[ObservedConnection]]) -> list[CaptureSeries]:
-    """The sources with what each leaves to others, and takes from them, going by the connections seen by each."""
+    """The sources, each connection assigned to one of those that have seen it (``LeftOut``, ``Filled``)."""
     left_out, filled = shared(seen)
     by_name = {source.name: source for source in sources}
     found = []
@@ -112,7 +112,7 @@ def told_once(sources: Sequence[CaptureSeries], seen: dict[str, list[ObservedCon
 
 
 def as_told_before(sources: Sequence[CaptureSeries], before: Iterable[CaptureSeries]) -> list[CaptureSeries]:
-    """The sources, true to what earlier runs told of captures that have been deleted since: that still counts."""
+    """The sources, with the assignments of earlier runs to captures that have been deleted since."""
     told = {source.name: source for source in before}
     gone = told.keys() - {source.name for source in sources}
     found = []
@@ -142,7 +142,7 @@ class Run:
         both_ends: bool = False,
         remote: HadoopInputs | None = None,
     ) -> None:
-        """With ``both_ends`` a connection that two sources have captured is told by one of them.
+        """With ``both_ends`` a connection that two sources have captured is reported by one of them.
 
         ``remote`` is needed when some of the inputs are URIs of other file systems.
         """

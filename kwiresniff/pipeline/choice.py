@@ -50,7 +50,7 @@ class Choice:
         self.connections: set[int] = set()
 
     def depth(self, wanted: Depth) -> Depth:
-        """The deeper one of what is wanted and what is needed."""
+        """The deeper one of a depth and the depth that the filter needs."""
         return wanted if self._filter is None else max(wanted, self._filter.depth, key=DEPTHS.index)
 
     @property
@@ -64,7 +64,7 @@ class Choice:
         return self._filter is not None or bool(self._conditions)
 
     def want(self, exchange: Exchange) -> bool | None:
-        """The verdict before any body is decoded; None is a maybe. What tells the names of topics is always decoded."""
+        """The verdict before any body is decoded; None is a maybe. Messages with names of topics are always decoded."""
         wanted: bool | None = self._fits(exchange)
         if wanted and self._filter is not None:
             wanted = self._filter.matches_header(exchange)
@@ -75,7 +75,7 @@ class Choice:
         return self._fits(exchange) and (self._filter is None or self._filter.matches(exchange))
 
     def narrow(self, intake: Intake) -> None:
-        """Have an intake take what is wanted, and nothing else."""
+        """Makes an intake take only exchanges that match."""
         if self.chooses:
             intake.matches, intake.connections = self.matches, self.connections
 

@@ -1,7 +1,7 @@
-"""What an exchange speaks of: topics, partitions, groups, transactional ids.
+"""Names in an exchange: topics, partitions, groups, transactional ids.
 
-Of most messages their digests tell. Decoded bodies are walked (``kwiresniff.analysis.body_entities``), which costs as
-much as decoding them. Most messages have no field for a group, and many none for a topic: definitions say which, once
+Most messages have digests with their names. Decoded bodies are walked (``kwiresniff.analysis.body_entities``), which costs
+as much as decoding them. Most messages have no field for a group, and many none for a topic: definitions say which, once
 for each version.
 """
 
@@ -25,7 +25,7 @@ MOST_INDEX: Final = (1 << 31) - 1
 
 @final
 class Entities:
-    """What one exchange after another speaks of: each in order, once."""
+    """The names in one exchange after another: each in order, once."""
 
     def __init__(self, topic_name: TopicNames) -> None:
         self._topic_name = topic_name
@@ -35,7 +35,7 @@ class Entities:
         self.transactional_ids: list[str] = []
 
     def find(self, exchange: Exchange) -> None:
-        """Fill the lists."""
+        """Fills the lists with the names in ``exchange``."""
         self.topics = []
         self.partitions = []
         self.groups = []

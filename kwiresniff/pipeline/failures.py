@@ -1,4 +1,4 @@
-"""What went wrong inside Spark, as one line: it tells of errors with the stacks of two languages."""
+"""Errors of Spark as one line; Spark itself prints the stacks of two languages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_MESSAGE_CHARS = 300
 
 
 def first_line(error: BaseException) -> str:
-    """What Spark says went wrong, in one line and with what to do where that is known."""
+    """Spark's error in one line, with what to do where that is known."""
     text = str(error)
     if found := _NO_PYTHON.search(text):
         return (

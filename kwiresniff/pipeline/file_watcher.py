@@ -2,7 +2,7 @@
 
 A file is finished when a younger one of its series is there, or when it has not changed for some time. Files that are
 moved into the folder when they are complete keep the time of their last change, so they are taken at once. What is
-taken together is a round. A round is written down before anybody hears of it, so that reading it again after an
+taken together is a round. A round is written to disk before it is used, so that reading it again after an
 interruption finds the same files:
 
     FOLDER/rounds/00000007.json    files taken in round 7
@@ -101,7 +101,7 @@ class FileWatcher:
             yield Round(tuple(files), tuple((path, size) for path, size in value["grown"]), value["finish"])
 
     def forget(self, until: int) -> None:
-        """Rounds up to ``until`` will not be asked for any more."""
+        """Removes the rounds up to ``until``, which are not needed any more."""
         self._known = {path: taken for path, taken in self._known.items() if os.path.exists(path)}
         self.first = max(self.first, until)
         known = {path: asdict(taken) for path, taken in self._known.items()}

@@ -58,7 +58,7 @@ class HadoopInputs:
 
     @contextmanager
     def fetched(self, files: Iterable[File]) -> Iterator[None]:
-        """Has copies of these files meanwhile."""
+        """Copies these files for as long as the context lasts."""
         remote = {file.path: file for file in files if file.origin}
         os.makedirs(self._folder, exist_ok=True)
         size = sum(file.size_bytes for file in remote.values())
@@ -104,7 +104,7 @@ class HadoopInputs:
 
 @contextmanager
 def _told(uri: str) -> Iterator[None]:
-    """What Java raises, as one line."""
+    """Raises errors of Java as one line."""
     try:
         yield
     except import_module("py4j.protocol").Py4JError as error:

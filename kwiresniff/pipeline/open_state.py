@@ -207,7 +207,7 @@ class BatchReading:
         return redacted(self._choice.chosen(self._events()), self._settings.redactor())
 
     def state(self) -> tuple[dict[str, Any], bytes]:
-        """What is left open."""
+        """The state of the connections that are left open."""
         kept = dict(list(self._names.items())[-MAX_FILE_NAMES:])
         about = {
             "kwiresniff": __version__,

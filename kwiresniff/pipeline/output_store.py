@@ -75,7 +75,7 @@ class OutputStore:
             raise ExportError(f"{self.out}: {what}; what is complete stays, run again when there is room") from error
 
     def commits(self, *, known: Container[str] = ()) -> dict[str, Commit]:
-        """What is complete, by unit, leaving out units that are ``known`` already."""
+        """The commits by unit, without units that are ``known`` already."""
         found = {}
         for name in sorted(os.listdir(self._commits)):
             unit = name.removesuffix(".json")
@@ -93,11 +93,11 @@ class OutputStore:
         return commit
 
     def commit(self, unit: str, commit: Commit) -> None:
-        """From now on the files that ``commit`` names count."""
+        """Commits a unit: the files that ``commit`` names are part of the output from now on."""
         replace_json(os.path.join(self._commits, f"{unit}.json"), commit)
 
     def forget(self, units: Iterable[str]) -> None:
-        """What these units wrote does not count any more; ``clean`` removes it."""
+        """Revokes the commits of units; ``clean`` removes their files."""
         for unit in units:
             os.unlink(os.path.join(self._commits, f"{unit}.json"))
 
@@ -126,7 +126,7 @@ class OutputStore:
         return [os.path.join(self.out, name) for name in names if name.startswith(prefix)]
 
     def writer(self, unit: str) -> TableWriter:
-        """Where one attempt at a unit puts its rows."""
+        """A writer for the rows of one attempt at a unit."""
         return TableWriter(self.out, os.path.join(self._staging, f"{unit}-{uuid.uuid4().hex}"), unit)
 
 

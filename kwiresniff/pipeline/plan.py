@@ -100,7 +100,7 @@ class CaptureSeries:
 
     @property
     def size_bytes(self) -> int:
-        """What lies on disk."""
+        """The size of the files on disk."""
         return sum(file.size_bytes for file in self.files)
 
 
@@ -118,7 +118,7 @@ class WorkUnit:
         return f"{self.source.id}-{self.shard}of{self.shards}"
 
     def fingerprint(self, settings: str) -> str:
-        """Differs as soon as a file has grown or changed, or something else is wanted of it."""
+        """A hash of the unit's files, their sizes and times, and of the settings."""
         return blake2b(f"{asdict(self)!r} {settings}".encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
     def as_json(self) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def find_sources(paths: Sequence[str], grouping: str = "series") -> list[Capture
 
 
 def file_at(path: str) -> File:
-    """What is at a path now, which every worker sees; raises CaptureError when there is nothing."""
+    """The file at a path that every worker sees, as it is now; raises CaptureError when there is none."""
     path = os.path.abspath(path)
     try:
         status = os.stat(path)

@@ -1,4 +1,6 @@
-"""Which connections a shard of a source follows. The sink is written for mypyc: it refuses packets by the million."""
+"""Shards: the connections that each task of a large source follows.
+
+The sink is written for mypyc: it refuses packets by the million."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task does with a unit in ``pipeline run``: read it once, write every table, commit."""
+"""The task of ``pipeline run`` for one unit: reads it once, writes every table, commits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAYOUT = 2
 
 
 def settings_text(settings: Settings, tables: Sequence[str]) -> str:
-    """What two runs must have in common for the output of one to do for the other."""
+    """The settings that two runs must have in common to share their output, as text."""
     return f"{__version__} {LAYOUT} {settings!r} {sorted(tables)!r}"
 
 

@@ -30,7 +30,7 @@ from kwiresniff.session import Analyzer, Depth, endpoints
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is wanted of the captures, the same for all units of a run.
+    """The settings of a run, equal for all of its units.
 
     Everything is redacted with one key or nothing is: equal values in captures of different hosts stay equal.
     ``audit_target`` is the release of Kafka that clients are held against. ``keylog`` is a file with TLS keys, under
@@ -87,12 +87,12 @@ class Settings:
         return analyzer
 
     def name_topics(self, analyzer: Analyzer) -> None:
-        """Tell the analyzer the names of topic ids that come from outside."""
+        """Gives the analyzer the names of topic ids that come from outside."""
         if self.topics is not None:
             analyzer.topics.add(read_topic_file(self.topics.path))
 
     def redactor(self) -> Redactor | None:
-        """What hides keys, values and headers, if that is wanted."""
+        """The redactor of keys, values and headers; None when nothing is redacted."""
         return None if self.redact_key is None else Redactor(self.redact_key)
 
 

@@ -30,7 +30,7 @@ class AuthenticationRule(Rule):
         self._told: set[int] = set()
 
     def failure(self, exchange: Exchange) -> None:
-        """An answer that refuses; the user is that of the connection so far."""
+        """Counts a refusal, by the user that the connection has shown so far."""
         names = [name for _, _, name, _ in exchange.errors if name in self.judges]
         if not names:
             return
@@ -55,7 +55,7 @@ class AuthenticationRule(Rule):
             self._told.add(connection.id)
 
     def connection(self, connection: Connection) -> None:
-        """Before KIP-152 a broker refuses by closing the connection after the tokens."""
+        """Counts a connection closed after its tokens: before KIP-152 that is how a broker refuses."""
         sasl = connection.sasl
         if sasl is None or sasl.get("outcome") != "failed" or connection.id in self._told:
             self._told.discard(connection.id)

@@ -29,7 +29,7 @@ def _order(finding: Finding) -> tuple[int, int, int, str, str]:
 
 
 def with_symptoms(findings: list[Finding]) -> list[Finding]:
-    """Causes with their symptoms; what is explained is not told apart any more.
+    """Causes with their symptoms; a finding that is explained is listed beneath its cause only.
 
     A symptom goes beneath the first cause, in order of severity, that explains it; a cause that is itself explained
     takes its symptoms along.

@@ -73,7 +73,7 @@ class Cluster:
         self._working: set[int] = set()
 
     def answered(self, exchange: Exchange, ns: int) -> None:
-        """An answer came from an address."""
+        """Notes a response from a broker's address."""
         broker = exchange.connection.broker
         known = self.last_answer_ns
         before = self.answer_before_ns = known.get(broker, 0)
@@ -89,7 +89,7 @@ class Cluster:
             self._works(exchange, broker)
 
     def _works(self, exchange: Exchange, broker: str) -> None:
-        """A connection on which a client does what it has come for."""
+        """Notes a connection on which a client got from bootstrapping to work."""
         if len(self._working) >= MAX_WORKING:
             return
         self._working.add(exchange.connection.id)
@@ -154,7 +154,7 @@ class Cluster:
         return [address for (of, _), address in self._addresses.items() if of == cluster]
 
     def node_at(self, broker: str) -> int | None:
-        """The node that an address was last told to be of."""
+        """The node that last advertised an address."""
         found = self._nodes.get(broker)
         return found[1] if found is not None else None
 

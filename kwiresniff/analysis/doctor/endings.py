@@ -79,13 +79,13 @@ class Endings:
         self._gaps: set[int] = set()
 
     def mark_gap(self, problem: Problem) -> None:
-        """Bytes from a broker are missing, perhaps answers: nothing can be said of that connection."""
+        """Excludes a connection of which bytes from the broker are missing: they may have been responses."""
         details = problem.details or {}
         if details.get("direction") == "response" and details.get("missing_bytes") and len(self._gaps) < MAX_OPEN:
             self._gaps.add(details.get("connection", 0))
 
     def add(self, exchange: Exchange) -> None:
-        """A request that was not answered."""
+        """Adds a request without a response."""
         request, connection = exchange.request, exchange.connection
         if request is None:
             return
@@ -110,7 +110,7 @@ class Endings:
             )
 
     def end(self, connection: Connection, cluster: Cluster, end_ns: int) -> Ending | None:
-        """The connection has ended; what there is to say of its unanswered requests, or None."""
+        """Ends a connection; returns what there is to say of its unanswered requests, or None."""
         ending = self._open.pop(connection.id, None)
         gap = connection.id in self._gaps
         self._gaps.discard(connection.id)

@@ -32,7 +32,7 @@ _ADMIN_REMEDY = "An answer to somebody's command, which was told of it; look the
 
 @dataclass(slots=True)
 class _Search:
-    """How long a client looks for its coordinator at a stretch."""
+    """A client's search for its coordinator: since when, and how long without a pause."""
 
     began_ns: int = 0
     last_ns: int = 0
@@ -82,7 +82,7 @@ class ErrorRule(Rule):
                 case.note("messages", [place.message])
 
     def exchange(self, exchange: Exchange) -> None:
-        """A client that has found its coordinator."""
+        """Ends the search of a client that has found its coordinator."""
         if self._searches and not exchange.errors and exchange.response is not None:
             client = client_of(exchange)
             for name in COORDINATOR_CODES:
@@ -110,7 +110,7 @@ class ErrorRule(Rule):
         return case
 
     def findings(self) -> Iterator[Finding]:
-        """What was counted."""
+        """One finding for each code and client."""
         for client, name, case in self._cases:
             retriable = self._retriable.get(name, False)
             admin = self._of_admins.get((client, name), False)
@@ -151,7 +151,7 @@ MAX_NOTED = 5
 
 
 def _title(name: str, meaning: Meaning, case: Case) -> str:
-    """What a code amounts to; who may not do what with what, and what was asked for where that is all there is."""
+    """The title of a finding: what a code means, with the user and resource of a denial, or the API alone."""
     apis = listed(case.noted("apis"))
     if name.endswith("_AUTHORIZATION_FAILED"):
         users = listed(case.noted("principals"))
@@ -169,7 +169,7 @@ def _title(name: str, meaning: Meaning, case: Case) -> str:
 
 
 def is_follower(case: Case) -> bool:
-    """Whether brokers ask each other: a follower tries again whatever it was answered."""
+    """Whether the request is a follower's, which tries again after any error."""
     return all("fetcher" in client.lower() for client in case.noted("clients"))
 
 

@@ -33,7 +33,7 @@ _Notes = dict[str, dict[str, int]]
 
 
 def new_budget() -> MemoryBudget:
-    """What all that the rules of an examination remember may take."""
+    """The memory budget that all rules of an examination share."""
     return MemoryBudget(MAX_EVIDENCE_BYTES)
 
 
@@ -63,7 +63,7 @@ class Case:
             self.evidence.append((packet, ns))
 
     def note(self, kind: str, names: Iterable[str], most: int = MAX_NAMES) -> None:
-        """Something to be named with the case: APIs, topics, partitions. Beyond ``most`` of a kind they are counted."""
+        """Adds names to the case: APIs, topics, partitions. Beyond ``most`` of a kind they are only counted."""
         known = self._notes.setdefault(kind, {})
         for name in names:
             short = clipped(name)

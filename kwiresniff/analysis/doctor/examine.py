@@ -1,4 +1,4 @@
-"""The examination: every rule sees what it wants to see, then says what it found; causes come before their symptoms."""
+"""The examination: rules get the events that they ask for, then give findings; causes come before their symptoms."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Doctor:
 
 
 def _renamed(finding: Finding, rename: Callable[[Any], Any]) -> Finding:
-    """A finding whose topics go by the names that were told after it was made."""
+    """A finding whose topic ids are replaced by names that became known later."""
     parts = ("subject", "title", "details", "numbers", "scope")
     return replace(finding, **{name: rename(getattr(finding, name)) for name in parts})
 

@@ -1,4 +1,4 @@
-"""What is remembered of a group and its members for the rule that judges how they rebalance."""
+"""The state of a group and its members, for the rule that judges how they rebalance."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Who leads which partition, and what of that has changed.
+"""The leaders of partitions, and how they have changed.
 
-Leader epochs (KIP-320) tell an old answer from a new one.
+Leader epochs (KIP-320) show which of two responses is the newer one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Leader:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A partition's leader moved from one node to another; ``ns`` and ``packet`` are when that was told first."""
+    """A partition's leader moved from one node to another; ``ns`` and ``packet`` say when that was first seen."""
 
     partition: Partition
     before: int
@@ -42,7 +42,7 @@ class Change:
 
 
 class LeaderTable:
-    """The leaders that were told last."""
+    """The newest leader of each partition."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
@@ -50,7 +50,7 @@ class LeaderTable:
         self._changes: list[Change] = []
 
     def learn(self, cluster: str, body: Body, topic_of: Callable[[Body], str], packet: int, ns: int) -> None:
-        """What a Metadata answer says."""
+        """Takes in the leaders that a Metadata response names."""
         for topic in body.get("topics") or ():
             name = clipped(topic_of(topic))
             for one in topic.get("partitions") or ():

@@ -60,21 +60,21 @@ class LeaderRule(Rule):
         self._followers = context.case()
 
     def exchange(self, exchange: Exchange) -> None:
-        """Metadata tells of leaders."""
+        """Learns leaders from a Metadata response."""
         body = exchange.response.body if exchange.response is not None else None
         if body is not None:
             cluster = self.context.cluster.of(exchange.connection.broker)
             self._leaders.learn(cluster, body, self.context.topic_of, *place_of(exchange))
 
     def _watch(self, exchange: Exchange) -> None:
-        """While somebody waits: a Produce or Fetch that goes well ends that."""
+        """Ends the wait of a client by a Produce or Fetch that succeeds."""
         if exchange.api_key in (PRODUCE, FETCH) and not exchange.errors and exchange.response is not None:
             self._recover(exchange)
             if not self._waiting:
                 self.context.watching.remove(self._watch)
 
     def failure(self, exchange: Exchange) -> None:
-        """A client asks a broker that does not lead."""
+        """Notes a client that asks a broker which does not lead."""
         if not any(name in LEADER_CODES for _, _, name, _ in exchange.errors):
             return
         cluster = self.context.cluster.of(exchange.connection.broker)
@@ -96,7 +96,7 @@ class LeaderRule(Rule):
                 self._leaders.told(partition, current, packet, ns)
 
     def connection(self, connection: Connection) -> None:
-        """A broker that ends its connections goes away, or drops idle ones."""
+        """Notes a connection ended by its broker, which goes away or drops idle ones."""
         if connection.closed_by == "broker" and len(self._left) < MAX_LEFT:
             self._left[connection.broker] = connection.closed_ns
 

@@ -42,7 +42,7 @@ AWAY_NS = 30_000_000_000
 
 @dataclass(slots=True)
 class _Dialled:
-    """What a client's host was told when it asked for Metadata at an address."""
+    """The addresses that a client's host got by Metadata from one address."""
 
     case: Case
     advertised: dict[str, None] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class ListenerRule(Rule):
         self._midway: set[tuple[str, str, str]] = set()
 
     def exchange(self, exchange: Exchange) -> None:
-        """A Metadata answer hands out addresses."""
+        """Notes the addresses that a Metadata response advertises."""
         body = exchange.response.body if exchange.response is not None else None
         if not body:
             return
@@ -89,7 +89,7 @@ class ListenerRule(Rule):
                 known.advertised[address] = None
 
     def connection(self, connection: Connection) -> None:
-        """An address that answers is reached."""
+        """Notes an address that could be reached."""
         key = host_of(connection.client), connection.broker
         if connection.bytes[1] and (key in self._reached or len(self._reached) < MAX_ATTEMPTS):
             self._reached[key] = connection.first_ns
@@ -100,7 +100,7 @@ class ListenerRule(Rule):
             self._midway.add((connection.client_id or "", *key))
 
     def attempt(self, attempt: ConnectionAttempt) -> None:
-        """A SYN that was refused or not answered."""
+        """Notes a SYN that was refused or not answered."""
         if not attempt.refused and self.context.end_ns - attempt.first_ns < SYN_NS and attempt.syns < 2:
             return
         key = host_of(attempt.client), attempt.server

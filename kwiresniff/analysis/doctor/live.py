@@ -60,5 +60,5 @@ class LiveExamination:
         return came, over
 
     def going_on(self) -> list[Finding]:
-        """What is not over."""
+        """The findings that are not over."""
         return list(self._going_on.values())

@@ -1,6 +1,6 @@
 """Fetches from offsets that are not in the log: which partition, which offset, and what range there was.
 
-The answer itself does not tell the range. ListOffsets answers and later fetches of the partition do.
+The response does not name the range. ListOffsets answers and later fetches of the partition do.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ class OffsetRule(Rule):
         self._wanted = 0
 
     def exchange(self, exchange: Exchange) -> None:
-        """Learn the ends that are asked for."""
+        """Learns the ends of logs from ListOffsets."""
         body = exchange.response.body if exchange.response is not None else None
         if body is not None:
             self._list_offsets(exchange, body)
 
     def _watch(self, exchange: Exchange) -> None:
-        """While a range is wanted: fetches tell it."""
+        """Learns the range from later fetches, while it is not known."""
         body = exchange.response.body if exchange.response is not None else None
         if exchange.api_key == FETCH and body is not None:
             self._fetch(exchange, body)
@@ -74,7 +74,7 @@ class OffsetRule(Rule):
                 self.context.watching.remove(self._watch)
 
     def failure(self, exchange: Exchange) -> None:
-        """A fetch from outside the log."""
+        """Notes a fetch from outside the log."""
         if not any(name == OUT_OF_RANGE for _, _, name, _ in exchange.errors):
             return
         asked = _fetch_offsets(exchange, self)

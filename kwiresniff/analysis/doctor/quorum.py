@@ -32,7 +32,7 @@ class QuorumRule(Rule):
         self._began_ns = self._searched_ns = self._longest_ns = 0
 
     def failure(self, exchange: Exchange) -> None:
-        """Somebody looks for the leader of the metadata quorum."""
+        """Counts a node that looks for the leader of the metadata quorum."""
         if not any(name in LEADER_CODES for _, _, name, _ in exchange.errors):
             return
         names = {place.name: None for place in error_places(exchange, self.context) if place.topic == METADATA_TOPIC}
@@ -48,7 +48,7 @@ class QuorumRule(Rule):
         self._longest_ns = max(self._longest_ns, ns - self._began_ns)
 
     def findings(self) -> Iterator[Finding]:
-        """One finding, however many ask whomever."""
+        """One finding for all nodes that search."""
         if not self._case.count:
             return
         errors = self._case.noted("errors")

@@ -28,7 +28,7 @@ ANONYMOUS = "ANONYMOUS"
 
 
 class QuotaRule(Rule):
-    """Clients that are throttled. The channel is muted for the time that the answer tells."""
+    """Clients that are throttled. The channel is muted for the response's ``throttle_time_ms``."""
 
     codes = ("throttled",)
     apis = None
@@ -40,7 +40,7 @@ class QuotaRule(Rule):
         self._costs: dict[int, int] = {}
 
     def exchange(self, exchange: Exchange) -> None:
-        """An answer that tells the client to wait."""
+        """Counts a response that throttles its client."""
         response = exchange.response
         if response is None:
             return

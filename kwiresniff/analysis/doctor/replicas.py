@@ -50,7 +50,7 @@ class ReplicaRule(Rule):
         self._cases = context.tally()
 
     def exchange(self, exchange: Exchange) -> None:
-        """Metadata tells replicas, those in sync, and the brokers that there are."""
+        """Learns replicas, in-sync replicas and brokers from a Metadata response."""
         body = exchange.response.body if exchange.response is not None else None
         if not body:
             return
@@ -71,7 +71,7 @@ class ReplicaRule(Rule):
                         self._replicas[key] = _Replicas(replicas, in_sync, ns)
 
     def failure(self, exchange: Exchange) -> None:
-        """A write that is refused."""
+        """Counts a write that is refused."""
         if not any(name in CODES for _, _, name, _ in exchange.errors):
             return
         packet, ns = place_of(exchange)

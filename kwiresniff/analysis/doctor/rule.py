@@ -1,4 +1,4 @@
-"""What a rule is: it sees events, remembers little, and says in the end what it found.
+"""The base of all rules: a rule gets events, keeps little of them, and gives its findings in the end.
 
 A rule is a class of its own, so that it can be read, tested and documented alone, and so that plugins can bring others.
 """
@@ -42,7 +42,7 @@ class Context:
         self.end_ns = 0
 
     def topic_name(self, topic_id: str) -> str | None:
-        """What the capture has told so far about a topic id."""
+        """The name of a topic id, as far as the capture has shown it."""
         return self._topic_name(topic_id) if self._topic_name is not None else None
 
     def topic_of(self, body: dict[str, Any]) -> str:
@@ -99,7 +99,7 @@ class Rule:
         """Something wrong with the capture or a connection."""
 
     def findings(self) -> Iterator[Finding]:
-        """What there is to say so far; asked again later, it is said anew."""
+        """The findings so far; a later call gives all of them anew."""
         return iter(())
 
 

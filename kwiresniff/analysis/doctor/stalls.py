@@ -68,12 +68,12 @@ class StallRule(Rule):
         self._refused: dict[str, int] = {}
 
     def attempt(self, attempt: ConnectionAttempt) -> None:
-        """A broker that refuses connections is down, and starts afterwards."""
+        """Notes a broker that refuses connections: it is down, and starts afterwards."""
         if attempt.refused and (attempt.server in self._refused or len(self._refused) < MAX_SUBJECTS):
             self._refused[attempt.server] = attempt.last_ns
 
     def exchange(self, exchange: Exchange) -> None:
-        """An answer after a silence, or one that waited through the same silence."""
+        """Notes a response after a silence, or one that waited through the same silence."""
         response, request = exchange.response, exchange.request
         if response is None:
             return
@@ -192,7 +192,7 @@ class StallRule(Rule):
 
 
 def is_prompt(exchange: Exchange) -> bool:
-    """Whether the broker could have answered without waiting for anybody else."""
+    """Whether the broker could have answered without waiting for other brokers or clients."""
     if exchange.api_key in _PROMPT or exchange.api_key == FETCH:
         return True
     body = exchange.request.body if exchange.request is not None else None
