@@ -1,8 +1,8 @@
 """Names in an exchange: topics, partitions, groups, transactional ids.
 
-Most messages have digests with their names. Decoded bodies are walked (``kwiresniff.analysis.body_entities``), which costs
-as much as decoding them. Most messages have no field for a group, and many none for a topic: definitions say which, once
-for each version.
+Most messages have digests with their names. Decoded bodies are walked (``kwiresniff.analysis.body_entities``), which
+costs as much as decoding them. Most messages have no field for a group, and many none for a topic: definitions say
+which, once for each version.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Shards: the connections that each task of a large source follows.
 
-The sink is written for mypyc: it refuses packets by the million."""
+The sink is written for mypyc: it refuses packets by the million.
+"""
 
 from __future__ import annotations
 
