@@ -128,7 +128,6 @@ def tree_writer(source: EventSource, screen: Screen) -> Callable[[Event], None]:
 
 def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) -> Callable[[Exchange], bytes]:
     """A function that draws an exchange as a tree for a stream like ``out``, in UTF-8."""
-    from kwiresniff.cli.decoded import decode_dissection
     from kwiresniff.render import TreeWriter
     from kwiresniff.session import dissect_message
 
@@ -145,6 +144,8 @@ def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) ->
         if dissection is not None and redactor is not None:
             redactor.dissect(dissection)
         elif dissection is not None and plugins.decoders:
+            from kwiresniff.cli.decoded import decode_dissection
+
             decode_dissection(dissection, plugins, topics.name)
         return dissection
 

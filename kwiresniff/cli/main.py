@@ -43,8 +43,28 @@ class SuggestingGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def _print_help(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+def add_help(command: click.Command) -> None:
+    """Give a command its ``--help``: click looks in catalogues of translations for the text of its own."""
+    text = "Show this message and exit."
+    option = click.option(
+        "-h", "--help", is_flag=True, is_eager=True, expose_value=False, callback=_print_help, help=text
+    )
+    option(command)
+    command.add_help_option = False
+
+
 class CommandGroup(SuggestingGroup):
     """A group that imports a subcommand when it is used and turns every failure into one line and an exit code."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        add_help(self)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

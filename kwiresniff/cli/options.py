@@ -11,7 +11,8 @@ import click
 
 from kwiresniff.analysis.parse_units import duration_ns, time_ns, time_of_day_ns
 from kwiresniff.base.time_units import DAY_NS
-from kwiresniff.cli.main import TRACEBACK
+from kwiresniff.cli.late_imports import LongNames
+from kwiresniff.cli.main import TRACEBACK, add_help
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[Any]
@@ -95,6 +96,24 @@ class SharedOption(click.Option):
 
 class TrafficCommand(click.Command):
     """A command whose ``--help`` shows its own options first and the shared ones in a section of their own."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._equals = False
+        add_help(self)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Click's parsing. What follows ``-o=`` is a value with ``=`` before it, behind a long name without."""
+        self._equals = any(arg[:1] == "-" and arg[2:3] == "=" for arg in args)
+        return super().parse_args(ctx, args)
+
+    def make_parser(self, ctx: click.Context) -> Any:
+        """Click's parser; that it tries short names as long ones costs nothing."""
+        parser: Any = super().make_parser(ctx)
+        long, short = getattr(parser, "_long_opt", None), getattr(parser, "_short_opt", None)
+        if type(long) is dict and type(short) is dict:
+            parser._long_opt = LongNames(long, {} if self._equals else short)
+        return parser
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         own: list[tuple[str, str]] = []

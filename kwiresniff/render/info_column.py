@@ -33,10 +33,18 @@ _WORDS: Final = {
 #: A member id is the client id and a UUID: the end tells members apart, a whole one would fill the line.
 MEMBER_ID_SHOWN = 12
 
+#: A queue that is shorter is nobody's trouble.
+_WORTH_A_WORD_NS: Final = 1_000_000
+
 _TOPIC_ARRAYS: Final = ("topics", "topic_data", "topic_partitions", "responses")
 _TOPIC_KEYS: Final = (*TOPIC_NAMES, "topic_id")
 _ELEMENT_NAMES: Final = ("group_id", "resource_name", "name", "user", "principal_name", "transactional_id", "feature")
 _PARTITION_ARRAYS: Final = ("partitions", "partition_data", "partition_indexes", "partition_responses")
+
+
+def queued_long(exchange: Exchange) -> bool:
+    """Whether a request was queued longer than it was worked on, and so long that it is worth a word."""
+    return exchange.queued >= _WORTH_A_WORD_NS and exchange.queued > (exchange.broker_ns or 0)
 
 
 def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]:

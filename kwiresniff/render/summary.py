@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Final, Literal, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias
 
 from kwiresniff.model import Exchange, TopicNames, file_index, packet_number
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
-from kwiresniff.render.info_column import facts
+from kwiresniff.render.info_column import facts, queued_long
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
-from kwiresniff.render.summary_lines import SummaryLines, queued_long
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import OUTCOME_STYLE, OUTCOME_WORDS, Paint, Span
+
+if TYPE_CHECKING:
+    from kwiresniff.render.summary_lines import SummaryLines
 
 TimeStyle: TypeAlias = Literal["absolute", "relative"]
 
@@ -63,6 +65,15 @@ def columns(width: int | None, time: TimeStyle = "absolute") -> list[tuple[str, 
     return [*out, ("facts", width - used)]
 
 
+def _quick_lines(paint: Paint, widths: dict[str, int], topic_name: TopicNames | None) -> SummaryLines | None:
+    """What makes most of the lines for a pipe; None without the library ``librt``."""
+    try:
+        from kwiresniff.render.summary_lines import SummaryLines
+    except ImportError:
+        return None
+    return SummaryLines(paint, widths, topic_name)
+
+
 def _mark(exchange: Exchange) -> str:
     """What stands before the line: what is ordinary is not marked as an error."""
     return "ok" if exchange.is_negotiation else exchange.outcome
@@ -93,7 +104,7 @@ class SummaryWriter:
         self._topic_name = topic_name
         self._columns = columns(width, time)
         plain = width is None and time == "absolute" and len(files) < 2
-        self._lines = SummaryLines(self._paint, dict(self._columns), topic_name) if plain else None
+        self._lines = _quick_lines(self._paint, dict(self._columns), topic_name) if plain else None
         self._start_ns: int | None = None
         self._day = ""
 

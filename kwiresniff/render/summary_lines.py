@@ -15,7 +15,7 @@ from kwiresniff.base.time_units import MAX_NS, SECOND_NS
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
-from kwiresniff.render.info_column import facts
+from kwiresniff.render.info_column import facts, queued_long
 from kwiresniff.render.line_wrapping import pad, pad_left
 from kwiresniff.render.theme import OUTCOME_STYLE, Paint
 
@@ -24,15 +24,6 @@ if TYPE_CHECKING:
 
 #: Texts of a sort that are kept; then all are forgotten.
 KEPT: Final = 4096
-
-
-#: A queue that is shorter is nobody's trouble.
-_WORTH_A_WORD_NS: Final = 1_000_000
-
-
-def queued_long(exchange: Exchange) -> bool:
-    """Whether a request was queued longer than it was worked on, and so long that it is worth a word."""
-    return exchange.queued >= _WORTH_A_WORD_NS and exchange.queued > (exchange.broker_ns or 0)
 
 
 @final

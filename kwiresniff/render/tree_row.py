@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from kwiresniff.base.tree_sizes import NAME_COLUMN
 from kwiresniff.model import Node
@@ -11,13 +10,15 @@ from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.values import Style, is_container, leaf, scalars
 
 
-@dataclass(slots=True)
 class Row:
     """What stands on the row, what hangs below it, and the node whose bytes it shows (None: no bytes)."""
 
-    chunks: list[Chunk]
-    children: list[Row] = field(default_factory=list)
-    node: Node | None = None
+    __slots__ = ("children", "chunks", "node")
+
+    def __init__(self, chunks: list[Chunk], children: list[Row] | None = None, node: Node | None = None) -> None:
+        self.chunks = chunks
+        self.children = [] if children is None else children
+        self.node = node
 
 
 #: The rows of what has been read in bytes, drawn by whoever draws records (``kwiresniff.render.tree_rows``).

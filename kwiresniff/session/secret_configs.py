@@ -7,15 +7,16 @@ from typing import Any
 
 from kwiresniff.schema.password_configs import PASSWORD, config_type
 
+# The expressions are compiled when the first config comes, which few captures have: that takes a while.
 #: What the names of secrets have in them, however the words are put together: ``clientSecret``, ``client_secret``,
 #: ``client.secret``, ``clientsecret``. A key is one beside a word that says that it opens something.
-_SECRET_WORDS = re.compile(
+_SECRET_WORDS = (
     r"secret|passw|passphrase|pwd|token|credential|jaas"
     r"|(?:private|access|api|account|shared|signing|encryption)[^a-z0-9]*keys?"
     r"|keys?[^a-z0-9]*(?:private|access)"
 )
 #: Values that are secrets under any name: a login of JAAS, a pair ``password=...`` among others, a private key.
-_SECRET_VALUE = re.compile(
+_SECRET_VALUE = (
     r"LoginModule\s|(?i:passw(?:or)?d|passphrase|secret|token)[\"']?\s*[=:]\s*\S|-----BEGIN [A-Z ]*PRIVATE KEY"
 )
 #: DescribeConfigsResponse.ConfigType.
@@ -32,12 +33,12 @@ def is_secret_name(name: Any) -> bool:
     known = config_type(name)
     if known is not None:
         kafkas_type, prefix = known
-        return kafkas_type == PASSWORD or _SECRET_WORDS.search(prefix.lower()) is not None
-    return _SECRET_WORDS.search(name.lower()) is not None
+        return kafkas_type == PASSWORD or re.search(_SECRET_WORDS, prefix.lower()) is not None
+    return re.search(_SECRET_WORDS, name.lower()) is not None
 
 
 def is_secret_config(name: Any, value: Any, sensitive: Any = False, config_type: Any = None) -> bool:
     """Whether the value of a config is a secret; ``sensitive`` and ``config_type`` are what the broker says of it."""
     if sensitive is True or config_type == _PASSWORD_TYPE or is_secret_name(name):
         return True
-    return isinstance(value, str) and _SECRET_VALUE.search(value) is not None
+    return isinstance(value, str) and re.search(_SECRET_VALUE, value) is not None

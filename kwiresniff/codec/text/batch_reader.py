@@ -7,9 +7,9 @@ as dicts or nodes, JSON text and trees would take about ten times as long.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, final
 
-import google_crc32c
 from librt.strings import read_i64_be
 
 from kwiresniff.base.batch_layout import (
@@ -27,7 +27,6 @@ from kwiresniff.base.batch_layout import (
     RECORDS_COUNT_AT,
 )
 from kwiresniff.base.json_text import int16, int32
-from kwiresniff.codec.compression import decompress
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, RecordBudget
 
 if TYPE_CHECKING:
@@ -69,6 +68,14 @@ class BatchHeader:
         return stop
 
 
+def _crc32c() -> Callable[[bytes], int]:
+    """The checksum of batches. Its library takes a millisecond to load: it is for those who meet a batch."""
+    from google_crc32c import value
+
+    function: Callable[[bytes], int] = value
+    return function
+
+
 @final
 class BatchReader(BatchHeader):
     """One batch after another. Its records are ``count`` of them in ``data[first:last]``, decompressed."""
@@ -82,6 +89,7 @@ class BatchReader(BatchHeader):
         self.base_timestamp: i64 = 0
         self.max_timestamp: i64 = 0
         self.append_time = False
+        self._crc32c: Callable[[bytes], int] | None = None
 
     def open(self, frame: bytes, pos: i64, end: i64, budget: RecordBudget) -> i64:
         """Check the batch at ``pos`` and decompress it; returns where it ends, ``UNUSUAL`` or ``SHORT``.
@@ -97,13 +105,17 @@ class BatchReader(BatchHeader):
             return UNUSUAL
         word: i64 = int32(frame, pos + CRC_AT)
         self.crc = word & 0xFFFFFFFF
-        if self.crc != google_crc32c.value(frame[pos + ATTRIBUTES_AT : stop]):
+        if self._crc32c is None:
+            self._crc32c = _crc32c()
+        if self.crc != self._crc32c(frame[pos + ATTRIBUTES_AT : stop]):
             return UNUSUAL
         codec: i64 = attributes & CODEC_MASK
         self.data = frame
         self.first = pos + HEADER_BYTES
         self.last = stop
         if codec:
+            from kwiresniff.codec.compression import decompress  # brings libraries that many captures do not need
+
             compressed = frame[pos + HEADER_BYTES : stop]
             self.data = decompress(codec, compressed, budget.decompress_limit(len(compressed)))
             self.first = 0

@@ -153,6 +153,12 @@ def _kind(field: WireField) -> int:
 
 def _quoted(value: Any) -> str:
     """The JSON text of a name or of a default value."""
-    from json import dumps  # a digest needs none
+    if isinstance(value, str) and value.isascii() and value.isidentifier():
+        return f'"{value}"'
+    if value is None:
+        return "null"
+    if type(value) is int:
+        return str(value)
+    from json import dumps  # a digest needs none, and nor do most messages
 
     return dumps(value, ensure_ascii=False, separators=(",", ":"), default=bytes.decode)
