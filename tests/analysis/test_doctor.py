@@ -224,6 +224,21 @@ def test_fetches_that_bring_nothing_are_told_when_they_come_fast() -> None:
     assert codes(*many(600, SECOND // 100, response=something)) == []
 
 
+@pytest.mark.parametrize(
+    ("max_wait_ms", "waiting", "words"),
+    [(0, "", "fetch.max.wait.ms"), (400, "long poll", "fetch.max.wait.ms"), (400, "", "min.insync.replicas")],
+)
+def test_fetches_that_the_broker_does_not_hold_are_no_fault_of_the_consumer(
+    max_wait_ms: int, waiting: str, words: str
+) -> None:
+    """Where they may wait and the broker answers at once, a longer wait would change nothing."""
+    nothing = {"responses": [{"topic": "a", "partitions": [{"partition_index": 0, "records": []}]}]}
+    asked = {"max_wait_ms": max_wait_ms}
+    (found,) = findings(*many(600, SECOND // 100, request=asked, response=nothing, waiting=waiting))
+    assert (found.code, words in found.remedy) == ("empty_fetches", True)
+    assert ("the broker answers at once" in found.title) == (words == "min.insync.replicas")
+
+
 def join(generation: int, member: str, latency_ns: int = 1_000_000) -> Exchange:
     asked, answer = {"group_id": "g", "reason": "away"}, {"generation_id": generation, "member_id": member}
     return exchange("JoinGroup", 11, 9, request=asked, response=answer, latency_ns=latency_ns, waiting="rebalance")

@@ -469,6 +469,29 @@ def test_a_member_that_polls_too_late_is_named_with_its_interval() -> None:
 # -- the network ----------------------------------------------------------------------------------------------------
 
 
+def join(client_id: str, asked_s: float, waited_s: float, generation: int = 7) -> Exchange:
+    request = {"group_id": "packers", "member_id": client_id, "rebalance_timeout_ms": 30_000}
+    return exchange(
+        "JoinGroup", 11, 9, request=request, response={"generation_id": generation, "member_id": client_id},
+        client_id=client_id, start_ns=START_NS + int(asked_s * SECOND), latency_ns=int(waited_s * SECOND),
+        waiting="rebalance" if waited_s else "",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        (join("slow", 12, 0.1), "it waited for slow 10.0.0.5, which joined last (its max.poll.interval.ms is 30 s)"),
+        (join("second", 1, 11), "it waited for a member that did not come back in time"),
+    ],
+)
+def test_a_long_rebalance_names_the_member_that_it_waited_for(last: Exchange, words: str) -> None:
+    """The one that joined last; where that one waited for long as well, somebody else did not come back."""
+    (found,) = findings(join("first", 0, 12.1), last)
+    assert (found.code, found.severity) == ("long_rebalance", "warning")
+    assert words in found.title
+
+
 def test_syns_sent_again_are_told_by_broker() -> None:
     """When they are more than one in twenty."""
     late = [closed(number, "client", bytes=[9, 9], syn_retransmits=1) for number in range(3)]

@@ -47,7 +47,9 @@ FIRST = {
         ["word-count", "the streams group", "counter-restless-StreamThread-1-consumer 10.9.0.2 joined 4 times, left 4"],
     ),
     "same-instance": ("fenced_instance_id", "error", ["packer-1", "pod-a", "pod-b", "packers"]),
-    "transaction-left-open": ("invalid_txn_state", "error", ["payments-left", "transaction.timeout.ms"]),
+    "transaction-left-open": (
+        "invalid_txn_state", "error", ["payments-left", "transaction.timeout.ms is 4 s: the coordinator had"],
+    ),
     "fenced": ("producer_fenced", "error", ["payments-tx", "payments-old", "payments-new"]),
     "listener-refused": ("advertised_listener", "error", ["10.9.0.1:9092", "10.9.0.1:9999", "refused", "billing"]),
     "listener-unresolvable": ("advertised_listener", "error", ["10.9.0.1:9092", "kafka-1.internal:9092", "billing"]),

@@ -111,6 +111,7 @@ class ErrorRule(Rule):
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each code and client."""
+        overdue = self.context.overdue
         for client, name, case in self._cases:
             retriable = self._retriable.get(name, False)
             admin = self._of_admins.get((client, name), False)
@@ -141,7 +142,10 @@ class ErrorRule(Rule):
                 remedy,
                 case,
                 _numbers(name, case),
-                details=[f"the broker says: {message}" for message in case.noted("messages")[:3]],
+                details=[
+                    *([overdue[client]] if name == "INVALID_TXN_STATE" and client in overdue else []),
+                    *(f"the broker says: {message}" for message in case.noted("messages")[:3]),
+                ],
                 rank=ERROR,
             )
 

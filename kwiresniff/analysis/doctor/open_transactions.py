@@ -23,6 +23,8 @@ from kwiresniff.results.findings import Finding, scope_of
 STUCK_NS = 10_000_000_000
 #: ``isolation_level`` of consumers that read what is committed.
 READ_COMMITTED = 1
+#: What a producer is told whose transaction is over.
+OVER = frozenset({"INVALID_TXN_STATE", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 #: Partitions and transactional producers that are remembered.
 MAX_PARTITIONS = 5_000
 MAX_PRODUCERS = 5_000
@@ -89,6 +91,20 @@ class OpenTransactionRule(Rule):
             if producer is not None:
                 producer.began_ns = 0
                 producer.offsets.clear()
+
+    def failure(self, exchange: Exchange) -> None:
+        """A producer that goes on with a transaction which its coordinator has aborted: that it took too long is told
+        with the error."""
+        body = exchange.request.body if exchange.request is not None else None
+        producer = self._producers.get((body or {}).get("producer_id", -1))
+        if producer is None or not producer.began_ns or not any(name in OVER for _, _, name, _ in exchange.errors):
+            return
+        lasted_ns, limit_ns = place_of(exchange)[1] - producer.began_ns, producer.timeout_ms * 1_000_000
+        if 0 < limit_ns <= lasted_ns and len(self.context.overdue) < MAX_PRODUCERS:
+            self.context.overdue[producer.client] = (
+                f"its transaction had been open for {duration(lasted_ns)}, transaction.timeout.ms is "
+                f"{duration(limit_ns)}: the coordinator had aborted it"
+            )
 
     # -- producers ----------------------------------------------------------------------------------------------
 

@@ -114,7 +114,10 @@ class FencingRule(Rule):
                     "concerns": [*case.noted("apis"), *case.noted("concerns")],
                     "error_messages": case.noted("messages"),
                 },
-                details=[f"the broker says: {message}" for message in case.noted("messages")[:3]],
+                details=[
+                    *([self.context.overdue[client]] if client in self.context.overdue else []),
+                    *(f"the broker says: {message}" for message in case.noted("messages")[:3]),
+                ],
                 clients=[client, *([taker.client] if taker is not None else [])],
                 scope=scope_of("transaction", [name] if name else []),
                 rank=INCIDENT,
