@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
+from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Exchange, Problem
 
@@ -37,6 +39,20 @@ def read_through(
             messages.problem(event)
 
     return for_each(source.events(), use, intake=intake), messages
+
+
+def end(source: EventSource, finished: bool, messages: Messages, *left_out: str) -> int:
+    """The exit code, after what the output leaves out and what is left of ``messages`` has been said on stderr.
+
+    ``finished`` and ``messages`` are what ``read_through`` returned. Empty texts of ``left_out`` are none.
+    """
+    if not source.options.quiet:
+        for what in filter(None, left_out):
+            print(f"kwiresniff: {what}", file=sys.stderr)
+    if not finished:
+        return INTERRUPTED
+    messages.end()
+    return source.exit_code()
 
 
 def print_json(objects: Iterable[dict[str, Any]], form: str) -> None:

@@ -7,9 +7,8 @@ import sys
 import click
 
 from kwiresniff.analysis.groups import GroupTimeline
-from kwiresniff.cli.collect import FORMS, print_json, read_through
+from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 
 
@@ -37,16 +36,13 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
         from kwiresniff.export.groups import group_event_json
 
         print_json((group_event_json(event, source.files) for event in found), form)
-    if timeline.left_out and not options.quiet:
-        print(
-            f"kwiresniff: {timeline.left_out} older events are left out; narrow it with -Y or --since", file=sys.stderr
-        )
-    if timeline.forgotten and not options.quiet:
-        what = f"what members had was forgotten {timeline.forgotten} times, so that what came next looks all new"
-        print(f"kwiresniff: {what}; narrow it with -Y or --since", file=sys.stderr)
-    if not finished:
-        return INTERRUPTED
-    messages.end()
-    if source.shown and not found and not options.quiet:
+    left_out = forgotten = ""
+    if timeline.left_out:
+        left_out = f"{timeline.left_out} older events are left out; narrow it with -Y or --since"
+    if timeline.forgotten:
+        forgotten = f"what members had was forgotten {timeline.forgotten} times, so that what came next looks all new"
+        forgotten += "; narrow it with -Y or --since"
+    code = end(source, finished, messages, left_out, forgotten)
+    if finished and source.shown and not found and not options.quiet:
         print("kwiresniff: there was Kafka, but nothing about groups", file=sys.stderr)
-    return source.exit_code()
+    return code

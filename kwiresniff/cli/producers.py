@@ -7,11 +7,9 @@ import sys
 import click
 
 from kwiresniff.analysis.producer_ledger import ProducerLedger
-from kwiresniff.cli.collect import FORMS, print_json, read_through
+from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
-from kwiresniff.model import Event, Exchange
 
 
 @click.command("producers", cls=TrafficCommand)
@@ -26,11 +24,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     source = EventSource(captures, options, "bodies", screen=False)
     ledger = ProducerLedger(source.topic_name)
 
-    def take(event: Event) -> None:
-        if isinstance(event, Exchange):
-            ledger.exchange(event)
-
-    finished, messages = read_through(source, take)
+    finished, messages = read_through(source, ledger.exchange)
     found = ledger.producers()
     if form == "table":
         from kwiresniff.render import use_color, width_of
@@ -42,9 +36,5 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
         from kwiresniff.export.producers import producer_json
 
         print_json((producer_json(one, source.files) for one in found), form)
-    if ledger.left_out and not options.quiet:
-        print(f"kwiresniff: {ledger.left_out} producers or names found no room and are not listed", file=sys.stderr)
-    if not finished:
-        return INTERRUPTED
-    messages.end()
-    return source.exit_code()
+    left_out = f"{ledger.left_out} producers or names found no room and are not listed" if ledger.left_out else ""
+    return end(source, finished, messages, left_out)

@@ -7,9 +7,8 @@ import sys
 import click
 
 from kwiresniff.analysis.topic_traffic import TopicTraffic
-from kwiresniff.cli.collect import FORMS_OF_ROWS, print_json, read_through
+from kwiresniff.cli.collect import FORMS_OF_ROWS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 
 
@@ -42,9 +41,5 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
         from kwiresniff.export.topics import topic_json
 
         print_json(map(topic_json, found), form)
-    if traffic.left_out and not options.quiet:
-        print(f"kwiresniff: {traffic.left_out} names or rows found no room and are not listed", file=sys.stderr)
-    if not finished:
-        return INTERRUPTED
-    messages.end()
-    return source.exit_code()
+    left_out = f"{traffic.left_out} names or rows found no room and are not listed" if traffic.left_out else ""
+    return end(source, finished, messages, left_out)

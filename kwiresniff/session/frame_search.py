@@ -54,8 +54,12 @@ response_front = Struct(">ii").unpack_from
 
 #: The bytes that text may have: no control characters.
 _TEXT: Final = bytes((*range(0x20, 0x7F), *range(0x80, 0x100)))
-#: What the front of a request looks like, compiled by the first search.
-_REQUEST: Final = rb"(?s)(?=[\x00-\x3f].{3}\x00.\x00[\x00-\x3f].{4}(?:\xff\xff|[\x00-\x04].))"
+#: What the front of a request looks like that ``score_request_header`` may grade, compiled by the first search: size
+#: and length of the client id by their highest bytes, API keys below 256, versions below 64.
+_REQUEST: Final = rb"(?s)(?=[\x00-\x%02x].{3}\x00.\x00[\x00-\x3f].{4}(?:\xff\xff|[\x00-\x%02x].))" % (
+    (MAX_FRAME_BYTES - 1) >> 24,
+    MAX_CLIENT_ID_BYTES >> 8,
+)
 
 
 def score_request_header(data: bytes | bytearray, offset: int, versions: Versions, *, opening: bool = False) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from struct import pack
 
 import pytest
 
+from kwiresniff.session.apis import known_versions
 from kwiresniff.session.frame_search import (
+    _REQUEST,
     MAX_CLIENT_ID_BYTES,
     MAX_MISSED_REQUESTS,
     MAX_QUEUED_REQUESTS,
@@ -21,7 +24,7 @@ from kwiresniff.session.frame_search import (
     is_near,
     score_request_header,
 )
-from kwiresniff.stream.frame_reader import SOUND_FRAME_BYTES
+from kwiresniff.stream.frame_reader import MAX_FRAME_BYTES, SOUND_FRAME_BYTES
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 
 #: One API, 12, in versions 0 to 4; and 7, whose version 0 has no client id.
@@ -58,6 +61,21 @@ def never(*seen: object) -> bool:
 
 def always(*seen: object) -> bool:
     return True
+
+
+@pytest.mark.parametrize("size", [10, 40, SOUND_FRAME_BYTES, MAX_FRAME_BYTES - 1])
+@pytest.mark.parametrize("length", [-1, 0, 1, 255, 256, MAX_CLIENT_ID_BYTES])
+def test_whatever_is_graded_in_a_stream_is_looked_at_there(size: int, length: int) -> None:
+    """The expression that finds the places passes over no API, version, size or client id that may be a request's."""
+    client = None if length < 0 else b"c" * length
+    graded = 0
+    for key, (first, last) in known_versions().items():
+        for version in range(first, last + VERSIONS_AHEAD + 1):
+            data = header(size=size, key=key, version=version, client=client)
+            if score_request_header(data, 0, known_versions()):
+                graded += 1
+                assert re.match(_REQUEST, data), (key, version)
+    assert graded > 300 or length > size - 10
 
 
 @pytest.mark.parametrize(
