@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
+from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.errors import CaptureError
@@ -76,6 +77,8 @@ class CaptureSource(DataSource):
         paths = self.options.get("paths")
         found = json.loads(paths) if paths else [self.options["path"]] if "path" in self.options else []
         table = self._choice("table", READABLE)
+        if "where" in self.options:
+            compile_filter(self.options["where"])  # a mistake is told before there are tasks
         headers = table == "exchanges" and HEADER_COLUMNS.issuperset(columns)
         settings = Settings(
             cast(Depth, self._choice("depth", DEPTHS, "headers" if headers else "records")),
