@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from kwiresniff.export.arrow_arrays import arrow_array
-from kwiresniff.model import Event, Exchange
+from kwiresniff.model import Exchange
 from kwiresniff.pipeline.columns import arrow_schema
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.exchange_table import ExchangeRows
 from kwiresniff.pipeline.plan import WorkUnit
-from kwiresniff.pipeline.rows import Row, Rows, rows_of
-from kwiresniff.pipeline.unit_reader import Settings, UnitReader
+from kwiresniff.pipeline.rows import Row, rows_of
+from kwiresniff.pipeline.unit_reader import Reading, Settings, UnitReader
 
 #: Rows of a batch for Spark. Large bodies end it sooner: a batch is held as rows, as columns and on the way.
 BATCH_ROWS = 4_096
@@ -24,14 +24,6 @@ ENTITY_COLUMNS = frozenset({"topics", "partitions", "groups"})
 ROW_BYTES = 256
 
 
-class Events(Protocol):
-    """Events, and what makes rows of them."""
-
-    rows: Rows
-
-    def events(self) -> Iterator[Event]: ...
-
-
 def table_batches(table: str, unit: WorkUnit, settings: Settings, names: Sequence[str] = ()) -> Iterator[Any]:
     """The rows of one table that a unit gives, as ``pyarrow.RecordBatch``, in order; of some columns or of all."""
     reading = UnitReader(unit, settings, text=table == "exchanges")
@@ -40,7 +32,7 @@ def table_batches(table: str, unit: WorkUnit, settings: Settings, names: Sequenc
     return event_batches(table, reading, names)
 
 
-def event_batches(table: str, reading: Events, names: Sequence[str] = ()) -> Iterator[Any]:
+def event_batches(table: str, reading: Reading, names: Sequence[str] = ()) -> Iterator[Any]:
     """The rows of one table that events give; of some columns or of all."""
     if table == "exchanges":
         return _exchange_batches(reading, names)
@@ -52,7 +44,7 @@ def _selected(batches: Iterator[Any], names: Sequence[str]) -> Iterator[Any]:
     return (batch.select(list(names)) for batch in batches) if names else batches
 
 
-def _exchange_batches(reading: Events, names: Sequence[str]) -> Iterator[Any]:
+def _exchange_batches(reading: Reading, names: Sequence[str]) -> Iterator[Any]:
     arrow = import_module("pyarrow")
     schema = arrow_schema("exchanges", names)
     speaks = not names or not ENTITY_COLUMNS.isdisjoint(names)

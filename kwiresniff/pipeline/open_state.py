@@ -15,7 +15,6 @@ from glob import escape, glob
 from typing import Any
 
 from kwiresniff import __version__
-from kwiresniff.analysis.intake import Intake
 from kwiresniff.capture import open_captures
 from kwiresniff.capture.formats import NotACapture
 from kwiresniff.errors import CaptureError, KwiresniffError
@@ -25,7 +24,7 @@ from kwiresniff.pipeline.output_store import Commit, OutputStore, replace_bytes
 from kwiresniff.pipeline.plan import CaptureSeries, File, WorkUnit, plain_name, series_name
 from kwiresniff.pipeline.rows import Rows
 from kwiresniff.pipeline.task import write_unit
-from kwiresniff.pipeline.unit_reader import Settings, redacted, unreadable
+from kwiresniff.pipeline.unit_reader import Reading, Settings, unreadable
 from kwiresniff.session.checkpoint import StateError, dump, load
 
 #: Names of files kept for the messages that began in them. Minutes of a day have 1,440.
@@ -152,7 +151,7 @@ class _Names(Sequence[str]):
         return max(self._names, default=0) + 1
 
 
-class BatchReading:
+class BatchReading(Reading):
     """One pass over a batch. Iterate ``events`` once; the counts are final when that ends."""
 
     def __init__(
@@ -165,12 +164,9 @@ class BatchReading:
         text: bool = False,
     ) -> None:
         """``before`` is the state that the source was left in. Raises KwiresniffError when it cannot be read."""
+        super().__init__(settings, text=text)
         self._batch = batch
-        self._text = text
-        self._settings = settings
         self._idle_ns = idle_ns
-        self._choice = settings.choice(self._topic_name)
-        self._analyzer = settings.analyzer(self._choice, text=text)
         self._names: dict[int, str] = {}
         self._next = 0
         if before is not None:
@@ -187,24 +183,12 @@ class BatchReading:
             self._next = about["next_file"]
             self._choice.connections.update(about.get("wanted", ()))
         self.rows = Rows(batch.source, _Names(self._names), self._topic_name)
-        self.files: list[str] = []
-        self.skipped: list[str] = []
-        self.other_packets: dict[str, int] = {}
-        self.packets = 0
-        self.bytes_read = 0
+        self._other_packets: dict[str, int] = {}
+        self._packets = 0
+        self._bytes_read = 0
 
-    def _topic_name(self, topic_id: str) -> str | None:
-        return self._analyzer.topics.name(topic_id)
-
-    def hand_over(self, intake: Intake) -> None:
-        """Have exchanges taken there instead of being among ``events``, when nobody else has to look at them."""
-        if self._settings.redact_key is None:
-            self._choice.narrow(intake)
-            self._analyzer.count(intake)
-
-    def events(self) -> Iterator[Event]:
-        """Exchanges, ended connections and problems."""
-        return redacted(self._choice.chosen(self._events()), self._settings.redactor())
+    def counts(self) -> dict[str, Any]:
+        return {"bytes": self._bytes_read, "packets": self._packets, "other_packets": self._other_packets}
 
     def state(self) -> tuple[dict[str, Any], bytes]:
         """The state of the connections that are left open."""
@@ -257,10 +241,10 @@ class BatchReading:
         self._next += 1
         self.files.append(path)
         yield from self._analyzer.process(captures)
-        self.packets += captures.packets
-        self.bytes_read += captures.position()
+        self._packets += captures.packets
+        self._bytes_read += captures.position()
         for reason, count in captures.other_packets.items():
-            self.other_packets[reason] = self.other_packets.get(reason, 0) + count
+            self._other_packets[reason] = self._other_packets.get(reason, 0) + count
         for problem in captures.problems:
             yield problem._replace(details={"file": path, **(problem.details or {})})
         yield from self._analyzer.expire(self._idle_ns)

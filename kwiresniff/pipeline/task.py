@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.analysis.intake import Intake
@@ -12,8 +12,7 @@ from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Event, Problem
 from kwiresniff.pipeline.output_store import Commit, OutputStore
 from kwiresniff.pipeline.plan import WorkUnit
-from kwiresniff.pipeline.rows import Rows
-from kwiresniff.pipeline.unit_reader import Settings, UnitReader
+from kwiresniff.pipeline.unit_reader import Reading, Settings, UnitReader
 from kwiresniff.pipeline.unit_tables import UnitTables
 
 #: How the tables lie in the folder; what lies there otherwise is written anew.
@@ -40,24 +39,6 @@ def run_unit(unit: WorkUnit, settings: Settings, tables: Sequence[str], out: str
         tables,
         settings.audit_target,
     )
-
-
-class Reading(Protocol):
-    """Events to be written, and counts that are final when they end."""
-
-    rows: Rows
-    skipped: list[str]
-
-    @property
-    def files(self) -> Sequence[str]: ...
-    @property
-    def bytes_read(self) -> int: ...
-    @property
-    def packets(self) -> int: ...
-    @property
-    def other_packets(self) -> dict[str, int]: ...
-    def events(self) -> Iterator[Event]: ...
-    def hand_over(self, intake: Intake) -> None: ...
 
 
 def write_unit(
@@ -95,11 +76,9 @@ def write_unit(
         "files": files,
         "counts": {
             "files": len(reading.files),
-            "bytes": reading.bytes_read,
-            "packets": reading.packets,
+            **reading.counts(),
             "rows": {table: count for table, count in writer.counts.items() if table in tables},
             "skipped_files": len(reading.skipped),
-            "other_packets": reading.other_packets,
         },
     }
     with store.writable():

@@ -96,18 +96,57 @@ class Settings:
         return None if self.redact_key is None else Redactor(self.redact_key)
 
 
-class UnitReader:
+class Reading:
+    """One pass over captures. Iterate ``events`` once; ``counts`` are final when that ends.
+
+    ``files`` are those that were read, ``skipped`` those that are no captures. ``rows`` makes rows of the events.
+    """
+
+    rows: Rows
+
+    def __init__(self, settings: Settings, *, text: bool = False) -> None:
+        """With ``text`` bodies may come as JSON text."""
+        self._settings = settings
+        self._text = text
+        self._choice = settings.choice(self._topic_name)
+        self._analyzer = settings.analyzer(self._choice, text=text)
+        self._redactor = settings.redactor()
+        self.files: list[str] = []
+        self.skipped: list[str] = []
+
+    def _topic_name(self, topic_id: str) -> str | None:
+        return self._analyzer.topics.name(topic_id)
+
+    def hand_over(self, intake: Intake) -> None:
+        """Have exchanges taken there instead of being among ``events``, when nobody else has to look at them."""
+        if self._redactor is None:
+            self._choice.narrow(intake)
+            self._analyzer.count(intake)
+
+    def events(self) -> Iterator[Event]:
+        """Exchanges, ended connections and problems."""
+        events = self._choice.chosen(self._events())
+        return events if self._redactor is None else _redacted(events, self._redactor)
+
+    def counts(self) -> dict[str, Any]:
+        """Bytes and packets that were read, and packets without TCP by what they are."""
+        raise NotImplementedError
+
+    def _events(self) -> Iterator[Event]:
+        raise NotImplementedError
+
+
+class UnitReader(Reading):
     """One pass over a unit. Iterate ``events`` or ``segments`` once; the counts are final when that ends.
 
     Files, packets, bytes and what is wrong with the files themselves are reported by the first shard of a source alone.
     """
 
     def __init__(self, unit: WorkUnit, settings: Settings, *, text: bool = False) -> None:
+        super().__init__(settings, text=text)
         self._unit = unit
         self._first = unit.shard == 0
-        self._keylog = settings.keylog
         self._problems: list[Problem] = []
-        self.skipped: list[str] = []
         self._captures = self._open()
         names = {file.path: file.name for file in unit.source.all_files}
         files = [names.get(path, path) for path in self._captures.files] if self._captures is not None else []
@@ -115,25 +154,13 @@ class UnitReader:
         self._others = self._open_others(len(files))
         for other in self._others.values():
             files += [names.get(path, path) for path in other.files]
-        self._choice = settings.choice(self._topic_name)
-        self._analyzer = settings.analyzer(self._choice, text=text)
-        self._redactor = settings.redactor()
         self.rows = Rows(unit.source.name, files, self._topic_name, unit.shard, unit.shards)
 
-    @property
-    def packets(self) -> int:
-        """Packets read, for the whole source."""
-        return self._captures.packets if self._captures is not None and self._first else 0
-
-    @property
-    def bytes_read(self) -> int:
-        """Bytes of the files consumed, for the whole source."""
-        return self._captures.position() if self._captures is not None and self._first else 0
-
-    @property
-    def other_packets(self) -> dict[str, int]:
-        """Packets without TCP, by what they are."""
-        return self._captures.other_packets if self._captures is not None and self._first else {}
+    def counts(self) -> dict[str, Any]:
+        captures = self._captures if self._first else None
+        if captures is None:
+            return {"bytes": 0, "packets": 0, "other_packets": {}}
+        return {"bytes": captures.position(), "packets": captures.packets, "other_packets": captures.other_packets}
 
     def segments(self) -> Iterator[Segment]:
         """The TCP segments of the connections of this unit."""
@@ -144,23 +171,12 @@ class UnitReader:
             segments = with_filled(segments, only_shard(captures, unit.shard, unit.shards), filled)
         return iter(segments)
 
-    def hand_over(self, intake: Intake) -> None:
-        """Have exchanges taken there instead of being among ``events``, when nobody else has to look at them."""
-        if self._redactor is None:
-            self._choice.narrow(intake)
-            self._analyzer.count(intake)
-
-    def events(self) -> Iterator[Event]:
-        """Exchanges, ended connections and problems."""
-        events = self._analyzed()
-        yield from redacted(self._choice.chosen(events), self._redactor)
+    def _events(self) -> Iterator[Event]:
+        yield from self._analyzed()
         if self._first:
             yield from map(_other_end, self._unit.source.left_out)
             yield from self._problems
             yield from self._captures.problems if self._captures is not None else ()
-
-    def _topic_name(self, topic_id: str) -> str | None:
-        return self._analyzer.topics.name(topic_id)
 
     def _analyzed(self) -> Iterator[Event]:
         """A source that gives its segments itself is quicker; one is asked for them that are changed on their way."""
@@ -201,7 +217,7 @@ class UnitReader:
             self._problems.append(unreadable(good[0], error))
             return None
         try:
-            return None if captures is None else with_decryption(captures, self._keylog)
+            return None if captures is None else with_decryption(captures, self._settings.keylog)
         except CaptureError as error:  # no tshark where this runs, or no key log
             self._problems.append(Problem("not_decrypted", str(error)))
             return captures
@@ -225,11 +241,6 @@ def _other_end(one: LeftOut) -> Problem:
     between = endpoints(bytes.fromhex(one.flow))
     what = f"the connection of {between[0]} and {between[1]} is told by {one.kept}, which has captured its other end"
     return Problem("other_end", what, timestamp_ns=one.first_ns, details={"kept": one.kept, "between": list(between)})
-
-
-def redacted(events: Iterator[Event], redactor: Redactor | None) -> Iterator[Event]:
-    """The events with what ``redactor`` is to hide hidden."""
-    return events if redactor is None else _redacted(events, redactor)
 
 
 def _redacted(events: Iterable[Event], redactor: Redactor) -> Iterator[Event]:

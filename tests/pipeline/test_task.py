@@ -159,7 +159,7 @@ def test_a_killed_unit_leaves_nothing_that_counts(
     with monkeypatch.context() as patch:
         if moment == "while reading":
             patch.setattr(table_writer, "BUFFER_BYTES", 1)
-            patch.setattr(UnitReader, "bytes_read", property(die))
+            patch.setattr(UnitReader, "counts", die)
             patch.setattr(table_writer.TableWriter, "publish", die)
         elif moment == "before the files have names":
             patch.setattr(table_writer.TableWriter, "publish", die)
