@@ -25,6 +25,9 @@ from kwiresniff.results.groups import GroupEvent
 
 CLASSIC = "classic"
 
+#: Members that leave by one request and are told of, of whom nothing was known: an administrator removes as many as
+#: there are in a group. A request has room for one in four bytes, and an event takes half a kilobyte.
+MAX_LEAVING = 1000
 #: ``member_epoch`` of a member that leaves, and of a static one that will be back.
 LEAVING, LEAVING_FOR_A_WHILE = -1, -2
 
@@ -115,8 +118,12 @@ class GroupTimeline:
     def _leave(self, exchange: Exchange, request: Body, answer: Body) -> None:
         if self._failed(exchange, request, answer, CLASSIC):
             return
-        for member in request.get("members") or [request]:
-            self._depart(exchange, {**request, **member}, CLASSIC, {"reason": member.get("reason") or None})
+        for index, member in enumerate(request.get("members") or [request]):
+            leaving = {**request, **member}
+            if index >= MAX_LEAVING and not self._is_known(_member(leaving)):
+                self._log.left_out += 1
+            else:
+                self._depart(exchange, leaving, CLASSIC, {"reason": member.get("reason") or None})
 
     # -- the protocols in which heartbeats say it all -------------------------------------------------------------
 
@@ -176,6 +183,10 @@ class GroupTimeline:
         self._epochs.pop(member)
         details["partitions"] = self._assigned.pop(member) or {}
         self._event(exchange, request, protocol, "leave", details, _generation(request))
+
+    def _is_known(self, member: Member) -> bool:
+        """Whether anything was told of a member before."""
+        return self._epochs.get(member) is not None or self._assigned.get(member) is not None
 
     def _assign(self, exchange: Exchange, request: Body, protocol: str, given: list[Body], generation: Any) -> None:
         now: Partitions = {}

@@ -41,6 +41,7 @@ from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import FIXED
 
 if TYPE_CHECKING:
+    from kwiresniff.codec.record_dissector import Folded
     from kwiresniff.codec.record_limits import RecordBudget
 
 #: Nodes kept for one message: the metadata of ten thousand partitions. A node costs about 300 bytes, so a dissection
@@ -241,11 +242,18 @@ class Dissector:
         from kwiresniff.codec.records import dissect_record_set
 
         self.budget = self.budget or RecordBudget()
-        children, problems = dissect_record_set(self.frame, start, self.position, self.budget, unaligned=unaligned)
-        self.nodes += sum(map(count_nodes, children))
+        folded = self.folded_records()
+        children, problems = dissect_record_set(
+            self.frame, start, self.position, self.budget, unaligned=unaligned, folded=folded
+        )
+        self.nodes += sum(map(count_nodes, children)) + (folded.nodes if folded is not None else 0)
         node.children = children
         room = max(0, MAX_PROBLEMS - len(self.problems))
         self.problems += [problem._replace(path=f"{path}{problem.path}") for problem in problems[:room]]
+
+    def folded_records(self) -> Folded | None:
+        """What stands for records that nobody looks at, where those are not all kept."""
+        return None
 
     def present(self, node: Node, field: WireField, path: str) -> bool:
         """Read the mark before a nullable structure."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from struct import iter_unpack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, SCALARS_SHOWN, is_range
 from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
@@ -31,6 +31,12 @@ from kwiresniff.model import Body, Dissection, Node, Problem, RecordsMode, Topic
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import FIXED
 
+if TYPE_CHECKING:
+    from kwiresniff.codec.record_dissector import Folded
+
+#: Elements with bytes to be looked into that have nodes although a tree does not show them: what is wrong inside would
+#: be shown. No group has as many members.
+MAX_OPENED = 1000
 #: Decoders of elements that are kept.
 _KEPT = 1024
 
@@ -81,6 +87,7 @@ class _Folding(Dissector):
     ) -> None:
         super().__init__(message, frame, offset, records, topic_name, missing)
         self.opened = opened
+        self.opening = MAX_OPENED
         self.skipper = ElementSkipper(frame)
         self.looked_at = GARBLED | (RECORDED if records else 0) | (LOADED if opened else 0)
 
@@ -109,6 +116,11 @@ class _Folding(Dissector):
                 index += number
                 continue
             wrong += skipper.failed or skipper.garbled
+            if skipper.loaded and self.opened:
+                self.opening -= 1
+                if not self.opening:
+                    self.opened = False
+                    self.looked_at &= ~LOADED
             self.field(node, entry, f"[{index}]", f"{path}[{index}]")
             index += 1
 
@@ -157,6 +169,11 @@ class _Shown(_Folding):
 
     def may_hide(self, wrong: int) -> bool:
         return wrong > ELEMENTS_SHOWN  # as many are shown, and one more tells that there are others
+
+    def folded_records(self) -> Folded:
+        from kwiresniff.codec.record_dissector import Folded  # imported here: it brings the compression codecs
+
+        return Folded(FOLDED)
 
     def folder(self, node: Node, entry: WireField) -> Callable[[int, int], None]:
         stub = FOLDED if entry.type == STRUCT else FOLDED_VALUE

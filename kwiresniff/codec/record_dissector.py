@@ -22,6 +22,7 @@ from kwiresniff.base.batch_layout import (
     TRANSACTIONAL,
 )
 from kwiresniff.base.body_members import CUT_SHORT
+from kwiresniff.base.tree_sizes import RECORDS_SHOWN
 from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.batch_header import batch_span, header_fields
 from kwiresniff.codec.compression import codec_name, decompress
@@ -39,18 +40,28 @@ RECORD_BATCH, MESSAGE, RECORD, HEADER_NODE = "RECORD_BATCH", "MESSAGE", "RECORD"
 #: Nodes of one record set. At some 250 bytes each this is 50 MB, and ten thousand times what anyone reads.
 MAX_NODES = 200_000
 
+#: Fields of a record, its length and its headers among them.
+RECORD_FIELDS = 7
+
 _TYPES = {"q": "INT64", "i": "INT32", "I": "UINT32", "h": "INT16", "b": "INT8"}
 _NONE_AT_MINUS_ONE = frozenset({"partition_leader_epoch", "producer_id", "producer_epoch", "base_sequence"})
 
 
 def dissect_record_set(
-    buf: bytes, start: int, end: int, budget: RecordBudget | None = None, *, unaligned: bool = False
+    buf: bytes,
+    start: int,
+    end: int,
+    budget: RecordBudget | None = None,
+    *,
+    unaligned: bool = False,
+    folded: Folded | None = None,
 ) -> tuple[list[Node], list[Problem]]:
     """The batches of ``buf[start:end]`` as nodes, and what is wrong with them, paths from ``[0]`` on.
 
-    An ``unaligned`` set may begin inside a batch. The record sets of one message share a ``budget``.
+    An ``unaligned`` set may begin inside a batch. The record sets of one message share a ``budget``. What is ``folded``
+    stands in the place of records that no tree shows; what they would have been made of is added to it.
     """
-    dissection = _RecordSetDissector(buf, budget or RecordBudget())
+    dissection = _RecordSetDissector(buf, budget or RecordBudget(), folded)
     pos = first_batch(buf, start, end) if unaligned else start
     if pos > start:
         dissection.batches.append(Node("[0]", RECORD_BATCH, start, pos - start, meaning=CUT_SHORT))
@@ -63,9 +74,20 @@ def dissect_record_set(
     return dissection.batches, dissection.problems
 
 
+class Folded:
+    """A ``node`` that stands for records, and how many ``nodes`` those would have had below them."""
+
+    __slots__ = ("node", "nodes")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.nodes = 0
+
+
 class _RecordSetDissector:
-    def __init__(self, buf: bytes, budget: RecordBudget) -> None:
+    def __init__(self, buf: bytes, budget: RecordBudget, folded: Folded | None = None) -> None:
         self.buf = buf
+        self.folded = folded
         self.batches: list[Node] = []
         self.problems: list[Problem] = []
         self.budget = budget
@@ -168,6 +190,9 @@ class _RecordSetDissector:
             if self.nodes >= MAX_NODES:
                 parent.meaning = f"{parent.meaning}, only the first {index:,} shown".removeprefix(", ")
                 return
+            if index >= RECORDS_SHOWN and (stop := self.fold(parent, data, pos, end, fields)) >= 0:
+                pos = stop
+                continue
             record = Node(f"[{index}]", RECORD, pos, 0, derived=data is not self.buf)
             parent.children.append(record)
             try:
@@ -179,6 +204,21 @@ class _RecordSetDissector:
         if pos != end:
             message = f"{end - pos} bytes are left after {declared} records"
             raise DecodeError(message, code="bad_records_count", offset=pos)
+
+    def fold(self, parent: Node, data: bytes, pos: int, end: int, fields: dict[str, int]) -> int:
+        """Put in the place of a sound record what stands for it; returns where that ends, -1 for what is to be kept."""
+        folded = self.folded
+        if folded is None or fields["attributes"] & CONTROL:
+            return -1
+        try:
+            length, *_, headers = record_fields(data, pos, end)
+        except DecodeError:
+            return -1
+        nodes = RECORD_FIELDS + 3 * len(headers[4])  # each has a key and a value
+        self.nodes += nodes
+        folded.nodes += nodes
+        parent.children.append(folded.node)
+        return int(length[3] + length[4])
 
     def record(self, node: Node, data: bytes, pos: int, end: int, fields: dict[str, int]) -> int:
         """Add the fields of the record at ``pos`` to its node; returns where it ends."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.analysis import group_events
+from kwiresniff.analysis import group_events, groups
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.model import Exchange
 from kwiresniff.results.groups import GroupEvent
@@ -112,6 +112,24 @@ def test_members_removed_by_an_admin_leave_one_by_one() -> None:
         ("a", None, "away"),
         ("b", "s", None),
     ]
+
+
+def test_more_members_than_a_group_has_are_counted_and_those_of_whom_something_is_known_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of five of whom nothing is known two are told; one that had partitions leaves them wherever it stands."""
+    monkeypatch.setattr(groups, "MAX_LEAVING", 2)
+    data = {"assigned_partitions": [{"topic": "orders", "partitions": [0]}]}
+    asked = {"group_id": "g", "member_id": "known", "generation_id": 1}
+    made = GroupTimeline()
+    made.add(exchange("SyncGroup", 14, 2, request=asked, response={"assignment_decoded": {"data": data}}))
+    members = [{"member_id": name} for name in ("a", "b", "c", "d", "known", "e")]
+    asked = {"group_id": "g", "members": members}
+    made.add(exchange("LeaveGroup", 13, 3, request=asked, response={"members": []}))
+    left = [event for event in made.events() if event.event == "leave"]
+    assert [event.member_id for event in left] == ["a", "b", "known"]
+    assert left[-1].details["partitions"] == {"orders": [0]}
+    assert made.left_out == 3
 
 
 def test_tasks_of_a_streams_group_are_told_by_kind() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 from random import Random
+from struct import pack
 from typing import Any
 
+import google_crc32c
 import pytest
 
 from kwiresniff import codec, schema
-from kwiresniff.codec import dissector, folding
+from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN
+from kwiresniff.codec import dissector, folding, record_dissector
 from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.folding import dissect_shown, front_of, problems_of
 from kwiresniff.codec.node_values import plain
@@ -108,3 +112,61 @@ def test_a_broken_array_of_numbers_is_kept_as_far_as_it_goes() -> None:
     found, problems = front_of(message, frame, 0)
     assert found["topic_partitions"] == [{"topic": "a", "partitions": list(range(200))}]
     assert [problem.code for problem in problems] == ["truncated"]
+
+
+def produce(records: bytes, count: int, attributes: int = 0) -> bytes:
+    """A Produce request v3 of one batch."""
+    after = pack(">hiqqqhii", attributes, count - 1, 1000, 2000, -1, -1, -1, count) + records
+    batch = pack(">qii", 5, len(after) + 9, 0) + b"\x02" + pack(">I", google_crc32c.value(after)) + after
+    return pack(">hhii", -1, 1, 1000, 1) + b"\0\x01t" + pack(">iii", 1, 0, len(batch)) + batch
+
+
+#: No key, the value "v", no headers; and the same with a header "h" of no value.
+PLAIN, HEADED = b"\x0e\0\0\0\1\2v\0", b"\x14\0\0\0\1\2v\2\2h\1"
+
+
+@pytest.mark.parametrize(
+    ("records", "count", "attributes"),
+    [
+        (PLAIN * 40, 40, 0),
+        (HEADED * 40, 40, 0),
+        (PLAIN * 20 + b"\x0e\0\0\0\1\2" + PLAIN * 9, 30, 0),
+        (PLAIN * 20, 30, 0),
+        (PLAIN * 20 + b"??", 20, 0),
+        (gzip.compress(HEADED * 30, mtime=0), 30, 1),
+        (b"\x16\0\0\0\x08\0\0\0\1\2v\0" * 15, 15, 0x20),
+    ],
+    ids=["plain", "headers", "a broken one", "too few", "too many bytes", "compressed", "control"],
+)
+def test_records_that_are_not_shown_are_folded(records: bytes, count: int, attributes: int) -> None:
+    """Whatever is said of the others, and of the batch, is what is said without folding."""
+    frame = produce(records, count, attributes)
+    message = schema.message("Produce", 3, "request")
+    check(message, frame)
+    shown, whole = dissect_shown(message, frame, 0), dissect(message, frame, 0)
+    assert attributes == 0x20 or distinct(shown.root) < distinct(whole.root)
+
+
+def test_records_are_counted_as_if_they_were_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes behind them in the message is kept, or not, as without folding."""
+    monkeypatch.setattr(record_dissector, "MAX_NODES", 200)
+    frame = produce(HEADED * 30, 30)
+    check(schema.message("Produce", 3, "request"), frame)
+    for name in ("MAX_NODES", "MAX_COUNTED"):
+        for module in (dissector, folding):
+            monkeypatch.setattr(module, name, 120)
+    check(schema.message("Produce", 3, "request"), frame)
+
+
+def test_elements_with_bytes_are_kept_for_who_opens_them_but_not_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes of those that a tree shows, and of as many more as the limit says."""
+    monkeypatch.setattr(folding, "MAX_OPENED", 20)
+    message = schema.message("SyncGroup", 3, "request")
+    assignments = [{"member_id": "m", "assignment": b"x"} for _ in range(100)]
+    request = {"group_id": "g", "generation_id": 1, "member_id": "", "group_instance_id": None}
+    frame = codec.encoder(14, 3, "request")({**request, "assignments": assignments})
+    for opened, kept in ((True, ELEMENTS_SHOWN + 20), (False, ELEMENTS_SHOWN)):
+        found = dissect_shown(message, frame, 0, opened=opened)
+        (array,) = (node for node in found.root.children if node.name == "assignments")
+        assert len(array.children) == 100
+        assert sum(child is not dissector.FOLDED for child in array.children) == kept

@@ -94,7 +94,8 @@ class BodyView:
         try:
             data, end = data_decoder(content.message, content.version)(raw, content.start, [])
         except DecodeError as error:
-            _complain(self, name, content.title, str(error), sure=content.sure)
+            if content.sure and len(self.problems) < MAX_PROBLEMS:
+                _complain(self, name, content.title, str(error))
             return None
         if content.exact and end != len(raw):
             _complain(self, name, content.title, f"{len(raw) - end} bytes follow its end", sure=content.sure)
