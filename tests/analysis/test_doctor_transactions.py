@@ -51,7 +51,10 @@ def begun(at_s: float = 0) -> list[Exchange]:
 
 def written(at_s: float, offset: int) -> Exchange:
     batch = {"is_transactional": True, "producer_id": 9, "producer_epoch": 0, "records_count": 1}
-    request = {"topic_data": [{"name": "orders", "partition_data": [{"index": 0, "records": [batch]}]}]}
+    request = {
+        "transactional_id": "pay-1",
+        "topic_data": [{"name": "orders", "partition_data": [{"index": 0, "records": [batch]}]}],
+    }
     answer = {"responses": [{"name": "orders", "partition_responses": [{"index": 0, "base_offset": offset}]}]}
     return transaction(at_s, "Produce", 0, request, answer)
 
@@ -76,6 +79,13 @@ def test_a_transaction_that_holds_readers_back_is_told_with_its_producer() -> No
 def test_one_that_is_still_written_to_may_be_meant_so() -> None:
     """Some commit at long intervals."""
     assert told(*begun(), *STUCK, written(12.5, 20)) == [("transaction_open", "info")]
+
+
+def test_a_producer_that_had_its_id_before_the_capture_is_known_by_what_it_writes() -> None:
+    """Its transaction began in the capture, and only its timeout is not told."""
+    (found,) = [one for one in findings(written(0.1, 5), *STUCK) if one.code == "transaction_open"]
+    assert (found.severity, found.subject) == ("error", "transactional id pay-1")
+    assert "transaction.timeout.ms" not in found.title
 
 
 def test_without_its_producer_it_is_told_by_partition() -> None:

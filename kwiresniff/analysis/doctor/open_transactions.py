@@ -74,7 +74,7 @@ class OpenTransactionRule(Rule):
             self._fetch(exchange)
             return
         digest = exchange.request.digest if exchange.request is not None else None
-        if exchange.api_key == PRODUCE and (not self._producers or (digest and not digest.transactional_ids)):
+        if exchange.api_key == PRODUCE and digest is not None and not digest.transactional_ids:
             return
         request = exchange.request.body if exchange.request is not None else None
         response = exchange.response.body if exchange.response is not None else None
@@ -112,11 +112,13 @@ class OpenTransactionRule(Rule):
         name, producer_id = request.get("transactional_id"), response.get("producer_id", -1)
         if not name or producer_id < 0:
             return
-        client, name = client_of(exchange), clipped(str(name))
+        self._remember(producer_id, client_of(exchange), clipped(str(name)), request.get("transaction_timeout_ms", 0))
+
+    def _remember(self, producer_id: int, client: str, name: str, timeout_ms: int) -> None:
         size = 8 * ENTRY_BYTES + text_bytes(client, name)
         known, room = producer_id in self._producers, len(self._producers) < MAX_PRODUCERS
         if known or (room and self.context.budget.admit(size)):
-            self._producers[producer_id] = _Open(client, name, request.get("transaction_timeout_ms", 0))
+            self._producers[producer_id] = _Open(client, name, timeout_ms)
 
     def _begin(self, producer_id: int, ns: int) -> _Open | None:
         producer = self._producers.get(producer_id)
@@ -126,21 +128,31 @@ class OpenTransactionRule(Rule):
         return producer
 
     def _produce(self, exchange: Exchange, request: Body, response: Body) -> None:
+        transactional_id = request.get("transactional_id")
+        if not transactional_id:
+            return
         cluster, ns = self.context.cluster.of(exchange.connection.broker), place_of(exchange)[1]
         written = {
             (self.context.topic_of(topic), one.get("index")): one.get("base_offset", -1)
             for topic in response.get("responses") or ()
             for one in topic.get("partition_responses") or ()
         }
+        for topic, partition, batch in self._batches(request):
+            producer_id = batch.get("producer_id", -1)
+            if producer_id not in self._producers:  # it took its id before the capture began
+                self._remember(producer_id, client_of(exchange), clipped(str(transactional_id)), 0)
+            producer = self._begin(producer_id, ns)
+            if producer is not None and len(producer.offsets) < MAX_IN_TRANSACTION:
+                key = cluster, clipped(topic), partition
+                producer.offsets.setdefault(key, written.get((topic, partition), -1))
+
+    def _batches(self, request: Body) -> Iterator[tuple[str, int, Body]]:
+        """The batches of a Produce that are part of a transaction, with topic and partition."""
         for topic in request.get("topic_data") or ():
-            name = self.context.topic_of(topic)
             for one in topic.get("partition_data") or ():
                 for batch in one.get("records") or ():
                     if isinstance(batch, dict) and batch.get("is_transactional"):
-                        producer = self._begin(batch.get("producer_id", -1), ns)
-                        key = cluster, clipped(name), one.get("index", -1)
-                        if producer is not None and len(producer.offsets) < MAX_IN_TRANSACTION:
-                            producer.offsets.setdefault(key, written.get((name, one.get("index")), -1))
+                        yield self.context.topic_of(topic), one.get("index", -1), batch
 
     # -- readers ------------------------------------------------------------------------------------------------
 
