@@ -239,6 +239,13 @@ def test_fetches_that_the_broker_does_not_hold_are_no_fault_of_the_consumer(
     assert ("the broker answers at once" in found.title) == (words == "min.insync.replicas")
 
 
+def test_fetches_that_are_answered_with_errors_are_no_empty_ones() -> None:
+    """A broker that refuses them at once has another trouble."""
+    refused = [("responses[0].partitions[0].error_code", 56, "KAFKA_STORAGE_ERROR", True)]
+    told = codes(*many(600, SECOND // 100, request={}, response={"responses": []}, errors=refused, outcome="error"))
+    assert told == [("kafka_storage_error", "error")]
+
+
 def join(generation: int, member: str, latency_ns: int = 1_000_000) -> Exchange:
     asked, answer = {"group_id": "g", "reason": "away"}, {"generation_id": generation, "member_id": member}
     return exchange("JoinGroup", 11, 9, request=asked, response=answer, latency_ns=latency_ns, waiting="rebalance")

@@ -63,7 +63,7 @@ class EfficiencyRule(Rule):
                 self._count_produce(subject, where, digest.batches > 0, digest.records, digest.acks)
             elif request.body is not None:
                 self._produce(subject, request.body, where)
-        elif api_key == FETCH and response is not None and (response.digest is not None or response.body is not None):
+        elif api_key == FETCH and response is not None and not exchange.errors and _is_read(response):
             self._fetches.case(subject).count += 1
             if not _brings_records(response):
                 case = self._empty.case(subject)
@@ -196,9 +196,14 @@ class EfficiencyRule(Rule):
 FEW = 3
 _RAISE_WAIT = "Raise fetch.max.wait.ms or fetch.min.bytes; a wait of 0 makes the consumer poll in a circle."
 _NOT_HELD = (
-    "It is not the consumer's settings: there are records that it may not read yet. Brokers do so while a partition "
-    "has fewer replicas in sync than min.insync.replicas, and its high watermark stands still: look at the ISR."
+    "It is not the consumer's settings: there are records that it may not read yet. Brokers do so while the high "
+    "watermark of a partition stands still behind what was written: a replica has left and the ISR has not shrunk yet, "
+    "or the ISR is smaller than min.insync.replicas. Look at the ISR."
 )
+
+
+def _is_read(message: Message) -> bool:
+    return message.digest is not None or message.body is not None
 
 
 def _brings_records(response: Message) -> bool:
