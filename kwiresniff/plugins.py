@@ -249,7 +249,7 @@ def load_plugins(paths: Sequence[str] = ()) -> Plugins:
         try:
             loaded.append(_register(entry.load(), entry.name, f"entry point {entry.value}"))
         except (Exception, SystemExit) as error:
-            problems.append(Problem("plugin_failed", f"plugin {entry.name} cannot be loaded: {_said(error)}"))
+            problems.append(Problem("plugin_failed", f"plugin {entry.name} cannot be loaded: {_described(error)}"))
     loaded += [_load_file(path) for path in paths]
     return Plugins(loaded, problems)
 
@@ -303,7 +303,7 @@ def _load_file(path: str) -> Plugin:
     except PluginError:
         raise
     except (Exception, SystemExit) as error:
-        raise PluginError(f"plugin {path} cannot be loaded: {_said(error)}") from error
+        raise PluginError(f"plugin {path} cannot be loaded: {_described(error)}") from error
 
 
 def _register(module: Any, name: str, origin: str) -> Plugin:
@@ -316,5 +316,5 @@ def _register(module: Any, name: str, origin: str) -> Plugin:
     return plugin
 
 
-def _said(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

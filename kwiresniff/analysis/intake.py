@@ -11,11 +11,12 @@ from kwiresniff.model import Exchange, ExchangeSink, Problem
 
 
 class Intake(ExchangeSink):
-    """Takes exchanges as long as no problem of the captures waits to be told, which comes before them.
+    """Takes exchanges as long as no problem of the captures waits to be reported, which comes before them.
 
-    ``exchanges`` and ``problems`` count what was taken and what was wrong with it; ``told`` is how many problems of the
-    captures have been told. An exchange is taken whole or not at all: who is ``busy`` is only asked to stop. With
-    ``matches`` only those are taken that it is true of, and ``connections`` are theirs; nobody else gets the others.
+    ``exchanges`` and ``problems`` count what was taken and what was wrong with it; ``reported`` is how many problems of
+    the captures have been reported. An exchange is taken whole or not at all: an intake that is ``busy`` is only asked
+    to stop. With ``matches`` only the exchanges that match are taken, and ``connections`` are theirs; the others are
+    dropped.
     """
 
     def __init__(self) -> None:
@@ -23,7 +24,7 @@ class Intake(ExchangeSink):
         self.connections: set[int] = set()
         self.exchanges = 0
         self.problems = 0
-        self.told = 0
+        self.reported = 0
         self.busy = False
         self.stopped = False
         self._captures_problems: Sequence[Problem] = []
@@ -33,8 +34,8 @@ class Intake(ExchangeSink):
         self._captures_problems = problems
 
     def exchange(self, exchange: Exchange) -> bool:
-        """Take an exchange, unless something else has to be told before."""
-        if len(self._captures_problems) > self.told:
+        """Take an exchange, unless something else has to be reported before."""
+        if len(self._captures_problems) > self.reported:
             return False
         if self.matches is not None:
             if not self.matches(exchange):

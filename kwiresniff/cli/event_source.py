@@ -109,7 +109,7 @@ class EventSource:
         self._analyzer = Analyzer(
             self.depth,
             topics=topics and self.depth in ("headers", "errors"),
-            exchange_filter=self._want if narrowed else None,
+            exchange_filter=self._exchange_filter if narrowed else None,
             show_secrets=options.show_secrets,
             ports=options.port,
             encode=None if looks_into_bodies else encode,
@@ -241,7 +241,7 @@ class EventSource:
         """Problems of the capture files not given yet, for callers that cannot wait for the next event."""
         found = self._problems.new()
         if self._intake is not None:
-            self._intake.told = self._problems.given
+            self._intake.reported = self._problems.given
         return found
 
     @contextmanager
@@ -285,7 +285,7 @@ class EventSource:
             segments = islice(segments, self.options.packets)
         return self._window.begun(segments) if self._window.bounded else segments
 
-    def _want(self, exchange: Exchange) -> bool | None:
+    def _exchange_filter(self, exchange: Exchange) -> bool | None:
         """The exchange filter, called before bodies are decoded; None is a maybe.
 
         What tells the names of topics is decoded in any case, or those that are shown would go by their ids; so is what

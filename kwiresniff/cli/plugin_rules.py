@@ -43,28 +43,28 @@ class GuardedRule(Rule):
             self._plugins.failed(self._hook, error)
             return None
 
-    def _tell(self, what: str, event: Any) -> None:
+    def _report(self, what: str, event: Any) -> None:
         method = getattr(self._rule, what, None)
         if method is not None:
             self._call(method, event)
 
     def exchange(self, exchange: Exchange) -> None:
-        self._tell("exchange", exchange)
+        self._report("exchange", exchange)
 
     def failure(self, exchange: Exchange) -> None:
-        self._tell("failure", exchange)
+        self._report("failure", exchange)
 
     def connection(self, connection: Connection) -> None:
-        self._tell("connection", connection)
+        self._report("connection", connection)
 
     def ending(self, ending: Any) -> None:
-        self._tell("ending", ending)
+        self._report("ending", ending)
 
     def attempt(self, attempt: ConnectionAttempt) -> None:
-        self._tell("attempt", attempt)
+        self._report("attempt", attempt)
 
     def problem(self, problem: Problem) -> None:
-        self._tell("problem", problem)
+        self._report("problem", problem)
 
     def findings(self) -> Iterator[Finding]:
         """What it found, as far as that has the form of a finding."""

@@ -231,7 +231,7 @@ def command(
         if address is not None:
             stack.enter_context(served_metrics(live, source, address, metrics_series, topics=topic_metrics))
         if not (view.watched or options.quiet):
-            _say_listening(live, wanted.expression)
+            _print_listening(live, wanted.expression)
         finished = show(view, live, source, screen)
     if not options.quiet:
         _sum_up(live, source)
@@ -255,7 +255,7 @@ def _check_files(write: str | None, file_size: int | None, seconds: int | None, 
         raise click.UsageError("-w needs the name of a file: standard output has the exchanges")
 
 
-def _say_listening(live: LiveCapture, expression: str) -> None:
+def _print_listening(live: LiveCapture, expression: str) -> None:
     """From here on no packet is missed: whoever starts traffic by a script waits for this line."""
     chosen = f", {expression}" if expression else ""
     print(f"kwiresniff: listening on {', '.join(live.files)}{chosen}", file=sys.stderr, flush=True)

@@ -34,24 +34,24 @@ class Messages:
         if problem.code == "not_kafka":
             self._others.append(problem)
         elif not self._elsewhere:
-            self._say_problem(problem)
+            self._print_problem(problem)
 
     def end(self) -> None:
         """Prints what was kept for the end."""
         if not self._source.exchanges:
-            self._say(self._no_kafka())
+            self._print(self._no_kafka())
         elif not self._elsewhere:
             for problem in self._others:
-                self._say_problem(problem)
+                self._print_problem(problem)
             if self._source.encrypted:
-                self._say(f"{_many(self._source.encrypted, 'TLS connection')} not decrypted; {self._advice()}")
+                self._print(f"{_many(self._source.encrypted, 'TLS connection')} not decrypted; {self._advice()}")
 
-    def _say_problem(self, problem: Problem) -> None:
+    def _print_problem(self, problem: Problem) -> None:
         from kwiresniff.render import problem_line
 
-        self._say(problem_line(problem))
+        self._print(problem_line(problem))
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         if not self._source.options.quiet:
             sys.stdout.flush()
             print(f"kwiresniff: {line}", file=sys.stderr)

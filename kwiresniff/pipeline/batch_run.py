@@ -13,7 +13,7 @@ from kwiresniff import __version__
 from kwiresniff.errors import ExportError
 from kwiresniff.pipeline.columns import WRITTEN
 from kwiresniff.pipeline.deduplication import shared
-from kwiresniff.pipeline.failures import told_by_spark
+from kwiresniff.pipeline.failures import spark_errors
 from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote, local_path
 from kwiresniff.pipeline.observed_connections import ObservedConnection
 from kwiresniff.pipeline.output_store import Commit, OutputStore
@@ -99,7 +99,9 @@ def _names(source: CaptureSeries, shards: int) -> list[str]:
     return [WorkUnit(source, shard, shards).id for shard in range(shards)]
 
 
-def told_once(sources: Sequence[CaptureSeries], seen: dict[str, list[ObservedConnection]]) -> list[CaptureSeries]:
+def assign_connections(
+    sources: Sequence[CaptureSeries], seen: dict[str, list[ObservedConnection]]
+) -> list[CaptureSeries]:
     """The sources, each connection assigned to one of those that have seen it (``LeftOut``, ``Filled``)."""
     left_out, filled = shared(seen)
     by_name = {source.name: source for source in sources}
@@ -111,7 +113,7 @@ def told_once(sources: Sequence[CaptureSeries], seen: dict[str, list[ObservedCon
     return found
 
 
-def as_told_before(sources: Sequence[CaptureSeries], before: Iterable[CaptureSeries]) -> list[CaptureSeries]:
+def keep_assignments(sources: Sequence[CaptureSeries], before: Iterable[CaptureSeries]) -> list[CaptureSeries]:
     """The sources, with the assignments of earlier runs to captures that have been deleted since."""
     told = {source.name: source for source in before}
     gone = told.keys() - {source.name for source in sources}
@@ -194,18 +196,18 @@ class Run:
         if len(self._sources) > 1:
             with self._fetched(self._sources):
                 spark = start_session()
-                with told_by_spark():
+                with spark_errors():
                     for source, one in observe(spark, list(map(WorkUnit, self._sources)), self._settings):
                         seen.setdefault(source, []).append(ObservedConnection.from_json(one))
         before = (
             [] if self._fresh else [WorkUnit.from_json(one["unit"]).source for one in self.store.commits().values()]
         )
-        self._sources = as_told_before(told_once(self._sources, seen), before)
+        self._sources = keep_assignments(assign_connections(self._sources, seen), before)
         self.job = self._make_job()
 
     def _submit(self, spark: Any, progress: Callable[[dict[str, Any]], None]) -> None:
         job = {"settings": self._settings.as_json(), "tables": self._tables, "out": self.store.out}
-        with told_by_spark(), ThreadPoolExecutor(1) as pool:
+        with spark_errors(), ThreadPoolExecutor(1) as pool:
             result = pool.submit(run_units, spark, share_out(self.job.units, self._parallelism), job)
             try:
                 while not wait([result], _POLL_SECONDS).done:

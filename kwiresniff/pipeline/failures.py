@@ -47,7 +47,7 @@ def first_line(error: BaseException) -> str:
 
 
 @contextmanager
-def told_by_spark() -> Iterator[None]:
+def spark_errors() -> Iterator[None]:
     """Raises a KwiresniffError of one line for whatever Spark raises; errors of ours stay what they are."""
     try:
         yield

@@ -12,7 +12,7 @@ from kwiresniff.model import DECRYPTED, FIN, RST, SYN, Segment
 from kwiresniff.pipeline.sequence_ranges import Range, SequenceRanges
 
 #: Connections looked at in one source at once, of some kilobytes each; of more the oldest is taken for ended.
-MAX_SIGHTINGS = 200_000
+MAX_OBSERVED = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +91,19 @@ def observed_connections(segments: Iterable[Segment]) -> Iterator[ObservedConnec
         key, way = (flow, 0) if flow <= other else (other, 1)
         seen = found.get(key)
         if seen is not None and flags & SYN and seen.initial[way] != seq and (seen.initial[way] >= 0 or seen.closed):
-            yield _sighting(key, found.pop(key))
+            yield _observed(key, found.pop(key))
             seen = None
         if seen is None:
-            if len(found) >= MAX_SIGHTINGS:
+            if len(found) >= MAX_OBSERVED:
                 oldest = next(iter(found))
-                yield _sighting(oldest, found.pop(oldest))
+                yield _observed(oldest, found.pop(oldest))
             seen = found[key] = _Seen(ns)
         seen.add(way, ns, seq, flags, end - start)
     for key, seen in found.items():
-        yield _sighting(key, seen)
+        yield _observed(key, seen)
 
 
-def _sighting(key: bytes, seen: _Seen) -> ObservedConnection:
+def _observed(key: bytes, seen: _Seen) -> ObservedConnection:
     one, other = seen.covered
     return ObservedConnection(
         key.hex(),

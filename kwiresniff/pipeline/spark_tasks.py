@@ -20,7 +20,7 @@ from kwiresniff.pipeline.task import run_unit
 from kwiresniff.pipeline.unit_reader import Settings, UnitReader
 
 #: A text that a task gives back has up to some kilobytes for each of them.
-SIGHTINGS_A_TEXT = 2_000
+OBSERVED_A_TEXT = 2_000
 
 
 def in_tasks(spark: Any, work: Callable[[str], list[str]], pieces: Sequence[str]) -> list[str]:
@@ -64,4 +64,4 @@ def _observe(piece: str) -> list[str]:
     job = json.loads(piece)
     unit = WorkUnit.from_json(job["unit"])
     seen = map(astuple, observed_connections(UnitReader(unit, Settings.from_json(job["settings"])).segments()))
-    return [json.dumps((unit.source.name, some)) for some in iter(lambda: list(islice(seen, SIGHTINGS_A_TEXT)), [])]
+    return [json.dumps((unit.source.name, some)) for some in iter(lambda: list(islice(seen, OBSERVED_A_TEXT)), [])]

@@ -39,7 +39,7 @@ class WatchSource(DataSource):
         return _WatchReader(json.loads(self.options["job"]))
 
 
-class _ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class _RoundsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Offsets and partitions of ``watched``, by what is remembered in ``folder``."""
 
     def __init__(self, watched: str, folder: str, grouping: str, settle_s: float, *, finish: bool = False) -> None:
@@ -51,7 +51,7 @@ class _ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._found: FileWatcher | None = None
         self._target: int | None = None
 
-    def _arrivals(self) -> FileWatcher:
+    def _watcher(self) -> FileWatcher:
         """Looked up where offsets are asked for: the reader also travels to executors, which have no use for it."""
         if self._found is None:
             self._found = FileWatcher(self._watched, self._folder, self._settle_s)
@@ -61,7 +61,7 @@ class _ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**self.__dict__, "_found": None, "_target": None}
 
     def initialOffset(self) -> dict[str, int]:
-        return {"round": self._arrivals().first}
+        return {"round": self._watcher().first}
 
     def prepareForTriggerAvailableNow(self) -> None:
         # Without this Spark would do one batch alone, which may be one that was interrupted.
@@ -71,10 +71,10 @@ class _ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"round": self._look() if self._target is None else self._target}
 
     def _look(self) -> int:
-        return self._arrivals().look(time.time_ns(), finish=self._finish)
+        return self._watcher().look(time.time_ns(), finish=self._finish)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        rounds = list(self._arrivals().rounds(start["round"], end["round"]))
+        rounds = list(self._watcher().rounds(start["round"], end["round"]))
         work = batches(rounds, end["round"], self._watched, self._grouping, self._folder)
         return [InputPartition(asdict(batch)) for batch in work] or [InputPartition(None)]
 
@@ -86,10 +86,10 @@ class _ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         raise NotImplementedError
 
     def commit(self, end: dict[str, int]) -> None:
-        self._arrivals().forget(end["round"])
+        self._watcher().forget(end["round"])
 
 
-class _WatchReader(_ArrivalsReader):
+class _WatchReader(_RoundsReader):
     def __init__(self, job: dict[str, Any]) -> None:
         watched, folder = job["folder"], OutputStore(job["out"]).watch
         super().__init__(watched, folder, job["grouping"], job["settle_s"], finish=job["finish"])
@@ -101,7 +101,7 @@ class _WatchReader(_ArrivalsReader):
         yield batch.id, json.dumps(commit)
 
 
-class TableStream(_ArrivalsReader):
+class TableStream(_RoundsReader):
     """The rows of a table as files arrive. ``state`` is a folder of this query alone that all workers see, in which it
     is written what connections left open."""
 

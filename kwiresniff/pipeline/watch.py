@@ -13,7 +13,7 @@ from typing import Any
 from kwiresniff import __version__
 from kwiresniff.errors import ExportError
 from kwiresniff.pipeline.columns import WRITTEN
-from kwiresniff.pipeline.failures import told_by_spark
+from kwiresniff.pipeline.failures import spark_errors
 from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.software import software
@@ -79,7 +79,7 @@ class Watch:
             self.store.clean()
             self._before = self._look()
             spark = start_session()
-            with told_by_spark():
+            with spark_errors():
                 query = self._start(spark)
             # In a thread of its own: Spark answers Ctrl-C from the main one, which must not be waiting for it then.
             with ThreadPoolExecutor(1) as pool:
@@ -92,7 +92,7 @@ class Watch:
                         query.stop()
                     wait([ended])
                     self._report(progress)
-            with told_by_spark():
+            with spark_errors():
                 ended.result()
             return self._manifest()
 

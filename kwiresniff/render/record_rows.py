@@ -66,7 +66,7 @@ def _inside(parts: dict[str, Node], style: Style, opened: OpenedRows) -> list[Ro
     return [row for node in nodes for row in opened(node, style)]
 
 
-def _said(node: Node, style: Style) -> Chunk:
+def _key_or_value(node: Node, style: Style) -> Chunk:
     """A key or value in its row: its bytes, or the name of their content when that has rows below."""
     if node.children:
         return [("meaning", escape(node.meaning)), *problem_spans(node)]
@@ -86,13 +86,13 @@ def _own_rows(record: Node, style: Style) -> list[Row]:
 def _key_value(key: Node | None, value: Node, style: Style) -> Chunk:
     chunk: Chunk = []
     if key is not None:
-        (kind, text), *meaning = _said(key, style)
+        (kind, text), *meaning = _key_or_value(key, style)
         chunk.append(("key" if kind == "value" else kind, text))
         if key.value is not None:
             chunk += meaning
     chunk.append(("dim", f" {style.glyphs.arrow} "))
     if value.value is not None:
-        return [*chunk, *_said(value, style)]
+        return [*chunk, *_key_or_value(value, style)]
     # A null value deletes its key when the topic is compacted; without a key it is just nothing.
     keyed = key is not None and key.value is not None
     return [*chunk, ("wait", "tombstone") if keyed else ("dim", "null"), *problem_spans(value)]

@@ -16,7 +16,7 @@ import pytest
 from kwiresniff.base.flows import reverse
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
-from kwiresniff.pipeline.batch_run import as_told_before, told_once
+from kwiresniff.pipeline.batch_run import assign_connections, keep_assignments
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.deduplication import MAX_CLOCK_NS, LeftOut, is_same, shared
 from kwiresniff.pipeline.observed_connections import ObservedConnection, observed_connections
@@ -104,7 +104,7 @@ def told(*paths: Path) -> list[Exchange]:
     """What the captures of several hosts tell together, the way to the tasks and their reading included."""
     sources = find_sources([str(path) for path in paths], "file")
     found: list[Exchange] = []
-    for source in told_once(sources, {source.name: seen(Path(source.name)) for source in sources}):
+    for source in assign_connections(sources, {source.name: seen(Path(source.name)) for source in sources}):
         unit = WorkUnit.from_json(json.loads(json.dumps(WorkUnit(source).as_json())))
         assert unit == WorkUnit(source) and unit.fingerprint("") == WorkUnit(source).fingerprint("")
         found += [event for event in UnitReader(unit, Settings()).events() if isinstance(event, Exchange)]
@@ -191,14 +191,14 @@ def test_what_a_deleted_capture_told_is_not_told_again(tmp_path: Path) -> None:
     """Its rows are still there; and what another one took from it stays as it was taken."""
     short = shifted(CAPTURE, tmp_path / "short.pcap", 0, only=range(150))
     sources = find_sources([str(CAPTURE), str(short)], "file")
-    full, part = told_once(sources, {source.name: seen(Path(source.name)) for source in sources})
+    full, part = assign_connections(sources, {source.name: seen(Path(source.name)) for source in sources})
     assert part.left_out and not part.filled
-    assert as_told_before([replace(part, left_out=())], [full, part]) == [part]
-    assert as_told_before([replace(part, left_out=())], [part]) == [replace(part, left_out=())]
+    assert keep_assignments([replace(part, left_out=())], [full, part]) == [part]
+    assert keep_assignments([replace(part, left_out=())], [part]) == [replace(part, left_out=())]
     grown = replace(part, files=(*part.files, *part.files), left_out=())
-    assert as_told_before([grown], [full, part]) == [replace(grown, left_out=part.left_out)]
+    assert keep_assignments([grown], [full, part]) == [replace(grown, left_out=part.left_out)]
     late = shifted(CAPTURE, tmp_path / "late.pcap", 0, only=range(100, 260))
     sources = find_sources([str(late), str(short)], "file")
-    some = told_once(sources, {source.name: seen(Path(source.name)) for source in sources})
+    some = assign_connections(sources, {source.name: seen(Path(source.name)) for source in sources})
     taking = next(source for source in some if source.filled)
-    assert as_told_before([replace(taking, filled=(), others=())], some) == [taking]
+    assert keep_assignments([replace(taking, filled=(), others=())], some) == [taking]

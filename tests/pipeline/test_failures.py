@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kwiresniff.errors import ExportError, KwiresniffError
-from kwiresniff.pipeline.failures import MAX_MESSAGE_CHARS, first_line, told_by_spark
+from kwiresniff.pipeline.failures import MAX_MESSAGE_CHARS, first_line, spark_errors
 from kwiresniff.pipeline.spark_session import start_session
 
 TEXTS = {
@@ -60,9 +60,9 @@ def test_the_line_says_what_was_wrong_first(name: str, monkeypatch: pytest.Monke
 
 def test_errors_of_ours_pass_as_they_are() -> None:
     """Everything else is Spark's."""
-    with pytest.raises(ExportError, match=r"^no room$"), told_by_spark():
+    with pytest.raises(ExportError, match=r"^no room$"), spark_errors():
         raise ExportError("no room")
-    with pytest.raises(KwiresniffError, match=r"^Spark: KeyError$"), told_by_spark():
+    with pytest.raises(KwiresniffError, match=r"^Spark: KeyError$"), spark_errors():
         raise KeyError
 
 

@@ -166,7 +166,7 @@ class CaptureProcess:
         if process.poll() is None:
             process.kill()
             process.wait()
-        words = self._said()
+        words = self._printed()
         self._dropped = sum(int(match[1]) for pattern in _DROPPED for match in pattern.finditer(words))
         if process.stdout is not None:
             process.stdout.close()
@@ -179,11 +179,11 @@ class CaptureProcess:
             if self._waiting.poll(WAIT_MS) and not os.read(self._descriptor, READ_BYTES):
                 return
 
-    def _said(self) -> bytes:
+    def _printed(self) -> bytes:
         self._words.seek(0, os.SEEK_END)
         self._words.seek(max(self._words.tell() - _WORDS_BYTES, 0))
         return self._words.read()
 
     def _last_words(self) -> str:
-        lines = [line.strip() for line in self._said().decode("utf-8", "replace").splitlines() if line.strip()]
+        lines = [line.strip() for line in self._printed().decode("utf-8", "replace").splitlines() if line.strip()]
         return lines[-1].removeprefix(f"{self._program}: ") if lines else f"{self._program} says nothing"

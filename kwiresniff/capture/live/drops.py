@@ -26,24 +26,24 @@ class Drops:
         self.passed_over = 0
         self._source = source
         self._problems = problems
-        self._told = self._passed_over_told = 0
-        self._counted_at = self._told_at = 0.0
+        self._reported = self._passed_over_reported = 0
+        self._counted_at = self._reported_at = 0.0
 
     def poll(self, now: float) -> None:
         """Counts, and reports when it is time; ``now`` is in seconds of a monotonic clock."""
         if now - self._counted_at >= COUNT_INTERVAL_SECONDS:
             self._counted_at = now
             self.total = self._source.dropped() + self.passed_over
-            if self.total > self._told and now - self._told_at >= REPORT_INTERVAL_SECONDS:
-                self._told_at = now
+            if self.total > self._reported and now - self._reported_at >= REPORT_INTERVAL_SECONDS:
+                self._reported_at = now
                 self.report()
 
     def report(self) -> None:
         """Counts and reports now."""
         self.total = self._source.dropped() + self.passed_over
-        own = self.passed_over - self._passed_over_told
-        lost = self.total - self._told - own
-        self._told, self._passed_over_told = self.total, self.passed_over
+        own = self.passed_over - self._passed_over_reported
+        lost = self.total - self._reported - own
+        self._reported, self._passed_over_reported = self.total, self.passed_over
         said = []
         if lost > 0:
             said.append(

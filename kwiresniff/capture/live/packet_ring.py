@@ -222,7 +222,7 @@ class PacketRing:
         if down or time.monotonic() >= self._look_at:
             self._look()
         for name in self._there or () if down else ():
-            self._tell(name, "is down, waiting for it to come back")
+            self._report_gone(name, "is down, waiting for it to come back")
         return True
 
     def _poll(self, wait_ms: int) -> int:
@@ -242,9 +242,9 @@ class PacketRing:
         for name in [name for name, index in (self._there or {}).items() if index not in known]:
             assert self._there is not None
             del self._there[name]
-            self._tell(name, "is gone")
+            self._report_gone(name, "is gone")
 
-    def _tell(self, name: str, what: str) -> None:
+    def _report_gone(self, name: str, what: str) -> None:
         self.problems.append(Problem("interface_down", f"interface {name} {what}", details={"interface": name}))
 
 

@@ -50,7 +50,7 @@ def page(report: Report) -> str:
         "apis": _apis,
         "number": lambda value: f"{value:,}",
         "event": lambda event: shortened(event_text(event), MAX_LIST_CHARS),
-        "said": _said,
+        "said": _scope_texts,
         "parts": parts_of_waits,
         "people": _people,
         "committed": _committed,
@@ -106,7 +106,7 @@ def _place(packet: int, files: Sequence[str]) -> str:
     return f"{number} of {escape(files[file_index(packet)])}" if len(files) > 1 else number
 
 
-def _said(finding: Finding) -> str:
+def _scope_texts(finding: Finding) -> str:
     """The texts among a finding's ``numbers``: names of what it concerns."""
     lists = [value for value in finding.numbers.values() if isinstance(value, list)]
     texts = [_plain(one) for found in lists for one in found if isinstance(one, str)]
