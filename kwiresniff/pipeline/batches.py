@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
+from itertools import chain, islice
 from typing import Any
 
 from kwiresniff.export.arrow_arrays import arrow_array
 from kwiresniff.model import Exchange
-from kwiresniff.pipeline.columns import arrow_schema
+from kwiresniff.pipeline.columns import TABLES, arrow_schema
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.exchange_table import ExchangeRows
 from kwiresniff.pipeline.plan import WorkUnit
-from kwiresniff.pipeline.rows import Row, rows_of
+from kwiresniff.pipeline.rows import Block, Row, rows_of
 from kwiresniff.pipeline.unit_reader import Reading, Settings, UnitReader
 
 #: Rows of a batch for Spark. Large bodies end it sooner: a batch is held as rows, as columns and on the way.
 BATCH_ROWS = 4_096
 BATCH_BYTES = 8 << 20
+#: Rows that are made columns at once.
+ROWS_AT_ONCE = 256
 #: Columns that tell what bodies speak of.
 ENTITY_COLUMNS = frozenset({"topics", "partitions", "groups"})
+#: The place of the first of the texts of a record: key, value, headers.
+_KEY = [column.name for column in TABLES["records"]].index("key")
 #: What a row takes besides its texts, about.
 ROW_BYTES = 256
 
@@ -28,7 +33,7 @@ def table_batches(table: str, unit: WorkUnit, settings: Settings, names: Sequenc
     """The rows of one table that a unit gives, as ``pyarrow.RecordBatch``, in order; of some columns or of all."""
     reading = UnitReader(unit, settings, text=table == "exchanges")
     if table == "segments":
-        return _selected(arrow_batches(table, map(reading.rows.segment, reading.segments())), names)
+        return _selected(arrow_batches(table, _blocks(map(reading.rows.segment, reading.segments()))), names)
     return event_batches(table, reading, names)
 
 
@@ -36,8 +41,18 @@ def event_batches(table: str, reading: Reading, names: Sequence[str] = ()) -> It
     """The rows of one table that events give; of some columns or of all."""
     if table == "exchanges":
         return _exchange_batches(reading, names)
-    rows = (row for event in reading.events() for row in rows_of(table, event, reading.rows))
-    return _selected(arrow_batches(table, rows), names)
+    blocks: Iterable[tuple[Block, int]]
+    if table == "records":
+        exchanges = (event for event in reading.events() if isinstance(event, Exchange))
+        blocks = ((block, block_bytes(block)) for one in exchanges for block in reading.rows.records(one))
+    else:
+        blocks = _blocks(row for event in reading.events() for row in rows_of(table, event, reading.rows))
+    return _selected(arrow_batches(table, blocks), names)
+
+
+def _blocks(rows: Iterator[Row]) -> Iterator[tuple[Block, int]]:
+    while some := list(islice(rows, ROWS_AT_ONCE)):
+        yield list(zip(*some, strict=True)), sum(map(row_bytes, some))
 
 
 def _selected(batches: Iterator[Any], names: Sequence[str]) -> Iterator[Any]:
@@ -72,22 +87,30 @@ def row_bytes(row: Row) -> int:
     return ROW_BYTES + sum([len(value) for value in row if value.__class__ is str or value.__class__ is bytes])
 
 
-def arrow_batches(table: str, rows: Iterable[Row]) -> Iterator[Any]:
-    """All rows as ``pyarrow.RecordBatch``, in order."""
+def block_bytes(block: Block) -> int:
+    """About what the rows of a block of ``records`` take in memory."""
+    texts = [len(value) for column in block[_KEY : _KEY + 3] for value in column if value is not None]
+    return ROW_BYTES * len(block[0]) + sum(texts)
+
+
+def arrow_batches(table: str, blocks: Iterable[tuple[Block, int]]) -> Iterator[Any]:
+    """All rows as ``pyarrow.RecordBatch``, in order, from blocks with about what each takes in memory."""
     arrow = import_module("pyarrow")
     schema = arrow_schema(table)
-    held: list[Row] = []
-    size = 0
-    for row in rows:
-        held.append(row)
-        size += row_bytes(row)
-        if len(held) >= BATCH_ROWS or size >= BATCH_BYTES:
+    held: list[Block] = []
+    rows = size = 0
+    for block, size_bytes in blocks:
+        held.append(block)
+        rows += len(block[0])
+        size += size_bytes
+        if rows >= BATCH_ROWS or size >= BATCH_BYTES:
             yield arrow.RecordBatch.from_arrays(columns(held, schema), schema=schema)
-            held, size = [], 0
+            held, rows, size = [], 0, 0
     if held:
         yield arrow.RecordBatch.from_arrays(columns(held, schema), schema=schema)
 
 
-def columns(rows: Sequence[Row], schema: Any) -> list[Any]:
-    """The columns of a schema from rows with as many values."""
-    return [arrow_array(values, field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)]
+def columns(blocks: Sequence[Block], schema: Any, *, left_out: int = 0) -> list[Any]:
+    """The columns of a schema from blocks, of whose columns the first ones may be left out."""
+    values = [list(chain.from_iterable(parts)) for parts in list(zip(*blocks, strict=True))[left_out:]]
+    return [arrow_array(column, field.type) for column, field in zip(values, schema, strict=True)]

@@ -31,6 +31,10 @@ from kwiresniff.results.topics import Topic, TopicClient
 from kwiresniff.session import endpoints
 
 Row = tuple[Any, ...]
+#: Columns with equally many values, in that order.
+Block = list[Sequence[Any]]
+#: Records of a batch that become rows at once.
+MAX_BLOCK_ROWS = 4_096
 
 _MICROSECONDS = 1_000
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
@@ -99,8 +103,9 @@ class Rows:
             self._json(details),
         )
 
-    def records(self, exchange: Exchange) -> Iterator[Row]:
-        """The rows of ``records``: whatever either body carries, batches that could not be read left out."""
+    def records(self, exchange: Exchange) -> Iterator[Block]:
+        """The rows of ``records``, some at a time: whatever either body carries, batches that could not be read left
+        out."""
         for message in (exchange.request, exchange.response):
             if message is None or not _may_have_records(message) or message.body is None:
                 continue
@@ -116,8 +121,9 @@ class Rows:
             for topic, holder, batches in record_sets(message.body, self.topic_name):
                 partition = next((holder[name] for name in _PARTITION_FIELDS if name in holder), None)
                 for batch in batches if isinstance(batches, list) else ():
-                    for record in batch.get("records") or ():
-                        yield (*head, topic, partition, *self._record(batch, record))
+                    records = batch.get("records") or ()
+                    for at in range(0, len(records), MAX_BLOCK_ROWS):
+                        yield self._block((*head, topic, partition), batch, records[at : at + MAX_BLOCK_ROWS])
 
     def client(self, client: Client) -> Row:
         """The row of ``clients``."""
@@ -189,19 +195,18 @@ class Rows:
             missing,
         )
 
-    def _record(self, batch: Body, record: Body) -> Row:
-        headers = record.get("headers")
-        return (
-            record.get("offset"),
-            record.get("timestamp"),
-            self._bytes(record.get("key")),
-            self._bytes(record.get("value")),
-            self._json(headers) if headers else None,
-            batch.get("compression"),
-            batch.get("producer_id"),
-            batch.get("is_transactional"),
-            batch.get("is_control"),
-        )
+    def _block(self, head: Row, batch: Body, records: Sequence[Body]) -> Block:
+        count = len(records)
+        headers = [record.get("headers") for record in records]
+        return [
+            *([value] * count for value in head),
+            [record.get("offset") for record in records],
+            [record.get("timestamp") for record in records],
+            [self._bytes(record.get("key")) for record in records],
+            [self._bytes(record.get("value")) for record in records],
+            [self._json(value) if value else None for value in headers],
+            *([batch.get(name)] * count for name in ("compression", "producer_id", "is_transactional", "is_control")),
+        ]
 
     def _bytes(self, value: Any) -> bytes | None:
         """A key or value as it was; redacted ones are objects, and stay readable."""
@@ -218,9 +223,7 @@ class Rows:
 
 
 def rows_of(table: str, event: Event, rows: Rows) -> Iterable[Row]:
-    """The rows of one table that an event gives; exchanges are no rows but columns."""
-    if isinstance(event, Exchange):
-        return rows.records(event) if table == "records" else ()
+    """The rows of one table that an event gives; exchanges and records are no rows but columns."""
     if isinstance(event, Problem):
         return (rows.problem(event),) if table == "problems" else ()
     return (rows.connection(event),) if table == "connections" and isinstance(event, Connection) else ()

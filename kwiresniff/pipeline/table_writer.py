@@ -13,10 +13,10 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import quote
 
-from kwiresniff.pipeline.batches import columns, row_bytes
+from kwiresniff.pipeline.batches import block_bytes, columns, row_bytes
 from kwiresniff.pipeline.columns import PARTITIONED_BY, TABLES, arrow_schema
 from kwiresniff.pipeline.exchange_table import NO_DAY, ExchangeRows, ExchangeTable
-from kwiresniff.pipeline.rows import Row
+from kwiresniff.pipeline.rows import Block, Row
 
 #: What a unit holds before it writes the fullest folder; a process then takes some 200 MB at most.
 BUFFER_BYTES = 32 << 20
@@ -41,7 +41,7 @@ class TableWriter:
         self._staging = staging
         self._unit = unit
         self._arrow = import_module("pyarrow")
-        self._rows: dict[str, list[Row]] = {}
+        self._blocks: dict[str, list[Block]] = {}
         self._sizes: dict[str, int] = {}
         self._held = 0
         self._files = _Files(staging)
@@ -49,19 +49,23 @@ class TableWriter:
         os.makedirs(staging)
 
     def add(self, table: str, row: Row) -> None:
-        """One more row of a table."""
-        folder = table
-        if table in PARTITIONED_BY:
-            folder = self._files.folder(table, row[0])
-        if folder in self._rows:
-            self._rows[folder].append(row)
-        else:
-            self._rows[folder] = [row]
-            self._sizes[folder] = 0
-        size = row_bytes(row)
-        self._sizes[folder] += size
-        self._held += size
+        """One more row of a table that has no folders by day."""
+        self._add(table, [(value,) for value in row], row_bytes(row))
         self.counts[table] += 1
+
+    def add_records(self, block: Block) -> None:
+        """Some more rows of ``records``, of one day."""
+        self._add(self._files.folder("records", block[0][0]), block, block_bytes(block))
+        self.counts["records"] += len(block[0])
+
+    def _add(self, folder: str, block: Block, size: int) -> None:
+        if folder in self._blocks:
+            self._blocks[folder].append(block)
+            self._sizes[folder] += size
+        else:
+            self._blocks[folder] = [block]
+            self._sizes[folder] = size
+        self._held += size
         if self._held >= BUFFER_BYTES:
             self._write(max(self._sizes, key=self._sizes.__getitem__))
 
@@ -85,7 +89,7 @@ class TableWriter:
 
     def publish(self) -> list[str]:
         """Writes what is held, gives the files their names, and returns those, relative to the output folder."""
-        for folder in list(self._rows):
+        for folder in list(self._blocks):
             self._write(folder)
         names = []
         for staged, folder, number in self._files.ended():
@@ -102,13 +106,13 @@ class TableWriter:
         self._files.discard()
 
     def _write(self, folder: str) -> None:
-        rows = self._rows.pop(folder)
+        blocks = self._blocks.pop(folder)
         self._held -= self._sizes.pop(folder)
         table = folder.split(os.sep, 1)[0]
         left_out = PARTITIONED_BY.get(table, ())
         schema = arrow_schema(table, without=left_out)
-        kept = [row[len(left_out) :] for row in rows] if left_out else rows
-        self._files.append(folder, self._arrow.Table.from_arrays(columns(kept, schema), schema=schema))
+        arrays = columns(blocks, schema, left_out=len(left_out))
+        self._files.append(folder, self._arrow.Table.from_arrays(arrays, schema=schema))
 
     def _write_exchanges(self, day: int, parts: list[ExchangeRows]) -> None:
         schema = arrow_schema("exchanges", without=PARTITIONED_BY["exchanges"])

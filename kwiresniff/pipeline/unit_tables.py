@@ -81,7 +81,8 @@ class UnitTables(Intake):
         if self._topics is not None:
             self._topics.exchange(exchange)
         if self._records:
-            self._add("records", exchange)
+            for block in self._rows.records(exchange):
+                self._writer.add_records(block)
 
     def _names(self, _: Exchange) -> tuple[list[str], list[str], list[str]]:
         found = self._entities
