@@ -53,13 +53,15 @@ def correlation_chunk(correlation_id: int) -> Chunk:
 
 
 def parts_chunk(exchange: Exchange, micro: str) -> Chunk:
-    """``queued 27.1 ms broker 336 us``: what the latency is made of."""
+    """``queued 27.1 ms broker 336 us``: what the latency is made of, without the broker's share where nobody knows it."""
     chunk: Chunk = []
     for name, ns in (("queued", exchange.queued_ns), ("held", exchange.held_ns)):
         if ns:
             chunk += [("name", f"{name} "), ("wait", units.duration(ns, micro=micro)), ("name", " ")]
-    broker = f"broker {_DOUBTS.get(exchange.waiting, '')}"
-    return [*chunk, ("name", broker), ("value", units.duration(exchange.broker_ns, micro=micro))]
+    doubt = _DOUBTS.get(exchange.waiting, "")
+    if doubt and not exchange.broker_ns:
+        return chunk[:-1]
+    return [*chunk, ("name", f"broker {doubt}"), ("value", units.duration(exchange.broker_ns, micro=micro))]
 
 
 def _error_names(exchange: Exchange, times: str) -> Chunk:

@@ -58,6 +58,15 @@ def test_what_a_hostile_peer_sends_never_reaches_the_terminal(color: bool) -> No
     assert "\\x1b]8;;http" in text
 
 
+def test_nothing_is_said_of_the_broker_while_nobody_knows_its_share_of_a_long_poll() -> None:
+    """All of a first long poll counts as held, which does not mean that the broker needed no time."""
+    sample = annotated_samples.fetch()
+    exchange = sample[0]
+    assert "held 463 ms broker about 1.80 ms" in rendered([sample], None)
+    exchange.held += exchange.broker_ns or 0
+    assert re.search(r"held 465 ms  ok", rendered([sample], None))
+
+
 def test_an_error_code_is_named_and_red() -> None:
     text = rendered([annotated_samples.produce()], None, color=True)
     assert "\x1b[1;31merror_code 6 NOT_LEADER_OR_FOLLOWER\x1b[0m" in text
