@@ -7,16 +7,12 @@ which, once for each version.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 from kwiresniff.analysis.body_entities import groups_of, partitions_of, session_topics, topics_of, transactional_ids_of
 from kwiresniff.digest import Digest
-from kwiresniff.errors import SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, TopicNames
-from kwiresniff.schema import message as definition
-from kwiresniff.schema.types import WireField
+from kwiresniff.pipeline.naming_fields import DEEP, naming_fields
 
 #: Partition indexes are INT32; other numbers may stand in fields of the same name.
 LEAST_INDEX: Final = -(1 << 31)
@@ -84,62 +80,17 @@ class Entities:
             self.transactional_ids += digest.transactional_ids
 
     def _body(self, exchange: Exchange, version: int, direction: Direction, body: Body) -> None:
-        fields = _fields(exchange.api_key, version, direction)
+        fields = naming_fields(exchange.api_key, version, direction)
         if fields.topics and not exchange.topics:
             self.topics += topics_of(body, self._topic_name)
         if fields.partitions:
             self.partitions += [number for number in partitions_of(body) if LEAST_INDEX <= number <= MOST_INDEX]
         if fields.groups:
-            self.groups += groups_of(body, deep=fields.groups == _DEEP)
+            self.groups += groups_of(body, deep=fields.groups == DEEP)
         if fields.transactional_ids:
-            self.transactional_ids += transactional_ids_of(body, deep=fields.transactional_ids == _DEEP)
+            self.transactional_ids += transactional_ids_of(body, deep=fields.transactional_ids == DEEP)
 
 
 def once(names: list[str]) -> list[str]:
     """Each name once, in order of first appearance."""
     return names if len(names) < 2 else list(dict.fromkeys(names))
-
-
-class _Fields(NamedTuple):
-    """Which of them a message may have a field for; groups and transactional ids only outermost, or deep inside."""
-
-    topics: bool
-    partitions: bool
-    groups: int
-    transactional_ids: int
-
-
-_OUTERMOST: Final = 1
-_DEEP: Final = 2
-
-
-@lru_cache(maxsize=2048)
-def _fields(api_key: int, version: int, direction: Direction) -> _Fields:
-    try:
-        outermost = definition(api_key, version, direction).fields
-    except SchemaError:
-        return _Fields(True, True, _DEEP, _DEEP)
-    found = [*outermost, *(field for outer in outermost for field in _all(outer.fields))]
-    if any("BYTES" in field.type for field in found):  # a message inside: an assignment, an envelope
-        return _Fields(True, True, _DEEP, _DEEP)
-    names = {field.name for field in found}
-    inner = {field.name for field in found[len(outermost) :]}
-
-    def depth(part: str) -> int:
-        def holds(name: str) -> bool:
-            return part in name or name in ("key", "coordinator_keys")
-
-        return _DEEP if any(map(holds, inner)) else _OUTERMOST if any(map(holds, names)) else 0
-
-    return _Fields(
-        any("topic" in name or name in ("resource_name", "responses", "results") for name in names),
-        any("partition" in name for name in names),
-        depth("group"),
-        depth("transaction"),
-    )
-
-
-def _all(fields: Iterable[WireField]) -> Iterator[WireField]:
-    for field in fields:
-        yield field
-        yield from _all(field.fields)

@@ -58,7 +58,6 @@ MAX_VALUES: Final = 500_000
 #: Topic ids whose text is remembered; a text takes a hundred bytes.
 MAX_IDS: Final = 10_000
 
-_INTERNAL: Final = b"__"
 _NO_ID: Final = bytes(16)
 _LAST_CODEC: Final = len(CODEC_NAMES) - 1
 
