@@ -53,7 +53,7 @@ def correlation_chunk(correlation_id: int) -> Chunk:
 
 
 def parts_chunk(exchange: Exchange, micro: str) -> Chunk:
-    """``queued 27.1 ms broker 336 us``: what the latency is made of; without the broker's share where that is unknown."""
+    """``queued 27.1 ms broker 336 us``: what the latency is made of; no broker's share where that is unknown."""
     chunk: Chunk = []
     for name, ns in (("queued", exchange.queued_ns), ("held", exchange.held_ns)):
         if ns:

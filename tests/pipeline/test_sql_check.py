@@ -45,7 +45,7 @@ def test_what_spark_understands_is_let_through(sql: str) -> None:
         ("SELECT count(* FROM exchanges", "not closed"),
         ("SELECT 1) FROM exchanges", "closes nothing"),
         ("SELECT * FROM exchange", "no table 'exchange'; there are audit, clients"),
-        ("SELECT * FROM exchanges JOIN topics USING (source)", "no table 'topics'"),
+        ("SELECT * FROM exchanges JOIN brokers USING (source)", "no table 'brokers'"),
         ("SELECT * FROM (SELECT api FROM nowhere)", "no table 'nowhere'"),
     ],
 )
