@@ -322,7 +322,8 @@ class ConnectionAnalyzer(KafkaMessages):
     def _close_unidentified(self) -> None:
         client, broker = self.client, self.broker
         for half in (client, broker):
-            if self.phase == UNIDENTIFIED and guess_protocol(bytes(half.resync.buffer.data[:FIRST_BYTES])) == "tls":
+            front = bytes(half.resync.buffer.data[:FIRST_BYTES])
+            if front and self.phase == UNIDENTIFIED and guess_protocol(front) == "tls":
                 self._begin_tls(self.detector.tls(half, client, broker, 0, self.life.opened_by_syn))
         if self.phase == TLS:
             self._close_tls()

@@ -6,6 +6,7 @@ Sources: for each protocol the fixed bytes that its specification puts first. Wh
 from __future__ import annotations
 
 import re
+from functools import cache
 from struct import Struct
 from typing import Final
 
@@ -54,10 +55,18 @@ def guess_protocol(first: bytes) -> str:
         return "tls"
     if is_zookeeper(first):
         return "zookeeper"
-    for name, pattern in _SIGNATURES:
-        if re.match(pattern, first, re.DOTALL):
+    if not first:
+        return "unknown"
+    for name, pattern in _patterns():
+        if pattern.match(first):
             return name
     return "unknown"
+
+
+@cache
+def _patterns() -> list[tuple[str, re.Pattern[bytes]]]:
+    """The signatures, ready to be compared: thousands of connections may have to be, with two dozen each."""
+    return [(name, re.compile(pattern, re.DOTALL)) for name, pattern in _SIGNATURES]
 
 
 def response_protocol(first: bytes) -> tuple[str, str | None] | None:

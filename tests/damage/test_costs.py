@@ -8,7 +8,7 @@ from time import process_time
 
 import pytest
 
-from kwiresniff.model import Segment
+from kwiresniff.model import SYN, Segment
 from kwiresniff.session import Analyzer
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
 
@@ -81,6 +81,16 @@ def both_sides_doubtful() -> Wire:
     return wire
 
 
+def attempts() -> Wire:
+    """Nothing but SYNs, each of another connection."""
+    wire = Wire()
+    for number in range(5_000):
+        syn = Wire(client_port=1024 + number)
+        syn.send(0, flags=SYN)
+        wire.segments += syn.segments
+    return wire
+
+
 HOSTILE: dict[str, Callable[[], Wire]] = {
     "early answers": early_answers,
     "what reads like requests from the middle": lambda: nearly_requests(Wire),
@@ -88,6 +98,7 @@ HOSTILE: dict[str, Callable[[], Wire]] = {
     "a footing lost by the hundred": again_and_again,
     "answers to a hundred requests": many_outstanding,
     "two sides that may be clients": both_sides_doubtful,
+    "attempts at connections": attempts,
 }
 
 
