@@ -27,7 +27,7 @@ DEEP: Final = 2
 
 @lru_cache(maxsize=2048)
 def naming_fields(api_key: int, version: int, direction: Direction) -> NamingFields:
-    """Those of a message; of one that is not known, or that holds another message, all of them."""
+    """The fields of a message that may hold names; all, of one that is unknown or holds another message."""
     try:
         outermost = definition(api_key, version, direction).fields
     except SchemaError:
