@@ -151,6 +151,8 @@ def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) ->
 
     def draw(exchange: Exchange) -> bytes:
         request, response = exchange.request, exchange.response
+        if request is not None and response is not None and request.text is not None and response.text is not None:
+            return tree.text(exchange, request.text, response.text)  # most, with nothing to ask for
         return tree.text(exchange, read(exchange, "request", request), read(exchange, "response", response))
 
     return draw

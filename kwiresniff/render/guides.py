@@ -62,27 +62,34 @@ class GuidedRows:
         """The tree, a newline at the end of every line; the next rows are another one's."""
         rows = self._rows
         depths = self._depths
-        masks: list[int] = [0] * len(rows)
+        self._rows, self._depths = [], []
+        if self._fold is not None:
+            return self._folded(headline, rows, depths, self._fold)
+        pieces: list[bytes] = [b"\n"] * (2 * len(rows) + 2)
+        pieces[0] = headline
         mask: i64 = 0
         one: i64 = 1
         index: i64 = len(rows) - 1
         while index >= 0:
             depth: i64 = depths[index]
             bit: i64 = one << depth
-            masks[index] = mask & (2 * bit - 1)
+            pieces[2 * index + 1] = self._guide(mask & (2 * bit - 1), depth)
+            pieces[2 * index + 2] = rows[index]
             mask = (mask & (bit - 1)) | bit
             index -= 1
-        self._rows, self._depths = [], []
-        if self._fold is not None:
-            return self._folded(headline, rows, depths, masks, self._fold)
-        pieces = [headline]
-        for at, row in enumerate(rows):
-            pieces.append(self._guide(masks[at], depths[at]))
-            pieces.append(row)
-        pieces.append(b"\n")
         return b"".join(pieces)
 
-    def _folded(self, headline: bytes, rows: list[bytes], depths: list[int], masks: list[int], fold: Fold) -> bytes:
+    def _folded(self, headline: bytes, rows: list[bytes], depths: list[int], fold: Fold) -> bytes:
+        masks: list[int] = [0] * len(rows)
+        mask: i64 = 0
+        one: i64 = 1
+        place: i64 = len(rows) - 1
+        while place >= 0:
+            level: i64 = depths[place]
+            bit: i64 = one << level
+            masks[place] = mask & (2 * bit - 1)
+            mask = (mask & (bit - 1)) | bit
+            place -= 1
         pieces = [fold(headline, "", "    ")]
         last = len(masks) - 1
         for index, row in enumerate(rows):

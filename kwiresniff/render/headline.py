@@ -58,10 +58,15 @@ def parts_chunk(exchange: Exchange, micro: str) -> Chunk:
     for name, ns in (("queued", exchange.queued_ns), ("held", exchange.held_ns)):
         if ns:
             chunk += [("name", f"{name} "), ("wait", units.duration(ns, micro=micro)), ("name", " ")]
-    doubt = _DOUBTS.get(exchange.waiting, "")
-    if doubt and not exchange.broker_ns:
+    if exchange.waiting in _DOUBTS and not exchange.broker_ns:
         return chunk[:-1]
-    return [*chunk, ("name", f"broker {doubt}"), ("value", units.duration(exchange.broker_ns, micro=micro))]
+    broker = broker_words(exchange.waiting)
+    return [*chunk, ("name", broker), ("value", units.duration(exchange.broker_ns, micro=micro))]
+
+
+def broker_words(waiting: str) -> str:
+    """What stands before the broker's own part of a latency, of which ``waiting`` may leave only a guess."""
+    return f"broker {_DOUBTS.get(waiting, '')}"
 
 
 def _error_names(exchange: Exchange, times: str) -> Chunk:

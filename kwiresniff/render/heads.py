@@ -13,7 +13,7 @@ from kwiresniff.model import Connection, Exchange, Message
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.guides import GuidedRows
-from kwiresniff.render.headline import correlation_chunk, headline, parts_chunk, peers_chunks, title_chunk
+from kwiresniff.render.headline import broker_words, correlation_chunk, headline, parts_chunk, peers_chunks, title_chunk
 from kwiresniff.render.theme import Paint
 from kwiresniff.render.values import Style
 from kwiresniff.render.wording import Words
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 #: Texts of a sort that are kept; then all are forgotten.
 KEPT: Final = 4096
+#: What a time in a headline stands for, and the style of the first three.
+TAKEN: Final = 0
+WAITED: Final = 1
+OWN: Final = 2
+QUEUED: Final = 3
+HELD: Final = 4
+_STYLES: Final = ("ident", "wait", "value")
 
 
 @final
@@ -32,14 +39,9 @@ class _Marks:
     def __init__(self, words: Words) -> None:
         gap = words.gap
         self.gap = gap
-        self.ident = words.on("ident").decode()
-        self.ident_off = words.off("ident").decode()
-        self.wait = words.on("wait").decode()
-        self.wait_off = words.off("wait").decode()
         self.dim = words.on("dim").decode()
         self.off = words.off("dim").decode()
         self.between = self.off + gap.decode() + self.dim
-        self.between_parts = gap.decode()
         self.ok = gap + words.span("good", "ok") + gap
         name, value = [words.span(kind, text) for kind, text in correlation_chunk(0)]
         self.correlation = name + value.partition(b"0")[0]
@@ -57,13 +59,14 @@ class Heads:
         self._paint = paint
         self._style = style
         self._micro = paint.glyphs.micro
-        self._titles: dict[tuple[str, int], bytes] = {}
-        self._peers: dict[tuple[Connection, str | None], bytes] = {}
+        self._titles: dict[int, bytes] = {}  # by API key and version
+        self._peers: dict[int, tuple[Connection, str | None, bytes]] = {}  # by the number of the connection
+        self._durations: dict[int, bytes] = {}  # by ``units.rounded``, eight times, and what they stand for
         self._sizes: dict[int, bytes] = {}
         self._second: i64 = -1
         self._day = ""
         self._marks = _Marks(words)
-        self._waits: dict[str, str] = {}
+        self._waits: dict[str, tuple[bytes, bytes]] = {}
 
     def tree(self, exchange: Exchange, guided: GuidedRows) -> bytes | None:
         """The lines of an exchange whose bodies are rows, with nothing to show beside them; None for any other."""
@@ -91,37 +94,64 @@ class Heads:
         request, response = exchange.request, exchange.response
         if request is None or response is None or exchange.outcome != "ok" or exchange.errors:
             return None
-        key = (exchange.api, exchange.api_version)
+        key = (exchange.api_key << 16) + exchange.api_version
         title = self._titles.get(key)
         if title is None:
             if len(self._titles) >= KEPT:
                 self._titles.clear()
             title = self._titles[key] = self._words.chunk(title_chunk(exchange, self._paint.glyphs))
-        peers_key = (exchange.connection, exchange.client_id)
-        peers = self._peers.get(peers_key)
-        if peers is None:
+        connection, client_id = exchange.connection, exchange.client_id
+        kept = self._peers.get(connection.id)
+        if kept is None or kept[0] is not connection or kept[1] != client_id:
             if len(self._peers) >= KEPT:
                 self._peers.clear()
             peers = self._words.row(peers_chunks(exchange, self._paint.glyphs, self._style)) + self._marks.gap
-            self._peers[peers_key] = peers
-        latency = self._latency(exchange, response.first_ns - request.last_ns).encode()
+            kept = self._peers[connection.id] = (connection, client_id, peers)
+        latency = self._latency(exchange, response.first_ns - request.last_ns)
         number = str(exchange.correlation_id).encode()
         marks = self._marks
-        return b"".join([title, marks.gap, latency, marks.ok, peers, marks.correlation, number, marks.value_off])
+        return b"".join([title, marks.gap, latency, marks.ok, kept[2], marks.correlation, number, marks.value_off])
 
-    def _latency(self, exchange: Exchange, latency_ns: int) -> str:
+    def _latency(self, exchange: Exchange, latency_ns: int) -> bytes:
         """How long it took, what for, and what that is made of."""
-        text = units.duration(latency_ns, micro=self._micro)
-        if exchange.waiting:
-            waiting = self._waits.get(exchange.waiting)
-            if waiting is None:
-                waiting = self._words.span("wait", f" {escape(exchange.waiting)}").decode()
-                self._waits[exchange.waiting] = waiting
-            text = f"{self._marks.wait}{text}{self._marks.wait_off}{waiting}"
-        else:
-            text = f"{self._marks.ident}{text}{self._marks.ident_off}"
-        if exchange.queued > 0 or exchange.held > 0:
-            text += self._marks.between_parts + self._words.chunk(parts_chunk(exchange, self._micro)).decode()
+        waiting = exchange.waiting
+        words = self._waits.get(waiting)
+        if words is None:
+            told = self._words.span("wait", f" {escape(waiting)}") if waiting else b""
+            words = self._waits[waiting] = (told, self._words.span("name", broker_words(waiting)))
+        text = self._duration(WAITED if waiting else TAKEN, latency_ns) + words[0]
+        queued, held = exchange.queued, exchange.held
+        if queued <= 0 and held <= 0:
+            return text
+        own = latency_ns - queued - held
+        if queued < 0 or held < 0 or not own:  # what is not known, or nothing
+            return text + self._marks.gap + self._words.chunk(parts_chunk(exchange, self._micro))
+        parts = [text, self._marks.gap]
+        if queued:
+            parts.append(self._duration(QUEUED, queued))
+        if held:
+            parts.append(self._duration(HELD, held))
+        parts.append(words[1])
+        parts.append(self._duration(OWN, own))
+        return b"".join(parts)
+
+    def _duration(self, role: int, ns: int) -> bytes:
+        """A time that stands for one of the things above."""
+        number: i64 = -1
+        if -MAX_NS < ns < MAX_NS:
+            number = units.rounded(ns)
+        key: int = 8 * number + role
+        text = self._durations.get(key)
+        if text is None or number < 0:
+            if len(self._durations) >= KEPT:
+                self._durations.clear()
+            duration = units.duration(ns, micro=self._micro)
+            if role >= QUEUED:
+                name = "queued " if role == QUEUED else "held "
+                text = self._words.chunk([("name", name), ("wait", duration), ("name", " ")])
+            else:
+                text = self._words.span(_STYLES[role], duration)
+            self._durations[key] = text
         return text
 
     def message(self, exchange: Exchange, message: Message, is_request: bool) -> bytes | None:

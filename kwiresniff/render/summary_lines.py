@@ -12,7 +12,7 @@ from librt.strings import BytesWriter
 from kwiresniff.base.json_text import write_number, write_padded
 from kwiresniff.base.packet_references import PACKET_MASK
 from kwiresniff.base.time_units import MAX_NS, SECOND_NS
-from kwiresniff.model import Exchange, TopicNames
+from kwiresniff.model import Connection, Exchange, TopicNames
 from kwiresniff.render import units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.info_column import facts, queued_long
@@ -39,7 +39,7 @@ class SummaryLines:
         self._latencies: dict[int, bytes] = {}  # by ``units.rounded``, twice, one more for those that are waits
         self._requests: dict[int, bytes] = {}  # by size, as are these
         self._responses: dict[int, bytes] = {}
-        self._peers: dict[int, tuple[str | None, bytes]] = {}  # by connection: that of a client id
+        self._peers: dict[int, tuple[Connection, str | None, bytes]] = {}  # by the number of the connection
         dim, _, off = paint.text("dim", "x").partition("x")
         self._dim = dim
         self._behind_time = f"Z{off} ".encode()
@@ -144,8 +144,8 @@ class SummaryLines:
     def _peer(self, exchange: Exchange) -> bytes:
         connection, client_id = exchange.connection, exchange.client_id
         kept = self._peers.get(connection.id)
-        if kept is not None and kept[0] == client_id:
-            return kept[1]
+        if kept is not None and kept[0] is connection and kept[1] == client_id:
+            return kept[2]
         if len(self._peers) >= KEPT:
             self._peers.clear()
         paint = self._paint
@@ -153,5 +153,5 @@ class SummaryLines:
         client = "-" if client_id is None else escape(client_id) or '""'
         address = paint.text("value", pad(address, self._widths["address"]))
         text = f"{address} {paint.text('client', pad(client, self._widths['client']))} {self._dim}".encode()
-        self._peers[connection.id] = (client_id, text)
+        self._peers[connection.id] = (connection, client_id, text)
         return text
