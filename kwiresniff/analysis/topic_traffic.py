@@ -14,17 +14,19 @@ from bisect import bisect_left
 from kwiresniff.analysis.body_entities import groups_of, replica_id_of
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, text_bytes
 from kwiresniff.analysis.topic_parts import parts_of, structs, topic_of_path
-from kwiresniff.analysis.topic_state import ClientState, PartitionState, TopicState
+from kwiresniff.analysis.topic_state import ClientState, Identity, PartitionState, TopicState
 from kwiresniff.analysis.topic_summary import TopicSummary
 from kwiresniff.analysis.topic_table import TopicTable, identity_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE, SHARE_FETCH, TXN_OFFSET_COMMIT
 from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.digest import PartitionDigest, TopicDigest
-from kwiresniff.model import Body, Exchange, Message, TopicNames
+from kwiresniff.model import Body, Exchange, FetchedTopics, Message, TopicNames
 from kwiresniff.results.topics import Topic
 
 #: Different values of ``acks`` that are told of a client: there are three (-1, 0, 1), and those of broken clients.
 MAX_ACKS = 8
+#: Fetch sessions of which it is remembered whom a fetch counts for; then all are forgotten.
+MAX_POLLS = 256
 
 _ROLES = ("producer", "consumer", "share consumer", "replica")
 
@@ -35,6 +37,9 @@ class TopicTraffic:
     def __init__(self, topic_name: TopicNames | None = None) -> None:
         self._topic_name = topic_name
         self._table = TopicTable()
+        # By connection, role and identity: what the last fetch that named nothing asked for, how many topics were known
+        # then, and whom it counted for.
+        self._polls: dict[tuple[int, str, Identity], tuple[FetchedTopics, int, list[ClientState]]] = {}
         self._first_ns = -1
         self._last_ns = -1
 
@@ -139,11 +144,30 @@ class TopicTraffic:
         if fetched is not None and response is not None:
             # What an incremental fetch does not name, because nothing has changed, was asked for all the same.
             told = {named.name for named in _parts(response)}
-            for name in fetched.topics:
-                known = table.topics.get(name) if name not in told else None
-                client = table.client(known, role, exchange, ns) if known is not None else None
-                if client is not None:
-                    client.flow.requests += 1
+            for client in self._asking(exchange, role, fetched, told, ns):
+                client.flow.requests += 1
+                client.last_ns = ns
+
+    def _asking(
+        self, exchange: Exchange, role: str, fetched: FetchedTopics, told: set[str], ns: int
+    ) -> list[ClientState]:
+        """The client of each known topic of a fetch session, but for those that the response has ``told`` of.
+
+        Most fetches of a session ask for the same as the one before, and are told of nothing.
+        """
+        table = self._table
+        key, known = (exchange.connection.id, role, identity_of(exchange)), len(table.topics)
+        kept = self._polls.get(key) if not told else None
+        if kept is not None and kept[0] is fetched and kept[1] == known:
+            return kept[2]
+        asked = [topic for name in fetched.topics if name not in told and (topic := table.topics.get(name)) is not None]
+        found = [table.client(topic, role, exchange, ns) for topic in asked]
+        clients = [client for client in found if client is not None]
+        if not told and len(clients) == len(asked):
+            if len(self._polls) >= MAX_POLLS:
+                self._polls.clear()
+            self._polls[key] = fetched, known, clients
+        return clients
 
     def _consumed(self, exchange: Exchange, role: str, response: Message | None, ns: int) -> None:
         table = self._table

@@ -265,6 +265,28 @@ def test_an_incremental_fetch_is_a_request_of_all_topics_of_its_session() -> Non
     assert topic.consumers[0].flow.requests == 2
 
 
+def test_a_session_s_fetches_count_for_a_topic_from_when_it_is_known() -> None:
+    """Whom the fetches of a session count for is remembered between them, and looked up anew when more is known."""
+    session = FetchedTopics(("orders", "later"), (0,), is_whole=True)
+
+    def poll(number: int) -> Exchange:
+        empty = fetch(None, 10, [], start_ns=START_NS + number * MS)
+        assert empty.request is not None and empty.response is not None
+        empty.request.body, empty.response.body = {"topics": []}, {"responses": []}
+        empty.fetched = session
+        return empty
+
+    named = fetch(3, 10, [], start_ns=START_NS + 3 * MS)
+    assert named.request is not None and named.response is not None
+    for body, field in ((named.request.body, "topics"), (named.response.body, "responses")):
+        assert body is not None
+        body[field][0]["topic"] = "later"
+    traffic = TopicTraffic()
+    for one in (fetch(3, 10, []), poll(1), poll(2), named, poll(4), poll(5)):
+        traffic.exchange(one)
+    assert {topic.name: topic.consumers[0].flow.requests for topic in traffic.topics()} == {"orders": 5, "later": 3}
+
+
 def test_a_connection_older_than_the_capture_makes_no_second_consumer() -> None:
     """A consumer that named its software on an older connection is one with that which names it on a newer one."""
     old, new = connection(1, "10.0.0.5:1"), connection(2, "10.0.0.5:2")
