@@ -139,6 +139,7 @@ COMPILED = (
 #: Modules of those that take less than a hundredth of the time of the commands that people wait for. They are compiled
 #: with little optimisation, in two thirds of the time.
 LITTLE = (
+    "analysis/doctor/efficiency", "analysis/doctor/evidence", "analysis/doctor/examine", "analysis/doctor/latency",
     "analysis/client_traffic", "analysis/clients", "analysis/latency", "analysis/body_entities", "analysis/stats",
     "analysis/stats_row", "codec/text/plan", "export/column_buffers", "export/exchange_columns", "pipeline/aggregate",
     "pipeline/entities", "pipeline/exchange_table", "pipeline/unit_tables", "render/info_column",
@@ -148,7 +149,6 @@ LITTLE = (
 #: Modules of those whose work is not done for every exchange, or not by the commands that people wait for. They are
 #: compiled without optimisation, in a third of the time.
 SELDOM = (
-    "analysis/doctor/efficiency", "analysis/doctor/evidence", "analysis/doctor/examine", "analysis/doctor/latency",
     "analysis/doctor/rule", "analysis/topic_parts", "analysis/topic_state", "analysis/topic_table",
     "analysis/topic_traffic", "codec/element_skipper", "export/flat_columns", "pipeline/shards",
     "render/line_wrapping",
