@@ -31,7 +31,6 @@ _GRE = 47
 _FRAGMENT = 44
 _AUTHENTICATION = 51
 _EXTENSIONS = frozenset((0, 43, 60, 135, 139, 140))  # length byte in units of 8, the first not counted
-_NO_NEXT_HEADER = 59
 _PROTOCOL_NAMES = {1: "icmp", 2: "igmp", 17: "udp", 50: "esp", 58: "icmpv6", 89: "ospf", 112: "vrrp", 132: "sctp"}
 
 _ipv4 = struct.Struct(">BxHHHxB2x8s").unpack_from

@@ -30,6 +30,18 @@ USES = "ARRAY<STRUCT<api: STRING, version: INT, exchanges: BIGINT, errors: BIGIN
 
 COUNTS = "ARRAY<STRUCT<name: STRING, count: BIGINT>>"
 
+#: How many exchanges a row stands for, and how long they took.
+_EXCHANGE_COUNTS = (
+    Column("exchanges", "BIGINT", "how many"),
+    Column("error_exchanges", "BIGINT", "those with an error code"),
+    Column("unanswered", "BIGINT", "those without the answer they should have had"),
+    Column("request_bytes", "BIGINT", "frames without their 4-byte length"),
+    Column("response_bytes", "BIGINT", "frames without their 4-byte length"),
+)
+_LATENCIES = (
+    Column("latency", SKETCH, "of those that were answered"),
+    Column("broker_time", SKETCH, "the broker's own time, of those where something was left to it"),
+)
 _CLIENT = (
     Column("source", "STRING", "the series of files, or the file"),
     Column("kind", "STRING", "client, broker (nodes of the cluster among themselves) or encrypted"),
@@ -150,13 +162,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("client_host", "STRING", "the client's address without the port"),
         Column("broker", "STRING", "ip:port, IPv6 in brackets"),
         Column("waiting", "STRING", "why the broker held the answer back on purpose, or null"),
-        Column("exchanges", "BIGINT", "how many"),
-        Column("error_exchanges", "BIGINT", "those with an error code"),
-        Column("unanswered", "BIGINT", "those without the answer they should have had"),
-        Column("request_bytes", "BIGINT", "frames without their 4-byte length"),
-        Column("response_bytes", "BIGINT", "frames without their 4-byte length"),
-        Column("latency", SKETCH, "of those that were answered"),
-        Column("broker_time", SKETCH, "the broker's own time, of those where something was left to it"),
+        *_EXCHANGE_COUNTS,
+        *_LATENCIES,
     ),
     "topic_latency": (
         Column("minute", "TIMESTAMP", "start of the UTC minute of the request"),
@@ -164,13 +171,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("api", "STRING", "official name"),
         Column("broker", "STRING", "ip:port, IPv6 in brackets"),
         Column("waiting", "STRING", "why the broker held the answer back on purpose, or null"),
-        Column("exchanges", "BIGINT", "how many"),
-        Column("error_exchanges", "BIGINT", "those with an error code"),
-        Column("unanswered", "BIGINT", "those without the answer they should have had"),
-        Column("request_bytes", "BIGINT", "frames without their 4-byte length"),
-        Column("response_bytes", "BIGINT", "frames without their 4-byte length"),
-        Column("latency", SKETCH, "of those that were answered"),
-        Column("broker_time", SKETCH, "the broker's own time, of those where something was left to it"),
+        *_EXCHANGE_COUNTS,
+        *_LATENCIES,
     ),
     "errors": (
         Column("minute", "TIMESTAMP", "start of the UTC minute of the request"),
@@ -189,11 +191,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("first_time", "TIMESTAMP", "first seen"),
         Column("last_time", "TIMESTAMP", "last seen"),
         Column("connections", "BIGINT", "how many"),
-        Column("exchanges", "BIGINT", "how many"),
-        Column("error_exchanges", "BIGINT", "those with an error code"),
-        Column("unanswered", "BIGINT", "those without the answer they should have had"),
-        Column("request_bytes", "BIGINT", "frames without their 4-byte length"),
-        Column("response_bytes", "BIGINT", "frames without their 4-byte length"),
+        *_EXCHANGE_COUNTS,
         Column("uses", USES, "what it asked, by API and version"),
         Column("topics", "ARRAY<STRING>", "topics it named or was told of"),
         Column("groups", "ARRAY<STRING>", "its groups"),

@@ -287,6 +287,24 @@ def test_a_session_s_fetches_count_for_a_topic_from_when_it_is_known() -> None:
     assert {topic.name: topic.consumers[0].flow.requests for topic in traffic.topics()} == {"orders": 5, "later": 3}
 
 
+def test_more_fetch_sessions_than_are_remembered_are_counted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is forgotten of a session is looked up anew; three sessions take turns where two are remembered."""
+    monkeypatch.setattr("kwiresniff.analysis.topic_traffic.MAX_POLLS", 2)
+    traffic = TopicTraffic()
+    connections = [connection(number, f"10.0.0.5:{number}") for number in (1, 2, 3)]
+    sessions = [FetchedTopics(("orders",), (0,), is_whole=True) for _ in connections]
+    traffic.exchange(fetch(3, 10, [], on=connections[0]))
+    for turn in range(1, 4):
+        for on, session in zip(connections, sessions, strict=True):
+            empty = fetch(None, 10, [], start_ns=START_NS + turn * MS, on=on)
+            assert empty.request is not None and empty.response is not None
+            empty.request.body, empty.response.body = {"topics": []}, {"responses": []}
+            empty.fetched = session
+            traffic.exchange(empty)
+    (topic,) = traffic.topics()
+    assert sum(consumer.flow.requests for consumer in topic.consumers) == 1 + 3 * 3
+
+
 def test_a_connection_older_than_the_capture_makes_no_second_consumer() -> None:
     """A consumer that named its software on an older connection is one with that which names it on a newer one."""
     old, new = connection(1, "10.0.0.5:1"), connection(2, "10.0.0.5:2")
