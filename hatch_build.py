@@ -109,6 +109,8 @@ COMPILED = (
     "kwiresniff/session/detection.py",
     "kwiresniff/session/endpoint.py",
     "kwiresniff/session/fetch_sessions.py",
+    "kwiresniff/session/flow_table.py",
+    "kwiresniff/session/frame_confirmation.py",
     "kwiresniff/session/frame_search.py",
     "kwiresniff/session/handshake_buffer.py",
     "kwiresniff/session/in_flight.py",
@@ -116,6 +118,7 @@ COMPILED = (
     "kwiresniff/session/non_kafka.py",
     "kwiresniff/session/output.py",
     "kwiresniff/session/peek.py",
+    "kwiresniff/session/phases.py",
     "kwiresniff/session/problems.py",
     "kwiresniff/session/readings.py",
     "kwiresniff/session/record_stripper.py",
@@ -125,6 +128,7 @@ COMPILED = (
     "kwiresniff/session/services.py",
     "kwiresniff/session/shallow.py",
     "kwiresniff/session/signatures.py",
+    "kwiresniff/session/tls_phase.py",
     "kwiresniff/session/tls_record_layer.py",
     "kwiresniff/stream/buffer_budget.py",
     "kwiresniff/stream/frame_buffer.py",
@@ -144,7 +148,8 @@ LITTLE = (
     "analysis/stats_row", "codec/text/plan", "export/column_buffers", "export/exchange_columns", "pipeline/aggregate",
     "pipeline/entities", "pipeline/exchange_table", "pipeline/unit_tables", "render/info_column",
     "session/connection_state", "session/connection_table", "session/detection", "session/fetch_sessions",
-    "session/handshake_buffer", "session/peek", "session/record_stripper", "session/response_reordering",
+    "session/flow_table", "session/frame_confirmation", "session/handshake_buffer", "session/peek", "session/phases",
+    "session/record_stripper", "session/response_reordering", "session/tls_phase",
 )  # fmt: skip
 #: Modules of those whose work is not done for every exchange, or not by the commands that people wait for. They are
 #: compiled without optimisation, in a third of the time.

@@ -8,24 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from kwiresniff.base.flows import endpoints
 from kwiresniff.base.sequence_numbers import SEQ_MASK
-from kwiresniff.model import Connection
 from kwiresniff.session.connection_state import UNIDENTIFIED_CONNECTION
 from kwiresniff.session.delays import LONG_POLL, under_way
-from kwiresniff.session.detection import (
-    IGNORED,
-    KAFKA,
-    SASL_OPAQUE,
-    TLS,
-    UNIDENTIFIED,
-    ProtocolDetector,
-    Verdict,
-    guess_from_both,
-)
-from kwiresniff.session.kafka_messages import KafkaMessages
+from kwiresniff.session.detection import ProtocolDetector, guess_from_both
+from kwiresniff.session.phases import IGNORED, KAFKA, SASL_OPAQUE, TLS, UNIDENTIFIED, Verdict
 from kwiresniff.session.services import ConnectionServices
 from kwiresniff.session.signatures import guess_protocol, is_certain_response, response_protocol
+from kwiresniff.session.tls_phase import TlsPhase
 from kwiresniff.stream.frame_handler import LOST_MID_STREAM, LOST_UNRECOGNIZED
 from kwiresniff.stream.frame_reader import FIRST_BYTES
 from kwiresniff.stream.half_stream import HalfStream
@@ -33,16 +23,14 @@ from kwiresniff.stream.half_stream import HalfStream
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from kwiresniff.session.tls_inspection import TlsInspection
 
-
-class ConnectionAnalyzer(KafkaMessages):
+class ConnectionAnalyzer(TlsPhase):
     """The analyzer of one TCP connection, which handles the frames and gaps of its half streams.
 
-    ``tls`` is set while it is TLS, ``carried`` is the connection inside, once there is anything decrypted.
+    ``carried`` is the connection inside one that is TLS, once there is anything decrypted.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("carried", "detector", "tls")
+    STATE: ClassVar[tuple[str, ...]] = ("carried", "detector")
     __slots__ = STATE
 
     def __init__(
@@ -50,7 +38,6 @@ class ConnectionAnalyzer(KafkaMessages):
     ) -> None:
         super().__init__(services, flow, other_flow, keep, packet, ns)
         self.detector = ProtocolDetector(flow, services.broker_ports)
-        self.tls: TlsInspection | None = None
         self.carried: ConnectionAnalyzer | None = None
         self.client.desynchronize(LOST_MID_STREAM)
         self.broker.desynchronize(LOST_MID_STREAM)
@@ -94,12 +81,7 @@ class ConnectionAnalyzer(KafkaMessages):
         """A half stream skipped bytes: reported, or only counted as long as the connection is not identified."""
         half = self.half(side)
         if self.tls is not None:
-            # All gaps of a direction are told as one in the end: there are no messages here to be told apart, and with
-            # a snap length as many gaps.
-            half.note_gap(packet, ns, missing)
-            self.tls.gap(0 if half is self.client else 1)
-            if not half.frames.synchronized:
-                half.count_only()
+            self.count_encrypted_gap(half, packet, ns, missing)
             return
         if half is self.broker:
             if self.phase == KAFKA or (self.phase == SASL_OPAQUE and not self.has_opaque_answers()):
@@ -132,7 +114,7 @@ class ConnectionAnalyzer(KafkaMessages):
             verdict = self.detector.detect(half, self.client, self.broker, self.life.opened_by_syn)
             return -1 if verdict is None else self._act_on(verdict, half)
         if self.phase == TLS:
-            self._inspect(half)
+            self.inspect_tls(half)
             return -1
         if self.phase == IGNORED:
             return -1
@@ -154,7 +136,7 @@ class ConnectionAnalyzer(KafkaMessages):
     def _act_on(self, verdict: Verdict, half: HalfStream) -> int:
         """Changes phase as the verdict says; returns the offset of a frame in the bytes ``half`` searches, or -1."""
         if verdict.phase == TLS:
-            self._begin_tls(verdict)
+            self.begin_tls(verdict)
             return -1
         if verdict.phase == IGNORED:
             self._ignore(verdict.protocol)
@@ -168,21 +150,8 @@ class ConnectionAnalyzer(KafkaMessages):
         client.resync_at(self, verdict.offset)
         return self.on_search(half.side)
 
-    def _identified(self, client: HalfStream, protocol: str) -> None:
-        """Gives the connection its number, now that its protocol and its client are known."""
-        self.set_client(client)
-        self.apply_keep_limits()
-        carrier = self.carrier
-        if carrier is not None:
-            carrier.protocol = protocol
-            self.connection = carrier
-            return
-        self.connection = Connection(self.services.next_number(), *endpoints(client.flow))
-        self.connection.first_ns = self.life.first_ns
-        self.connection.protocol = protocol
-
     def _begin_kafka(self, client: HalfStream) -> None:
-        self._identified(client, "kafka")
+        self.identify(client, "kafka")
         self.phase = KAFKA
         for half in (self.client, self.broker):
             half.frames.min_frame_bytes = 0
@@ -207,31 +176,6 @@ class ConnectionAnalyzer(KafkaMessages):
         return self.services.non_kafka.count(protocol, client.flow, life.opened_by_syn, life.first_ns, size)
 
     # -- TLS ----------------------------------------------------------------------------------------------------
-
-    def _begin_tls(self, verdict: Verdict) -> None:
-        from kwiresniff.session.tls_inspection import TlsInspection  # brings tables that few captures need
-
-        self._identified(verdict.client, "tls")
-        self.phase = TLS
-        self.tls = TlsInspection()
-        for half in (self.client, self.broker):
-            data = half.resync.buffer.data
-            if half is verdict.shown:
-                del data[: verdict.offset]
-            if data:
-                self._inspect(half)
-
-    def _inspect(self, half: HalfStream) -> None:
-        """Reads what has come of TLS handshakes; once all that follows is encrypted, the half stream only counts."""
-        tls, buffer = self.tls, half.resync.buffer
-        assert tls is not None
-        done = tls.feed(0 if half is self.client else 1, buffer.data)
-        half.budget.held += len(buffer)
-        buffer.clear()
-        if done:
-            if half is self.client:
-                tls.answered_bytes = self.broker.bytes
-            half.count_only()
 
     def decrypted(self, half: HalfStream, packet: int, ns: int, seq: int, buffer: bytes, start: int, end: int) -> None:
         """Take ``buffer[start:end]``, what TLS carries on ``half`` from the byte ``seq`` of its plaintext on."""
@@ -324,7 +268,7 @@ class ConnectionAnalyzer(KafkaMessages):
         for half in (client, broker):
             front = bytes(half.resync.buffer.data[:FIRST_BYTES])
             if front and self.phase == UNIDENTIFIED and guess_protocol(front) == "tls":
-                self._begin_tls(self.detector.tls(half, client, broker, 0, self.life.opened_by_syn))
+                self.begin_tls(self.detector.tls(half, client, broker, 0, self.life.opened_by_syn))
         if self.phase == TLS:
             self._close_tls()
             return
@@ -336,23 +280,10 @@ class ConnectionAnalyzer(KafkaMessages):
         broker.end()
 
     def _close_tls(self) -> None:
-        client, broker, tls, life = self.client, self.broker, self.tls, self.life
-        assert tls is not None
-        client.end()
-        broker.end()
-        closed_by_server = life.parting is not None and life.parting[0] == broker.flow
-        silent = broker.bytes == 0 and broker.unreported_gap is None and broker.syn_seq >= 0
-        if silent and tls.has_client_hello() and life.parting is not None and closed_by_server:
-            self.services.non_kafka.unanswered_hello(self.connection, life.parting[2], life.parting[1])
+        self.end_tls()
         if self.carried is not None:
             self.carried.close()
-        tls.release()
-        whole = client.unreported_gap is None and client.syn_seq >= 0 and broker.unreported_gap is None
-        sent = (int(client.bytes), int(broker.bytes)) if whole and life.parting is not None else None
-        self.connection.tls = tls.summary(self.carried is not None, sent, closed_by_server)
-        for half in (client, broker):
-            self.report_counted_gap(half)
-        self.report_end()
+        self.report_tls(self.carried is not None)
 
     def _close_kafka(self) -> None:
         self.report_unfinished()

@@ -9,7 +9,7 @@ from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_
 from kwiresniff.model import Connection, ConnectionAttempt, Direction
 from kwiresniff.session import problems
 from kwiresniff.session.apis import api_facts
-from kwiresniff.session.detection import UNIDENTIFIED
+from kwiresniff.session.phases import UNIDENTIFIED
 from kwiresniff.session.services import ConnectionServices
 from kwiresniff.stream.frame_handler import LOST_GAP, FrameHandler
 from kwiresniff.stream.half_stream import HalfStream
@@ -46,6 +46,10 @@ class Lifecycle:
         self.handshake_rtt_ns: int | None = None
         self.parting: tuple[bytes, int, int, bool] | None = None
         self.lingering = False
+
+    def was_ended_by(self, flow: bytes) -> bool:
+        """Whether the first FIN or RST came on this flow."""
+        return self.parting is not None and self.parting[0] == flow
 
 
 class ConnectionState(FrameHandler):
@@ -86,6 +90,19 @@ class ConnectionState(FrameHandler):
         if client is not self.client:
             self.client, self.broker = client, self.client
             self.client_side = client.side
+
+    def identify(self, client: HalfStream, protocol: str) -> None:
+        """Gives the connection its number, now that its protocol and its client are known."""
+        self.set_client(client)
+        self.apply_keep_limits()
+        carrier = self.carrier
+        if carrier is not None:
+            carrier.protocol = protocol
+            self.connection = carrier
+            return
+        self.connection = Connection(self.services.next_number(), *endpoints(client.flow))
+        self.connection.first_ns = self.life.first_ns
+        self.connection.protocol = protocol
 
     def apply_keep_limits(self) -> None:
         """Tells both half streams how many bytes of each frame to keep."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from kwiresniff.base.flows import canonical_flow, reverse
@@ -15,10 +15,10 @@ from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import ACK, DECRYPTED, FIN, RST, SYN, Segment
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.endpoint import Endpoint
+from kwiresniff.session.flow_table import FlowTable
 from kwiresniff.session.handshake_buffer import HandshakeBuffer, can_follow, first_seq
 from kwiresniff.session.problems import too_many_connections
 from kwiresniff.session.services import ConnectionServices
-from kwiresniff.stream.buffer_budget import BufferOwner
 from kwiresniff.stream.half_stream import HalfStream
 
 #: Connections followed at once; beyond it the longest idle ones are ended. A busy broker has some 10,000.
@@ -37,21 +37,15 @@ ENDED_NS = 20_000_000_000
 MAX_ENDED = 4_096
 
 
-class ConnectionTable:
-    """Follows the connections of one analyzer.
+class ConnectionTable(FlowTable):
+    """Follows the connections of one analyzer."""
 
-    ``open`` has the directions of connections that are simply open, by flow: a segment of one of them that neither
-    begins nor ends anything need not come by here.
-    """
-
-    STATE: ClassVar[tuple[str, ...]] = ("_ended", "_lingering", "_handshakes", "_services", "_transient", "open")
+    STATE: ClassVar[tuple[str, ...]] = ("_ended", "_lingering", "_handshakes", "_services")
     __slots__ = STATE
 
     def __init__(self, services: ConnectionServices) -> None:
-        self.open: dict[bytes, Endpoint] = {}
+        super().__init__()
         self._services = services
-        # Those whose connection is opening or ending: all their segments come by here.
-        self._transient: dict[bytes, Endpoint] = {}
         self._handshakes = HandshakeBuffer()
         self._ended: deque[tuple[int, ConnectionAnalyzer]] = deque()  # (since when, connection)
         self._lingering: deque[tuple[int, ConnectionAnalyzer]] = deque()  # (since when, connection) in that order
@@ -72,7 +66,7 @@ class ConnectionTable:
         """Take a segment that begins, ends or repeats a connection, or of one that is not known, or decrypted bytes."""
         self._end_late(packet, ns)
         handshakes = self._handshakes
-        one = self._find(flow)
+        one = self.find(flow)
         held: list[Segment] = []
         data = start < end or missing > 0
         if flags & DECRYPTED:
@@ -97,14 +91,14 @@ class ConnectionTable:
         elif one.half.closed or (data and one.half.is_port_reuse(seq)):
             if data and self._is_of_another(one, seq):
                 one.connection.close()
-                self._forget(one.connection)
+                self.remove(one.connection)
                 self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
             return
         elif one.half.next_seq < 0 and one.peer.syn_seq >= 0:
             if data or flags & FIN:  # the answer to the handshake, which tells where it begins, is still to come
                 self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
                 return
-        elif flow in self._transient and not (one.half.fin or one.peer.fin):
+        elif flow in self.transient and not (one.half.fin or one.peer.fin):
             self._established(one, ns, seq, ack, flags)
             if handshakes and one.peer.next_seq >= 0:
                 held = handshakes.pop(canonical_flow(flow))
@@ -128,9 +122,6 @@ class ConnectionTable:
         """Whether data after the end is no retransmission, but belongs to a new connection on the same ports."""
         refused = one.half.bytes + one.peer.bytes == 0  # so there is nothing that could be sent again
         return not one.half.closed or one.half.is_port_reuse(seq) or refused
-
-    def _find(self, flow: bytes) -> Endpoint | None:
-        return self.open.get(flow) or self._transient.get(flow)
 
     def _feed(
         self,
@@ -166,58 +157,40 @@ class ConnectionTable:
     def expire(self, idle_ns: int) -> None:
         """End the connections that have been silent for ``idle_ns`` at the last segment."""
         before_ns = self._services.now_ns - idle_ns
-        for connection in self._connections():
+        for connection in self.connections():
             if max(connection.client.last_ns, connection.broker.last_ns) < before_ns:
                 connection.close()
-                self._forget(connection)
+                self.remove(connection)
         while late := self._handshakes.pop_late(0, self._services.now_ns):
             self._begin(late)
 
     def end_attempts(self, idle_ns: int) -> None:
         """End the attempts at connections whose SYN nobody has answered for ``idle_ns`` at the last segment."""
         before_ns = self._services.now_ns - idle_ns
-        for one in list(self._transient.values()):
+        for one in list(self.transient.values()):
             connection = one.connection
             broker, life = connection.broker, connection.life
             unanswered = life.syn_ns >= 0 and broker.syn_seq < 0 and broker.next_seq < 0
             if unanswered and not connection.closed and max(connection.client.last_ns, life.first_ns) < before_ns:
                 connection.close()
-                self._forget(connection)
+                self.remove(connection)
 
     def close(self) -> None:
         """End every connection that is still open."""
         while held := self._handshakes.pop_late(sys.maxsize, 0):
             self._begin(held)
-        for one in [*self.open.values(), *self._transient.values()]:
+        for one in [*self.open.values(), *self.transient.values()]:
             one.connection.close()
         self.open.clear()
-        self._transient.clear()
-
-    def forget(self, flow: bytes, other_flow: bytes) -> None:
-        """Stops following the connection with these flows."""
-        for one in (flow, other_flow):
-            self.open.pop(one, None)
-            self._transient.pop(one, None)
-
-    def _forget(self, connection: ConnectionAnalyzer) -> None:
-        for half in (connection.client, connection.broker):
-            for table in (self.open, self._transient):
-                one = table.get(half.flow)
-                if one is not None and one.half is half:
-                    del table[half.flow]
+        self.transient.clear()
 
     def _open(self, flow: bytes, packet: int, ns: int) -> Endpoint:
         """A new connection of which ``flow`` is one direction."""
-        if len(self.open) + len(self._transient) >= 2 * MAX_CONNECTIONS:
+        if len(self.open) + len(self.transient) >= 2 * MAX_CONNECTIONS:
             self._end_idle(ns)
         services = self._services
         connection = ConnectionAnalyzer(services, flow, reverse(flow), services.keep_request, packet, ns)
-        client, broker = connection.client, connection.broker
-        opened = Endpoint(client, broker, connection)
-        for one in (opened, Endpoint(broker, client, connection)):
-            self.open[one.half.flow] = one
-            self._transient.pop(one.half.flow, None)
-        return opened
+        return self.add(connection)
 
     def _hold_back(self, segment: Segment) -> None:
         self._begin(self._handshakes.hold(canonical_flow(segment[2]), segment))
@@ -227,7 +200,7 @@ class ConnectionTable:
         if not held:
             return None
         flow = held[0][2]
-        begun = self._find(flow) or self._open(flow, held[0][0], held[0][1])
+        begun = self.find(flow) or self._open(flow, held[0][0], held[0][1])
         for half in (begun.half, begun.peer):
             if half.next_seq < 0:
                 half.next_seq = first_seq(held, half.flow)
@@ -251,7 +224,7 @@ class ConnectionTable:
             or (answers and answers_another(one.peer, ack))
         ):
             one.connection.close()
-            self._forget(one.connection)
+            self.remove(one.connection)
             one = None
         if one is None:
             self._services.non_kafka.forget(flow, reverse(flow))
@@ -260,7 +233,7 @@ class ConnectionTable:
         half.syn_seq = seq
         half.next_seq = (seq + 1) & SEQ_MASK
         if answers:
-            _move(self._transient, self.open, half)
+            self.move_to_open(half)
             client = one.peer
             if not connection.life.opened_by_syn:
                 connection.on_syn(client, -1)
@@ -270,16 +243,16 @@ class ConnectionTable:
         else:
             connection.on_syn(half, ns)
             # The client's next packet tells the round trip, and the broker's where it begins to count.
-            _move(self.open, self._transient, half)
-            _move(self.open, self._transient, one.peer)
+            self.move_to_transient(half)
+            self.move_to_transient(one.peer)
         return one
 
     def _established(self, one: Endpoint, ns: int, seq: int, ack: int, flags: int) -> None:
         client, broker, life = one.half, one.peer, one.connection.life
         if broker.next_seq < 0 and seq != (client.syn_seq + 1) & SEQ_MASK:
             return  # a later segment that came first does not tell where the broker begins to count
-        _move(self._transient, self.open, client)
-        _move(self._transient, self.open, broker)
+        self.move_to_open(client)
+        self.move_to_open(broker)
         if flags & ACK and not flags & RST:
             if broker.syn_seq < 0 and broker.next_seq < 0:
                 broker.syn_seq = (ack - 1) & SEQ_MASK
@@ -296,8 +269,8 @@ class ConnectionTable:
             half.fin = True
             if connection.life.parting is None:
                 connection.life.parting = half.flow, ns, packet, bool(flags & RST)
-            _move(self.open, self._transient, half)
-            _move(self.open, self._transient, peer)
+            self.move_to_transient(half)
+            self.move_to_transient(peer)
         if flags & RST:
             if half.bytes + peer.bytes or half.queue.segments:
                 self._linger(connection, ns)
@@ -319,39 +292,19 @@ class ConnectionTable:
         ended, now_ns = self._ended, self._services.now_ns
         ended.append((now_ns, connection))
         while len(ended) > MAX_ENDED or now_ns - ended[0][0] > ENDED_NS:
-            self._forget(ended.popleft()[1])
-
-    def owners(self) -> Iterator[BufferOwner]:
-        """All that buffer bytes: connections, their half streams, and the connections inside TLS."""
-        for connection in self._connections():
-            for one in (connection, connection.carried):
-                if one is not None:
-                    yield Endpoint(one.client, one.broker, one)
-                    yield Endpoint(one.broker, one.client, one)
-                    yield one
-
-    def _connections(self) -> list[ConnectionAnalyzer]:
-        ends = [*self.open.values(), *self._transient.values()]
-        return list({id(one.connection): one.connection for one in ends}.values())
+            self.remove(ended.popleft()[1])
 
     def _end_idle(self, ns: int) -> None:
         """Make room: end the tenth of the connections that has been idle longest."""
-        by_age = sorted(self._connections(), key=lambda one: max(one.client.last_ns, one.broker.last_ns))
+        by_age = sorted(self.connections(), key=lambda one: max(one.client.last_ns, one.broker.last_ns))
         idle = by_age[: max(len(by_age) // 10, 1)]
         given_up = 0
         for connection in idle:
             given_up += not connection.closed
             connection.close()
-            self._forget(connection)
+            self.remove(connection)
         if given_up:
             self._services.output.report(too_many_connections(MAX_CONNECTIONS, given_up, ns))
-
-
-def _move(table: dict[bytes, Endpoint], other: dict[bytes, Endpoint], half: HalfStream) -> None:
-    """Move the entry of a half stream, if it is in ``table``, to the ``other``."""
-    one = table.get(half.flow)
-    if one is not None and one.half is half:
-        other[half.flow] = table.pop(half.flow)
 
 
 def answers_another(client: HalfStream, ack: int) -> bool:

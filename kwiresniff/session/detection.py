@@ -10,21 +10,19 @@ from __future__ import annotations
 
 from functools import partial
 from struct import Struct
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar
 
-from kwiresniff import codec
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header
 from kwiresniff.model import Exchange
 from kwiresniff.session.apis import known_versions
+from kwiresniff.session.frame_confirmation import accept_any, confirm_request, is_answered, is_empty_produce
 from kwiresniff.session.frame_search import (
     MAX_CLIENT_ID_BYTES,
-    MIN_UNFINISHED_BYTES,
     NO,
     READ_STEPS,
     READ_STEPS_PER_BYTE,
     REQUEST_FRONT_BYTES,
-    START_STEPS,
     STRONG,
     WEAK,
     find_request_start,
@@ -34,6 +32,7 @@ from kwiresniff.session.frame_search import (
     score_request_header,
 )
 from kwiresniff.session.in_flight import Outstanding
+from kwiresniff.session.phases import IGNORED, KAFKA, SASL_OPAQUE, TLS, Verdict
 from kwiresniff.session.readings import (
     FAILS,
     LEFT_OVER,
@@ -42,7 +41,6 @@ from kwiresniff.session.readings import (
     read_front,
     read_request,
     read_response,
-    with_plain_client_id,
 )
 from kwiresniff.session.signatures import guess_protocol, is_gssapi_token
 from kwiresniff.session.tls_record_layer import find_records, hello_sender
@@ -50,36 +48,9 @@ from kwiresniff.stream.frame_reader import FIRST_BYTES, MAX_FRAME_BYTES, SOUND_F
 from kwiresniff.stream.half_stream import HalfStream
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-#: The phases of a connection: not known yet what it is; SASL tokens without a header go by; Kafka; TLS; something else.
-UNIDENTIFIED: Final = 0
-SASL_OPAQUE: Final = 1
-KAFKA: Final = 2
-TLS: Final = 3
-IGNORED: Final = 4
-
 #: A new connection whose first frame cannot be judged by its header alone is judged by all of it, or by this much.
 OPENING_BYTES = 16 << 10
 _length = Struct(">i").unpack_from
-
-
-class Verdict:
-    """What a connection is: ``phase``, and ``client``, the half stream of its client.
-
-    ``shown`` is the half stream that shows it: its messages, or the records of TLS, begin at ``offset`` of what is
-    under search. Of what is ignored ``protocol`` is the name.
-    """
-
-    __slots__ = ("client", "offset", "phase", "protocol", "shown")
-
-    def __init__(self, phase: i64, client: HalfStream, shown: HalfStream, offset: int, protocol: str) -> None:
-        self.phase = phase
-        self.client = client
-        self.shown = shown
-        self.offset = offset
-        self.protocol = protocol
 
 
 def _kafka(client: HalfStream, offset: int) -> Verdict:
@@ -221,7 +192,7 @@ class ProtocolDetector:
 
     def find_request_start(self, half: HalfStream) -> int:
         """The offset of a request in the bytes of the client that are searched, or -1."""
-        confirm = accept_any if self._from_broker[1 - half.side] else _confirm_request
+        confirm = accept_any if self._from_broker[1 - half.side] else confirm_request
         return find_request_start(half.resync.buffer, known_versions(), confirm, known_client=True)
 
     def find_response_start(
@@ -240,7 +211,7 @@ class ProtocolDetector:
         """
         reading = read_request(frame)
         strong = grade == STRONG
-        if reading == READS and strong and not _is_empty_produce(frame):
+        if reading == READS and strong and not is_empty_produce(frame):
             return True
         # A response with a small correlation id, like any small number, has the front of a Produce.
         sure = strong and unpack_request_header(frame)[0] != PRODUCE
@@ -251,7 +222,7 @@ class ProtocolDetector:
         if not believable:
             return False
         self.doubtful = True
-        if _is_answered(buffer, other, frame, strong, sure):
+        if is_answered(buffer, other, frame, strong, sure):
             return True
         if not (sure and fills) or reading == UNKNOWN:
             return False
@@ -271,56 +242,6 @@ class ProtocolDetector:
             return False
         self.believable = True
         return LEFT_OVER in readings or self.ending
-
-
-def _confirm_request(frame: bytes, grade: int, fills: bool) -> bool:
-    """Whether a frame of the client is a request."""
-    reading = read_request(frame)
-    return reading == READS or (reading == LEFT_OVER and fills)
-
-
-def accept_any(frame: bytes, grade: int, fills: bool) -> bool:
-    """A ``Confirm`` that accepts every request."""
-    return True
-
-
-def _is_empty_produce(frame: bytes) -> bool:
-    """Whether a request is a Produce of nothing: no client sends that, but a response with a small correlation id,
-    a topic's name and zeros reads so (OffsetCommit does)."""
-    api_key, api_version, _, _ = unpack_request_header(frame)
-    if api_key != PRODUCE:
-        return False
-    offset = codec.decode_request_header(with_plain_client_id(frame)).body_offset
-    body, _ = codec.decoder(PRODUCE, api_version, "request", "skip")(frame, offset, [])
-    return not body["topic_data"]
-
-
-def _is_answered(buffer: ResyncBuffer, other: ResyncBuffer, frame: bytes, strong: bool, sure: bool) -> bool:
-    """Whether a segment of ``other``, what is under search of the other side, begins with the response to a request.
-
-    ``buffer``, which has the request, pays for it. A small correlation id stands everywhere, so it must read like one,
-    or be so long that it is not all there, or be as unknown as a ``strong`` request. To a request whose header is
-    ``sure`` it may be anything that fills segments exactly.
-    """
-    api_key, api_version, _, _ = unpack_request_header(frame)
-    data = other.data
-    starts = other.starts()
-    buffer.steps -= START_STEPS * len(starts)
-    for offset in starts:
-        if data[offset + 4 : offset + 8] != frame[4:8]:
-            continue
-        end = offset + 4 + _length(data, offset)[0]
-        if not offset + 8 <= end <= offset + 4 + MAX_FRAME_BYTES:
-            continue
-        if end <= len(data):
-            buffer.steps -= READ_STEPS + READ_STEPS_PER_BYTE * (end - offset)
-            reading = read_response(api_key, api_version, bytes(data[offset + 4 : end]))
-            fills = end == len(data) or end in starts
-            if reading == READS or (strong and reading == UNKNOWN) or (sure and fills):
-                return True
-        elif len(data) - offset >= MIN_UNFINISHED_BYTES:
-            return True
-    return False
 
 
 def guess_from_both(client: HalfStream, broker: HalfStream) -> str:

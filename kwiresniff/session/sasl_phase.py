@@ -9,10 +9,10 @@ from kwiresniff.base.header_fields import unpack_correlation_id
 from kwiresniff.model import Exchange
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.connection_state import ConnectionState
-from kwiresniff.session.detection import KAFKA, SASL_OPAQUE
 from kwiresniff.session.frame_search import is_near
 from kwiresniff.session.in_flight import Outstanding
 from kwiresniff.session.peek import peek_body
+from kwiresniff.session.phases import KAFKA, SASL_OPAQUE
 from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, Sasl
 from kwiresniff.session.sasl_opaque import OpaqueTokens, is_request
 from kwiresniff.session.services import ConnectionServices

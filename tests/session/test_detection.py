@@ -9,7 +9,8 @@ import pytest
 from kwiresniff.base.flows import reverse
 from kwiresniff.model import Exchange
 from kwiresniff.session import Analyzer
-from kwiresniff.session.detection import IGNORED, KAFKA, SASL_OPAQUE, TLS, ProtocolDetector
+from kwiresniff.session.detection import ProtocolDetector
+from kwiresniff.session.phases import IGNORED, KAFKA, SASL_OPAQUE, TLS
 from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_handler import FrameRecorder
 from kwiresniff.stream.half_stream import HalfStream

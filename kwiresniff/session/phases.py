@@ -1,0 +1,37 @@
+"""The phases of a connection: what it is known to be, and so what becomes of its frames and gaps.
+
+Detection returns the phase as a :class:`Verdict`; the connection goes into it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kwiresniff.stream.half_stream import HalfStream
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: The phases of a connection: not known yet what it is; SASL tokens without a header go by; Kafka; TLS; something else.
+UNIDENTIFIED: Final = 0
+SASL_OPAQUE: Final = 1
+KAFKA: Final = 2
+TLS: Final = 3
+IGNORED: Final = 4
+
+
+class Verdict:
+    """What a connection is: ``phase``, and ``client``, the half stream of its client.
+
+    ``shown`` is the half stream that shows it: its messages, or the records of TLS, begin at ``offset`` of what is
+    under search. Of what is ignored ``protocol`` is the name.
+    """
+
+    __slots__ = ("client", "offset", "phase", "protocol", "shown")
+
+    def __init__(self, phase: i64, client: HalfStream, shown: HalfStream, offset: int, protocol: str) -> None:
+        self.phase = phase
+        self.client = client
+        self.shown = shown
+        self.offset = offset
+        self.protocol = protocol
