@@ -282,7 +282,7 @@ class EventSource:
     def _bounded(self, segments: Iterator[Segment]) -> Iterable[Segment]:
         """The first packets where no more are wanted."""
         if self.options.packets is not None:
-            segments = islice(segments, self.options.packets)
+            segments = islice(segments, min(self.options.packets, sys.maxsize))
         return self._window.begun(segments) if self._window.bounded else segments
 
     def _exchange_filter(self, exchange: Exchange) -> bool | None:

@@ -9,7 +9,7 @@ import click
 from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
-from kwiresniff.cli.main import INTERRUPTED
+from kwiresniff.cli.main import INTERRUPTED, one_line
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.errors import ExportError
@@ -54,5 +54,5 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
         return INTERRUPTED
     messages.end()
     if source.exchanges and not options.quiet:
-        print(f"kwiresniff: {output}: {source.shown} exchanges", file=sys.stderr)
+        print(f"kwiresniff: {one_line(output)}: {source.shown} exchanges", file=sys.stderr)
     return source.exit_code()

@@ -128,16 +128,19 @@ class CommandGroup(SuggestingGroup):
             return _complain(ctx, what, FAILED)
 
 
+def one_line(message: str) -> str:
+    """A message on one line, without what moves the cursor of a terminal: it may quote a capture or a file's name."""
+    line = " ".join(message.split())
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
+
+
 def _complain(ctx: click.Context, message: str, code: int) -> int:
     """Says what went wrong on one line and returns the exit code. Call it while the exception is being handled."""
     if ctx.meta.get(TRACEBACK):
         import traceback
 
         traceback.print_exc()
-    line = " ".join(message.split())
-    # What a capture or a file name holds must not reach the terminal as a control sequence.
-    line = "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
-    click.echo(f"kwiresniff: {line}", err=True)
+    click.echo(f"kwiresniff: {one_line(message)}", err=True)
     return code
 
 
@@ -148,7 +151,7 @@ def _usage(error: click.UsageError) -> int:
     message = error.format_message().rstrip(".")
     message = message[:1].lower() + message[1:]
     where = f"{command}: " if command else ""
-    click.echo(f"kwiresniff: {where}{message}; see '{path} --help'", err=True)
+    click.echo(f"kwiresniff: {where}{one_line(message)}; see '{path} --help'", err=True)
     return USAGE
 
 

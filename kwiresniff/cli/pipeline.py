@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from kwiresniff.cli.main import FAILED, SuggestingGroup
+from kwiresniff.cli.main import FAILED, SuggestingGroup, one_line
 from kwiresniff.cli.pipeline_options import (
     Cluster,
     Decoding,
@@ -88,7 +88,7 @@ def run_command(
     with bar(run.job, enabled=progress) as step:
         manifest = run.execute(cluster.start_for_work, step)
     if not quiet:
-        print(f"kwiresniff: {out}: {summary(manifest)}", file=sys.stderr)
+        print(f"kwiresniff: {one_line(out)}: {summary(manifest)}", file=sys.stderr)
     return FAILED if manifest["failed"] else 0
 
 
@@ -140,7 +140,7 @@ def watch_command(
     with counter(enabled=progress) as step:
         manifest = watch.execute(cluster.start_for_work, step)
     if not quiet:
-        print(f"kwiresniff: {out}: {summary(manifest)}", file=sys.stderr)
+        print(f"kwiresniff: {one_line(out)}: {summary(manifest)}", file=sys.stderr)
     return FAILED if manifest["this_run"]["failed"] else 0
 
 

@@ -9,7 +9,7 @@ import click
 from kwiresniff.analysis.report import Reporter
 from kwiresniff.cli.collect import read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.main import INTERRUPTED
+from kwiresniff.cli.main import INTERRUPTED, one_line
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 from kwiresniff.cli.plugin_rules import rules_of
 
@@ -36,5 +36,5 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
         return INTERRUPTED
     messages.end()
     if source.exchanges and not options.quiet and output != "-":
-        print(f"kwiresniff: {output}: {source.shown} exchanges", file=sys.stderr)
+        print(f"kwiresniff: {one_line(output)}: {source.shown} exchanges", file=sys.stderr)
     return source.exit_code()

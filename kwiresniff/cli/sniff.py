@@ -26,7 +26,7 @@ from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_DELAY_M
 from kwiresniff.cli.event_output import DEPTH_OF_FORM, screen_for
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.handover import open_and_hand_over
-from kwiresniff.cli.main import INTERRUPTED
+from kwiresniff.cli.main import INTERRUPTED, one_line
 from kwiresniff.cli.metrics import AddressType, served_metrics
 from kwiresniff.cli.options import ParamType, ReadOptions, TrafficCommand, live_options
 from kwiresniff.cli.sniff_view import show, view_of
@@ -241,7 +241,10 @@ def command(
 def _decryption(keylog: str, *, quiet: bool) -> Decryption:
     decryption = Decryption(keylog)
     if not decryption.key_log.is_there and not quiet:
-        print(f"kwiresniff: {keylog} is not there yet; TLS is decrypted once clients write keys to it", file=sys.stderr)
+        print(
+            f"kwiresniff: {one_line(keylog)} is not there yet; TLS is decrypted once clients write keys to it",
+            file=sys.stderr,
+        )
     decryption.begin()
     return decryption
 

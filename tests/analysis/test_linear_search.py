@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import pytest
 from hypothesis import given, settings
@@ -32,6 +33,13 @@ def test_an_expression_that_explodes_is_answered(pattern: str) -> None:
     search = search_function(pattern)
     assert not search("a" * (MAX_SEARCHED_CHARS - 1) + "!")
     assert not search("a" * 30 + "!")
+
+
+def test_what_a_later_python_may_read_otherwise_is_no_warning() -> None:
+    """Nobody at the command line knows what to do with a FutureWarning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert search_function("(?i)[[:alpha:]]+")("x:]")
 
 
 def test_a_hostile_client_id_gets_the_verdict_of_the_expression() -> None:

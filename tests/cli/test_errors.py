@@ -61,6 +61,23 @@ def test_a_name_cannot_move_the_cursor(kwiresniff: Run) -> None:
     assert "\x1b" not in one_line(kwiresniff("read", "/no/\x1b[2Jsuch.pcap"), 1)
 
 
+def test_the_name_of_an_output_cannot_move_the_cursor(kwiresniff: Run, tmp_path: Path) -> None:
+    """Neither where it was written nor where its format is not known; both stay on one line."""
+    capture = save(tmp_path / "a.pcap", heartbeats(1))
+    for name, code in (("\x1b[2J\na.csv", 0), ("a\u202e.\x1b[2J", 2)):
+        done = kwiresniff("export", "-O", str(tmp_path / name), capture)
+        assert done.code == code
+        assert done.err.count("\n") == 1
+        assert done.err[:-1].isprintable()
+
+
+def test_a_number_of_packets_beyond_all_is_all_of_them(kwiresniff: Run, tmp_path: Path) -> None:
+    capture = save(tmp_path / "a.pcap", heartbeats(3))
+    done = kwiresniff("read", "-o", "summary", "-c", str(1 << 80), capture)
+    assert done == kwiresniff("read", "-o", "summary", capture)
+    assert done.out
+
+
 def test_verbose_shows_where_it_went_wrong(kwiresniff: Run) -> None:
     err = kwiresniff("read", "-v", "/no/such.pcap").err
     assert err.startswith("Traceback")

@@ -13,6 +13,7 @@ backwards.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from importlib import import_module
@@ -55,8 +56,10 @@ def search_function(pattern: str) -> Callable[[str], bool]:
     Raises re.error for what is no expression, or one that cannot be searched in such time; OverflowError and
     RecursionError as ``re.compile`` does.
     """
-    compiled = re.compile(pattern)
-    tree = _parser.parse(pattern)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "[[a]" means what it says today, whatever it may mean to a later Python
+        compiled = re.compile(pattern)
+        tree = _parser.parse(pattern)
     ways = _Ways()
     ways.count(tree, repeated=False)
     automaton = None if ways.is_plain else _Automaton(list(tree), tree.state.flags, backwards=False)
