@@ -53,6 +53,7 @@ COMPILED = (
     "kwiresniff/analysis/topic_table.py",
     "kwiresniff/analysis/topic_traffic.py",
     "kwiresniff/base/fastint.py",
+    "kwiresniff/base/field_values.py",
     "kwiresniff/base/flows.py",
     "kwiresniff/base/json_text.py",
     "kwiresniff/capture/pcap.py",

@@ -6,8 +6,9 @@ come later. Record batches are not entered: names are never inside them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.entities import (
     GROUP_FIELDS,
     GROUP_LISTS,
@@ -20,9 +21,12 @@ from kwiresniff.base.entities import (
     holds_topics,
     is_partition,
 )
+from kwiresniff.base.field_values import name_text
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.model import Body, Exchange, Message, TopicNames
 
+#: Members that hold no names of ours: record batches, and tagged fields of which nothing but the number is known.
+_NAMELESS: Final = frozenset({"records", UNKNOWN_TAGS})
 #: ConfigResource.Type and the coordinator key types of FindCoordinator.
 _TOPIC_RESOURCE = 2
 _GROUP_KEY = 0
@@ -116,7 +120,7 @@ def _find_topics(parent: str, member: Body, topic_name: TopicNames | None, found
                 for item in value:
                     if (text := name_text(item)) is not None:  # some are indexes into another array
                         found[text] = None
-        elif kind is dict and name != "records":
+        elif kind is dict and name not in _NAMELESS:
             _find_topics(name, value, topic_name, found)
 
 
@@ -134,13 +138,6 @@ def topic_of_struct(parent: str, member: Body, topic_name: TopicNames | None) ->
     if "resource_type" in member and member["resource_type"] == _TOPIC_RESOURCE:
         return name_text(member.get("resource_name"))
     return None
-
-
-def name_text(value: Any) -> str | None:
-    """A name as text; one that is no UTF-8 was kept as bytes and is shown escaped."""
-    if value.__class__ is str:
-        return str(value)
-    return value.decode("utf-8", "backslashreplace") if value.__class__ is bytes else None
 
 
 def groups_of(body: Body | None, *, deep: bool = True) -> list[str]:
@@ -179,7 +176,7 @@ def _find_partitions(parent: str, member: Body, found: dict[int, None]) -> None:
                 for item in value:
                     if item.__class__ is int:
                         found[item] = None
-        elif kind is dict:
+        elif kind is dict and name != UNKNOWN_TAGS:
             _find_partitions(name, value, found)
 
 
@@ -212,7 +209,7 @@ def _find_named(
     if not deep:
         return
     for name, value in member.items():
-        if name == "records":
+        if name in _NAMELESS:
             continue
         if isinstance(value, dict):
             _find_named(value, fields, lists, False, deep, found)

@@ -20,6 +20,7 @@ from kwiresniff.base.api_keys import (
     TXN_OFFSET_COMMIT,
 )
 from kwiresniff.base.body_members import DECODED
+from kwiresniff.base.field_values import field_text, name_text
 from kwiresniff.model import Body, Exchange, TopicNames
 from kwiresniff.results.groups import GroupEvent
 
@@ -91,14 +92,14 @@ class GroupTimeline:
     def _join(self, exchange: Exchange, request: Body, answer: Body) -> None:
         if self._failed(exchange, request, answer, CLASSIC):
             return
-        details: dict[str, Any] = {"wait_ns": exchange.latency_ns, "reason": request.get("reason") or None}
-        details["protocol"] = answer.get("protocol_name")
+        details: dict[str, Any] = {"wait_ns": exchange.latency_ns, "reason": name_text(request.get("reason")) or None}
+        details["protocol"] = name_text(answer.get("protocol_name"))
         details["leader"] = bool(answer.get("leader")) and answer.get("leader") == answer.get("member_id")
         if details["leader"]:
             details["members"] = len(answer.get("members") or ())
         details["topics"] = _subscribed(request)
         event = self._event(exchange, request, CLASSIC, "join", details, answer.get("generation_id"))
-        event.member_id = str(answer.get("member_id") or event.member_id)
+        event.member_id = field_text(answer.get("member_id")) or event.member_id
 
     def _sync(self, exchange: Exchange, request: Body, answer: Body) -> None:
         if self._failed(exchange, request, answer, CLASSIC):
@@ -123,7 +124,7 @@ class GroupTimeline:
             if index >= MAX_LEAVING and not self._is_known(_member(leaving)):
                 self._log.left_out += 1
             else:
-                self._depart(exchange, leaving, CLASSIC, {"reason": member.get("reason") or None})
+                self._depart(exchange, leaving, CLASSIC, {"reason": name_text(member.get("reason")) or None})
 
     # -- the protocols in which heartbeats say it all -------------------------------------------------------------
 
@@ -135,7 +136,7 @@ class GroupTimeline:
         if asked in (LEAVING, LEAVING_FOR_A_WHILE):
             self._depart(exchange, request, protocol, {"static": asked == LEAVING_FOR_A_WHILE})
             return
-        member_id = str(answer.get("member_id") or request.get("member_id") or "")
+        member_id = field_text(answer.get("member_id")) or field_text(request.get("member_id"))
         member = _member({**request, "member_id": member_id})
         epoch = answer.get("member_epoch")
         known = self._epochs.get(member)
@@ -143,9 +144,9 @@ class GroupTimeline:
             topics = request.get("subscribed_topic_names")
             details = {
                 "wait_ns": exchange.latency_ns,
-                "topics": list(topics) if topics else [],
-                "topic_regex": request.get("subscribed_topic_regex"),
-                "assignor": request.get("server_assignor"),
+                "topics": [field_text(topic) for topic in topics or ()],
+                "topic_regex": name_text(request.get("subscribed_topic_regex")),
+                "assignor": name_text(request.get("server_assignor")),
             }
             event = self._event(exchange, request, protocol, "join", details, epoch)
             event.member_id = member_id
@@ -169,13 +170,12 @@ class GroupTimeline:
             _, code, name, retriable = exchange.errors[0]
             kind = "rejoin" if name in STEPS else "error"
             details = {"api": exchange.api, "error": name, "code": code, "retriable": retriable}
-            details["message"] = answer.get("error_message")
+            details["message"] = name_text(answer.get("error_message"))
         else:
             return False
         members = request.get("members") or [{}]
         event = self._event(exchange, {**request, **members[0]}, protocol, kind, details, _generation(request))
-        if answer.get("member_id"):
-            event.member_id = str(answer["member_id"])
+        event.member_id = field_text(answer.get("member_id")) or event.member_id
         return True
 
     def _depart(self, exchange: Exchange, request: Body, protocol: str, details: dict[str, Any]) -> None:
@@ -204,13 +204,13 @@ class GroupTimeline:
         self._event(exchange, request, protocol, "assigned", details, generation)
 
     def _commit(self, exchange: Exchange, request: Body, answer: Body) -> None:
-        log, group, member_id = self._log, str(request.get("group_id")), str(request.get("member_id") or "")
+        log, group, member_id = self._log, field_text(request.get("group_id")), field_text(request.get("member_id"))
         last = log.open_commit(group)
         if last is None or (last.event.member_id, last.event.client) != (member_id, exchange.connection.client):
             details: dict[str, Any] = {
                 "count": 0,
                 "last_timestamp_ns": 0,
-                "transactional_id": request.get("transactional_id"),
+                "transactional_id": name_text(request.get("transactional_id")),
                 "offsets": {},
                 "errors": {},
             }
@@ -232,8 +232,8 @@ class GroupTimeline:
         topic_id = topic.get("topic_id")
         name = topic.get("topic") or topic.get("name") or topic.get("topic_name")
         if name:
-            return str(name)
-        return (self._topic_name(topic_id) if self._topic_name and topic_id else None) or str(topic_id or "")
+            return field_text(name)
+        return (self._topic_name(topic_id) if self._topic_name and topic_id else None) or field_text(topic_id)
 
     def _event(
         self, exchange: Exchange, request: Body, protocol: str, event: str, details: dict[str, Any], generation: Any
@@ -248,7 +248,7 @@ def _event(
 ) -> GroupEvent:
     assert exchange.request is not None
     return GroupEvent(
-        group=str(request.get("group_id")),
+        group=field_text(request.get("group_id")),
         protocol=protocol,
         event=event,
         timestamp_ns=exchange.request.first_ns,
@@ -256,8 +256,8 @@ def _event(
         client_id=exchange.client_id,
         client=exchange.connection.client,
         broker=exchange.connection.broker,
-        member_id=str(request.get("member_id") or ""),
-        instance_id=request.get("group_instance_id") or request.get("instance_id"),
+        member_id=field_text(request.get("member_id")),
+        instance_id=name_text(request.get("group_instance_id") or request.get("instance_id")),
         generation=generation if isinstance(generation, int) and generation >= 0 else None,
         details=details,
     )
@@ -266,7 +266,7 @@ def _event(
 def _member(request: Body) -> Member:
     """A member by group and id; a static one by its instance id, which stays when its member id changes (KIP-345)."""
     static = request.get("group_instance_id") or request.get("instance_id")
-    return str(request.get("group_id")), str(static or request.get("member_id") or "")
+    return field_text(request.get("group_id")), field_text(static) or field_text(request.get("member_id"))
 
 
 def _generation(request: Body) -> Any:
@@ -283,7 +283,7 @@ def _subscribed(request: Body) -> list[str]:
         opened = protocol.get(f"metadata{DECODED}")
         data = opened.get("data") if isinstance(opened, dict) else None
         topics.update(dict.fromkeys((data or {}).get("topics") or ()))
-    return [str(topic) for topic in topics]
+    return [field_text(topic) for topic in topics]
 
 
 def _given(assignment: Body) -> list[Body] | None:
@@ -293,7 +293,7 @@ def _given(assignment: Body) -> list[Body] | None:
     if all(assignment.get(kind) is None for kind in _TASKS):
         return None
     return [
-        {"topic": f"{name} {task.get('subtopology_id')}", "partitions": task.get("partitions")}
+        {"topic": f"{name} {field_text(task.get('subtopology_id'))}", "partitions": task.get("partitions")}
         for kind, name in _TASKS.items()
         for task in assignment.get(kind) or ()
     ]

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kwiresniff.analysis.body_entities import name_text
 from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
@@ -39,6 +38,7 @@ from kwiresniff.base.api_keys import (
     TXN_OFFSET_COMMIT,
     WRITE_TXN_MARKERS,
 )
+from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange, TopicNames
 from kwiresniff.results.producers import Fencing, Producer
 
@@ -198,7 +198,7 @@ class ProducerLedger:
         else:
             packet, ns = request_place(exchange)
             transaction = state.begin(epoch, ns, packet)
-            transaction.note(transaction.groups, [name_text(request.get("group_id")) or ""])
+            transaction.note(transaction.groups, [field_text(request.get("group_id"))])
 
     def _end(self, exchange: Exchange, request: Body, response: Body) -> None:
         producer_id, epoch = request.get("producer_id", -1), request.get("producer_epoch", -1)
@@ -277,12 +277,12 @@ class ProducerLedger:
         return state
 
     def _of_transactional_id(self, name: Any) -> ProducerState | None:
-        return self._producers.get(self._by_transactional_id.get(name_text(name) or "", -1)) if name else None
+        return self._producers.get(self._by_transactional_id.get(field_text(name), -1)) if name else None
 
     def _name(self, state: ProducerState, name: Any) -> None:
         if not name:
             return
-        text = name_text(name) or ""
+        text = field_text(name)
         if text not in self._by_transactional_id and not self._admit(2 * ENTRY_BYTES + text_bytes(text)):
             return
         self._by_transactional_id[text] = state.producer_id
@@ -291,8 +291,8 @@ class ProducerLedger:
     def _topic_of(self, member: Body) -> str:
         name = member.get("name") or member.get("topic")
         if name:
-            return name_text(name) or ""
-        topic_id = str(member.get("topic_id") or "")
+            return field_text(name)
+        topic_id = field_text(member.get("topic_id"))
         return (self._topic_name(topic_id) if self._topic_name is not None else None) or topic_id
 
     def _admit(self, size: int) -> bool:

@@ -18,6 +18,7 @@ from kwiresniff.analysis.body_entities import (
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.record_counts import batches_in, records_in
 from kwiresniff.base.api_keys import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, PRODUCE, SHARE_FETCH
+from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.entities import PARTITION_FIELDS, PARTITION_LISTS
 from kwiresniff.model import Body, Exchange, TopicNames
 
@@ -173,7 +174,7 @@ def _find_pairs(
         if isinstance(value, list):
             if name != "records":
                 _find_in_list(name, value, topic, topic_name, found)
-        elif isinstance(value, dict):
+        elif isinstance(value, dict) and name != UNKNOWN_TAGS:
             _find_pairs(name, value, topic, topic_name, found)
         elif topic is not None and (name in PARTITION_FIELDS or (name == "index" and "partition" in parent)):
             found[f"{topic}-{value}"] = None

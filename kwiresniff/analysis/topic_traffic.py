@@ -19,6 +19,7 @@ from kwiresniff.analysis.topic_summary import TopicSummary
 from kwiresniff.analysis.topic_table import TopicTable, identity_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE, SHARE_FETCH, TXN_OFFSET_COMMIT
 from kwiresniff.base.batch_layout import CODEC_NAMES
+from kwiresniff.base.field_values import field_text
 from kwiresniff.digest import PartitionDigest, TopicDigest
 from kwiresniff.model import Body, Exchange, FetchedTopics, Message, TopicNames
 from kwiresniff.results.topics import Topic
@@ -68,11 +69,11 @@ class TopicTraffic:
             self._consumed(exchange, "share consumer", response, ns)
         elif api_key in (OFFSET_COMMIT, TXN_OFFSET_COMMIT):
             asked = _body(request)
-            self._commits(str(asked.get("group_id", "")), asked, ns)
+            self._commits(field_text(asked.get("group_id")), asked, ns)
         elif api_key == OFFSET_FETCH:
             answer = _body(response)
             for group in structs(answer, ("groups",)) or [{**answer, "group_id": _body(request).get("group_id", "")}]:
-                self._commits(str(group.get("group_id", "")), group, ns)
+                self._commits(field_text(group.get("group_id")), group, ns)
         if exchange.errors:
             self._errors(exchange, _body(response))
         if api_key not in (PRODUCE, FETCH) and request is not None:
@@ -125,7 +126,7 @@ class TopicTraffic:
         if len(client.acks) < MAX_ACKS:
             client.acks[acks] = None
         if name:
-            self._table.note(client.transactional_ids, str(name))
+            self._table.note(client.transactional_ids, field_text(name))
 
     def _fetch(self, exchange: Exchange, request: Message | None, response: Message | None, ns: int) -> None:
         table = self._table

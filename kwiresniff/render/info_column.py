@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from kwiresniff.base.entities import PARTITION_INDEXES, TOPIC_NAMES
+from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.render import units
 from kwiresniff.render.digest_facts import NAMED, NO_RECORDS, NOTHING_NEW, digest_facts
@@ -90,8 +91,11 @@ def _scalar(name: str, request: Fields, response: Fields) -> str | None:
     """The field as text from the request, else from the response; None when it says nothing."""
     for body in (request, response):
         value = body.get(name)
-        if isinstance(value, (str, int)) and value not in ("", -1):
-            return str(value)
+        if isinstance(value, int):
+            if value != -1:
+                return str(value)
+        elif text := field_text(value):
+            return text
     return None
 
 
@@ -101,8 +105,8 @@ def _tell_named(body: Fields, out: Facts) -> None:
         names: list[str] = []
         for element in value if isinstance(value, list) else ():
             name = _first_of(element, _ELEMENT_NAMES) if isinstance(element, dict) else element
-            if isinstance(name, str):
-                names.append(name)
+            if text := field_text(name):
+                names.append(text)
         if names:
             out.append(f"{field} {_some(names)}")
 
@@ -114,8 +118,8 @@ def _produce(request: Fields, response: Fields, topic_name: TopicNames | None, o
     _tell_records(topics, NO_RECORDS, out)
     if request.get("acks") == 0:
         out.append("acks 0")
-    if request.get("transactional_id"):
-        out.append(f"transaction {request['transactional_id']}")
+    if name := field_text(request.get("transactional_id")):
+        out.append(f"transaction {name}")
 
 
 def _fetch(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
@@ -163,10 +167,12 @@ def _tell_records(topics: Sequence[Any], nothing: str, out: Facts) -> None:
 
 def _find_coordinator(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
     keys = _first_list(request, ("coordinator_keys",)) or [request.get("key", request.get("group_id"))]
-    out.append(f"{'transaction' if request.get('key_type') == 1 else 'group'} {_some([str(key) for key in keys])}")
+    out.append(
+        f"{'transaction' if request.get('key_type') == 1 else 'group'} {_some([field_text(key) for key in keys])}"
+    )
     found = (_first_list(response, ("coordinators",)) or [response])[0]
-    if isinstance(found, dict) and found.get("host"):
-        out.append(f"at {found['host']}:{found.get('port')}")
+    if isinstance(found, dict) and (host := field_text(found.get("host"))):
+        out.append(f"at {host}:{found.get('port')}")
 
 
 def _metadata(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
@@ -181,8 +187,8 @@ def _metadata(request: Fields, response: Fields, topic_name: TopicNames | None, 
 
 
 def _init_producer_id(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
-    if request.get("transactional_id"):
-        out.append(f"transaction {request['transactional_id']}")
+    if name := field_text(request.get("transactional_id")):
+        out.append(f"transaction {name}")
     if response.get("producer_id", -1) >= 0:
         out.append(f"producer {response['producer_id']} epoch {response.get('producer_epoch')}")
 
@@ -192,7 +198,7 @@ def _add_partitions_to_txn(request: Fields, response: Fields, topic_name: TopicN
     for transaction in _first_list(request, ("transactions",)) or [request]:
         if not isinstance(transaction, dict):
             continue
-        name = transaction.get("transactional_id") or transaction.get("v3_and_below_transactional_id")
+        name = field_text(_first_of(transaction, ("transactional_id", "v3_and_below_transactional_id")))
         if name:
             out.append(f"transaction {name}")
         topics = _first_list(transaction, ("topics", "v3_and_below_topics"))
@@ -207,8 +213,8 @@ def _end_txn(request: Fields, response: Fields, topic_name: TopicNames | None, o
 
 
 def _api_versions(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
-    if request.get("client_software_name"):
-        out.append(f"{request['client_software_name']} {request.get('client_software_version', '')}")
+    if name := field_text(request.get("client_software_name")):
+        out.append(f"{name} {field_text(request.get('client_software_version'))}")
     api_keys = _first_list(response, ("api_keys",))
     if api_keys:
         out.append(units.count(len(api_keys), "API"))
@@ -230,10 +236,7 @@ def topics_text(topics: Sequence[Any], topic_name: TopicNames | None = None) -> 
     """``orders-0``, ``orders-0,1,2,+9``, ``orders-0 payments-1 +4 topics``."""
     words: list[str] = []
     for topic in topics[:NAMED]:
-        if isinstance(topic, str):
-            words.append(topic)
-        elif isinstance(topic, dict):
-            words.append(_topic_text(topic, topic_name))
+        words.append(_topic_text(topic, topic_name) if isinstance(topic, dict) else field_text(topic))
     if len(topics) > NAMED:
         words.append(f"+{len(topics) - NAMED} topics")
     return " ".join(words)
@@ -248,7 +251,7 @@ def _topic_text(topic: Fields, topic_name: TopicNames | None) -> str:
         index = _index(part)
         if index is not None:
             parts.append(str(index))
-    text = str(name if name is not None else "?")
+    text = field_text(name) or "?"
     return f"{text}-{_some(parts)}" if parts else text
 
 
@@ -286,7 +289,7 @@ def _is_topic(topic: Any) -> bool:
         for key in _TOPIC_KEYS:
             if key in topic:
                 return True
-    return isinstance(topic, str)
+    return isinstance(topic, str | bytes)
 
 
 def _partitions(topic: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from kwiresniff import codec
 from kwiresniff.base.api_keys import FETCH
 from kwiresniff.base.fastint import COMPILED, i32
+from kwiresniff.base.field_values import field_text
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.digest import Digest, TopicDigest
 from kwiresniff.model import Body, Direction, Exchange, FetchedTopics, Message
@@ -162,7 +163,7 @@ class FetchSessions:
         body = peek_body(exchange, "request")
         if body is None:
             return
-        key = exchange.connection.broker, str(body.get("group_id") or ""), str(body.get("member_id") or "")
+        key = exchange.connection.broker, field_text(body.get("group_id")), field_text(body.get("member_id"))
         epoch = body.get("share_session_epoch", 0)
         if epoch == INITIAL_EPOCH:
             self._end(key)
@@ -222,9 +223,7 @@ def _name(topic: Body) -> str:
     name: Any = topic.get("topic")
     if not name:
         name = topic.get("topic_id")
-    if name.__class__ is bytes:
-        name = name.decode("utf-8", "backslashreplace")
-    return str(name) if name and name != ZERO_UUID else ""
+    return field_text(name) if name != ZERO_UUID else ""
 
 
 def _index(partition: Body | int) -> int:

@@ -10,6 +10,7 @@ from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers,
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import SASL_HANDSHAKE
+from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.findings import Finding
 
@@ -50,7 +51,7 @@ class AuthenticationRule(Rule):
                 case.note("messages", [place.message])
         body = exchange.response.body if exchange.response is not None else None
         if body and names[0] == MECHANISM:
-            case.note("offered", [str(one) for one in body.get("mechanisms") or ()])
+            case.note("offered", [field_text(one) for one in body.get("mechanisms") or ()])
         if len(self._told) < MAX_TOLD:
             self._told.add(connection.id)
 

@@ -25,6 +25,7 @@ from kwiresniff.base.api_keys import (
     SHARE_GROUP_HEARTBEAT,
     STREAMS_GROUP_HEARTBEAT,
 )
+from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
 from kwiresniff.schema import versions_in
 
@@ -109,7 +110,7 @@ class Cluster:
             self._learn_offer(broker, body)
             return
         if exchange.api_key == METADATA:
-            cluster = str(body.get("cluster_id") or "")
+            cluster = field_text(body.get("cluster_id"))
             self._remember(self._cluster_of, broker, cluster)
         else:
             cluster = self.of(broker)

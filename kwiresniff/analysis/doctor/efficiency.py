@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.rule import WASTE, Context, Rule, found
 from kwiresniff.base.api_keys import FETCH, METADATA, OFFSET_COMMIT, PRODUCE
+from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange, Message
 from kwiresniff.results.findings import Finding
 
@@ -56,7 +57,7 @@ class EfficiencyRule(Rule):
             case = self._commits.case(subject)
             case.add(*where)
             if request.body is not None and case.count <= FEW:
-                case.note("groups", [str(request.body.get("group_id"))])
+                case.note("groups", [field_text(request.body.get("group_id"))])
         elif api_key == PRODUCE:
             digest = request.digest
             if digest is not None and not digest.is_cut:

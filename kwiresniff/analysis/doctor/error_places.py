@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, clipped
 from kwiresniff.analysis.doctor.rule import Context
+from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
 
 #: Errors of an answer that are looked at one by one. One with more has them for the same reason.
@@ -44,7 +45,7 @@ def error_places(exchange: Exchange, context: Context) -> Iterator[ErrorPlace]:
         holder: Body = body or {}
         for parent, member in _members(body, path):
             holder = member
-            message = str(member.get("error_message") or message)
+            message = field_text(member.get("error_message")) or message
             if "topic_id" in member or "topic" in parent or parent in ("responses", "results"):
                 topic = context.topic_of(member) or topic
             if "partition" in parent:

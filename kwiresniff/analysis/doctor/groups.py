@@ -22,6 +22,7 @@ from kwiresniff.base.api_keys import (
     OFFSET_COMMIT,
     SYNC_GROUP,
 )
+from kwiresniff.base.field_values import field_number, field_text
 from kwiresniff.model import Body, Connection, Exchange
 from kwiresniff.results.findings import Finding, scope_of
 
@@ -71,7 +72,7 @@ class GroupRule(Rule):
             self._join(exchange, request, answer or {})
         elif api_key == LEAVE_GROUP:
             for one in request.get("members") or [request]:
-                self._leave(exchange, request, str(one.get("member_id") or ""), one.get("reason"))
+                self._leave(exchange, request, field_text(one.get("member_id")), one.get("reason"))
         elif api_key in HEARTBEAT_PROTOCOLS:
             self._heartbeat(exchange, request, answer or {})
         elif api_key in (OFFSET_COMMIT, SYNC_GROUP):
@@ -101,7 +102,7 @@ class GroupRule(Rule):
         if member is None:
             return
         # A member that is in the group joins again with its id at every rebalance; with a new id it is new.
-        member_id = str(answer.get("member_id") or "")
+        member_id = field_text(answer.get("member_id"))
         if group.epochs.get(member_id) is None:
             member.joined += 1
             self._came_back(exchange, member, _asked(exchange)[1])
@@ -111,7 +112,7 @@ class GroupRule(Rule):
         member.interval_ms = request.get("rebalance_timeout_ms", 0) or member.interval_ms
         if request.get("reason") and len(member.reasons) < 3:
             # Some end in a member id, each another one.
-            member.reasons[str(request["reason"]).partition(":")[0][:200]] = None
+            member.reasons[field_text(request["reason"]).partition(":")[0][:200]] = None
         member.last_ns = place_of(exchange)[1]
 
     def _leave(self, exchange: Exchange, request: Body, member_id: str, reason: object) -> None:
@@ -122,7 +123,7 @@ class GroupRule(Rule):
         member.left += 1
         member.leaving_id, member.left_ns, member.connection = member_id, ns, exchange.connection.id
         if reason and len(member.reasons) < 3:
-            member.reasons[str(reason).partition(":")[0][:200]] = None
+            member.reasons[field_text(reason).partition(":")[0][:200]] = None
         interval_ns = member.interval_ms * 1_000_000
         if interval_ns and member.last_ns and interval_ns <= ns - member.last_ns <= 2 * interval_ns + 5_000_000_000:
             member.silent_ns = ns - member.last_ns
@@ -150,7 +151,7 @@ class GroupRule(Rule):
         if group is None or member is None:
             return
         asked, epoch = request.get("member_epoch"), answer.get("member_epoch")
-        member.interval_ms = max(request.get("rebalance_timeout_ms", 0), 0) or member.interval_ms
+        member.interval_ms = max(field_number(request.get("rebalance_timeout_ms")), 0) or member.interval_ms
         if isinstance(asked, int) and asked < 0:
             member.left += 1
             member.left_ns, member.connection = _asked(exchange)[1], exchange.connection.id
@@ -313,7 +314,7 @@ class GroupRule(Rule):
 
 
 def _group_id(request: Body) -> str:
-    return clipped(str(request.get("group_id") or ""))
+    return clipped(field_text(request.get("group_id")))
 
 
 def _asked(exchange: Exchange) -> tuple[int, int]:

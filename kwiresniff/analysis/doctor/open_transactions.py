@@ -16,6 +16,7 @@ from kwiresniff.analysis.doctor.wording import clock, duration, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import ADD_PARTITIONS_TO_TXN, END_TXN, FETCH, INIT_PRODUCER_ID, PRODUCE
+from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange, Message
 from kwiresniff.results.findings import Finding, scope_of
 
@@ -112,7 +113,9 @@ class OpenTransactionRule(Rule):
         name, producer_id = request.get("transactional_id"), response.get("producer_id", -1)
         if not name or producer_id < 0:
             return
-        self._remember(producer_id, client_of(exchange), clipped(str(name)), request.get("transaction_timeout_ms", 0))
+        self._remember(
+            producer_id, client_of(exchange), clipped(field_text(name)), request.get("transaction_timeout_ms", 0)
+        )
 
     def _remember(self, producer_id: int, client: str, name: str, timeout_ms: int) -> None:
         size = 8 * ENTRY_BYTES + text_bytes(client, name)
@@ -140,7 +143,7 @@ class OpenTransactionRule(Rule):
         for topic, partition, batch in self._batches(request):
             producer_id = batch.get("producer_id", -1)
             if producer_id not in self._producers:  # it took its id before the capture began
-                self._remember(producer_id, client_of(exchange), clipped(str(transactional_id)), 0)
+                self._remember(producer_id, client_of(exchange), clipped(field_text(transactional_id)), 0)
             producer = self._begin(producer_id, ns)
             if producer is not None and len(producer.offsets) < MAX_IN_TRANSACTION:
                 key = cluster, clipped(topic), partition

@@ -10,6 +10,7 @@ from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers,
 from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, PRODUCE
+from kwiresniff.base.field_values import field_number
 from kwiresniff.model import Body, Connection, Exchange
 from kwiresniff.results.findings import Finding
 
@@ -119,7 +120,7 @@ class QuotaRule(Rule):
 
 
 def _throttle_ms(body: Body | None) -> int:
-    return (body.get("throttle_time_ms") or 0) if body is not None else 0
+    return field_number(body.get("throttle_time_ms")) if body is not None else 0
 
 
 def user_of(connection: Connection) -> str:

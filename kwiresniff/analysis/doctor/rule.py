@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import Case, Tally, new_budget
+from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem, TopicNames
 from kwiresniff.results.findings import Explains, Finding, scope_of
 
@@ -50,8 +51,8 @@ class Context:
     def topic_of(self, body: dict[str, Any]) -> str:
         """The topic that a structure names, by its name or its id; empty when it names none."""
         for field in ("name", "topic", "topic_name"):
-            if body.get(field):
-                return str(body[field])
+            if name := field_text(body.get(field)):
+                return name
         topic_id = body.get("topic_id")
         return (self.topic_name(topic_id) or topic_id) if isinstance(topic_id, str) else ""
 

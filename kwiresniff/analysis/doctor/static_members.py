@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.body_entities import name_text
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP
+from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
 from kwiresniff.results.findings import Finding, scope_of
 
@@ -85,8 +85,8 @@ class StaticMemberRule(Rule):
 
 def instance_of(request: Body) -> str:
     """The ``group.instance.id`` that a request gives, or an empty text."""
-    return clipped(name_text(request.get("group_instance_id") or request.get("instance_id")) or "")
+    return clipped(field_text(request.get("group_instance_id") or request.get("instance_id")))
 
 
 def _group(request: Body) -> str:
-    return clipped(name_text(request.get("group_id")) or "")
+    return clipped(field_text(request.get("group_id")))

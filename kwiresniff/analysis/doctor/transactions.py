@@ -17,6 +17,7 @@ from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.producer_state import FENCED_CODES
 from kwiresniff.base.api_keys import INIT_PRODUCER_ID
+from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
 from kwiresniff.results.findings import Finding, scope_of
 
@@ -52,7 +53,7 @@ class FencingRule(Rule):
         answer = exchange.response.body if exchange.response is not None else None
         if not request or not answer or exchange.errors or not request.get("transactional_id"):
             return
-        name = clipped(str(request["transactional_id"]))
+        name = clipped(field_text(request["transactional_id"]))
         client = client_of(exchange)
         holders = self._holders.get(name)
         if holders is None:
@@ -73,7 +74,7 @@ class FencingRule(Rule):
             return
         body = (exchange.request.body if exchange.request is not None else None) or {}
         producer_id, epoch = _producer_of(body)
-        name = clipped(str(body.get("transactional_id") or "")) or self._ids.get(producer_id, "")
+        name = clipped(field_text(body.get("transactional_id"))) or self._ids.get(producer_id, "")
         client = client_of(exchange)
         case = self._cases.case(client, name)
         case.add(*place_of(exchange))

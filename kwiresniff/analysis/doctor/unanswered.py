@@ -12,6 +12,7 @@ from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, Case, Episode
 from kwiresniff.analysis.doctor.rule import INCIDENT, SYMPTOM, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.base.api_keys import API_VERSIONS, SASL_AUTHENTICATE
+from kwiresniff.base.field_values import field_number
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.findings import Finding
@@ -142,7 +143,7 @@ class ClosedByBrokerRule(Rule):
         """A session that ends some time after it was authenticated (KIP-368)."""
         response, number = exchange.response, exchange.connection.id
         body = response.body if response is not None else None
-        lifetime_ms = (body or {}).get("session_lifetime_ms", 0)
+        lifetime_ms = field_number((body or {}).get("session_lifetime_ms"))
         if response is not None and lifetime_ms and (number in self._expiries or len(self._expiries) < MAX_ASKED):
             self._expiries[number] = response.first_ns + lifetime_ms * 1_000_000
 
