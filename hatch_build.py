@@ -161,8 +161,8 @@ SELDOM = (
     "session/non_kafka", "session/problems", "session/sasl_opaque", "session/sasl_phase", "session/signatures",
     "session/tls_record_layer",
 )  # fmt: skip
-#: What else mypy reads: whose constants and types the compiled modules use often. Of the rest of the package, which is as
-#: much again, it knows nothing: values from there are of any type.
+#: What else mypy reads: whose constants and types the compiled modules use often. Of the rest of the package, which is
+#: as much again, it knows nothing: values from there are of any type.
 TYPED = (
     "base/*.py", "capture/*.py", "codec/*.py", "codec/text/*.py", "errors.py", "render/theme.py", "render/wording.py",
     "results/*.py", "schema/types.py", "schema/wire_types.py", "session/*.py",
