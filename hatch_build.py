@@ -47,6 +47,7 @@ COMPILED = (
     "kwiresniff/analysis/body_entities.py",
     "kwiresniff/analysis/record_counts.py",
     "kwiresniff/analysis/stats.py",
+    "kwiresniff/analysis/stats_keys.py",
     "kwiresniff/analysis/stats_row.py",
     "kwiresniff/analysis/topic_parts.py",
     "kwiresniff/analysis/topic_state.py",
@@ -146,8 +147,8 @@ COMPILED = (
 LITTLE = (
     "analysis/doctor/efficiency", "analysis/doctor/evidence", "analysis/doctor/examine", "analysis/doctor/latency",
     "analysis/client_traffic", "analysis/clients", "analysis/latency", "analysis/body_entities", "analysis/stats",
-    "analysis/stats_row", "codec/text/plan", "export/column_buffers", "export/exchange_columns", "pipeline/aggregate",
-    "pipeline/entities", "pipeline/exchange_table", "pipeline/unit_tables", "render/info_column",
+    "analysis/stats_keys", "analysis/stats_row", "codec/text/plan", "export/column_buffers", "export/exchange_columns",
+    "pipeline/aggregate", "pipeline/entities", "pipeline/exchange_table", "pipeline/unit_tables", "render/info_column",
     "session/connection_state", "session/connection_table", "session/detection", "session/fetch_sessions",
     "session/flow_table", "session/frame_confirmation", "session/handshake_buffer", "session/peek", "session/phases",
     "session/record_stripper", "session/response_reordering", "session/tls_phase",

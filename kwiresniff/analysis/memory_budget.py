@@ -20,13 +20,14 @@ NUMBER_BYTES = 40
 
 
 class MemoryBudget:
-    """How many bytes may be remembered, and how many are."""
+    """How many bytes may be remembered, and how many are. ``refused`` counts what was to be counted if refused."""
 
-    __slots__ = ("held_bytes", "limit_bytes")
+    __slots__ = ("held_bytes", "limit_bytes", "refused")
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self.held_bytes = 0
+        self.refused = 0
 
     def charge(self, size: int) -> None:
         """Count ``size`` bytes more, whether there is room for them or not."""
@@ -38,6 +39,13 @@ class MemoryBudget:
             return False
         self.held_bytes += size
         return True
+
+    def admit_or_count(self, size: int) -> bool:
+        """Admits ``size`` bytes; where there is no room for them, that is counted in ``refused``."""
+        if self.admit(size):
+            return True
+        self.refused += 1
+        return False
 
     def release(self, size: int) -> None:
         """Gives ``size`` bytes back."""

@@ -13,7 +13,7 @@ from typing import Any
 from zlib import crc32
 
 from kwiresniff.analysis.memory_budget import OTHERS
-from kwiresniff.analysis.stats import NO_REQUEST, NO_TOPIC, topics_in
+from kwiresniff.analysis.stats_keys import NO_REQUEST, NO_TOPIC, topics_in
 from kwiresniff.analysis.top_k import Labels, TopK
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.metrics import Metric

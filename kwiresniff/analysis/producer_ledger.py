@@ -4,7 +4,7 @@ Sources: KIP-98 (idempotence, transactions), KIP-360 and KIP-588 (an instance th
 new epoch), KIP-890 (a transaction begins with its first Produce, and every end gives a new epoch). A coordinator ends
 a transaction that outlives ``transaction.timeout.ms``; that shows in what producers, brokers and consumers are told.
 
-Bounded: what is remembered takes at most ``MAX_REMEMBERED_BYTES``; what finds no room is counted in ``left_out``.
+Bounded: see ``producer_table``; what finds no room is counted in ``left_out``.
 """
 
 from __future__ import annotations
@@ -13,11 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.late_names import renamer
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.places import place_of, request_place
-from kwiresniff.analysis.producer_sequences import MAX_HOLES, Sequence
 from kwiresniff.analysis.producer_state import (
     ABORTED,
     COMMITTED,
@@ -27,6 +24,7 @@ from kwiresniff.analysis.producer_state import (
     MAX_NAMES,
     ProducerState,
 )
+from kwiresniff.analysis.producer_table import ProducerTable, client_name
 from kwiresniff.analysis.record_counts import batches_in, records_in
 from kwiresniff.base.api_keys import (
     ADD_OFFSETS_TO_TXN,
@@ -42,11 +40,6 @@ from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange, TopicNames
 from kwiresniff.results.producers import Fencing, Producer
 
-#: Producers, partitions and transactions of all together: some ten thousand producers.
-MAX_REMEMBERED_BYTES = 64 << 20
-#: A producer with its transactions, and a partition with its holes.
-PRODUCER_BYTES = 4_000
-SEQUENCE_BYTES = 400 + MAX_HOLES * 20
 #: A coordinator that ends a transaction for a new instance lets that one in so soon afterwards.
 LET_IN_NS = 60_000_000_000
 #: By this a producer learns that its transaction is over already.
@@ -57,11 +50,8 @@ class ProducerLedger:
     """Collects from exchanges whose bodies are decoded, batch headers included."""
 
     def __init__(self, topic_name: TopicNames | None = None) -> None:
-        self.left_out = 0
         self._topic_name = topic_name
-        self._producers: dict[int, ProducerState] = {}
-        self._by_transactional_id: dict[str, int] = {}
-        self._budget = MemoryBudget(MAX_REMEMBERED_BYTES)
+        self._table = ProducerTable()
         self._takers = {
             INIT_PRODUCER_ID: self._init,
             PRODUCE: self._produce,
@@ -83,10 +73,15 @@ class ProducerLedger:
         if request:
             take(exchange, request, response or {})
 
+    @property
+    def left_out(self) -> int:
+        """Producers, partitions and names that found no room."""
+        return self._table.budget.refused
+
     def producers(self) -> list[Producer]:
         """Every producer, those with transactional ids first, by the time of their first request."""
         rename = renamer(self._topic_name)
-        found = [_renamed(state.result(), rename) for state in self._producers.values()]
+        found = [_renamed(state.result(), rename) for state in self._table.producers.values()]
         return sorted(found, key=lambda one: (one.transactional_id is None, one.first_ns, one.producer_id))
 
     # -- one API each -------------------------------------------------------------------------------------------
@@ -95,18 +90,18 @@ class ProducerLedger:
         producer_id, epoch = response.get("producer_id", -1), response.get("producer_epoch", -1)
         name = request.get("transactional_id")
         if exchange.errors or producer_id < 0:
-            state = self._of_transactional_id(name)
+            state = self._table.of_transactional_id(name)
             if state is not None:
                 self._errors(state, exchange, request.get("producer_epoch", -1))
             return
         packet, ns = place_of(exchange)
-        before = self._of_transactional_id(name)
-        state = self._state(producer_id, epoch, exchange)
+        before = self._table.of_transactional_id(name)
+        state = self._table.seen(producer_id, epoch, exchange)
         if state is None:
             return
         client = client_name(exchange)
         if name:
-            self._name(state, name)
+            self._table.name(state, name)
             state.timeout_ms = request.get("transaction_timeout_ms", state.timeout_ms)
         # One that goes on brings the id that it has; one that does not is a new instance.
         is_new = request.get("producer_id", -1) < 0
@@ -130,18 +125,18 @@ class ProducerLedger:
                     producer_id, epoch = batch.get("producer_id", -1), batch.get("producer_epoch", -1)
                     if not isinstance(producer_id, int) or producer_id < 0:
                         continue
-                    state = self._state(producer_id, epoch, exchange)
+                    state = self._table.seen(producer_id, epoch, exchange)
                     if state is None:
                         continue
                     users[producer_id] = epoch
-                    self._name(state, request.get("transactional_id"))
+                    self._table.name(state, request.get("transactional_id"))
                     self._batch(state, partition, epoch, batch)
                     if batch.get("is_transactional") and not _is_fenced(exchange):
                         transaction = state.begin(epoch, ns, packet)
                         transaction.note(transaction.partitions, [partition])
                         transaction.records += records_in(batch)
         for producer_id, epoch in users.items():
-            state = self._producers[producer_id]
+            state = self._table.producers[producer_id]
             if exchange.errors:
                 self._errors(state, exchange, epoch)
             elif state.open is not None:
@@ -161,12 +156,9 @@ class ProducerLedger:
         records = records_in(batch)
         state.batches += 1
         state.records += records
-        sequence = state.sequences.get(partition)
-        if sequence is None:
-            if not self._admit(SEQUENCE_BYTES + text_bytes(partition)):
-                return
-            sequence = state.sequences[partition] = Sequence()
-        sequence.add(epoch, batch.get("base_sequence", -1), records)
+        sequence = self._table.sequence(state, partition)
+        if sequence is not None:
+            sequence.add(epoch, batch.get("base_sequence", -1), records)
 
     def _add_partitions(self, exchange: Exchange, request: Body, response: Body) -> None:
         packet, ns = request_place(exchange)
@@ -175,10 +167,10 @@ class ProducerLedger:
             epoch = one.get("producer_epoch", one.get("v3_and_below_producer_epoch", -1))
             if producer_id < 0 or one.get("verify_only"):
                 continue  # brokers that ask whether a transaction is open
-            state = self._state(producer_id, epoch, exchange)
+            state = self._table.seen(producer_id, epoch, exchange)
             if state is None:
                 continue
-            self._name(state, one.get("transactional_id", one.get("v3_and_below_transactional_id")))
+            self._table.name(state, one.get("transactional_id", one.get("v3_and_below_transactional_id")))
             if exchange.errors:
                 self._errors(state, exchange, epoch)
                 continue
@@ -189,10 +181,10 @@ class ProducerLedger:
 
     def _add_offsets(self, exchange: Exchange, request: Body, response: Body) -> None:
         producer_id, epoch = request.get("producer_id", -1), request.get("producer_epoch", -1)
-        state = self._state(producer_id, epoch, exchange) if producer_id >= 0 else None
+        state = self._table.seen(producer_id, epoch, exchange) if producer_id >= 0 else None
         if state is None:
             return
-        self._name(state, request.get("transactional_id"))
+        self._table.name(state, request.get("transactional_id"))
         if exchange.errors:
             self._errors(state, exchange, epoch)
         else:
@@ -202,10 +194,10 @@ class ProducerLedger:
 
     def _end(self, exchange: Exchange, request: Body, response: Body) -> None:
         producer_id, epoch = request.get("producer_id", -1), request.get("producer_epoch", -1)
-        state = self._state(producer_id, epoch, exchange) if producer_id >= 0 else None
+        state = self._table.seen(producer_id, epoch, exchange) if producer_id >= 0 else None
         if state is None or exchange.response is None:
             return
-        self._name(state, request.get("transactional_id"))
+        self._table.name(state, request.get("transactional_id"))
         packet, ns = request_place(exchange)
         if not exchange.errors:
             last = state.transactions[-1] if state.transactions and state.open is None else None
@@ -225,9 +217,9 @@ class ProducerLedger:
         producer_id, epoch = response.get("producer_id", -1), response.get("producer_epoch", -1)
         if producer_id < 0:
             return
-        following = self._state(producer_id, epoch, exchange)
+        following = self._table.seen(producer_id, epoch, exchange)
         if following is not None:
-            self._name(following, state.transactional_id)
+            self._table.name(following, state.transactional_id)
             following.timeout_ms = state.timeout_ms
             following.give(client_name(exchange), epoch)
 
@@ -235,7 +227,7 @@ class ProducerLedger:
         """Takes in WriteTxnMarkers: an end that no producer has asked for was the coordinator's own decision."""
         packet, ns = request_place(exchange)
         for marker in request.get("markers") or ():
-            state = self._producers.get(marker.get("producer_id", -1))
+            state = self._table.producers.get(marker.get("producer_id", -1))
             if state is not None and state.open is not None:
                 state.end(COMMITTED if marker.get("transaction_result") else ABORTED, ns, packet, COORDINATOR)
 
@@ -245,14 +237,14 @@ class ProducerLedger:
         for topic in response.get("responses") or ():
             for part in topic.get("partitions") or ():
                 for aborted in part.get("aborted_transactions") or ():
-                    state = self._producers.get(aborted.get("producer_id", -1))
+                    state = self._table.producers.get(aborted.get("producer_id", -1))
                     if state is None or state.open is None:
                         continue
                     index = part.get("partition_index", part.get("partition", -1))
                     if state.open.offsets.get(f"{self._topic_of(topic)}-{index}", -2) == aborted.get("first_offset"):
                         state.end(ABORTED, ns, packet, COORDINATOR)
 
-    # -- what is remembered -------------------------------------------------------------------------------------
+    # -- errors -------------------------------------------------------------------------------------------------
 
     def _errors(self, state: ProducerState, exchange: Exchange, epoch: int) -> None:
         packet, ns = place_of(exchange)
@@ -266,45 +258,12 @@ class ProducerLedger:
                 by_epoch = max((given for given in state.owners if given > epoch), default=-1)
                 state.fencings.append(Fencing(ns, packet, client_name(exchange), epoch, by, by_epoch, name))
 
-    def _state(self, producer_id: int, epoch: int, exchange: Exchange) -> ProducerState | None:
-        state = self._producers.get(producer_id)
-        _, ns = request_place(exchange)
-        if state is None:
-            if not self._admit(PRODUCER_BYTES):
-                return None
-            state = self._producers[producer_id] = ProducerState(producer_id, epoch, ns)
-        state.seen(client_name(exchange), epoch, ns)
-        return state
-
-    def _of_transactional_id(self, name: Any) -> ProducerState | None:
-        return self._producers.get(self._by_transactional_id.get(field_text(name), -1)) if name else None
-
-    def _name(self, state: ProducerState, name: Any) -> None:
-        if not name:
-            return
-        text = field_text(name)
-        if text not in self._by_transactional_id and not self._admit(2 * ENTRY_BYTES + text_bytes(text)):
-            return
-        self._by_transactional_id[text] = state.producer_id
-        state.transactional_id = text
-
     def _topic_of(self, member: Body) -> str:
         name = member.get("name") or member.get("topic")
         if name:
             return field_text(name)
         topic_id = field_text(member.get("topic_id"))
         return (self._topic_name(topic_id) if self._topic_name is not None else None) or topic_id
-
-    def _admit(self, size: int) -> bool:
-        if self._budget.admit(size):
-            return True
-        self.left_out += 1
-        return False
-
-
-def client_name(exchange: Exchange) -> str:
-    """A client by its id and its address."""
-    return f"{exchange.client_id or '(no client id)'} {host_of(exchange.connection.client)}"
 
 
 def _renamed(producer: Producer, rename: Callable[[Any], Any]) -> Producer:

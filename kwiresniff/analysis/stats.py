@@ -15,6 +15,7 @@ from typing import Final, Protocol, TypeAlias
 from kwiresniff.analysis.intake import Intake
 from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
 from kwiresniff.analysis.memory_budget import OTHERS
+from kwiresniff.analysis.stats_keys import NO_REQUEST, Key, key_parts, keys_of
 from kwiresniff.analysis.stats_row import ROW_BYTES, Row
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.results.stats import StatRow
@@ -29,17 +30,9 @@ _ADDED_BYTES: Final = 5 * BUCKET_BYTES
 _REVIEW_BYTES: Final = 16 << 20
 #: A topic's id as text.
 TOPIC_ID_CHARS = 22
-NO_TOPIC = "(no topic)"
-NO_REQUEST = "(request missing)"
-
-
-#: A row's key: one value, or one for each dimension when there are several.
-Key: TypeAlias = str | tuple[str, ...]
 
 #: Exchanges and their bytes.
 Counts: TypeAlias = tuple[int, int]
-
-Keys = Callable[[Exchange], Iterable[str]]
 
 
 class RowCounts(Protocol):
@@ -59,84 +52,8 @@ class RowCounts(Protocol):
     def broker(self) -> Histogram: ...
 
 
-def key_parts(key: Key) -> tuple[str, ...]:
-    """The value for each dimension."""
-    return (key,) if isinstance(key, str) else key
-
-
 def _key_bytes(key: Key) -> int:
     return sum([getsizeof(part) for part in key_parts(key)])
-
-
-def _by_api(exchange: Exchange) -> Sequence[str]:
-    return (exchange.api or NO_REQUEST,)
-
-
-def _by_client(exchange: Exchange) -> Sequence[str]:
-    return (f"{exchange.client_id or '(no client id)'} {exchange.connection.client.rpartition(':')[0]}",)
-
-
-def _by_broker(exchange: Exchange) -> Sequence[str]:
-    return (exchange.connection.broker,)
-
-
-def _by_connection(exchange: Exchange) -> Sequence[str]:
-    connection = exchange.connection
-    return (f"{connection.id} {connection.client} {connection.broker}",)
-
-
-def topics_in(topic_name: TopicNames | None) -> Keys:
-    """What gives the topics of an exchange, by name where ``topic_name`` knows it; ``NO_TOPIC`` when it has none."""
-    from kwiresniff.analysis.body_entities import (  # imported when topics are asked for
-        EARLIER_SESSION,
-        message_topics,
-        session_topics,
-    )
-
-    def topics(exchange: Exchange) -> Iterable[str]:
-        found = exchange.topics
-        if not found:
-            asked, answered = (
-                message_topics(exchange.request, topic_name),
-                message_topics(exchange.response, topic_name),
-            )
-            found = tuple(dict.fromkeys([*asked, *answered]))
-        fetched = exchange.fetched
-        if fetched is not None:
-            found = tuple(dict.fromkeys((*found, *session_topics(exchange, topic_name))))
-            if not found and not fetched.is_whole:
-                return (EARLIER_SESSION,)
-        return found or (NO_TOPIC,)
-
-    return topics
-
-
-DIMENSIONS = (
-    "api", "client", "topic", "broker", "connection", "host", "version", "principal", "error", "partition", "group",
-)  # fmt: skip
-
-#: Those that need decoded bodies.
-OF_BODIES: Final = frozenset({"partition", "group"})
-
-
-def keys_of(name: str, topic_name: TopicNames | None) -> Keys:
-    """What gives an exchange's values of a dimension."""
-    usual: dict[str, Keys] = {
-        "api": _by_api, "client": _by_client, "broker": _by_broker, "connection": _by_connection,
-    }  # fmt: skip
-    if name in usual:
-        return usual[name]
-    if name == "topic":
-        return topics_in(topic_name)
-    from kwiresniff.analysis import stats_dimensions as more  # few ask for these
-
-    if name == "partition":
-        return more.partitions_in(topic_name)
-    others: dict[str, Keys] = {
-        "host": more.by_host, "version": more.by_version, "principal": more.by_principal, "error": more.by_error,
-        "group": more.GroupKeys(),
-    }  # fmt: skip
-    return others[name]
 
 
 class StatsTable:

@@ -23,22 +23,19 @@ class TopicTable:
     """What is remembered, by the topic's name, or its id where it was named by that (``ids``)."""
 
     def __init__(self) -> None:
-        self.left_out = 0
         self.topics: dict[str, TopicState] = {}
         self.ids: dict[str, None] = {}
         self.groups: dict[Identity, dict[str, None]] = {}
         self.budget = MemoryBudget(MAX_REMEMBERED_BYTES)
 
-    def admit(self, size: int) -> bool:
-        """Whether there is room for so much more."""
-        if self.budget.admit(size):
-            return True
-        self.left_out += 1
-        return False
+    @property
+    def left_out(self) -> int:
+        """Names and rows that found no room."""
+        return self.budget.refused
 
     def note(self, names: dict[str, None], name: str) -> None:
         """Remember a name among others, if there is room."""
-        if name not in names and self.admit(ENTRY_BYTES + text_bytes(name)):
+        if name not in names and self.budget.admit_or_count(ENTRY_BYTES + text_bytes(name)):
             names[name] = None
 
     def topic(self, named: TopicDigest, ns: int) -> TopicState | None:
@@ -46,7 +43,7 @@ class TopicTable:
         name = named.name
         topic = self.topics.get(name)
         if topic is None:
-            if not self.admit(ROW_BYTES + text_bytes(name)):
+            if not self.budget.admit_or_count(ROW_BYTES + text_bytes(name)):
                 return None
             topic = self.topics[name] = TopicState(ns)
             if named.is_id:
@@ -59,7 +56,7 @@ class TopicTable:
         """One of its partitions; None where there is no room for it."""
         partition = topic.partitions.get(index)
         if partition is None:
-            if not self.admit(PARTITION_BYTES):
+            if not self.budget.admit_or_count(PARTITION_BYTES):
                 return None
             partition = topic.partitions[index] = PartitionState()
         return partition
@@ -70,7 +67,7 @@ class TopicTable:
         client = topic.clients.get(key)
         if client is None:
             client_id, address, _, principal = key[1]
-            if not self.admit(ROW_BYTES + text_bytes(client_id, address, principal)):
+            if not self.budget.admit_or_count(ROW_BYTES + text_bytes(client_id, address, principal)):
                 return None
             client = topic.clients[key] = ClientState(role, ns)
         client.last_ns = ns
@@ -79,7 +76,7 @@ class TopicTable:
     def reads(self, client: ClientState, index: int) -> bool:
         """Note that a client has to do with a partition; False where there is no room for that."""
         if index not in client.partitions:
-            if not self.admit(2 * ENTRY_BYTES + 3 * NUMBER_BYTES):
+            if not self.budget.admit_or_count(2 * ENTRY_BYTES + 3 * NUMBER_BYTES):
                 return False
             client.partitions[index] = None
         return True
@@ -87,7 +84,7 @@ class TopicTable:
     def waited(self, client: ClientState, wait_ns: int) -> None:
         """Count a wait, if there is room for the bucket that it may need."""
         if len(client.waits.buckets) >= client.buckets:
-            if not self.admit(MORE_BUCKETS * BUCKET_BYTES):
+            if not self.budget.admit_or_count(MORE_BUCKETS * BUCKET_BYTES):
                 return
             client.buckets += MORE_BUCKETS
         client.waits.add(wait_ns)
@@ -98,7 +95,7 @@ class TopicTable:
             identity = identity_of(exchange)
             known = self.groups.get(identity)
             if known is None:
-                if not self.admit(ENTRY_BYTES + CONTAINER_BYTES + text_bytes(identity[0], identity[1])):
+                if not self.budget.admit_or_count(ENTRY_BYTES + CONTAINER_BYTES + text_bytes(identity[0], identity[1])):
                     return
                 known = self.groups[identity] = {}
             self.note(known, group)

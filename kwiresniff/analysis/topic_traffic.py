@@ -228,13 +228,13 @@ class TopicTraffic:
                 continue
             offsets = topic.committed.get(group)
             if offsets is None:
-                if not table.admit(ENTRY_BYTES + CONTAINER_BYTES + text_bytes(group)):
+                if not table.budget.admit_or_count(ENTRY_BYTES + CONTAINER_BYTES + text_bytes(group)):
                     continue
                 offsets = topic.committed[group] = {}
             for part in named.partitions:
                 if table.partition(topic, part.index) is None or part.offset < 0:
                     continue
-                if part.index in offsets or table.admit(ENTRY_BYTES + 2 * NUMBER_BYTES):
+                if part.index in offsets or table.budget.admit_or_count(ENTRY_BYTES + 2 * NUMBER_BYTES):
                     offsets[part.index] = part.offset
 
     def _errors(self, exchange: Exchange, response: Body) -> None:
@@ -242,7 +242,9 @@ class TopicTraffic:
         for path, _, code_name, _ in exchange.errors:
             key = topic_of_path(response, path)
             topic = table.topics.get(key) if key is not None else None
-            if topic is None or not (code_name in topic.errors or table.admit(ENTRY_BYTES + text_bytes(code_name))):
+            if topic is None or not (
+                code_name in topic.errors or table.budget.admit_or_count(ENTRY_BYTES + text_bytes(code_name))
+            ):
                 continue
             topic.errors[code_name] = topic.errors.get(code_name, 0) + 1
             for role in _ROLES:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal
 
-from kwiresniff.analysis.stats import Key
+from kwiresniff.analysis.stats_keys import Key
 from kwiresniff.cli.live_counts import LiveCounts
 from kwiresniff.cli.panels import ORDERS, Panel
 from kwiresniff.cli.recent import ExchangeRenderer, LastExchanges

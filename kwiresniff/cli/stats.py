@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import click
 
-from kwiresniff.analysis.stats import DIMENSIONS, ExchangeCounts, StatsTable
+from kwiresniff.analysis.stats import ExchangeCounts, StatsTable
+from kwiresniff.analysis.stats_keys import DIMENSIONS
 from kwiresniff.cli.collect import print_json
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from kwiresniff.analysis.stats import DIMENSIONS, OF_BODIES, StatsTable
+from kwiresniff.analysis.stats import StatsTable
+from kwiresniff.analysis.stats_keys import DIMENSIONS, OF_BODIES
 from kwiresniff.cli.options import ParamType, ReadOptions
 
 

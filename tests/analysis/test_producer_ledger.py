@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.analysis import producer_ledger
+from kwiresniff.analysis import producer_table
 from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.analysis.producer_sequences import Sequence
 from kwiresniff.capture import open_captures
@@ -164,7 +164,7 @@ def test_a_batch_of_a_fenced_instance_opens_no_transaction() -> None:
 
 def test_what_is_remembered_stays_within_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever invents producers finds no room, and is counted."""
-    monkeypatch.setattr(producer_ledger, "MAX_REMEMBERED_BYTES", 100_000)
+    monkeypatch.setattr(producer_table, "MAX_REMEMBERED_BYTES", 100_000)
     ledger = ProducerLedger()
     for number in range(1_000):
         one = produce(0, 0, number)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from kwiresniff.analysis.doctor.cluster import BEFORE_AUTHENTICATION, LEAST_PRODUCE, Cluster, is_removed
+from kwiresniff.analysis.doctor.evidence import client_text
 from kwiresniff.base.api_keys import FETCH, JOIN_GROUP, PRODUCE, SASL_AUTHENTICATE, SHARE_FETCH
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Connection, Exchange, Problem
@@ -121,6 +122,17 @@ class Endings:
         ending.waited_ns = max(over_ns - ending.first.last_ns, 0)
         ending.reason = _reason(ending, cluster)
         return ending
+
+
+def client_in(ending: Ending) -> str:
+    """The client of a connection that has ended."""
+    return client_text(ending.connection.client_id, ending.connection.client)
+
+
+def is_waiting(ending: Ending, request: Unanswered) -> bool:
+    """Whether a broker that does its work would not have answered yet: a long poll, a rebalance under way."""
+    over_ns = ending.first.last_ns + ending.waited_ns
+    return over_ns - request.last_ns <= request.patience_ns
 
 
 def patience_of(exchange: Exchange) -> int:

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.causes import arranged
+from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
 from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.errors import ErrorRule
@@ -15,6 +16,7 @@ from kwiresniff.analysis.doctor.groups import GroupRule
 from kwiresniff.analysis.doctor.latency import LatencyRule
 from kwiresniff.analysis.doctor.leaders import LeaderRule
 from kwiresniff.analysis.doctor.listeners import ListenerRule
+from kwiresniff.analysis.doctor.missing_sasl import MissingSaslRule
 from kwiresniff.analysis.doctor.network import DamageRule, NetworkRule
 from kwiresniff.analysis.doctor.not_kafka import NotKafkaRule
 from kwiresniff.analysis.doctor.offline import OfflineRule
@@ -30,7 +32,8 @@ from kwiresniff.analysis.doctor.static_members import StaticMemberRule
 from kwiresniff.analysis.doctor.tls import TlsRule
 from kwiresniff.analysis.doctor.topics import TopicRule
 from kwiresniff.analysis.doctor.transactions import FencingRule
-from kwiresniff.analysis.doctor.unanswered import ClosedByBrokerRule, SaslWantedRule, UnansweredRule, VersionRule
+from kwiresniff.analysis.doctor.unanswered import UnansweredRule
+from kwiresniff.analysis.doctor.versions import VersionRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Problem, TopicNames
@@ -38,7 +41,7 @@ from kwiresniff.results.findings import Finding
 
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
-    ListenerRule, NotKafkaRule, TlsRule, SaslWantedRule, AuthenticationRule, VersionRule, StallRule, LeaderRule,
+    ListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule, VersionRule, StallRule, LeaderRule,
     ReplicaRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule,
     OffsetRule, GroupRule, StaticMemberRule, HotPartitionRule,
     QuorumRule, LatencyRule, UnansweredRule, ClosedByBrokerRule, NetworkRule, DamageRule, EfficiencyRule,

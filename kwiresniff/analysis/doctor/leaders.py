@@ -6,23 +6,21 @@ Sources: Metadata answers, and the current leader that newer brokers name beside
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kwiresniff.analysis.doctor.error_places import error_places
-from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
+from kwiresniff.analysis.doctor.evidence import Case, client_of, is_replica
 from kwiresniff.analysis.doctor.leader_table import TOGETHER_NS, Change, LeaderTable, Partition
+from kwiresniff.analysis.doctor.leader_waits import LeaderWaits, Wait
 from kwiresniff.analysis.doctor.quorum import LEADER_CODES
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed, span
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, METADATA, PRODUCE
 from kwiresniff.base.known_ids import METADATA_TOPIC
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.findings import Finding, scope_of
 
-#: Clients that wait for a partition's new leader, and brokers that have ended their connections.
-MAX_WAITING = 5_000
+#: Brokers that have ended their connections.
 MAX_LEFT = 5_000
 #: Clients refresh their metadata within a fraction of this; who needs longer has lost time that people notice.
 NOTICED_NS = 1_000_000_000
@@ -31,17 +29,6 @@ STALE_NS = 5_000_000_000
 STALE_ERRORS = 10
 #: A node whose connections all end so shortly before or after its partitions moved went away.
 LEFT_NS = 10_000_000_000
-
-
-@dataclass(slots=True)
-class _Wait:
-    """A client that was sent away from a partition's old leader."""
-
-    case: Case
-    broker: str
-    recovered_ns: int = -1
-    longest_ns: int = 0
-    stale_errors: int = 0
 
 
 class LeaderRule(Rule):
@@ -54,8 +41,7 @@ class LeaderRule(Rule):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._leaders = LeaderTable(context.budget)
-        self._waits: dict[tuple[str, Partition], _Wait] = {}
-        self._waiting = 0
+        self._waits = LeaderWaits(context)
         self._left: dict[str, int] = {}
         self._followers = context.case()
 
@@ -69,8 +55,8 @@ class LeaderRule(Rule):
     def _watch(self, exchange: Exchange) -> None:
         """Ends the wait of a client by a Produce or Fetch that succeeds."""
         if exchange.api_key in (PRODUCE, FETCH) and not exchange.errors and exchange.response is not None:
-            self._recover(exchange)
-            if not self._waiting:
+            self._waits.end(exchange)
+            if not self._waits.unserved:
                 self.context.watching.remove(self._watch)
 
     def failure(self, exchange: Exchange) -> None:
@@ -90,7 +76,9 @@ class LeaderRule(Rule):
                 self._followers.note("clients", [client])
                 self._followers.note("errors", [place.name])
             else:
-                self._wait(client, partition, exchange, packet, ns)
+                waits = self._waits.begin(client, partition, exchange, self._leaders.leader(partition))
+                if waits and self._watch not in self.context.watching:
+                    self.context.watching.append(self._watch)
             current = place.member.get("current_leader")
             if isinstance(current, dict):
                 self._leaders.told(partition, current, packet, ns)
@@ -100,71 +88,24 @@ class LeaderRule(Rule):
         if connection.closed_by == "broker" and len(self._left) < MAX_LEFT:
             self._left[connection.broker] = connection.closed_ns
 
-    # -- what is learned ----------------------------------------------------------------------------------------
-
-    def _wait(self, client: str, partition: Partition, exchange: Exchange, packet: int, ns: int) -> None:
-        wait = self._waits.get((client, partition))
-        if wait is None:
-            size = 10 * ENTRY_BYTES + text_bytes(client, partition[1])
-            if len(self._waits) >= MAX_WAITING or not self.context.budget.admit(size):
-                return
-            wait = self._waits[client, partition] = _Wait(self.context.case(), exchange.connection.broker)
-            self._waiting += 1
-        elif wait.recovered_ns >= 0:
-            wait.recovered_ns = -1
-            self._waiting += 1
-        if self._watch not in self.context.watching:
-            self.context.watching.append(self._watch)
-        wait.case.add(packet, ns)
-        wait.case.note("apis", [exchange.api])
-        wait.case.note("errors", {name: None for _, _, name, _ in exchange.errors if name in LEADER_CODES})
-        leader, node = self._leaders.leader(partition), self.context.cluster.node_at(exchange.connection.broker)
-        wait.stale_errors += leader is not None and node is not None and leader != node
-
-    def _recover(self, exchange: Exchange) -> None:
-        body = exchange.request.body if exchange.request is not None else None
-        if not body:
-            return
-        cluster, client = self.context.cluster.of(exchange.connection.broker), client_of(exchange)
-        field = "topic_data" if exchange.api_key == PRODUCE else "topics"
-        for topic in body.get(field) or ():
-            name = clipped(self.context.topic_of(topic))
-            for one in topic.get("partition_data") or topic.get("partitions") or ():
-                partition = one.get("index", one.get("partition", -1))
-                self._end_wait(client, (cluster, name, partition), exchange)
-        fetched = exchange.fetched
-        for name in fetched.topics if fetched is not None else ():
-            topic = clipped(self.context.topic_name(name) or name)
-            for partition in fetched.partitions if fetched is not None else ():
-                self._end_wait(client, (cluster, topic, partition), exchange)
-
-    def _end_wait(self, client: str, partition: Partition, exchange: Exchange) -> None:
-        wait = self._waits.get((client, partition))
-        if wait is not None and wait.recovered_ns < 0:
-            wait.recovered_ns = place_of(exchange)[1]
-            wait.longest_ns = max(wait.longest_ns, wait.recovered_ns - wait.case.first_ns)
-            self._waiting -= 1
-
-    # -- what is said -------------------------------------------------------------------------------------------
-
     def findings(self) -> Iterator[Finding]:
         """Changes that belong together are one finding, with the clients that followed them."""
         told: set[tuple[str, Partition]] = set()
         for changes in self._leaders.incidents():
             moved = {change.partition for change in changes}
             since, until = changes[0].ns - TOGETHER_NS, changes[-1].ns + TOGETHER_NS
-            waits: list[tuple[str, _Wait]] = []
-            for key, wait in self._waits.items():
+            waits: list[tuple[str, Wait]] = []
+            for key, wait in self._waits.waits.items():
                 before = 0 <= wait.recovered_ns < changes[0].ns  # it had followed another change
                 if key[1] in moved and since <= wait.case.last_ns and wait.case.first_ns <= until and not before:
                     waits.append((key[0], wait))
                     told.add(key)
             yield self._finding(changes, waits)
-        yield from self._lost({key: wait for key, wait in self._waits.items() if key not in told})
+        yield from self._lost({key: wait for key, wait in self._waits.waits.items() if key not in told})
         yield from self._stale()
         yield from self._following()
 
-    def _finding(self, changes: list[Change], waits: list[tuple[str, _Wait]]) -> Finding:
+    def _finding(self, changes: list[Change], waits: list[tuple[str, Wait]]) -> Finding:
         cluster_id, before = changes[0].partition[0], changes[0].before
         cluster = self.context.cluster
         case = self.context.case()
@@ -227,7 +168,7 @@ class LeaderRule(Rule):
         """Whether the old leader ended its connections when its partitions moved."""
         return abs(self._left.get(old, 0) - changes[0].ns) <= LEFT_NS
 
-    def _needed(self, waits: list[tuple[str, _Wait]], case: Case) -> dict[str, int]:
+    def _needed(self, waits: list[tuple[str, Wait]], case: Case) -> dict[str, int]:
         """How long each client needed to follow; its errors become part of the case."""
         needed: dict[str, int] = {}
         for client, wait in waits:
@@ -253,7 +194,7 @@ class LeaderRule(Rule):
             f"{client} needed {duration(ns)} until it was served by the new leader" for client, ns in waited[:10]
         ]
 
-    def _lost(self, waits: dict[tuple[str, Partition], _Wait]) -> Iterator[Finding]:
+    def _lost(self, waits: dict[tuple[str, Partition], Wait]) -> Iterator[Finding]:
         """Clients that asked brokers that do not lead, where no change was seen."""
         by_client: dict[str, Case] = {}
         for (client, partition), wait in waits.items():
@@ -290,7 +231,7 @@ class LeaderRule(Rule):
             )
 
     def _stale(self) -> Iterator[Finding]:
-        for (client, (cluster_id, topic, number)), wait in self._waits.items():
+        for (client, (cluster_id, topic, number)), wait in self._waits.waits.items():
             case = wait.case
             if wait.stale_errors < STALE_ERRORS or case.last_ns - case.first_ns < STALE_NS:
                 continue

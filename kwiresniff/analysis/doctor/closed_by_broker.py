@@ -1,0 +1,103 @@
+"""Connections that a broker closes instead of answering."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kwiresniff.analysis.doctor.endings import Ending, Reason, client_in, is_waiting
+from kwiresniff.analysis.doctor.rule import SYMPTOM, Context, Rule, as_clients, found
+from kwiresniff.analysis.doctor.unanswered import CLUSTER_API_NAMES
+from kwiresniff.analysis.doctor.wording import listed, times
+from kwiresniff.base.api_keys import SASL_AUTHENTICATE
+from kwiresniff.base.field_values import field_number
+from kwiresniff.model import Connection, Exchange
+from kwiresniff.results.findings import Finding
+
+#: A broker that closes so many connections of one client does so because of what the client does.
+OFTEN = 3
+#: Connections of which is remembered when their session ends.
+MAX_SESSIONS = 2_000
+#: A smaller request is below any limit that a broker may be configured with.
+LARGE_BYTES = 10_000
+#: socket.request.max.bytes, unless it is configured.
+MAX_REQUEST_BYTES = 100 << 20
+_REAUTHENTICATE = (
+    "The broker ends sessions (connections.max.reauth.ms), and the client does not authenticate again on its "
+    "connection: update it to one that knows KIP-368, or let it expect that its connection is closed."
+)
+
+
+class ClosedByBrokerRule(Rule):
+    """Brokers that close a connection instead of answering."""
+
+    codes = ("closed_by_broker",)
+    apis = frozenset({SASL_AUTHENTICATE})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._cases = context.tally()
+        self._expiries: dict[int, int] = {}
+        self._expired = False
+
+    def exchange(self, exchange: Exchange) -> None:
+        """A session that ends some time after it was authenticated (KIP-368)."""
+        response, number = exchange.response, exchange.connection.id
+        body = response.body if response is not None else None
+        lifetime_ms = field_number((body or {}).get("session_lifetime_ms"))
+        if response is not None and lifetime_ms and (number in self._expiries or len(self._expiries) < MAX_SESSIONS):
+            self._expiries[number] = response.first_ns + lifetime_ms * 1_000_000
+
+    def connection(self, connection: Connection) -> None:
+        """One that is over needs no session any more; ``ending`` is told of it afterwards."""
+        expiry_ns = self._expiries.pop(connection.id, 0)
+        self._expired = 0 < expiry_ns <= connection.closed_ns
+
+    def ending(self, ending: Ending) -> None:
+        """One that was closed with requests under way, for no reason that another rule knows."""
+        if ending.reason is not Reason.CLOSED_BY_BROKER or is_waiting(ending, ending.first):
+            return
+        first, connection = ending.first, ending.connection
+        case = self._cases.case(client_in(ending), connection.broker)
+        case.add(first.packet, first.first_ns, first.size_bytes, until_ns=connection.closed_ns)
+        case.note("requests", [f"{first.api} v{first.version}"])
+        if self._expired:
+            case.note("expired", ["yes"])
+        case.note("sizes", [f"{first.size_bytes:,}"])
+        case.note("fresh", ["yes" if connection.exchanges.keys() <= {"unanswered"} else "no"])
+        if first.api in CLUSTER_API_NAMES:
+            case.note("cluster", ["yes"])
+
+    def findings(self) -> Iterator[Finding]:
+        """By client and broker."""
+        for client, broker, case in self._cases:
+            requests = case.noted("requests")
+            large = case.most >= MAX_REQUEST_BYTES
+            # The same request again and again: it is the request that the broker does not take.
+            same = len(requests) == 1 and len(case.counts("sizes")) == 1 and case.most >= LARGE_BYTES
+            again = case.count >= OFTEN and (case.noted("fresh") == ["yes"] or same)
+            size = f" of {case.most:,} bytes" if large or (again and same) else ""
+            expired = case.counts("expired").get("yes", 0) == case.count
+            why = ", once the session of its SASL authentication had expired" if expired else ""
+            remedy = (
+                "The request is larger than socket.request.max.bytes of the broker takes."
+                if large
+                else "It is this request that the broker does not take: larger than its socket.request.max.bytes, or "
+                "one that it cannot read; its log says which."
+                if again and same
+                else "A broker that stops or is killed does so; else its log says why: a request that it cannot read, "
+                "an authentication that expired, connections.max.idle.ms, or max.connections.per.ip."
+            )
+            yield found(
+                "closed_by_broker",
+                "error" if large or again else "info" if case.noted("cluster") else "warning",
+                client,
+                f"{self.context.cluster.broker_text(broker)} closed the connection after {listed(requests)}{size} "
+                f"{times(case.count)}, without an answer{why}",
+                _REAUTHENTICATE if expired else remedy,
+                case,
+                {"broker": broker, "requests": requests, "largest_request_bytes": case.most},
+                clients=[client],
+                brokers=[broker],
+                explains={"connection_churn": as_clients(client), "metadata_storm": as_clients(client)},
+                rank=SYMPTOM,
+            )

@@ -1,0 +1,85 @@
+"""Clients that were sent away from the old leader of a partition, until they are served by the new one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
+from kwiresniff.analysis.doctor.leader_table import Partition
+from kwiresniff.analysis.doctor.quorum import LEADER_CODES
+from kwiresniff.analysis.doctor.rule import Context
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of
+from kwiresniff.base.api_keys import PRODUCE
+from kwiresniff.model import Exchange
+
+#: Waits of clients for the new leaders of partitions.
+MAX_WAITING = 5_000
+
+
+@dataclass(slots=True)
+class Wait:
+    """A client that was sent away by ``broker``, and when it was served; -1 while it is not."""
+
+    case: Case
+    broker: str
+    recovered_ns: int = -1
+    longest_ns: int = 0
+    stale_errors: int = 0
+
+
+class LeaderWaits:
+    """Waits by client and partition. ``unserved`` counts those that have not ended."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.waits: dict[tuple[str, Partition], Wait] = {}
+        self.unserved = 0
+
+    def begin(self, client: str, partition: Partition, exchange: Exchange, leader: int | None) -> bool:
+        """Notes that a client was sent away in ``exchange``; False where there is no room for it.
+
+        ``leader`` is the node that leads the partition, as far as that is known.
+        """
+        wait = self.waits.get((client, partition))
+        broker = exchange.connection.broker
+        if wait is None:
+            size = 10 * ENTRY_BYTES + text_bytes(client, partition[1])
+            if len(self.waits) >= MAX_WAITING or not self.context.budget.admit(size):
+                return False
+            wait = self.waits[client, partition] = Wait(self.context.case(), broker)
+            self.unserved += 1
+        elif wait.recovered_ns >= 0:
+            wait.recovered_ns = -1
+            self.unserved += 1
+        wait.case.add(*place_of(exchange))
+        wait.case.note("apis", [exchange.api])
+        wait.case.note("errors", {name: None for _, _, name, _ in exchange.errors if name in LEADER_CODES})
+        node = self.context.cluster.node_at(broker)
+        wait.stale_errors += leader is not None and node is not None and leader != node
+        return True
+
+    def end(self, exchange: Exchange) -> None:
+        """Ends the waits of a client for the partitions of a Produce or Fetch that succeeds."""
+        body = exchange.request.body if exchange.request is not None else None
+        if not body:
+            return
+        cluster, client = self.context.cluster.of(exchange.connection.broker), client_of(exchange)
+        field = "topic_data" if exchange.api_key == PRODUCE else "topics"
+        for topic in body.get(field) or ():
+            name = clipped(self.context.topic_of(topic))
+            for one in topic.get("partition_data") or topic.get("partitions") or ():
+                partition = one.get("index", one.get("partition", -1))
+                self._end(client, (cluster, name, partition), exchange)
+        fetched = exchange.fetched
+        for name in fetched.topics if fetched is not None else ():
+            topic = clipped(self.context.topic_name(name) or name)
+            for partition in fetched.partitions if fetched is not None else ():
+                self._end(client, (cluster, topic, partition), exchange)
+
+    def _end(self, client: str, partition: Partition, exchange: Exchange) -> None:
+        wait = self.waits.get((client, partition))
+        if wait is not None and wait.recovered_ns < 0:
+            wait.recovered_ns = place_of(exchange)[1]
+            wait.longest_ns = max(wait.longest_ns, wait.recovered_ns - wait.case.first_ns)
+            self.unserved -= 1
