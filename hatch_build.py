@@ -130,6 +130,7 @@ COMPILED = (
     "kwiresniff/session/services.py",
     "kwiresniff/session/shallow.py",
     "kwiresniff/session/signatures.py",
+    "kwiresniff/session/throttle_time.py",
     "kwiresniff/session/tls_phase.py",
     "kwiresniff/session/tls_record_layer.py",
     "kwiresniff/stream/buffer_budget.py",

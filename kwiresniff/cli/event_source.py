@@ -13,6 +13,7 @@ from kwiresniff.base.process_memory import keep_freed_memory
 from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_decryption
 from kwiresniff.cli.main import FAILED
 from kwiresniff.cli.options import ReadOptions
+from kwiresniff.cli.plugin_loading import load_plugins
 from kwiresniff.cli.problem_count import ProblemCount
 from kwiresniff.cli.progress import Progress
 from kwiresniff.cli.time_window import TimeWindow
@@ -27,7 +28,6 @@ from kwiresniff.model import (
     TopicNames,
     file_index,
 )
-from kwiresniff.plugins import load_plugins
 from kwiresniff.session import Analyzer
 from kwiresniff.session.topic_ids import TEACHING_APIS
 

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from kwiresniff.plugins import ENTRY_POINTS, load_plugins
+from kwiresniff.cli.plugin_loading import ENTRY_POINTS, load_plugins
 
 
 @click.command("plugins")

@@ -26,8 +26,8 @@ UNSUPPORTED_VERSION = 35
 class ApiFacts:
     """One (API, version). ``read_as`` is the version its definition is taken from, -1 when the API is unknown.
 
-    ``may_hold`` says that a broker may hold answers back on purpose, ``throttle_at`` is where answers tell
-    ``throttle_time_ms``, see ``kwiresniff.session.channel``.
+    ``may_hold`` says that a broker may hold answers back on purpose, ``throttle_offset`` is where answers tell
+    ``throttle_time_ms``, see ``kwiresniff.session.throttle_time``.
     """
 
     __slots__ = (
@@ -40,7 +40,7 @@ class ApiFacts:
         "request_header_version",
         "response_header_version",
         "response_is_flexible",
-        "throttle_at",
+        "throttle_offset",
     )  # fmt: skip
 
     def __init__(
@@ -62,7 +62,7 @@ class ApiFacts:
         self.response_header_version = response_header_version
         self.may_hold = api_key in MAY_HOLD
         self.response_is_flexible = False
-        self.throttle_at: i64 = -3  # asked for when the first answer has come
+        self.throttle_offset: i64 = -3  # looked for when the first response has come (UNRESOLVED of ``throttle_time``)
 
 
 _VERSIONS: Final[dict[int, tuple[int, int]]] = {}

@@ -7,17 +7,12 @@ before and the muted channel, held back on purpose, and the broker's own time.
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from kwiresniff import codec, schema
-from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, SHARE_FETCH, SYNC_GROUP
-from kwiresniff.base.fastint import COMPILED, i32
+from kwiresniff.base.api_keys import FETCH, JOIN_GROUP, SHARE_FETCH, SYNC_GROUP
 from kwiresniff.base.time_units import MILLISECOND_NS
-from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import UNKNOWN_NS, Exchange, Message
-from kwiresniff.schema.wire_types import FIXED
-from kwiresniff.session.apis import UNSUPPORTED_VERSION, ApiFacts
+from kwiresniff.session.apis import ApiFacts
 from kwiresniff.session.delays import (
     HELD_NS,
     LATE_NS,
@@ -31,6 +26,7 @@ from kwiresniff.session.delays import (
     max_wait_ns,
     may_be_one_batch,
 )
+from kwiresniff.session.throttle_time import NOT_FIXED, throttle_time_ms
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -42,13 +38,6 @@ NEVER: Final = -(1 << 60)
 #: that comes earlier shows that there was none.
 MUTE_JITTER_NS: Final = 5_000_000
 MAX_MUTE_JITTER_NS: Final = 200_000_000
-#: Where ``throttle_time_ms`` stands in an answer, if not so many bytes behind the beginning of the body.
-NOWHERE: Final = -1
-LAST: Final = -2
-NOT_ASKED: Final = -3
-
-_THROTTLE: Final = frozenset({"throttle_time_ms"})
-_int32 = Struct(">i").unpack_from
 
 
 class Channel:
@@ -86,7 +75,7 @@ class Channel:
             exchange.held = UNKNOWN_NS
         elif facts.may_hold:
             self._hold(exchange, request, response, facts, waited_ns)
-        if facts.throttle_at != NOWHERE:
+        if facts.throttle_offset != NOT_FIXED:
             throttle_ms: i64 = throttle_time_ms(facts, response)
             if throttle_ms > 0:
                 self._throttle(exchange, response, waited_ns, throttle_ms * MILLISECOND_NS)
@@ -163,71 +152,3 @@ class Channel:
             exchange.waiting = exchange.waiting or THROTTLED
         else:
             self.muted_until_ns = response.first_ns + throttle_ns
-
-
-def throttle_time_ms(facts: ApiFacts, response: Message) -> i64:
-    """``throttle_time_ms`` of a response; 0 where its frame does not have it."""
-    frame = response.frame
-    if frame is None:
-        return 0
-    place: i64 = facts.throttle_at
-    if place == NOT_ASKED:
-        place = facts.throttle_at = throttle_place(facts)
-    begin: i64 = response.body_offset
-    size: i64 = len(frame)
-    at: i64 = begin + place
-    if place < 0:
-        if place == NOWHERE or size < response.size_bytes:
-            return 0
-        at = size - 4
-        if facts.response_is_flexible:
-            if frame[size - 1]:  # tagged fields behind it
-                return _told(facts, response, frame)
-            at -= 1
-        if at < begin:
-            return 0
-    if at + 4 > size:
-        return 0
-    return i32(frame, at) if COMPILED else int(_int32(frame, at)[0])
-
-
-def throttle_place(facts: ApiFacts) -> i64:
-    """Where in the bodies of responses ``throttle_time_ms`` is, in bytes."""
-    if facts.read_as < 0:  # looking for the definitions of unknown APIs would be what a stream of them costs
-        return NOWHERE
-    try:
-        message = schema.message(facts.api_key, facts.read_as, "response")
-    except SchemaError:
-        return NOWHERE
-    facts.response_is_flexible = message.flexible
-    regular = [field for field in message.fields if field.tag is None]
-    names = [field.name for field in regular]
-    if "throttle_time_ms" not in names:
-        return NOWHERE
-    index = names.index("throttle_time_ms")
-    if index == len(names) - 1 and index > 0:
-        return LAST
-    sizes = [FIXED[field.type].size if field.type in FIXED and not field.array else 0 for field in regular[:index]]
-    return sum(sizes) if all(sizes) else NOWHERE
-
-
-def _told(facts: ApiFacts, response: Message, frame: bytes) -> int:
-    """``throttle_time_ms`` of a response that has fields of variable length before it and behind it."""
-    if facts.api_key == API_VERSIONS:
-        return _told_by_api_versions(response, frame)
-    try:
-        found = codec.scanner(facts.api_key, facts.read_as, "response", _THROTTLE)(frame, response.body_offset)
-    except (DecodeError, SchemaError):
-        return 0
-    return int(found[0][1]) if found else 0
-
-
-def _told_by_api_versions(response: Message, frame: bytes) -> int:
-    """An error code, then a short count of entries of seven bytes each; every connection begins with such an answer."""
-    at = response.body_offset + 2
-    if len(frame) <= at or frame[at] >= 0x80 or int.from_bytes(frame[at - 2 : at], "big") == UNSUPPORTED_VERSION:
-        return 0
-    entries = frame[at] - 1
-    at += 1 + 7 * entries
-    # Each entry ends with its tagged fields, of which there are none.
-    return int(_int32(frame, at)[0]) if entries > 0 and at + 4 <= len(frame) and not frame[at - 1] else 0

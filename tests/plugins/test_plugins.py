@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from kwiresniff.cli.plugin_loading import load_plugins
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
-from kwiresniff.plugins import MAX_FAILURES, MAX_JSON_VALUES, Hooks, Plugin, Plugins, load_plugins
+from kwiresniff.plugins import MAX_FAILURES, MAX_JSON_VALUES, Hooks, Plugin, Plugins
 from tests.support.exchanges import exchange
 
 

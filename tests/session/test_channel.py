@@ -9,8 +9,8 @@ import pytest
 
 from kwiresniff.model import Exchange, Message
 from kwiresniff.session.apis import api_facts
-from kwiresniff.session.channel import throttle_time_ms
 from kwiresniff.session.delays import OWN_NS
+from kwiresniff.session.throttle_time import throttle_time_ms
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, request, response, string
 
 MS = 1_000_000
