@@ -371,9 +371,10 @@ class Node:
     ``offset`` and ``length`` are bytes from the start of the frame; a node made of decompressed bytes has
     ``derived`` set and its offset counts inside the decompressed data. ``type`` is the wire type as the protocol
     guide names it, ``STRUCT``, ``ARRAY``, or a record-batch part (``RECORD_BATCH``, ``RECORD``, ``HEADER``, ...).
-    ``value`` is the plain value of a leaf; a container has None there and its ``children``. ``null`` tells a null
-    container from an empty one. ``meaning`` is what a person would want to read beside the value, or empty; ``hint``
-    how more could be seen of it. What lies nowhere in the frame, nor in decompressed data, has an offset of -1.
+    ``value`` is the plain value of a leaf; a container has None there and its ``children``. ``null`` distinguishes a
+    null container from an empty one. ``meaning`` is what a person would want to read beside the value, or empty;
+    ``hint`` how more could be seen of it. What lies nowhere in the frame, nor in decompressed data, has an
+    offset of -1.
     """
 
     __slots__ = (
@@ -420,5 +421,5 @@ class Dissection:
         self.problems: list[Problem] = problems if problems is not None else []
 
 
-#: ``topic_name(topic_id_text) -> name or None``: what a capture has told about topic ids so far.
+#: ``topic_name(topic_id_text) -> name or None``: what a capture has shown of topic ids so far.
 TopicNames: TypeAlias = Callable[[str], "str | None"]

@@ -104,7 +104,7 @@ class Plugins:
         self._problems = list(problems)
 
     def take_problems(self) -> list[Problem]:
-        """Failures not told yet."""
+        """What went wrong since this was last called."""
         problems, self._problems = self._problems, []
         return problems
 

@@ -94,7 +94,7 @@ class Inventory:
 
     def _settle(self, connection: Connection, by_id: dict[str | None, ClientTraffic]) -> None:
         if None in by_id and len(by_id) > 1 and not by_id[None].uses:
-            lone = by_id.pop(None)  # responses that came before the first request told the client id
+            lone = by_id.pop(None)  # responses that came before the first request, which has the client id
             next(iter(by_id.values())).merge(lone)
         if not by_id:
             lone = ClientTraffic(None, self._memory)

@@ -14,9 +14,9 @@ from kwiresniff.results.groups import GroupEvent
 
 #: Events kept. One takes about 1 kB.
 MAX_EVENTS = 50_000
-#: Memory of the events. Assignments of 10,000s of partitions are told again at every rebalance.
+#: Memory of the events. Assignments of 10,000s of partitions come again at every rebalance.
 MAX_EVENT_BYTES = 64 << 20
-#: Members whose assignment or epoch is remembered, to tell what changed.
+#: Members whose assignment or epoch is remembered, to find what changed.
 MAX_MEMBERS = 10_000
 #: Memory of what is remembered of members.
 MAX_MEMBER_BYTES = 32 << 20

@@ -26,7 +26,7 @@ from kwiresniff.results.groups import GroupEvent
 
 CLASSIC = "classic"
 
-#: Members that leave by one request and are told of, of whom nothing was known: an administrator removes as many as
+#: Members that leave by one request and have an event, of whom nothing was known: an administrator removes as many as
 #: there are in a group. A request has room for one in four bytes, and an event takes half a kilobyte.
 MAX_LEAVING = 1000
 #: ``member_epoch`` of a member that leaves, and of a static one that will be back.
@@ -185,7 +185,7 @@ class GroupTimeline:
         self._event(exchange, request, protocol, "leave", details, _generation(request))
 
     def _is_known(self, member: Member) -> bool:
-        """Whether anything was told of a member before."""
+        """Whether anything is known of a member."""
         return self._epochs.get(member) is not None or self._assigned.get(member) is not None
 
     def _assign(self, exchange: Exchange, request: Body, protocol: str, given: list[Body], generation: Any) -> None:

@@ -63,7 +63,7 @@ COORDINATOR_CODES: Final = frozenset({
     "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
 })  # fmt: skip
 
-#: APIs by which somebody administers a cluster; whoever asked is told of an error at once.
+#: APIs by which somebody administers a cluster; whoever asked sees the error at once.
 ADMIN_APIS: Final = frozenset({
     DESCRIBE_GROUPS, LIST_GROUPS, CREATE_TOPICS, DELETE_TOPICS, DELETE_RECORDS, DESCRIBE_ACLS, CREATE_ACLS,
     DELETE_ACLS, DESCRIBE_CONFIGS, ALTER_CONFIGS, ALTER_REPLICA_LOG_DIRS, DESCRIBE_LOG_DIRS, CREATE_PARTITIONS,

@@ -2,7 +2,7 @@
 
 Sources: KIP-98 (idempotence, transactions), KIP-360 and KIP-588 (an instance that goes on takes its id along and gets a
 new epoch), KIP-890 (a transaction begins with its first Produce, and every end gives a new epoch). A coordinator ends
-a transaction that outlives ``transaction.timeout.ms``; that shows in what producers, brokers and consumers are told.
+a transaction that outlives ``transaction.timeout.ms``; what producers, brokers and consumers are answered shows that.
 
 Bounded: see ``producer_table``; what finds no room is counted in ``left_out``.
 """

@@ -1,7 +1,7 @@
 """Counts and offsets of records, from the headers of record batches alone.
 
 Sources: the protocol guide, "Record Batch" and "Message sets". Of a compressed message set of before Kafka 0.11 only
-its inside would tell how many records it has; it counts as one.
+its content would show how many records it has; it counts as one.
 """
 
 from __future__ import annotations

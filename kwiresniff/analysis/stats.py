@@ -85,7 +85,7 @@ class StatsTable:
         self._topic_name = topic_name
         self._rows: dict[Key, Row] = {}
         self._limit_bytes = MAX_TABLE_BYTES
-        self._held_bytes = 0  # at the most; the next review will tell
+        self._held_bytes = 0  # at the most; the next review will find out
         self._closed = False  # for other keys than it has
 
     def add(self, exchange: Exchange) -> None:
@@ -145,7 +145,7 @@ class StatsTable:
     def _review(self) -> None:
         """When the table has outgrown its limit, the rows of least use become part of the others until half is left.
 
-        From then on there are no new rows: one for a key that had lost its own would tell only part of it.
+        From then on there are no new rows: one for a key that had lost its own would have only part of it.
         """
         rows = self._rows
         sizes = {key: row.size_bytes() + _key_bytes(key) for key, row in rows.items()}
@@ -184,8 +184,8 @@ class StatsTable:
         return [(key, rows[key]) for key in keys]
 
     def _rename(self) -> None:
-        """Names rows by what was told later: a topic instead of its id, so that it is never two; a group instead of the
-        client that reads for it."""
+        """Names rows by what became known later: a topic instead of its id, so that it is never two; a group instead of
+        the client that reads for it."""
         for at, resolve in self._resolvers:
             found = [(key, name) for key in self._rows if (name := resolve(key_parts(key)[at])) is not None]
             for key, name in found:

@@ -6,7 +6,7 @@ from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.topic_state import ClientState, Flow, Identity, TopicState
 from kwiresniff.results.topics import Topic, TopicClient, TopicFlow, TopicGroup, TopicPartition
 
-#: The software of a client that has not told it.
+#: The software of a client that has not named it.
 _UNNAMED = (None, None)
 
 

@@ -24,7 +24,7 @@ from kwiresniff.digest import PartitionDigest, TopicDigest
 from kwiresniff.model import Body, Exchange, FetchedTopics, Message, TopicNames
 from kwiresniff.results.topics import Topic
 
-#: Different values of ``acks`` that are told of a client: there are three (-1, 0, 1), and those of broken clients.
+#: Different values of ``acks`` that are kept of a client: there are three (-1, 0, 1), and those of broken clients.
 MAX_ACKS = 8
 #: Fetch sessions of which it is remembered whom a fetch counts for; then all are forgotten.
 MAX_POLLS = 256
@@ -144,27 +144,29 @@ class TopicTraffic:
         fetched = exchange.fetched
         if fetched is not None and response is not None:
             # What an incremental fetch does not name, because nothing has changed, was asked for all the same.
-            told = {named.name for named in _parts(response)}
-            for client in self._asking(exchange, role, fetched, told, ns):
+            named_topics = {named.name for named in _parts(response)}
+            for client in self._asking(exchange, role, fetched, named_topics, ns):
                 client.flow.requests += 1
                 client.last_ns = ns
 
     def _asking(
-        self, exchange: Exchange, role: str, fetched: FetchedTopics, told: set[str], ns: int
+        self, exchange: Exchange, role: str, fetched: FetchedTopics, named: set[str], ns: int
     ) -> list[ClientState]:
-        """The client of each known topic of a fetch session, but for those that the response has ``told`` of.
+        """The client of each known topic of a fetch session, but for those that are ``named`` in the response.
 
-        Most fetches of a session ask for the same as the one before, and are told of nothing.
+        Most fetches of a session ask for the same as the one before, and get nothing.
         """
         table = self._table
         key, known = (exchange.connection.id, role, identity_of(exchange)), len(table.topics)
-        kept = self._polls.get(key) if not told else None
+        kept = self._polls.get(key) if not named else None
         if kept is not None and kept[0] is fetched and kept[1] == known:
             return kept[2]
-        asked = [topic for name in fetched.topics if name not in told and (topic := table.topics.get(name)) is not None]
+        asked = [
+            topic for name in fetched.topics if name not in named and (topic := table.topics.get(name)) is not None
+        ]
         found = [table.client(topic, role, exchange, ns) for topic in asked]
         clients = [client for client in found if client is not None]
-        if not told and len(clients) == len(asked):
+        if not named and len(clients) == len(asked):
             if len(self._polls) >= MAX_POLLS:
                 self._polls.clear()
             self._polls[key] = fetched, known, clients

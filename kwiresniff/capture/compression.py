@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: Compressed bytes read at a time: large enough to make the calls cheap, small enough to stay in the cache.
 INPUT_BYTES = 128 * 1024
-#: The window a zstd or xz file may ask memory for. 128 MiB is where the zstd command stops without being told
+#: The window a zstd or xz file may ask memory for. 128 MiB is where the zstd command stops unless it is configured
 #: otherwise, and twice what ``xz -9`` needs.
 MAX_WINDOW_BYTES = 128 * 1024 * 1024
 #: Compressed bytes given to zstd at a time. A block of 4 bytes can stand for 128 KiB, so this many stand for
@@ -89,7 +89,7 @@ class _Gzip:
 class _Zstd:
     """zstandard's decompressor with the interface of the others.
 
-    The library bounds neither the output of a call nor tells, where it does (its stream reader), a cut frame
+    The library bounds neither the output of a call nor says, where it does (its stream reader), a cut frame
     from a whole one; so it is fed in small steps here.
     """
 

@@ -59,20 +59,20 @@ class _Datagram:
 
 
 class Fragments:
-    """Datagrams that are not whole yet, oldest out first; ``given_up`` counts fragments that came to nothing."""
+    """Datagrams that are not whole yet, oldest out first; ``dropped`` counts fragments that came to nothing."""
 
     def __init__(self) -> None:
         self._datagrams: dict[Hashable, _Datagram] = {}
         self._cost = 0
-        self.given_up = 0
+        self.dropped = 0
 
     def add(self, key: Hashable, packet: int, offset: int, data: bytes, last: bool) -> bytes | None:
         """Take one fragment; the whole datagram's payload when this completes it, else None.
 
-        ``key`` tells datagrams apart (addresses, protocol, identification), ``packet`` grows with time.
+        ``key`` identifies a datagram (addresses, protocol, identification), ``packet`` grows with time.
         """
         if offset + len(data) > MAX_DATAGRAM_BYTES or not data:
-            self.given_up += 1
+            self.dropped += 1
             return None
         datagram = self._datagrams.get(key)
         if datagram is not None and packet - datagram.born > MAX_AGE_PACKETS:
@@ -83,7 +83,7 @@ class Fragments:
         before = datagram.cost
         if not datagram.add(offset, data, last):
             self._drop(key)
-            self.given_up += 1
+            self.dropped += 1
             return None
         self._cost += datagram.cost - before
         if datagram.received == datagram.total:
@@ -102,4 +102,4 @@ class Fragments:
     def _drop(self, key: Hashable) -> None:
         datagram = self._datagrams.pop(key)
         self._cost -= datagram.cost
-        self.given_up += len(datagram.pieces)
+        self.dropped += len(datagram.pieces)

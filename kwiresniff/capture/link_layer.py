@@ -63,7 +63,7 @@ def _ethertype(buffer: bytes, offset: int, end: int) -> tuple[int, int]:
 
 
 def _mpls(buffer: bytes, offset: int, end: int) -> tuple[int, int]:
-    """Skip labels to the one with the bottom-of-stack bit; what follows tells itself by its version (RFC 4928)."""
+    """Skip labels to the one with the bottom-of-stack bit; what follows is known by its version (RFC 4928)."""
     while end - offset > 4:
         offset += 4
         if buffer[offset - 2] & 1:
@@ -72,7 +72,7 @@ def _mpls(buffer: bytes, offset: int, end: int) -> tuple[int, int]:
 
 
 def raw_ip(buffer: bytes, start: int, end: int) -> tuple[int, int]:
-    """No link layer at all: the first four bits tell IPv4 from IPv6."""
+    """No link layer at all: the first four bits are the IP version."""
     if start < end:
         version = buffer[start] >> 4
         if version == 4:

@@ -122,9 +122,9 @@ class LayerDecoder:
         if fragments is None:
             return
         fragments.close()
-        if fragments.given_up:
+        if fragments.dropped:
             # They were counted as fragments when they came; now it is known that they are lost.
-            lost, fragments.given_up = fragments.given_up, 0
+            lost, fragments.dropped = fragments.dropped, 0
             self.other["ip_fragment_lost"] = self.other.get("ip_fragment_lost", 0) + lost
             self.other["ip_fragment"] -= lost
             if not self.other["ip_fragment"]:
@@ -227,7 +227,7 @@ def _tcp_segment(
 
 
 def _tunnel(protocol: int, buffer: bytes, start: int, end: int) -> tuple[int, int]:
-    """What lies inside an IP payload that is no TCP, as link layers tell it."""
+    """What lies inside an IP payload that is no TCP, by the names of link layers."""
     if protocol == _UDP:
         tunnel = UDP_TUNNELS.get(_u16(buffer, start + 2)[0]) if end - start > 8 else None
         if tunnel is not None:

@@ -60,7 +60,7 @@ class PcapReader(FileReader):
             return False
         order, self._unit_ns, self._record_bytes, extra = MAGICS[header[:4]]
         self._stream.exactly(extra)
-        # The high bits of the link type tell of a trailing FCS.
+        # The high bits of the link type say whether there is a trailing FCS.
         self._link_type = struct.unpack(order + "I", header[20:])[0] & 0xFFFF
         self._record = struct.Struct(f"{order}IIII").unpack_from
         self._order = order

@@ -14,7 +14,7 @@ _GRE_CHECKSUM = 0x8000
 _GRE_ROUTING = 0x4000
 _GRE_KEY = 0x2000
 _GRE_SEQUENCE = 0x1000
-_ERSPAN_2 = 0x88BE  # also type I, which has no header of its own and is told by the missing sequence number
+_ERSPAN_2 = 0x88BE  # also type I, which has no header of its own and is known by the missing sequence number
 _ERSPAN_3 = 0x22EB
 
 _u16x2 = struct.Struct(">HH").unpack_from

@@ -35,10 +35,10 @@ def command(captures: tuple[str, ...], options: ReadOptions, target: str, form: 
         writer(found.source).audit(rows)
         if rows and not options.quiet:
             counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in VERDICTS}
-            told = ", ".join(f"{many} {name.replace('_', ' ')}" for name, many in counts.items() if many)
+            listed = ", ".join(f"{many} {name.replace('_', ' ')}" for name, many in counts.items() if many)
             sys.stdout.flush()
             what = "client" if len(rows) - counts[NOT_JUDGED] == 1 else "clients"
-            print(f"kwiresniff: Kafka {release}, {what}: {told}", file=sys.stderr)
+            print(f"kwiresniff: Kafka {release}, {what}: {listed}", file=sys.stderr)
     else:
         from kwiresniff.export.clients import audit_json
 

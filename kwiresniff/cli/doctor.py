@@ -49,8 +49,8 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     messages.end()
     if source.shown and not options.quiet:
         counts = {name: sum(one.severity == name for one in found) for name in SEVERITIES}
-        told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-        print(f"kwiresniff: {source.shown} exchanges, findings: {told or 'none'}", file=sys.stderr)
+        listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+        print(f"kwiresniff: {source.shown} exchanges, findings: {listed or 'none'}", file=sys.stderr)
     severe = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
     failed = any(one.severity in severe for one in found)
     return source.exit_code(FAILED if failed else 0)

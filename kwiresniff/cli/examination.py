@@ -71,6 +71,6 @@ def examine(live: LiveCapture, source: EventSource) -> bool:
     review.look(now=True)
     messages.end()
     if not source.options.quiet:
-        told = ", ".join(f"{count} {name}" for name, count in review.counts.items() if count)
-        print(f"kwiresniff: findings: {told or 'none'}", file=sys.stderr)
+        listed = ", ".join(f"{count} {name}" for name, count in review.counts.items() if count)
+        print(f"kwiresniff: findings: {listed or 'none'}", file=sys.stderr)
     return finished

@@ -33,7 +33,7 @@ from kwiresniff.render.screen import Screen
 from kwiresniff.render.terminal import glyphs_for
 from kwiresniff.render.theme import Paint, Span
 
-#: Problems kept to be told when the screen is gone.
+#: Problems kept to be printed when the screen is gone.
 LAST_PROBLEMS = 100
 
 _HELP = {

@@ -26,7 +26,7 @@ from kwiresniff.results.topics import Topic
 
 #: Working out what to show takes no more than this part of the time.
 SHARE = 0.1
-#: Problems kept to be told when the screen is gone.
+#: Problems kept to be printed when the screen is gone.
 LAST_PROBLEMS = 100
 
 #: Records in and out by topic, at a time.

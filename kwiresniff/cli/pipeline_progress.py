@@ -17,9 +17,9 @@ def summary(manifest: dict[str, Any]) -> str:
     new = f"{run['rows'].get('exchanges', 0)} exchanges from {run['files']} files"
     done = f"; {total['rows'].get('exchanges', 0)} exchanges in all" if total != _only_totals(run) else ""
     problems = total["rows"].get("problems", 0)
-    told = f", {problems} problems (table problems)" if problems else ""
+    problem_text = f", {problems} problems (table problems)" if problems else ""
     failed = f"; failed: {', '.join(manifest['failed'])}" if manifest.get("failed") else ""
-    return new + done + told + failed
+    return new + done + problem_text + failed
 
 
 def _only_totals(run: dict[str, Any]) -> dict[str, Any]:

@@ -69,8 +69,8 @@ class GuardedRule(Rule):
     def findings(self) -> Iterator[Finding]:
         """What it found, as far as that has the form of a finding."""
         method = getattr(self._rule, "findings", None)
-        told = self._call(lambda: [_checked(one) for one in method()][:MAX_FINDINGS]) if method is not None else None
-        return iter(told or ())
+        given = self._call(lambda: [_checked(one) for one in method()][:MAX_FINDINGS]) if method is not None else None
+        return iter(given or ())
 
 
 def _checked(finding: Any) -> Finding:

@@ -10,7 +10,7 @@ from kwiresniff.model import Problem
 #: A folder may hold thousands; the line should still be read.
 MAX_FILES_NAMED = 3
 
-#: What is told of connections by another name than ``session.signatures`` gives it.
+#: What is said of connections by another name than ``session.signatures`` gives it.
 _PROTOCOLS = {"unknown": "an unknown protocol", "http": "HTTP", "ssh": "SSH", "zookeeper": "ZooKeeper", "amqp": "AMQP"}
 
 _HOW_TO_DECRYPT = "to decrypt TLS, name its key log with --keylog FILE"

@@ -34,7 +34,7 @@ class ByType(ParamType):
 
 
 def needs_bodies(by: Sequence[Sequence[str]]) -> bool:
-    """Whether a dimension is told by bodies alone."""
+    """Whether a dimension is in bodies alone."""
     return any(name in OF_BODIES for names in by for name in names)
 
 

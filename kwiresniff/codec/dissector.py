@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 #: Nodes kept for one message: the metadata of ten thousand partitions. A node costs about 300 bytes, so a dissection
 #: takes some 60 MB at the worst.
 MAX_NODES = 200_000
-#: Nodes counted until the dissection is given up: a few seconds' work.
+#: Nodes counted until the dissection stops: a few seconds' work.
 MAX_COUNTED = 2_000_000
-#: Problems kept for one message that go on: more strings of bad UTF-8 than this tell nothing new.
+#: Problems kept for one message that go on: more strings of bad UTF-8 than this add nothing.
 MAX_PROBLEMS = 100
 
 ARRAY = "ARRAY"

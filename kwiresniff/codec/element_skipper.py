@@ -1,4 +1,4 @@
-"""Elements of an array jumped over: how long each is and whether there is anything to tell of it, no more.
+"""Elements of an array jumped over: how long each is and whether there is anything to report of it, no more.
 
 The annotating dissector shows a few elements of an array and counts the others. A message may have as many of them as
 it has bytes, and nodes for all would take twenty times as long as reading ordinary traffic.
@@ -40,7 +40,7 @@ _ARRAY: Final = 7
 _VARINT: Final = 0
 _SHORT: Final = 2
 
-#: What may be in an element, as ``ElementSkipper.run`` is told; see there.
+#: What may be in an element, as ``ElementSkipper.run`` is asked for; see there.
 FAILED: Final = 1
 GARBLED: Final = 2
 LOADED: Final = 4

@@ -1,7 +1,7 @@
 """Error finders: for one response, a compiled search through its decoded body for every error code that is not zero.
 
 It reads no bytes: where there is a body, looking through all of it for fields named like error codes takes more
-than ten times as long, and could not tell the path of each.
+than ten times as long, and could not give the path of each.
 """
 
 from __future__ import annotations

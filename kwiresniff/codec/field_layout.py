@@ -1,4 +1,4 @@
-"""How each wire type lies on the wire: its struct code and size, or the prefix that tells its length.
+"""How each wire type lies on the wire: its struct code and size, or the prefix that holds its length.
 
 Everything is big-endian. Sources: the protocol guide's "Protocol Primitive Types"; KIP-482 for the compact
 forms and tagged fields; KIP-893 for nullable structures.

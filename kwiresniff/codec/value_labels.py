@@ -1,7 +1,7 @@
 """What a person wants to read beside a value: names of codes, times, durations, sizes, topics behind their ids.
 
 The enumeration that the definitions name for a field comes first; a value it does not list, and a field without
-one, is told by what the field's name says about its unit. A meaning is one short phrase, or empty when the value
+one, follows from what the field's name says about its unit. A meaning is one short phrase, or empty when the value
 speaks for itself.
 """
 
@@ -24,7 +24,7 @@ INT64_MAX = 2**63 - 1
 
 #: Sizes below this read well enough in bytes.
 SMALLEST_READABLE_SIZE = 1024
-#: Unit, its milliseconds, and from how many milliseconds on it is used; less than a second is told well by the value.
+#: Unit, its milliseconds, and from how many milliseconds on it is used; less than a second reads well as the value.
 _DURATION_UNITS = (
     ("days", 86_400_000, 2 * 86_400_000),
     ("h", 3_600_000, 3_600_000),
@@ -47,7 +47,7 @@ _KINDS_OF_FIELD = 4096
 
 
 def meaning_of(field: WireField, value: Any, topic_name: TopicNames | None = None) -> str:
-    """The meaning of one value of a field; ``topic_name`` knows what topic ids the capture has told about."""
+    """The meaning of one value of a field; ``topic_name`` knows what topic ids the capture has shown."""
     if field.type == "UUID":
         return _uuid_meaning(field.name, value, topic_name)
     find = _meaning_by(field.name, field.type, field.enum)

@@ -9,7 +9,7 @@ from kwiresniff.export.times import rfc3339
 from kwiresniff.model import packet_number
 from kwiresniff.results.findings import Finding
 
-#: What of a finding's scope is told.
+#: What of a finding's scope is written.
 KINDS = ("client", "broker", "topic", "group")
 
 

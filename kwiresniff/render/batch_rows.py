@@ -57,8 +57,8 @@ def _batch_row(batch: Node, name: str, style: Style, opened: OpenedRows) -> Row:
     fields: list[Row] = []
     if style.verbosity:
         # The bytes of a key and a value are shown with -vv only; as text they stand on the row of the message.
-        told = ("records", "key", "value") if style.verbosity == 1 else ("records",)
-        fields = plain_rows([child for child in batch.children if child.name not in told], style)
+        elsewhere = ("records", "key", "value") if style.verbosity == 1 else ("records",)
+        fields = plain_rows([child for child in batch.children if child.name not in elsewhere], style)
     if "attributes" not in parts or batch.meaning == CUT_SHORT:
         if batch.meaning:
             head.insert(1, ("dim", f" {units.size(batch.length)}, {escape(batch.meaning)}"))

@@ -104,12 +104,12 @@ def _identity_facts(client: Client) -> Iterator[tuple[str, list[Chunk]]]:
     if name:
         yield "software", [[("client", escape(f"{name} {version or ''}".strip()))]]
     elif client.kind == "client":
-        told = {
+        negotiation = {
             True: "did not say (ApiVersions below v3)",
             False: "did not say, and did not ask for ApiVersions",
             None: "the beginning of its connections is not in the capture",
         }
-        yield "software", [[("dim", told[client.negotiates])]]
+        yield "software", [[("dim", negotiation[client.negotiates])]]
     if client.sasl is not None:
         principal, mechanism, outcome = (client.sasl[name] for name in ("principal", "mechanism", "outcome"))
         who = f"{principal} by {mechanism or 'SASL'}" if principal else mechanism or "SASL"

@@ -62,7 +62,7 @@ class Gutter:
             return b""
         stop = node.offset + node.length
         if any(child.derived for child in node.children) and (is_plain(node) or node.children[0].derived):
-            # Compressed records, whose hex would tell nobody anything; or what was withheld, whose hex would tell all.
+            # Compressed records, whose hex would say nothing; or what was withheld, whose hex would show all.
             return b""
         if not is_plain(node):
             own = [child.offset for child in node.children if not child.derived and child.offset >= node.offset]

@@ -2,7 +2,7 @@
 
 Only the sixteen ANSI colours are used, because only those follow the reader's own theme, and of them only the ones
 that can be read on black and on white: red, green, magenta, cyan, bold and dim. A problem is black on yellow, like a
-highlighter, because yellow letters vanish on white paper. Nothing is told by colour alone.
+highlighter, because yellow letters vanish on white paper. Nothing is said by colour alone.
 """
 
 # No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which

@@ -53,7 +53,7 @@ def more(count: int, unit: str, style: Style) -> str:
 
 
 def _needs_quotes(text: str, quote: bool) -> bool:
-    # What has quotes inside (JSON) is told apart by those; more around it would only confuse.
+    # What has quotes inside (JSON) is recognised by those; more around it would only confuse.
     return text in _AMBIGUOUS or (quote and " " in text and '"' not in text)
 
 

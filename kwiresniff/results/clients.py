@@ -28,7 +28,7 @@ class Client:
     """Who talks to a broker: one client id from one address to one broker, with one software and identity.
 
     ``address`` is without the port. ``software`` is what the client called itself (KIP-511), ``(name, version)``, and
-    ``(None, None)`` when it did not. ``negotiates`` tells whether it asks for ApiVersions before it picks versions;
+    ``(None, None)`` when it did not. ``negotiates`` says whether it asks for ApiVersions before it picks versions;
     None when the beginning of its connections is not in the capture. ``offered`` holds the versions its broker said
     it can, ``api_key -> (lowest, highest)``, empty when that was not seen. ``kind`` is ``client``, ``broker`` for
     nodes of the cluster that talk to each other, or ``encrypted`` for TLS that was not decrypted.

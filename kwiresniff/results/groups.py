@@ -8,12 +8,12 @@ from typing import Any
 
 @dataclass(slots=True)
 class GroupEvent:
-    """Something that happened in a group, as the wire told it.
+    """Something that happened in a group, as the traffic shows it.
 
     ``protocol`` is ``classic``, ``consumer``, ``share`` or ``streams``. ``event`` is ``join``, ``assigned``, ``epoch``,
     ``leave``, ``commit``, ``rejoin`` or ``error``; ``details`` is JSON-ready and depends on it. ``generation`` is the
-    generation or the member epoch, None when it was not told. ``timestamp_ns`` and ``packet`` are those of the request;
-    of commits in a row, which are one event, those of the first.
+    generation or the member epoch, None when it is not in the traffic. ``timestamp_ns`` and ``packet`` are those of the
+    request; of commits in a row, which are one event, those of the first.
     """
 
     group: str

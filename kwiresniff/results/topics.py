@@ -12,7 +12,7 @@ class TopicFlow:
     """Records one way, into a topic or out of it.
 
     ``size_bytes`` are those of record batches as they go over the wire, headers included. ``records`` counts a
-    compressed message set of before Kafka 0.11 as one, since only its inside tells.
+    compressed message set of before Kafka 0.11 as one, since only its content shows how many it has.
     """
 
     requests: int
@@ -26,7 +26,7 @@ class TopicClient:
     """A client that produces to a topic or consumes from it: one client id from one address.
 
     ``role`` is ``producer``, ``consumer``, ``share consumer`` (KIP-932) or ``replica`` (a broker that follows).
-    ``acks`` are the values of its requests (-1 is all). ``idempotent`` tells whether its batches carry a producer id.
+    ``acks`` are the values of its requests (-1 is all). ``idempotent`` says whether its batches carry a producer id.
     ``groups`` are the groups that the same client speaks for on any connection. ``lag`` is the high watermark less the
     position, summed over the ``partitions`` where both are known, None where they are known of none.
     ``produce_to_consume`` is the time from the answer to a Produce until the answer to a Fetch that carries its batch.
@@ -53,7 +53,7 @@ class TopicClient:
 
 @dataclass(frozen=True, slots=True)
 class TopicPartition:
-    """One partition. ``high_watermark`` is the greatest offset that any answer has told, None where none has."""
+    """One partition. ``high_watermark`` is the greatest offset that any response has had, None where none had one."""
 
     partition: int
     high_watermark: int | None
@@ -73,7 +73,7 @@ class TopicGroup:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic. ``topic_id`` is None before Kafka 2.8 and where none was told; ``name`` is the id where no name was.
+    """A topic. ``topic_id`` is None before Kafka 2.8 and where none was seen; ``name`` is the id where no name was.
 
     ``seconds`` is the time between the first and the last exchange of the captures, for rates. ``errors`` are
     ``(name of the code, how often)``, the most frequent first.

@@ -139,7 +139,7 @@ class Message(NamedTuple):
 
     ``name`` is the API's name for a request or response (without that suffix), ``request`` or ``response`` for a
     header, the message's own name otherwise. ``listeners`` and ``aliases`` (names the API had in older releases)
-    are told by the request only. ``record`` is what the message is in the logs where Kafka keeps its own records.
+    are in the request only. ``record`` is what the message is in the logs where Kafka keeps its own records.
     """
 
     name: str

@@ -64,7 +64,7 @@ def read_source(path: Path) -> list[Message]:
 
 
 def read_releases(paths: Sequence[Path]) -> dict[str, dict[int, Versions]]:
-    """By release, the versions that its brokers offer by API key; from jars of kafka-clients, whose names tell it.
+    """By release, the versions that its brokers offer by API key; from jars of kafka-clients, whose names have it.
 
     Raises SchemaError.
     """

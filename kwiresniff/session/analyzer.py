@@ -44,10 +44,10 @@ class Analyzer(ConnectionServices):
     topics collected at depths that do not decode bodies. ``exchange_filter`` is asked about each complete exchange
     before its bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes
     there is Kafka on weaker evidence, and what comes from there is no client. ``encode`` gives the JSON text of a
-    value; with it bodies may come as text (``Message.text``), as far as nothing in them needs telling elsewhere. With
+    value; with it bodies may come as text (``Message.text``), as far as nothing in them needs to be reported. With
     ``words`` they may come as the rows of a tree, with ``digests`` as what is asked of all messages, decoded when
-    somebody asks for more. With ``attempts`` connections that never came to be are told too. With ``sessions``, and
-    with ``topics``, fetches are told what their sessions are about (``Exchange.fetched``).
+    somebody asks for more. With ``attempts`` connections that never came to be are reported, too. With ``sessions``,
+    and with ``topics``, fetches get what their sessions are about (``Exchange.fetched``).
 
     ``connections`` counts those recognised so far, ``opaque_token_bytes`` what SASL tokens without a header took,
     lengths included: the only bytes of Kafka connections that belong to no event.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: Before any packet.
 NEVER: Final = -(1 << 60)
-#: The mute begins when the broker works out the response that tells of it, some time before that leaves: a response
+#: The mute begins when the broker works out the response that announces it, some time before that leaves: a response
 #: that comes so much before its end, or a tenth of it where that is more and not too much, was sent when it ended. One
 #: that comes earlier shows that there was none.
 MUTE_JITTER_NS: Final = 5_000_000
@@ -43,8 +43,8 @@ MAX_MUTE_JITTER_NS: Final = 200_000_000
 class Channel:
     """What is known of one connection as the broker sees it.
 
-    ``free_ns`` is when the answer before had gone, ``muted_until_ns`` when the mute it told of ends, ``served_ns`` the
-    last byte of the request it answered (of the latest of them), ``lost_ns`` when an answer may have gone unseen,
+    ``free_ns`` is when the answer before had gone, ``muted_until_ns`` when the mute it announced ends, ``served_ns``
+    the last byte of the request it answered (of the latest of them), ``lost_ns`` when an answer may have gone unseen,
     ``least_ns`` the least of the broker's own time that a Fetch has taken, UNKNOWN_NS before there was one.
     """
 

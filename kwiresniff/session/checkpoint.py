@@ -56,17 +56,17 @@ _Maker: TypeAlias = Callable[[], Any]
 
 
 @lru_cache(maxsize=1)
-def _nobody() -> Analyzer:
+def _placeholder() -> Analyzer:
     """A placeholder for the analyzer of connections that are not filled yet."""
     return Analyzer("headers")
 
 
 def _half() -> HalfStream:
-    return HalfStream(b"", 0, 0, _nobody().budget)
+    return HalfStream(b"", 0, 0, _placeholder().budget)
 
 
 def _connection() -> ConnectionAnalyzer:
-    return ConnectionAnalyzer(_nobody(), b"", b"", 0, 0, 0)
+    return ConnectionAnalyzer(_placeholder(), b"", b"", 0, 0, 0)
 
 
 #: Class -> how an empty one is made. Compiled classes are made by their constructors alone.
@@ -75,12 +75,12 @@ EMPTY: dict[type, _Maker] = {
     Channel: Channel,
     Connection: lambda: Connection(0, "", ""),
     ConnectionAnalyzer: _connection,
-    ConnectionTable: lambda: ConnectionTable(_nobody()),
+    ConnectionTable: lambda: ConnectionTable(_placeholder()),
     Endpoint: lambda: Endpoint(_half(), _half(), _connection()),
     Exchange: lambda: Exchange(UNIDENTIFIED_CONNECTION, 0, 0, 0, None, None, None),
     FetchSession: lambda: FetchSession(True),
     FetchSessions: FetchSessions,
-    FrameReader: lambda: FrameReader(0, 0, _nobody().budget),
+    FrameReader: lambda: FrameReader(0, 0, _placeholder().budget),
     HandshakeParser: HandshakeParser,
     HalfStream: _half,
     Lifecycle: lambda: Lifecycle(0, 0),
@@ -90,7 +90,7 @@ EMPTY: dict[type, _Maker] = {
     InFlightRequests: InFlightRequests,
     ProtocolDetector: lambda: ProtocolDetector(b"", frozenset()),
     ResponseReorderBuffer: ResponseReorderBuffer,
-    Resynchronizer: lambda: Resynchronizer(0, _nobody().budget),
+    Resynchronizer: lambda: Resynchronizer(0, _placeholder().budget),
     ResyncBuffer: ResyncBuffer,
     SensitiveNames: SensitiveNames,
     Sasl: lambda: Sasl(UNIDENTIFIED_CONNECTION),

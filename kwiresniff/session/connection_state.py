@@ -25,7 +25,7 @@ UNIDENTIFIED_CONNECTION: Final = Connection(0, "", "")
 
 
 class Lifecycle:
-    """How a connection began and how it ends, as its handshake and its last segments tell.
+    """How a connection began and how it ends, as its handshake and its last segments show.
 
     Times are -1 where they are not known. ``parting`` is, of the first FIN or RST, the flow it came on, its time and
     packet, and whether it was a RST. ``lingering`` says that it is waited for what is still underway.

@@ -95,7 +95,7 @@ class ConnectionTable(FlowTable):
                 self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
             return
         elif one.half.next_seq < 0 and one.peer.syn_seq >= 0:
-            if data or flags & FIN:  # the answer to the handshake, which tells where it begins, is still to come
+            if data or flags & FIN:  # the answer to the handshake, which shows where it begins, is still to come
                 self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
                 return
         elif flow in self.transient and not (one.half.fin or one.peer.fin):
@@ -242,7 +242,7 @@ class ConnectionTable(FlowTable):
                 client.next_seq = ack
         else:
             connection.on_syn(half, ns)
-            # The client's next packet tells the round trip, and the broker's where it begins to count.
+            # The client's next packet shows the round trip time, and the broker's where it begins to count.
             self.move_to_transient(half)
             self.move_to_transient(one.peer)
         return one
@@ -250,7 +250,7 @@ class ConnectionTable(FlowTable):
     def _established(self, one: Endpoint, ns: int, seq: int, ack: int, flags: int) -> None:
         client, broker, life = one.half, one.peer, one.connection.life
         if broker.next_seq < 0 and seq != (client.syn_seq + 1) & SEQ_MASK:
-            return  # a later segment that came first does not tell where the broker begins to count
+            return  # a later segment that came first does not show where the broker begins to count
         self.move_to_open(client)
         self.move_to_open(broker)
         if flags & ACK and not flags & RST:
@@ -298,13 +298,13 @@ class ConnectionTable(FlowTable):
         """Make room: end the tenth of the connections that has been idle longest."""
         by_age = sorted(self.connections(), key=lambda one: max(one.client.last_ns, one.broker.last_ns))
         idle = by_age[: max(len(by_age) // 10, 1)]
-        given_up = 0
+        evicted = 0
         for connection in idle:
-            given_up += not connection.closed
+            evicted += not connection.closed
             connection.close()
             self.remove(connection)
-        if given_up:
-            self._services.output.report(too_many_connections(MAX_CONNECTIONS, given_up, ns))
+        if evicted:
+            self._services.output.report(too_many_connections(MAX_CONNECTIONS, evicted, ns))
 
 
 def answers_another(client: HalfStream, ack: int) -> bool:

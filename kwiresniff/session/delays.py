@@ -37,11 +37,11 @@ OVERRUN_NS: Final = 1_000_000_000
 #: The last release whose brokers hold the answers of throttled clients; later ones mute the channel instead.
 LAST_HOLDING_RELEASE: Final = "1.1"
 
-#: The largest batch that a broker takes where nobody told it otherwise (``message.max.bytes``), and some room.
+#: The largest batch that a broker takes unless it is configured otherwise (``message.max.bytes``), and some room.
 BATCH_BYTES: Final = (1 << 20) + 4096
 
 _int32 = Struct(">i").unpack_from
-#: What tells the sizes of an answer's record sets, by (api_key << 16) + version.
+#: What gives the sizes of an answer's record sets, by (api_key << 16) + version.
 _weighers: Final[dict[int, Skimmer | None]] = {}
 
 

@@ -105,7 +105,7 @@ class ProtocolDetector:
     def _is_likely_client(self, half: HalfStream) -> bool:
         """Whether this side is more likely the client's when nothing but encrypted data was seen.
 
-        Known ports of brokers tell; else the higher port, which is a guess that holds where clients take theirs from
+        Known ports of brokers decide; else the higher port, which is a guess that holds where clients take theirs from
         the ephemeral range.
         """
         mine, other = self._from_broker[half.side], self._from_broker[1 - half.side]
@@ -252,7 +252,7 @@ def guess_from_both(client: HalfStream, broker: HalfStream) -> str:
 
 
 def header_bytes(data: bytes | bytearray) -> int:
-    """Bytes of a request's length and header up to the end of its client id, as far as ``data`` tells."""
+    """Bytes of a request's length and header up to the end of its client id, as far as ``data`` has them."""
     if len(data) < REQUEST_FRONT_BYTES:
         return REQUEST_FRONT_BYTES
     client_id_length: int = request_front(data, 0)[4]

@@ -51,17 +51,17 @@ Key: TypeAlias = tuple[str, int] | tuple[str, str, str]
 class FetchSession:
     """One session: topics by name or id with their partitions. ``is_whole`` says that its beginning was seen.
 
-    ``told`` is what exchanges are given, made anew when something has changed. ``size_bytes`` is its memory.
+    ``fetched`` is what exchanges get as theirs, made anew when something has changed. ``size_bytes`` is its memory.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("is_whole", "partitions", "size_bytes", "told", "topics")
+    STATE: ClassVar[tuple[str, ...]] = ("is_whole", "partitions", "size_bytes", "fetched", "topics")
     __slots__ = STATE
 
     def __init__(self, is_whole: bool) -> None:
         self.is_whole = is_whole
         self.topics: dict[str, dict[int, bool]] = {}
         self.partitions = 0  # of all of them
-        self.told: FetchedTopics | None = None
+        self.fetched: FetchedTopics | None = None
         self.size_bytes = 0
 
     def add(self, topics: list[Body]) -> None:
@@ -82,15 +82,15 @@ class FetchSession:
             if len(self.topics) >= MAX_SESSION_TOPICS:
                 return
             known = self.topics[name] = {}
-            self.told = None
+            self.fetched = None
         for index in indexes:
             if index not in known and self.partitions < MAX_SESSION_PARTITIONS:
                 known[index] = True
                 self.partitions += 1
-                self.told = None
+                self.fetched = None
 
     def forget(self, topics: list[Body]) -> None:
-        """Partitions that a fetch gives up; a topic without any is given up too."""
+        """Partitions that a fetch removes from the session; a topic without any goes, too."""
         for topic in topics:
             name = _name(topic)
             known = self.topics.get(name)
@@ -100,14 +100,14 @@ class FetchSession:
                 self.partitions -= known.pop(index, False)
             if not known:
                 del self.topics[name]
-            self.told = None
+            self.fetched = None
 
     def content(self) -> FetchedTopics:
         """The topics and partitions that the session has now."""
-        if self.told is None:
+        if self.fetched is None:
             partitions = dict.fromkeys(index for known in self.topics.values() for index in known)
-            self.told = FetchedTopics(tuple(self.topics), tuple(partitions), self.is_whole)
-        return self.told
+            self.fetched = FetchedTopics(tuple(self.topics), tuple(partitions), self.is_whole)
+        return self.fetched
 
     def measured(self) -> int:
         """The memory of the session in bytes, counted anew."""
@@ -116,7 +116,7 @@ class FetchSession:
 
 
 class FetchSessions:
-    """The sessions of all brokers, the least lately used given up first when they take too much."""
+    """The sessions of all brokers, the least recently used evicted first when they take too much."""
 
     STATE: ClassVar[tuple[str, ...]] = ("held_bytes", "sessions")
     __slots__ = STATE
@@ -185,7 +185,7 @@ class FetchSessions:
         """Applies an incremental fetch to its session, and sets ``exchange.fetched``."""
         session = self.sessions.pop(key, None) or FetchSession(is_whole=False)
         self.sessions[key] = session  # behind all others: it was used last
-        before = session.told
+        before = session.fetched
         if body is not None:
             session.forget(body.get("forgotten_topics_data") or [])
             session.add(body.get("topics") or [])
@@ -194,7 +194,7 @@ class FetchSessions:
         if not session.is_whole:
             self._learn(exchange, session)
         exchange.fetched = session.content()
-        if before is not session.told or not session.size_bytes:
+        if before is not session.fetched or not session.size_bytes:
             self._account(key, session)
 
     def _learn(self, exchange: Exchange, session: FetchSession) -> None:

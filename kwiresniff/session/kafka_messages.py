@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 #: A correlation id and an empty tag section.
 MIN_RESPONSE_FRONT_BYTES: Final = 5
-#: What is told of the name of a client's software, and of its version. Real ones have some tens.
+#: Characters reported of the name of a client's software, and of its version. Real ones have some tens.
 MAX_SOFTWARE_CHARACTERS = 255
 #: APIs that every depth looks into, for the software and the principal of a connection.
 _PEEKED: Final = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
@@ -295,8 +295,8 @@ class KafkaMessages(SaslPhase):
     def _hold_back(self, response: Response) -> bool:
         """Buffers a response whose request has not been seen; False when it must do without one.
 
-        When it is too much, gaps in front of waiting requests are given up first, then the oldest responses; so the
-        caller looks for the request again when it is told False.
+        When it is too much, gaps in front of waiting requests are skipped first, then the oldest responses are handled
+        without theirs; so the caller looks for the request again when this returns False.
         """
         reordering = self.reordering
         if self.releasing or self.closed:

@@ -59,7 +59,7 @@ class EventOutput:
                 self.decoder.decode(exchange)
             elif self.shallow is not None:
                 self.shallow.scan(exchange)
-            # What waits to be told comes first, or the order of events would not be that of the capture.
+            # What waits to be reported comes first, or the order of events would not be that of the capture.
             if self.sink is None or self.events or not self.sink.exchange(exchange):
                 self.events.append(exchange)
         counts = exchange.connection.exchanges

@@ -86,7 +86,7 @@ def skip_tagged_fields(data: bytes, offset: int) -> int:
 
 
 def client_software(data: bytes, offset: i64, version: i64) -> tuple[str, str] | None:
-    """Name and version of the client's software (KIP-511), as an ApiVersions request tells them; empty before v3.
+    """Name and version of the client's software (KIP-511), as an ApiVersions request has them; empty before v3.
 
     None where it takes a decoder to say: every connection begins with this message, and hardly one in another form
     than two short texts, in v5 followed by a cluster id and a node id, without tagged fields.
@@ -115,7 +115,7 @@ def client_software(data: bytes, offset: i64, version: i64) -> tuple[str, str] |
 
 
 def software_of(exchange: Exchange) -> tuple[str, str]:
-    """Name and version of the client's software, as an ApiVersions request tells them, or empty texts."""
+    """Name and version of the client's software, as an ApiVersions request has them, or empty texts."""
     request = exchange.request
     if request is None or request.frame is None:
         return "", ""

@@ -58,10 +58,10 @@ def lost_bytes(
     )
 
 
-def too_many_connections(limit: int, given_up: int, ns: int) -> Problem:
+def too_many_connections(limit: int, evicted: int, ns: int) -> Problem:
     """The problem of connections that were ended to make room for others."""
-    what = f"more than {limit} connections: the {given_up} that were idle longest are given up"
-    return Problem("too_many_connections", what, timestamp_ns=ns, details={"connections": given_up})
+    what = f"more than {limit} connections: the {evicted} that were idle longest are given up"
+    return Problem("too_many_connections", what, timestamp_ns=ns, details={"connections": evicted})
 
 
 def too_many_topic_names(limit: int, forgotten: int) -> Problem:

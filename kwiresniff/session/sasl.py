@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from kwiresniff.model import Body, Connection
 
-#: Authentications told of one connection: the first ones and the last. A session of an hour is renewed every hour.
+#: Authentications reported of one connection: the first ones and the last. A session of an hour is renewed every hour.
 MAX_AUTHENTICATIONS = 32
 #: Characters of names in them, all together; when there are more, the last authentication takes the place of the one
 #: before. Most principals have some tens.
 MAX_AUTHENTICATION_CHARACTERS = 8192
-#: What is told of a mechanism's name, which has 20 characters at the most (RFC 4422).
+#: Characters reported of a mechanism's name, which has 20 characters at the most (RFC 4422).
 MAX_MECHANISM_CHARACTERS = 64
 #: What is kept of a frame while tokens are exchanged. Kafka refuses longer ones (``sasl.server.max.receive.size``).
 MAX_TOKEN_FRAME_BYTES = 512 << 10
@@ -64,10 +64,10 @@ class Sasl:
             sasl |= {"authentication_count": 0, "authentications": []}
             self._connection.sasl = sasl
         sasl["authentication_count"] += 1
-        told = sasl["authentications"]
-        names = sum(len(fact) for one in told for fact in one.values() if isinstance(fact, str))
-        if len(told) == MAX_AUTHENTICATIONS or names > MAX_AUTHENTICATION_CHARACTERS:
-            told.pop()
+        authentications = sasl["authentications"]
+        names = sum(len(fact) for one in authentications for fact in one.values() if isinstance(fact, str))
+        if len(authentications) == MAX_AUTHENTICATIONS or names > MAX_AUTHENTICATION_CHARACTERS:
+            authentications.pop()
         sasl["authentications"].append(begun)
         self.started_ns = ns
         self._summarize()
@@ -83,9 +83,9 @@ class Sasl:
         from kwiresniff.session.sasl_tokens import read_token  # brings base64 and JSON
 
         facts = self._facts()
-        told = read_token(facts["mechanism"] or "", token)
-        if told and all(facts[name] is None for name in told):
-            facts.update(told)
+        identity = read_token(facts["mechanism"] or "", token)
+        if identity and all(facts[name] is None for name in identity):
+            facts.update(identity)
             self._summarize()
 
     def finished(self, ok: bool, ns: int) -> None:

@@ -1,7 +1,7 @@
 """SASL tokens that go without a header between requests and responses that have one.
 
 Source: KIP-43 (after SaslHandshake v0 each token is a frame of its own), KIP-152 (which ended that). Before Kafka 0.10
-GSS-API tokens begin the connection. Nothing but its looks tells a token from a request.
+GSS-API tokens begin the connection. Only its content distinguishes a token from a request.
 """
 
 from __future__ import annotations

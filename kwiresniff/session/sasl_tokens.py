@@ -15,7 +15,7 @@ from typing import Any
 
 from kwiresniff.session.der import elements
 
-#: The longest name or claim told. Kafka has no limit of its own; a principal longer than this is an attack.
+#: The longest name or claim reported. Kafka has no limit of its own; a principal longer than this is an attack.
 MAX_NAME_BYTES = 1024
 #: The longest claims that are looked into. Identity providers stay below the 8 KB that HTTP headers may have.
 MAX_CLAIMS_BYTES = 16 << 10
@@ -61,16 +61,16 @@ def _scram(token: bytes) -> dict[str, Any]:
 
 def _bearer(token: bytes) -> dict[str, Any]:
     authzid = re.match(_OAUTH_AUTHZID, token)
-    told: dict[str, Any] = {"principal": _text(authzid[1])} if authzid else {}
+    identity: dict[str, Any] = {"principal": _text(authzid[1])} if authzid else {}
     bearer = re.search(_BEARER, token)
     claims = _claims(bearer[1]) if bearer else {}
     subject, expiry = claims.get("sub"), claims.get("exp")
     if isinstance(subject, str) and 0 < len(subject) <= MAX_NAME_BYTES:
-        told["token_subject"] = subject
-        told.setdefault("principal", subject)
+        identity["token_subject"] = subject
+        identity.setdefault("principal", subject)
     if isinstance(expiry, int | float) and not isinstance(expiry, bool) and 0 <= expiry <= MAX_SECONDS:
-        told["token_expiry_ns"] = round(expiry * 1000) * 1_000_000
-    return told
+        identity["token_expiry_ns"] = round(expiry * 1000) * 1_000_000
+    return identity
 
 
 def _claims(payload: bytes) -> dict[str, Any]:

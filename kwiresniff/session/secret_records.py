@@ -32,7 +32,7 @@ def _is_secret(value: bytes, read: bool, name: Any, config: Any) -> bool:
 
 
 def conceal_metadata_records(body: Body) -> None:
-    """Replaces what a response to Fetch or FetchSnapshot tells of them, in place."""
+    """Replaces what a response to Fetch or FetchSnapshot says of them, in place."""
     for batch in _batches(body):
         if not isinstance(batch, dict):
             continue

@@ -1,4 +1,4 @@
-"""What a connection that is not Kafka speaks, as far as its first bytes tell.
+"""What a connection that is not Kafka speaks, as far as its first bytes show.
 
 Sources: for each protocol the fixed bytes that its specification puts first. What has none is not named.
 """
@@ -83,7 +83,7 @@ def response_protocol(first: bytes) -> tuple[str, str | None] | None:
 
 
 def is_certain_response(first: bytes | bytearray) -> bool:
-    """Whether ``first`` is a whole TLS alert in the clear or begins an HTTP answer: told from what merely looks so even
+    """Whether ``first`` is a whole TLS alert in the clear or begins an HTTP answer: not what merely looks so even
     when nobody knows whether a message begins there."""
     alert = len(first) == 7 and first[0] == _ALERT and _is_tls(first) and first[3:6] in (b"\0\2\1", b"\0\2\2")
     return alert or re.match(rb"HTTP/1\.[01] [1-5][0-9]{2} ", first) is not None

@@ -30,16 +30,16 @@ def decode_message(
     """The message in ``data`` as an exchange of which only that side is there.
 
     Without ``start`` the first way that fits to the last byte is taken, of body, header and length (of header and
-    length when API or version have to be read from a request's header). When none fits, the exchange tells how far
-    the likeliest went. Raises SchemaError for an API that is not known or not told, DecodeError when not even a header
+    length when API or version have to be read from a request's header). When none fits, the exchange shows how far
+    the likeliest went. Raises SchemaError for an API that is not known or not given, DecodeError when not even a header
     can be read.
     """
-    told = api_key is not None and version is not None
-    if direction == "response" and not told:
+    given = api_key is not None and version is not None
+    if direction == "response" and not given:
         raise SchemaError("a response does not say what it answers: give its API and version")
-    if start == "body" and not told:
+    if start == "body" and not given:
         raise SchemaError("a body does not say what it is: give its API and version")
-    ways: tuple[Start, ...] = (start,) if start else ("body", "header", "length") if told else ("header", "length")
+    ways: tuple[Start, ...] = (start,) if start else ("body", "header", "length") if given else ("header", "length")
     best: Exchange | None = None
     trouble: DecodeError | SchemaError | None = None
     for way in ways:

@@ -25,9 +25,9 @@ from kwiresniff.session.x509 import certificate_names
 #: Bytes of one direction that are read. The longest front is a server's with a chain of certificates, some 10 KiB;
 #: clients with post-quantum keys and a chain of their own stay below it too.
 MAX_HANDSHAKE_BYTES = 64 * 1024
-#: Application protocols told of one offer; real ones have two or three.
+#: Application protocols reported of one offer; real ones have two or three.
 MAX_PROTOCOLS = 16
-#: The longest name of a server or protocol told: RFC 1035's limit for a host name, RFC 7301's for a protocol.
+#: The longest name of a server or protocol reported: RFC 1035's limit for a host name, RFC 7301's for a protocol.
 MAX_NAME_BYTES = 255
 
 CERTIFICATE, SERVER_HELLO_DONE = 11, 14
@@ -199,7 +199,7 @@ class HandshakeParser:
                 self.version = data.number(2)
             elif kind == _PROTOCOLS:
                 self.protocol = next(iter(_protocols(data)), None)
-        # From here on a TLS 1.3 server encrypts; of a HelloRetryRequest all that is told here is final.
+        # From here on a TLS 1.3 server encrypts; of a HelloRetryRequest all that is reported is final.
         self.done = self.version == _TLS_1_3
 
     @property

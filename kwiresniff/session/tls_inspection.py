@@ -11,7 +11,7 @@ from kwiresniff.session.tls_handshake import HandshakeParser
 
 #: The shortest Finished in a record of TLS 1.3: five bytes, a message of 4 + 32, one for its type, a tag of 16.
 FINISHED_BYTES = 58
-#: What is told of an alert that cannot be read.
+#: What is reported of an alert that cannot be read.
 ENCRYPTED = "encrypted"
 
 

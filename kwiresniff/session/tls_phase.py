@@ -54,8 +54,8 @@ class TlsPhase(KafkaMessages):
     def count_encrypted_gap(self, half: HalfStream, packet: int, ns: int, missing: int) -> None:
         """Counts ``missing`` bytes, which the capture does not have.
 
-        All gaps of a direction are reported as one in the end: there are no messages here to be told apart, and with
-        a snap length as many gaps.
+        All gaps of a direction are reported as one in the end: there are no messages here to be distinguished, and
+        with a snap length as many gaps.
         """
         assert self.tls is not None
         half.note_gap(packet, ns, missing)

@@ -56,10 +56,10 @@ class TopicNameTable:
         self._names: dict[str, str] = {}
         self._bytes = 0
         self.sensitive_configs = SensitiveNames()
-        self.forgotten = 0  # names given up because there were too many
+        self.forgotten = 0  # names evicted because there were too many
 
     def name(self, topic_id: str) -> str | None:
-        """The name told for ``topic_id``, or None; the metadata log's is the same in every cluster."""
+        """The name of ``topic_id``, None where the traffic has not shown it; the metadata log's is always known."""
         return METADATA_TOPIC if topic_id == METADATA_TOPIC_ID else self._names.get(topic_id)
 
     def add(self, names: Mapping[str, str]) -> None:

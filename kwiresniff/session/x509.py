@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from kwiresniff.session.der import Element, elements
 
-#: Names told of one certificate. Some name hundreds of hosts; who the server is shows in the first few.
+#: Names reported of one certificate. Some name hundreds of hosts; who the server is shows in the first few.
 MAX_NAMES = 32
-#: The longest name told, RFC 1035's limit for a host name.
+#: The longest name reported, RFC 1035's limit for a host name.
 MAX_NAME_BYTES = 255
 
 _SEQUENCE, _EXTENSIONS, _OCTETS, _OBJECT_ID = 0x30, 0xA3, 0x04, 0x06

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: Why bytes were given up, as ``on_gap`` is told.
+#: Why bytes were skipped: the ``code`` of ``on_gap``.
 LOST_GAP = "gap"
 LOST_BAD_LENGTH = "bad_length"
 LOST_MID_STREAM = "mid_stream"
@@ -90,7 +90,7 @@ class FrameHandler:
         return False
 
     def go_on(self) -> None:
-        """Have handed on what had to wait."""
+        """Hand on what had to wait."""
         raise NotImplementedError
 
     def frame_filter(self, side: i64, data: bytes, start: i64, end: i64) -> FrameFilter | None:

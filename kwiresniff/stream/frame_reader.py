@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: raised); fetch responses stay below ``fetch.max.bytes`` but may be raised by operators too.
 MAX_FRAME_BYTES: Final = 0x40000000
 
-#: Brokers refuse longer requests unless they are told otherwise (``socket.request.max.bytes``), and answers are
+#: Brokers refuse longer requests unless they are configured otherwise (``socket.request.max.bytes``), and answers are
 #: shorter. Above it a length is more likely something else's first four bytes.
 SOUND_FRAME_BYTES: Final = 100 << 20
 
@@ -32,7 +32,7 @@ MAX_KEPT_BYTES = 1 << 27
 #: Frames above this are filtered for those who want no more than error codes or names.
 MIN_FILTERED_BYTES = 4096
 
-#: So many bytes tell what a stream carries that is not Kafka.
+#: So many bytes show what a stream carries that is not Kafka.
 FIRST_BYTES: Final = 64
 
 #: The rest of a frame that never ends: more than any connection carries.

@@ -29,9 +29,9 @@ PORT_REUSED: Final = False
 class HalfStream(Reassembler):
     """One direction; see the module.
 
-    ``unreported_bytes`` were skipped and nobody was told, ``unreported_gap`` has packet and time of the first and the
-    number of all bytes not in the capture of which nobody was told. ``beyond`` counts, while a frame that was found by
-    a search is handed on, the bytes under search behind its last segment.
+    ``unreported_bytes`` were skipped and are not reported yet, ``unreported_gap`` has packet and time of the first
+    and the number of all bytes that are not in the capture and not reported yet. ``beyond`` counts,
+    while a frame that was found by a search is handed on, the bytes under search behind its last segment.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("beyond", "frames", "resync", "side", "unreported_bytes", "unreported_gap")
@@ -252,7 +252,7 @@ class HalfStream(Reassembler):
     # -- what is held and left ----------------------------------------------------------------------------------
 
     def note_gap(self, packet: int, ns: int, missing: int) -> None:
-        """Count bytes that are not in the capture, of which nobody is told yet."""
+        """Count ``missing`` bytes that are not in the capture, which are reported later."""
         if missing:
             first_packet, first_ns, before = self.unreported_gap or (packet, ns, 0)
             self.unreported_gap = (first_packet, first_ns, before + missing)

@@ -31,7 +31,7 @@ SEARCH_BUDGET_BYTES = 1 << 20
 FIRST_STEPS = 256 << 10
 STEPS_PER_BYTE = 100
 STEPS_PER_SEGMENT = 64 * STEPS_PER_BYTE
-#: What a search costs before it has looked at anything, telling of it included.
+#: What a search costs before it has looked at anything, reporting it included.
 SEARCH_STEPS = 4096
 
 

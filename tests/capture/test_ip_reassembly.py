@@ -30,7 +30,7 @@ def test_a_datagram_is_whole_in_every_order_of_its_fragments(order: tuple[int, .
     results, store = feed([PIECES[i] for i in order])
     assert results == [None, None, None, WHOLE]
     store.close()
-    assert store.given_up == 0
+    assert store.dropped == 0
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations([*range(4), 0])))
@@ -54,7 +54,7 @@ def test_a_fragment_that_contradicts_the_others_discards_the_datagram(evil: Any)
     """Overlaps are how analyzers are deceived: neither version is believed."""
     results, store = feed([PIECES[0], PIECES[3], evil])
     assert results == [None, None, None]
-    assert store.given_up == 3
+    assert store.dropped == 3
     assert feed([PIECES[1], PIECES[2]], store)[0] == [None, None]
 
 
@@ -67,7 +67,7 @@ def test_a_fragment_that_is_all_there_already_is_ignored_even_when_it_lies() -> 
 def test_a_datagram_cannot_grow_beyond_what_ip_can_describe() -> None:
     """Offset and length together past 65535 is the ping of death."""
     results, store = feed([(65528, bytes(8), True), (8, b"", False)])
-    assert results == [None, None] and store.given_up == 2
+    assert results == [None, None] and store.dropped == 2
 
 
 def test_old_datagrams_make_way_when_there_are_too_many() -> None:
@@ -75,7 +75,7 @@ def test_old_datagrams_make_way_when_there_are_too_many() -> None:
     store = Fragments()
     for i in range(ip_reassembly.MAX_DATAGRAMS + 10):
         store.add(i, i, *PIECES[0])
-    assert store.given_up == 10
+    assert store.dropped == 10
     assert store.add(9, 9999, *PIECES[3]) is None  # its first fragment is gone
     rest = [store.add(ip_reassembly.MAX_DATAGRAMS, 9999, *piece) for piece in PIECES[1:]]
     assert rest == [None, None, WHOLE]
@@ -87,7 +87,7 @@ def test_bytes_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Fragments()
     for i in range(5):
         store.add(i, i, 0, bytes(1000), False)
-    assert store.given_up == 2
+    assert store.dropped == 2
 
 
 def test_a_datagram_is_not_completed_after_a_long_time() -> None:
@@ -95,7 +95,7 @@ def test_a_datagram_is_not_completed_after_a_long_time() -> None:
     store = Fragments()
     store.add("key", 1, *PIECES[0])
     assert [store.add("key", 2 + ip_reassembly.MAX_AGE_PACKETS, *piece) for piece in PIECES[1:]] == [None] * 3
-    assert store.given_up == 1
+    assert store.dropped == 1
 
 
 def ipv4_fragment(data: bytes, offset: int, more: bool, identification: int = 1) -> bytes:

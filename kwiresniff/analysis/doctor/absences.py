@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kwiresniff.model import ConnectionAttempt
 
-#: Attempts so far apart are episodes of their own; so many of a host and a server are told apart.
+#: Attempts so far apart are episodes of their own; so many of a host and a server are kept apart.
 PAUSE_NS = 5_000_000_000
 MAX_EPISODES = 20
 

@@ -28,7 +28,7 @@ class AuthenticationRule(Rule):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._cases = context.tally()
-        self._told: set[int] = set()
+        self._refused: set[int] = set()
 
     def failure(self, exchange: Exchange) -> None:
         """Counts a refusal, by the user that the connection has shown so far."""
@@ -52,14 +52,14 @@ class AuthenticationRule(Rule):
         body = exchange.response.body if exchange.response is not None else None
         if body and names[0] == MECHANISM:
             case.note("offered", [field_text(one) for one in body.get("mechanisms") or ()])
-        if len(self._told) < MAX_TOLD:
-            self._told.add(connection.id)
+        if len(self._refused) < MAX_REFUSED:
+            self._refused.add(connection.id)
 
     def connection(self, connection: Connection) -> None:
         """Counts a connection closed after its tokens: before KIP-152 that is how a broker refuses."""
         sasl = connection.sasl
-        if sasl is None or sasl.get("outcome") != "failed" or connection.id in self._told:
-            self._told.discard(connection.id)
+        if sasl is None or sasl.get("outcome") != "failed" or connection.id in self._refused:
+            self._refused.discard(connection.id)
             return
         case = self._cases.case(client_text(connection.client_id, connection.client), FAILED)
         case.add(connection.closed_packet or connection.first_packet, connection.closed_ns or connection.last_ns)
@@ -121,5 +121,5 @@ class AuthenticationRule(Rule):
             )
 
 
-#: Connections remembered that have been told of by an answer.
-MAX_TOLD = 10_000
+#: Connections remembered that a response has refused.
+MAX_REFUSED = 10_000

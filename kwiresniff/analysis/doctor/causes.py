@@ -13,9 +13,9 @@ from kwiresniff.results.findings import Finding
 #: A symptom may show so long before its cause is seen, and last so long after it is over.
 BEFORE_NS = 20_000_000_000
 AFTER_NS = 20_000_000_000
-#: Findings of one code and severity that are told apart; more are one incident that concerns many.
+#: Findings of one code and severity that stay apart; more are one incident that concerns many.
 MAX_ALIKE = 5
-#: Symptoms told beneath a cause.
+#: Symptoms listed beneath a cause.
 MAX_SYMPTOMS = 20
 
 
@@ -46,7 +46,7 @@ def with_symptoms(findings: list[Finding]) -> list[Finding]:
     beneath: dict[int, list[int]] = {}
     for index, cause in cause_of.items():
         beneath.setdefault(_root(cause_of, cause), []).append(index)
-    told: list[Finding] = []
+    roots: list[Finding] = []
     for index in order:
         if index not in cause_of:
             symptoms = [findings[one] for one in beneath.get(index, ())]
@@ -54,8 +54,8 @@ def with_symptoms(findings: list[Finding]) -> list[Finding]:
             if severity == "info" and any(_is_failure(one) for one in symptoms):
                 severity = "warning"  # what made something fail is more than good to know
             symptoms = sorted(merged_episodes(symptoms), key=_order)
-            told.append(replace(findings[index], severity=severity, symptoms=tuple(symptoms)))
-    return told
+            roots.append(replace(findings[index], severity=severity, symptoms=tuple(symptoms)))
+    return roots
 
 
 def _is_failure(symptom: Finding) -> bool:
@@ -121,10 +121,10 @@ def merged_alike(findings: list[Finding]) -> list[Finding]:
     groups: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
         groups.setdefault((finding.code, finding.severity, finding.remedy), []).append(finding)
-    told: list[Finding] = []
+    merged: list[Finding] = []
     for alike in groups.values():
         if len(alike) <= MAX_ALIKE:
-            told += alike
+            merged += alike
             continue
         alike.sort(key=_order)
         whole = alike[0]
@@ -133,9 +133,9 @@ def merged_alike(findings: list[Finding]) -> list[Finding]:
         subjects = list(dict.fromkeys(one.subject for one in alike))
         numbers = {**whole.numbers, "subjects": subjects[:100], "subject_count": len(subjects)}
         details = (*whole.details, f"and {len(subjects) - 1} others in the same way")
-        told.append(replace(whole, subject=f"{subjects[0]} and {len(subjects) - 1} others", numbers=numbers,
+        merged.append(replace(whole, subject=f"{subjects[0]} and {len(subjects) - 1} others", numbers=numbers,
                             details=details))  # fmt: skip
-    return told
+    return merged
 
 
 def _joined(one: Finding, other: Finding, subject: str, title: str) -> Finding:

@@ -48,7 +48,7 @@ class ClosedByBrokerRule(Rule):
             self._expiries[number] = response.first_ns + lifetime_ms * 1_000_000
 
     def connection(self, connection: Connection) -> None:
-        """One that is over needs no session any more; ``ending`` is told of it afterwards."""
+        """One that is over needs no session any more; ``ending`` is called afterwards."""
         expiry_ns = self._expiries.pop(connection.id, 0)
         self._expired = 0 < expiry_ns <= connection.closed_ns
 

@@ -51,7 +51,8 @@ AT_ADVERTISED = frozenset({
 
 
 class Cluster:
-    """Nodes of all clusters in the capture. A node is named by its cluster's id (empty where none is told) and its own.
+    """Nodes of all clusters in the capture. A node is named by its cluster's id (empty where that is not known) and
+    its own.
 
     ``last_answer_ns`` is, by broker address, when the last answer came from there, ``answer_before_ns`` when
     the one before the exchange that is looked at did, 0 when there was none. ``unauthenticated`` are the

@@ -24,7 +24,7 @@ MAX_MESSAGE_CHARS = 300
 MAX_EVIDENCE_BYTES = 64 << 20
 #: A case with its evidence, without its names.
 _CASE_BYTES = 1_200
-#: Occurrences so far apart are episodes of their own, and so many of a subject are told apart.
+#: Occurrences so far apart are episodes of their own, and so many of a subject are kept apart.
 PAUSE_NS = 10_000_000_000
 MAX_EPISODES = 20
 

@@ -80,16 +80,16 @@ def is_storm(group: Group) -> bool:
 
 def waited_for(group: Group | None, case: Case) -> str:
     """Who came last to the long rebalances of a case, for whom the others had to wait; empty where nothing is known."""
-    told: dict[str, None] = {}
+    latecomers: dict[str, None] = {}
     for generation in case.noted("generations") if group is not None else ():
         last = group.joins.get(int(generation)) if group is not None else None
         if group is None or last is None or last.waited_ns >= SOON_NS:
             continue
         interval_ns = group.members[last.client].interval_ms * 1_000_000 if last.client in group.members else 0
         interval = f" (its max.poll.interval.ms is {duration(interval_ns)})" if interval_ns else ""
-        told[f"{last.client}, which joined last{interval}"] = None
-    if told:
-        return f"; it waited for {listed(list(told), 3)}"
+        latecomers[f"{last.client}, which joined last{interval}"] = None
+    if latecomers:
+        return f"; it waited for {listed(list(latecomers), 3)}"
     return "; it waited for a member that did not come back in time" if group is not None and group.joins else ""
 
 

@@ -28,9 +28,9 @@ from kwiresniff.results.findings import Finding, scope_of
 
 #: How long one join may take.
 LONG_REBALANCE_NS = 10_000_000_000
-#: Members of a group that are told apart, all groups together, and those named in a finding.
+#: Members of a group that are kept apart, all groups together, and those named in a finding.
 MAX_MEMBERS = 10_000
-MAX_TOLD = 10
+MAX_LISTED = 10
 #: Codes by which a member learns that the group goes on without it.
 REMOVED = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"})
 
@@ -244,7 +244,7 @@ class GroupRule(Rule):
     def _storm(self, group_id: str, group: Group) -> Finding:
         case = group.case
         members = sorted(group.members.items(), key=lambda one: -(one[1].left + one[1].removed + one[1].joined))
-        details = [text for client, member in members[:MAX_TOLD] if (text := history(client, member))]
+        details = [text for client, member in members[:MAX_LISTED] if (text := history(client, member))]
         joined = sum(member.joined for member in group.members.values())
         left = sum(member.left for member in group.members.values())
         removed = sum(member.removed for member in group.members.values())
@@ -279,7 +279,7 @@ class GroupRule(Rule):
                 "joins": joined,
                 "leaves": left,
                 "removals": removed,
-                "reasons": reasons or details[:MAX_TOLD],
+                "reasons": reasons or details[:MAX_LISTED],
                 "members": [client for client, _ in members[:100]],
             },
             details=details,
@@ -297,7 +297,7 @@ class GroupRule(Rule):
         errors = case.noted("errors")
         group = self._groups.get(group_id)
         member = group.members.get(client) if group is not None else None
-        told = history(client, member) if member is not None else ""
+        what_it_did = history(client, member) if member is not None else ""
         return found(
             "member_removed",
             "info" if case.count <= REBALANCES else "warning",
@@ -307,7 +307,7 @@ class GroupRule(Rule):
             "polls, and at the timeline of the group (kwiresniff groups).",
             case,
             {"error": errors[0] if errors else "", "concerns": [*case.noted("apis"), f"group {group_id}"]},
-            details=[told] if told else [],
+            details=[what_it_did] if what_it_did else [],
             clients=[client],
             groups=[group_id],
         )

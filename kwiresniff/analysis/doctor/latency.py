@@ -21,7 +21,7 @@ SLOW_NS: Final = 1_000_000_000
 #: Once or twice, and not for so long, is what happens when brokers start or make an internal topic.
 FEW = 3
 VERY_SLOW_NS = 5_000_000_000
-#: Bytes of what brokers took, by broker and API; beyond it those of fewest requests are not told with percentiles.
+#: Bytes of what brokers took, by broker and API; beyond it those of fewest requests are reported without percentiles.
 MAX_HISTOGRAM_BYTES = 16 << 20
 #: A histogram without its buckets, with its key.
 _HISTOGRAM_BYTES: Final = 600
@@ -80,7 +80,7 @@ class LatencyRule(Rule):
         return known
 
     def _make_room(self) -> None:
-        """Forget what is known of those with the fewest requests; one that came back would tell only part of them."""
+        """Forget what is known of those with the fewest requests; one that came back would have only part of them."""
         while self._budget.exceeded and self._all:
             self._closed = True
             least = min(self._all, key=lambda key: self._all[key].count)

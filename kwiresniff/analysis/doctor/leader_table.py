@@ -56,9 +56,9 @@ class LeaderTable:
             for one in topic.get("partitions") or ():
                 if not one.get("error_code"):
                     partition = cluster, name, one.get("partition_index", -1)
-                    self.told(partition, one, packet, ns)
+                    self.learn_leader(partition, one, packet, ns)
 
-    def told(self, partition: Partition, leader: Body, packet: int, ns: int) -> None:
+    def learn_leader(self, partition: Partition, leader: Body, packet: int, ns: int) -> None:
         """A leader with its epoch, as a structure names it; a node below 0 is none."""
         node, epoch = leader.get("leader_id", -1), leader.get("leader_epoch", -1)
         if node < 0:

@@ -81,7 +81,7 @@ class LeaderRule(Rule):
                     self.context.watching.append(self._watch)
             current = place.member.get("current_leader")
             if isinstance(current, dict):
-                self._leaders.told(partition, current, packet, ns)
+                self._leaders.learn_leader(partition, current, packet, ns)
 
     def connection(self, connection: Connection) -> None:
         """Notes a connection ended by its broker, which goes away or drops idle ones."""
@@ -90,7 +90,7 @@ class LeaderRule(Rule):
 
     def findings(self) -> Iterator[Finding]:
         """Changes that belong together are one finding, with the clients that followed them."""
-        told: set[tuple[str, Partition]] = set()
+        reported: set[tuple[str, Partition]] = set()
         for changes in self._leaders.incidents():
             moved = {change.partition for change in changes}
             since, until = changes[0].ns - TOGETHER_NS, changes[-1].ns + TOGETHER_NS
@@ -99,9 +99,9 @@ class LeaderRule(Rule):
                 before = 0 <= wait.recovered_ns < changes[0].ns  # it had followed another change
                 if key[1] in moved and since <= wait.case.last_ns and wait.case.first_ns <= until and not before:
                     waits.append((key[0], wait))
-                    told.add(key)
+                    reported.add(key)
             yield self._finding(changes, waits)
-        yield from self._lost({key: wait for key, wait in self._waits.waits.items() if key not in told})
+        yield from self._lost({key: wait for key, wait in self._waits.waits.items() if key not in reported})
         yield from self._stale()
         yield from self._following()
 

@@ -29,7 +29,7 @@ MAX_ADVERTISED = 100
 MAX_ATTEMPTS = 10_000
 #: A SYN that is not answered for so long is not just slow.
 SYN_NS = 1_000_000_000
-#: A client that asks so often for its topics, whose leaders it was told each time, and so soon again, and does nothing
+#: A client that asks so often for its topics, whose leaders it got each time, and so soon again, and does nothing
 #: else, cannot reach them. One that only wants to know dials a leader, too, and asks there.
 ASKED_AGAIN = 4
 ASKED_NS = 2_000_000_000
@@ -78,7 +78,7 @@ class ListenerRule(Rule):
         known.case.add(*place_of(exchange))
         if exchange.client_id:
             known.case.note("names", [exchange.client_id])
-        if _tells_leaders(exchange, body):
+        if _names_leaders(exchange, body):
             case = self._asking.case(f"{exchange.client_id or ''}\0{host}", broker)
             case.add(*place_of(exchange))
             case.note("connections", [str(exchange.connection.id)])
@@ -272,7 +272,7 @@ def _is_elsewhere(address: str, client: str, broker: str) -> bool:
         return False
 
 
-def _tells_leaders(exchange: Exchange, body: Body) -> bool:
+def _names_leaders(exchange: Exchange, body: Body) -> bool:
     """Whether topics were asked for by name or id, and all have leaders to go to."""
     asked = exchange.request.body if exchange.request is not None else None
     if not asked or not asked.get("topics"):

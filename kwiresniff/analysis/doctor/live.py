@@ -17,7 +17,7 @@ from kwiresniff.results.findings import Finding
 OVER_NS: Final = 60_000_000_000
 #: An examination begins anew after so long.
 RENEW_NS: Final = 600_000_000_000
-#: Findings that are going on at once; more are not told.
+#: Findings that are going on at once; more are not reported.
 MAX_GOING_ON: Final = 2_000
 
 

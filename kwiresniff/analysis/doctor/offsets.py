@@ -23,8 +23,8 @@ OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 LATEST, EARLIEST = -1, -2
 #: Partitions whose range is remembered.
 MAX_RANGES = 10_000
-#: Partitions told of one client.
-MAX_TOLD = 12
+#: Partitions listed of one client.
+MAX_LISTED = 12
 
 _Partition = tuple[str, str, int]
 
@@ -141,19 +141,19 @@ class OffsetRule(Rule):
         """By client: each partition with the offset and the range."""
         for client, _, case in self._cases:
             fetched = "Fetch" in case.noted("apis")
-            told = [
+            ranges = [
                 (f"{partition[1]}-{partition[2]}", offset, self._ranges.get(partition, _Range()))
                 for (who, partition), offset in self._asked.items()
                 if who == client
-            ][:MAX_TOLD]
-            texts = [f"{name} from offset {offset}; {range_.text}" for name, offset, range_ in told]
+            ][:MAX_LISTED]
+            texts = [f"{name} from offset {offset}; {range_.text}" for name, offset, range_ in ranges]
             title = f"OFFSET_OUT_OF_RANGE: asks for {listed(texts, 3) or listed(case.noted('partitions'))}"
             yield found(
                 "offset_out_of_range",
                 "warning" if fetched else "info",
                 client,
                 f"{title}, {times(case.count)}" if case.count > 1 else title,
-                _remedy([(offset, range_) for _, offset, range_ in told]),
+                _remedy([(offset, range_) for _, offset, range_ in ranges]),
                 case,
                 {
                     "error": OUT_OF_RANGE,
@@ -165,7 +165,7 @@ class OffsetRule(Rule):
                             "log_start_offset": range_.first if range_.first >= 0 else None,
                             "log_end_offset": range_.end if range_.end >= 0 else None,
                         }
-                        for name, offset, range_ in told
+                        for name, offset, range_ in ranges
                     ],
                     "error_messages": case.noted("messages"),
                 },
@@ -184,9 +184,9 @@ def _fetch_offsets(exchange: Exchange, rule: Rule) -> dict[tuple[str, int], int]
     }
 
 
-def _remedy(told: list[tuple[int, _Range]]) -> str:
-    beyond = any(0 <= range_.end < offset for offset, range_ in told)
-    before = any(offset < range_.first for offset, range_ in told)
+def _remedy(ranges: list[tuple[int, _Range]]) -> str:
+    beyond = any(0 <= range_.end < offset for offset, range_ in ranges)
+    before = any(offset < range_.first for offset, range_ in ranges)
     if beyond and not before:
         return (
             "The offset lies beyond the end: the topic was made anew or truncated (an unclean leader election), or the "

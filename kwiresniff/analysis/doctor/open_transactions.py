@@ -24,7 +24,7 @@ from kwiresniff.results.findings import Finding, scope_of
 STUCK_NS = 10_000_000_000
 #: ``isolation_level`` of consumers that read what is committed.
 READ_COMMITTED = 1
-#: What a producer is told whose transaction is over.
+#: What a producer is answered whose transaction is over.
 OVER = frozenset({"INVALID_TXN_STATE", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 #: Partitions and transactional producers that are remembered.
 MAX_PARTITIONS = 5_000
@@ -37,7 +37,7 @@ _Partition = tuple[str, str, int]
 
 @dataclass(slots=True)
 class _Stable:
-    """A partition as its readers are told: the last stable offset, since when, and how far the log goes on."""
+    """A partition as Fetch responses show it: the last stable offset, since when, and how far the log goes on."""
 
     case: Case
     offset: int = -1
@@ -70,7 +70,7 @@ class OpenTransactionRule(Rule):
         self._read_ns = 0
 
     def exchange(self, exchange: Exchange) -> None:
-        """What producers do with their transactions, and what readers of committed records are told."""
+        """What producers do with their transactions, and what Fetch responses show of the last stable offset."""
         if exchange.api_key == FETCH:
             self._fetch(exchange)
             return
@@ -170,15 +170,15 @@ class OpenTransactionRule(Rule):
             for one in topic.get("partitions") or ():
                 if not one.get("error_code"):
                     key = cluster, name, one.get("partition_index", -1)
-                    self._told(key, one, packet, ns, client_of(exchange))
+                    self._move_stable(key, one, packet, ns, client_of(exchange))
 
-    def _told(self, key: _Partition, told: Body, packet: int, ns: int, client: str) -> None:
+    def _move_stable(self, key: _Partition, part: Body, packet: int, ns: int, client: str) -> None:
         stable = self._stable.get(key)
         if stable is None:
             if len(self._stable) >= MAX_PARTITIONS or not self.context.budget.admit(10 * ENTRY_BYTES + len(key[1])):
                 return
             stable = self._stable[key] = _Stable(self.context.case())
-        offset, high_watermark = told.get("last_stable_offset", -1), told.get("high_watermark", -1)
+        offset, high_watermark = part.get("last_stable_offset", -1), part.get("high_watermark", -1)
         if offset != stable.offset or offset >= high_watermark:
             stable.offset, stable.since_ns, stable.case = offset, ns, self.context.case()
         stable.high_watermark = high_watermark
@@ -187,7 +187,7 @@ class OpenTransactionRule(Rule):
             stable.case.note("clients", [client])
 
     def _stands_ns(self, stable: _Stable) -> int:
-        """How long it has not moved although there is more behind it; fetches tell of a partition when it changes."""
+        """How long it has not moved although there is more behind it; a response has a partition when that changes."""
         return self._read_ns - stable.since_ns if stable.offset < stable.high_watermark else 0
 
     # -- what is said -------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from kwiresniff.base.known_ids import METADATA_TOPIC
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding
 
-#: Whom the search concerns; a client is told with its address and cannot be called so.
+#: Whom the search concerns; a client is named with its address and cannot be called so.
 QUORUM = "metadata quorum"
 LEADER_CODES = frozenset({"NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH"})
 #: An election takes a second or two. One that goes on for longer, without a pause of so much, does not succeed.

@@ -39,7 +39,7 @@ class Context:
         self.cluster = Cluster(self.budget)
         #: What wants every exchange for a while.
         self.watching: list[Callable[[Exchange], None]] = []
-        #: Clients whose transactions took longer than their timeout, and what is to be told of that.
+        #: Clients whose transactions took longer than their timeout, and what is to be said of that.
         self.overdue: dict[str, str] = {}
         self.begin_ns = 0
         self.end_ns = 0

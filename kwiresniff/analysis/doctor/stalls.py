@@ -1,7 +1,7 @@
 """Brokers that stall: for some time one answers nothing, though it is asked for what it could answer at once.
 
 A pause of garbage collection, a process that is stopped, a disk that hangs. What a request waits for elsewhere, such as
-acks=all for the replicas, says nothing of the broker that was asked: those that only wait for it are told apart.
+acks=all for the replicas, says nothing of the broker that was asked: those that only wait for it are kept apart.
 """
 
 from __future__ import annotations

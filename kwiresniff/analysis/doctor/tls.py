@@ -97,9 +97,9 @@ class TlsRule(Rule):
             case.count += max(int(details.get("connections") or 1) - 1, 0)
 
     def findings(self) -> Iterator[Finding]:
-        """By client and broker; a server's answer is told where none of its clients has a finding."""
-        told = {broker for _, broker, _ in self._plain}
-        answers = [one for one in self._answers if one[1] not in told]
+        """By client and broker; a server's answer is listed where none of its clients has a finding."""
+        found_at = {broker for _, broker, _ in self._plain}
+        answers = [one for one in self._answers if one[1] not in found_at]
         for client, broker, case in [*self._plain, *answers]:
             yield found(
                 "plaintext_to_tls",

@@ -1,7 +1,7 @@
 """A parsed filter into closures.
 
 Everything is compiled twice: once over final getters, where every value is known, and once over early ones, where
-logic has three values: true, false and None for "only the body can tell" (Kleene's tables for and, or, not).
+logic has three values: true, false and None for "only the body decides" (Kleene's tables for and, or, not).
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from kwiresniff.capture.live.source import WAIT_MS, Batch, LiveOptions, Packet
 from kwiresniff.capture.pcap import FILE_HEADER_BYTES, MAGICS
 from kwiresniff.model import Problem
 
-#: A program that has been told to end and does not is not waited for any longer.
+#: A program that was asked to end and does not is not waited for any longer.
 _END_SECONDS = 2.0
 #: Enough of what a program said to find its last words in.
 _WORDS_BYTES = 4096

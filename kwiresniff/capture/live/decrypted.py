@@ -142,7 +142,7 @@ class DecryptedLive:
         self._waiting[client].add(side, segment)
         self._held_bytes += end - start
         while self._held_bytes > MAX_HELD_BYTES:
-            yield from self._give_up(next(iter(self._waiting)))
+            yield from self._conclude(next(iter(self._waiting)))
 
     def _feed(self, side: Side, segment: Segment) -> None:
         for block in segment_blocks(side, segment):
@@ -167,14 +167,14 @@ class DecryptedLive:
                 for side, segment in self._take(client).segments:
                     self._feed(side, segment)
             elif now - waiting.since > PATIENCE_SECONDS:
-                yield from self._give_up(client)
+                yield from self._conclude(client)
 
     def _take(self, client: bytes) -> _Waiting:
         waiting = self._waiting.pop(client)
         self._held_bytes -= waiting.size
         return waiting
 
-    def _give_up(self, client: bytes) -> Iterator[Segment]:
+    def _conclude(self, client: bytes) -> Iterator[Segment]:
         """Releases the segments of a connection that stays encrypted."""
         self._settle(client, False)
         return (segment for _, segment in self._take(client).segments)
@@ -217,7 +217,7 @@ class DecryptedLive:
         """Ends the decryption: segments that wait for keys are released."""
         yield from self._look_for_keys(time.monotonic())
         for client in list(self._waiting):
-            yield from self._give_up(client)
+            yield from self._conclude(client)
         self._decryption.end()
         yield from self._decrypted(END_SECONDS)
         yield from self._release(self._frames)
@@ -244,7 +244,7 @@ class Decryption:
         self.write(PREFIX)
 
     def write(self, blocks: bytes) -> None:
-        """Blocks of the stream; nothing happens when tshark is gone, which ``results`` tells."""
+        """Blocks of the stream; nothing happens when tshark is gone, which ``results`` shows."""
         with contextlib.suppress(OSError, ValueError):
             self._out.write(blocks)
 

@@ -14,7 +14,7 @@ class Content(NamedTuple):
     """A message inside bytes: ``message`` is a data message's name and ``start`` where its fields begin.
 
     ``exact`` asks for bytes that end with the message: a version newer than those known may have more at its end.
-    ``sure`` tells knowledge from a guess; a guess that does not fit exactly is no problem.
+    ``sure`` distinguishes knowledge from a guess; a guess that does not fit exactly is no problem.
     """
 
     message: str

@@ -65,7 +65,7 @@ def _open_streams(inner: StructView, message: str, raw: bytes, *, sure: bool) ->
     low, high = schema.data_versions(message)
     if len(raw) < _STREAMS_VERSION_BYTES or version < low:
         return
-    # 0.11 to 1.1 put the fields of version 2 under version 1 when told that they upgrade from 0.10.0.
+    # 0.11 to 1.1 put the fields of version 2 under version 1 when configured to upgrade from 0.10.0.
     if version > 1 or inner.open("user_data", Content(message, 1, 0, sure=False)) is None:
         inner.open("user_data", Content(message, max(2, min(version, high)), 0, sure=sure and version <= high))
 

@@ -25,7 +25,7 @@ from kwiresniff.schema.types import MessageVersion
 
 #: Nodes added to the tree of one message. A tree is for reading; at some 300 bytes each this is 30 MB.
 MAX_NODES = 100_000
-#: Problems told of what is embedded in one message: more of the same tell nothing new.
+#: Problems reported of what is embedded in one message: more of the same add nothing.
 MAX_PROBLEMS = 100
 
 #: In a tree, the bytes of a message that follow the field nobody could read.
