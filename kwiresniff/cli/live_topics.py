@@ -15,7 +15,7 @@ from kwiresniff.cli.keyboard import Keyboard
 from kwiresniff.cli.panels import REFRESH_SECONDS, SAMPLES
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Exchange, Problem
-from kwiresniff.render import escape, units, use_color, width_of
+from kwiresniff.render import escape, format_units, use_color, width_of
 from kwiresniff.render.live_screen import filled
 from kwiresniff.render.one_line import aligned, topic_columns
 from kwiresniff.render.screen import Screen
@@ -68,7 +68,7 @@ class TopicView:
         below = f", from row {self._first + 1} on" if self._first else ""
         head: list[Span] = [
             ("title", f"kwiresniff {escape(', '.join(self._live.files))}"),
-            ("dim", f"  {units.count(len(topics), 'topic')}{below}"),
+            ("dim", f"  {format_units.count(len(topics), 'topic')}{below}"),
             ("warn" if self._live.dropped else "dim", f"  {self._live.dropped:,} packets dropped"),
             *paused,
         ]

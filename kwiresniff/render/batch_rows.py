@@ -19,7 +19,7 @@ from kwiresniff.base.batch_layout import (
 from kwiresniff.base.body_members import CUT_SHORT
 from kwiresniff.base.tree_sizes import BATCHES_SHOWN, RECORDS_SHOWN
 from kwiresniff.model import Node
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.record_rows import record_row, timestamp_text
@@ -39,14 +39,18 @@ def record_set_rows(node: Node, style: Style, opened: OpenedRows) -> list[Row]:
         rows.append(Row([hidden_batches(hidden, size, style, calm=calm, messages=messages)]))
     if len(batches) == 1 and not style.verbosity and not node.problem:
         return rows
-    head: Chunk = [("name", f"{escape(node.name)} "), ("value", units.size(node.length)), *meaning_spans(node)]
+    head: Chunk = [("name", f"{escape(node.name)} "), ("value", format_units.size(node.length)), *meaning_spans(node)]
     return [Row([head], rows, node)]
 
 
 def hidden_batches(hidden: int, size: int, style: Style, *, calm: bool, messages: bool = False) -> Chunk:
     """What stands for batches without a row, ``size`` bytes of them; ``calm`` says that nothing is wrong with them."""
-    what = units.count(hidden, "more message") if messages else units.count(hidden, "more batch", "more batches")
-    rest = f"{style.glyphs.ellipsis} {what}, {units.size(size)}"
+    what = (
+        format_units.count(hidden, "more message")
+        if messages
+        else format_units.count(hidden, "more batch", "more batches")
+    )
+    rest = f"{style.glyphs.ellipsis} {what}, {format_units.size(size)}"
     return [("dim", f"{rest}, all without problems" if calm else rest)]
 
 
@@ -61,7 +65,7 @@ def _batch_row(batch: Node, name: str, style: Style, opened: OpenedRows) -> Row:
         fields = plain_rows([child for child in batch.children if child.name not in elsewhere], style)
     if "attributes" not in parts or batch.meaning == CUT_SHORT:
         if batch.meaning:
-            head.insert(1, ("dim", f" {units.size(batch.length)}, {escape(batch.meaning)}"))
+            head.insert(1, ("dim", f" {format_units.size(batch.length)}, {escape(batch.meaning)}"))
         return Row([head], fields, batch)
     if records is None:
         row = record_row(batch, parts, style, opened, label=head)
@@ -118,14 +122,14 @@ def records_facts(
 
     Without compression it is the ``size`` of the batch, header and all.
     """
-    records: Chunk = [("value", units.count(count, "record"))]
+    records: Chunk = [("value", format_units.count(count, "record"))]
     if codec == 0:
-        return [records, [("dim", "uncompressed "), ("value", units.size(size))]]
+        return [records, [("dim", "uncompressed "), ("value", format_units.size(size))]]
     name = CODEC_NAMES[codec] if codec < len(CODEC_NAMES) else f"codec {codec}"
-    chunk: Chunk = [("value", f"{name} {units.size(compressed_bytes)}")]
+    chunk: Chunk = [("value", f"{name} {format_units.size(compressed_bytes)}")]
     if isinstance(uncompressed_bytes, int) and compressed_bytes:
         ratio = f"({uncompressed_bytes / compressed_bytes:.1f}{style.glyphs.times})"
-        chunk.append(("meaning", f" {style.glyphs.arrow} {units.size(uncompressed_bytes)} {ratio}"))
+        chunk.append(("meaning", f" {style.glyphs.arrow} {format_units.size(uncompressed_bytes)} {ratio}"))
     return [records, chunk]
 
 
@@ -149,5 +153,5 @@ def _record_rows(records: Node, style: Style, opened: OpenedRows) -> list[Row]:
 
 def hidden_records(hidden: int, style: Style, *, calm: bool) -> Chunk:
     """What stands for records without a row; ``calm`` says that nothing is wrong with them."""
-    rest = f"{style.glyphs.ellipsis} {units.count(hidden, 'more record')}"
+    rest = f"{style.glyphs.ellipsis} {format_units.count(hidden, 'more record')}"
     return [("dim", rest if calm else f"{rest}, some with problems")]

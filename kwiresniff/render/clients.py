@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TextIO
 
 from kwiresniff.model import file_index, packet_number
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.blocks import INDENT, BlockWriter
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
@@ -64,7 +64,7 @@ class ClientWriter(BlockWriter):
     def _finding(self, finding: AuditFinding) -> list[Chunk]:
         use = finding.use
         file = f"{self._files[file_index(use.packet)]} " if len(self._files) > 1 else ""
-        where = f"{units.count(use.count, 'request')}, first in {escape(file)}packet {packet_number(use.packet)}"
+        where = f"{format_units.count(use.count, 'request')}, first in {escape(file)}packet {packet_number(use.packet)}"
         return [[("bad" if finding.breaks else "value", escape(finding.reason))], [("dim", where)]]
 
     def _facts(self, facts: Iterable[tuple[str, list[Chunk]]]) -> None:
@@ -73,9 +73,9 @@ class ClientWriter(BlockWriter):
 
 
 def _counts(client: Client) -> str:
-    parts = [units.count(client.connections, "connection"), units.count(client.exchanges, "exchange")]
+    parts = [format_units.count(client.connections, "connection"), format_units.count(client.exchanges, "exchange")]
     if client.errors:
-        parts.append(units.count(client.errors, "error"))
+        parts.append(format_units.count(client.errors, "error"))
     if client.unanswered:
         parts.append(f"{client.unanswered:,} unanswered")
     return ", ".join(parts)
@@ -92,10 +92,10 @@ def _client_facts(client: Client) -> Iterator[tuple[str, list[Chunk]]]:
     ):
         if names:
             yield label, _names(names)
-    seen = f"{units.date(client.first_ns)} {units.clock(client.first_ns, 3)}"
+    seen = f"{format_units.date(client.first_ns)} {format_units.clock(client.first_ns, 3)}"
     if client.last_ns > client.first_ns:
-        seen += f" for {units.duration(client.last_ns - client.first_ns)}"
-    traffic = f"{units.size(client.request_bytes)} sent, {units.size(client.response_bytes)} received"
+        seen += f" for {format_units.duration(client.last_ns - client.first_ns)}"
+    traffic = f"{format_units.size(client.request_bytes)} sent, {format_units.size(client.response_bytes)} received"
     yield "seen", [[("value", seen)], [("dim", traffic)]]
 
 

@@ -11,7 +11,7 @@ from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.digest import Digest, TopicDigest
 from kwiresniff.model import Exchange, TopicNames
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -114,7 +114,7 @@ def _tell_records(digest: Digest, topics: list[TopicDigest], nothing: str, out: 
     if not size:
         out.append(nothing)
         return
-    out.append(units.count(digest.records, "record"))
-    out.append(units.size(size))
+    out.append(format_units.count(digest.records, "record"))
+    out.append(format_units.size(size))
     if codecs:
         out.append("+".join([CODEC_NAMES[codec] for codec in codecs]))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TextIO
 
 from kwiresniff.model import file_index, packet_number
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk, pad, wrap
 from kwiresniff.render.terminal import glyphs_for, printable
@@ -22,14 +22,14 @@ _LABEL: Final = 9
 #: Numbers worth a place in the text, and how each is said; JSON has all of them.
 _SAID: Final[dict[str, tuple[str, Callable[[int], str]]]] = {
     "of": ("of", str),
-    "p50_ns": ("p50", units.duration),
-    "p99_ns": ("p99", units.duration),
-    "worst_ns": ("worst", units.duration),
-    "longest_ms": ("longest", lambda value: units.duration(value * 1_000_000)),
-    "total_ms": ("in all", lambda value: units.duration(value * 1_000_000)),
-    "lost_ns": ("lost", units.duration),
-    "longest_ns": ("longest", units.duration),
-    "largest_request_bytes": ("largest request", units.size),
+    "p50_ns": ("p50", format_units.duration),
+    "p99_ns": ("p99", format_units.duration),
+    "worst_ns": ("worst", format_units.duration),
+    "longest_ms": ("longest", lambda value: format_units.duration(value * 1_000_000)),
+    "total_ms": ("in all", lambda value: format_units.duration(value * 1_000_000)),
+    "lost_ns": ("lost", format_units.duration),
+    "longest_ns": ("longest", format_units.duration),
+    "largest_request_bytes": ("largest request", format_units.size),
 }
 #: Lists worth a line, and what stands before it.
 _LISTS: Final = {"clients": "clients", "concerns": "concerns", "reasons": "reasons", "users": "users"}
@@ -62,7 +62,7 @@ class FindingWriter:
 
     def write_over(self, finding: Finding) -> None:
         """A line that says that a finding was not seen any more."""
-        span = f"{units.clock(finding.first_ns, 3)} to {units.clock(finding.last_ns, 3)}"
+        span = f"{format_units.clock(finding.first_ns, 3)} to {format_units.clock(finding.last_ns, 3)}"
         chunks: list[Chunk] = [[("ident", escape(finding.subject))], [("value", escape(finding.title))]]
         self._line([("dim", pad("over", _MARK + 1))], _MARK + 1, [*chunks, [("dim", span)]])
 
@@ -76,7 +76,10 @@ class FindingWriter:
             if isinstance(named, list) and named and not (name == "reasons" and finding.details):
                 self._fact(label, [[("value", escape(str(one)))] for one in named[:_MAX_LISTED]])
         if finding.last_ns > finding.first_ns > 0:
-            seen = [("value", units.clock(finding.first_ns, 3))], [("dim", f"to {units.clock(finding.last_ns, 3)}")]
+            seen = (
+                [("value", format_units.clock(finding.first_ns, 3))],
+                [("dim", f"to {format_units.clock(finding.last_ns, 3)}")],
+            )
             self._fact("seen", list(seen))
         if finding.evidence:
             self._fact("evidence", [self._evidence(*one) for one in finding.evidence])
@@ -102,7 +105,7 @@ class FindingWriter:
 
     def _evidence(self, packet: int, ns: int) -> Chunk:
         file = f" of {escape(self._files[file_index(packet)])}" if len(self._files) > 1 else ""
-        return [("value", f"packet {packet_number(packet)}{file}"), ("dim", f" {units.clock(ns, 3)}")]
+        return [("value", f"packet {packet_number(packet)}{file}"), ("dim", f" {format_units.clock(ns, 3)}")]
 
     def _fact(self, label: str, chunks: list[Chunk]) -> None:
         self._line([("", " " * (_MARK + 1)), ("name", pad(label, _LABEL))], _MARK + 1 + _LABEL, chunks)

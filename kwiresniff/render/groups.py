@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, TextIO
 
 from kwiresniff.model import file_index, packet_number
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk, pad, wrap
 from kwiresniff.render.terminal import glyphs_for, printable
@@ -47,9 +47,9 @@ class GroupWriter:
                 if group is not None:
                     self._out.write("\n")
                 group = event.group
-                start = units.instant(event.timestamp_ns, 3)
+                start = format_units.instant(event.timestamp_ns, 3)
                 self._line([], [[("heading", escape(group) or '""')], [("dim", f"from {start}")]])
-            clock = units.clock(event.timestamp_ns, 3)
+            clock = format_units.clock(event.timestamp_ns, 3)
             self._line(
                 [("dim", f"  {clock}  "), (_KINDS[event.event], pad(event.event, _EVENT)), ("", "  ")],
                 [self._who(event), *self.details(event)],
@@ -92,7 +92,7 @@ class GroupWriter:
         chunks: list[Chunk] = []
         if event.event == "join":
             if details.get("leader"):
-                chunks.append([("ident", f"leads {units.count(details['members'], 'member')}")])
+                chunks.append([("ident", f"leads {format_units.count(details['members'], 'member')}")])
             for name in ("protocol", "assignor"):
                 if details.get(name):
                     chunks.append([("name", f"{name} "), ("value", escape(str(details[name])))])
@@ -114,7 +114,7 @@ class GroupWriter:
         if details.get("reason"):
             chunks.append([("meaning", escape(f'"{details["reason"]}"'))])
         if details.get("wait_ns") is not None:
-            took = units.duration(details["wait_ns"], micro=self._paint.glyphs.micro)
+            took = format_units.duration(details["wait_ns"], micro=self._paint.glyphs.micro)
             chunks.append([("name", "after "), ("value", took)])
         return chunks
 
@@ -122,7 +122,7 @@ class GroupWriter:
         chunks: list[Chunk] = []
         if details["count"] > 1:
             span_ns = details["last_timestamp_ns"] - event.timestamp_ns
-            took = units.duration(span_ns, micro=self._paint.glyphs.micro)
+            took = format_units.duration(span_ns, micro=self._paint.glyphs.micro)
             chunks.append([("value", f"{details['count']:,} times in {took}")])
         if details["transactional_id"]:
             chunks.append([("name", "transaction "), ("value", escape(details["transactional_id"]))])
@@ -130,7 +130,7 @@ class GroupWriter:
             text = str(last) if first == last else f"{first}{self._paint.glyphs.arrow}{last}"
             chunks.append([("value", f"{escape(name)} "), ("ident", text)])
         if (more := len(details["offsets"]) - OFFSETS_SHOWN) > 0:
-            chunks.append([("dim", f"and {units.count(more, 'partition')} more")])
+            chunks.append([("dim", f"and {format_units.count(more, 'partition')} more")])
         for name, count in details["errors"].items():
             chunks.append([("bad", f"{escape(name)} {self._paint.glyphs.times}{count}")])
         return chunks
@@ -150,4 +150,6 @@ def event_text(event: GroupEvent) -> str:
 
 def partitions_text(partitions: dict[str, list[int]]) -> str:
     """``orders 0-3,7 payments 1``: numbers in a row as ranges."""
-    return " ".join(f"{topic} {units.number_ranges(sorted(numbers), ',')}" for topic, numbers in partitions.items())
+    return " ".join(
+        f"{topic} {format_units.number_ranges(sorted(numbers), ',')}" for topic, numbers in partitions.items()
+    )

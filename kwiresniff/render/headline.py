@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kwiresniff.model import Exchange
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.theme import OUTCOME_STYLE, OUTCOME_WORDS, Glyphs, Paint
@@ -21,7 +21,7 @@ def headline(exchange: Exchange, paint: Paint, style: Style) -> list[Chunk]:
     chunks: list[Chunk] = [title_chunk(exchange, glyphs)]
     if exchange.latency_ns is not None:
         latency_kind = "wait" if exchange.waiting else kind if outcome == "error" else "ident"
-        chunks.append([(latency_kind, units.duration(exchange.latency_ns, micro=glyphs.micro))])
+        chunks.append([(latency_kind, format_units.duration(exchange.latency_ns, micro=glyphs.micro))])
     if exchange.waiting:
         chunks[-1].append(("wait", f" {escape(exchange.waiting)}"))
     if exchange.queued_ns or exchange.held_ns:
@@ -57,11 +57,11 @@ def parts_chunk(exchange: Exchange, micro: str) -> Chunk:
     chunk: Chunk = []
     for name, ns in (("queued", exchange.queued_ns), ("held", exchange.held_ns)):
         if ns:
-            chunk += [("name", f"{name} "), ("wait", units.duration(ns, micro=micro)), ("name", " ")]
+            chunk += [("name", f"{name} "), ("wait", format_units.duration(ns, micro=micro)), ("name", " ")]
     if exchange.waiting in _DOUBTS and not exchange.broker_ns:
         return chunk[:-1]
     broker = broker_words(exchange.waiting)
-    return [*chunk, ("name", broker), ("value", units.duration(exchange.broker_ns, micro=micro))]
+    return [*chunk, ("name", broker), ("value", format_units.duration(exchange.broker_ns, micro=micro))]
 
 
 def broker_words(waiting: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 from kwiresniff.base.packet_references import PACKET_MASK
 from kwiresniff.base.time_units import MAX_NS, SECOND_NS
 from kwiresniff.model import Connection, Exchange, Message
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.guides import GuidedRows
 from kwiresniff.render.headline import broker_words, correlation_chunk, headline, parts_chunk, peers_chunks, title_chunk
@@ -139,13 +139,13 @@ class Heads:
         """A time that stands for one of the things above."""
         number: i64 = -1
         if -MAX_NS < ns < MAX_NS:
-            number = units.rounded(ns)
+            number = format_units.rounded(ns)
         key: int = 8 * number + role
         text = self._durations.get(key)
         if text is None or number < 0:
             if len(self._durations) >= KEPT:
                 self._durations.clear()
-            duration = units.duration(ns, micro=self._micro)
+            duration = format_units.duration(ns, micro=self._micro)
             if role >= QUEUED:
                 name = "queued " if role == QUEUED else "held "
                 text = self._words.chunk([("name", name), ("wait", duration), ("name", " ")])
@@ -163,12 +163,12 @@ class Heads:
         second: i64 = ns // SECOND_NS
         if second != self._second:
             self._second = second
-            self._day = self._marks.between + units.instant(second * SECOND_NS)[:-7]
+            self._day = self._marks.between + format_units.instant(second * SECOND_NS)[:-7]
         size = self._sizes.get(message.size_bytes)
         if size is None:
             if len(self._sizes) >= KEPT:
                 self._sizes.clear()
-            text = self._words.span("value", units.size(message.size_bytes)) + self._marks.gap
+            text = self._words.span("value", format_units.size(message.size_bytes)) + self._marks.gap
             size = self._sizes[message.size_bytes] = text
         first: i64 = message.first_packet & PACKET_MASK
         last: i64 = message.last_packet & PACKET_MASK

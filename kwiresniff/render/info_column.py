@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from kwiresniff.base.entities import PARTITION_INDEXES, TOPIC_NAMES
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Exchange, TopicNames
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.digest_facts import NAMED, NO_RECORDS, NOTHING_NEW, digest_facts
 
 #: Where the words go, most important first.
@@ -159,8 +159,8 @@ def _tell_records(topics: Sequence[Any], nothing: str, out: Facts) -> None:
         if nothing:
             out.append(nothing)
         return
-    out.append(units.count(records, "record"))
-    out.append(units.size(size))
+    out.append(format_units.count(records, "record"))
+    out.append(format_units.size(size))
     if codecs:
         out.append("+".join(codecs))
 
@@ -183,7 +183,7 @@ def _metadata(request: Fields, response: Fields, topic_name: TopicNames | None, 
         out.append("all topics" if request.get("topics") is None else "no topics")
     brokers = _first_list(response, ("brokers",))
     if brokers:
-        out.append(units.count(len(brokers), "broker"))
+        out.append(format_units.count(len(brokers), "broker"))
 
 
 def _init_producer_id(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
@@ -217,7 +217,7 @@ def _api_versions(request: Fields, response: Fields, topic_name: TopicNames | No
         out.append(f"{name} {field_text(request.get('client_software_version'))}")
     api_keys = _first_list(response, ("api_keys",))
     if api_keys:
-        out.append(units.count(len(api_keys), "API"))
+        out.append(format_units.count(len(api_keys), "API"))
 
 
 _SPECIAL: Final[dict[str, Callable[[Fields, Fields, TopicNames | None, Facts], None]]] = {

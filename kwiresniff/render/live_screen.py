@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.histogram import latency_range, sparkline
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
@@ -165,7 +165,7 @@ def heading(state: LiveState, width: int, height: int, glyphs: Glyphs) -> list[l
         ("warn" if state.unanswered else "dim", f"{state.unanswered:,} unanswered"),
         ("", "  "),
         ("warn" if state.dropped else "dim", f"{state.dropped:,} packets dropped"),
-        ("value", f"  {state.packets_per_second:,.0f} packets/s  {units.size(int(state.bytes_per_second))}/s"),
+        ("value", f"  {state.packets_per_second:,.0f} packets/s  {format_units.size(int(state.bytes_per_second))}/s"),
         ("dim", f"  {state.exchanges:,} exchanges"),
     ]
     if height < _TREND_HEIGHT:
@@ -219,7 +219,7 @@ def _cell(name: str, one: LiveRow, size: int, glyphs: Glyphs, scale: Sequence[in
     if name == "per s":
         text = f"{one.per_second:,.1f}" if one.per_second else ""
     elif name == "bytes/s":
-        text = units.size(int(one.bytes_per_second)) if one.bytes_per_second >= 1 else ""
+        text = format_units.size(int(one.bytes_per_second)) if one.bytes_per_second >= 1 else ""
     elif name == "count":
         text = f"{one.count:,}"
     elif name == "errors":
@@ -227,12 +227,12 @@ def _cell(name: str, one: LiveRow, size: int, glyphs: Glyphs, scale: Sequence[in
     elif name == "no answer":
         text = f"{one.unanswered:,}" if one.unanswered else ""
     elif name == "broker p99":
-        text = "" if one.broker_p99_ns is None else units.duration(one.broker_p99_ns, micro=glyphs.micro)
+        text = "" if one.broker_p99_ns is None else format_units.duration(one.broker_p99_ns, micro=glyphs.micro)
     elif latency is None:
         text = ""
     else:
         value = {"p50": latency.p50_ns, "p99": latency.p99_ns, "max": latency.max_ns}[name]
-        text = units.duration(value, micro=glyphs.micro)
+        text = format_units.duration(value, micro=glyphs.micro)
     return pad_left(text, size)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TextIO, TypeVar
 
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
 from kwiresniff.render.terminal import glyphs_for, printable
@@ -133,4 +133,4 @@ def _rate(per_second: float | None) -> str:
 
 
 def _duration(ns: int) -> str:
-    return units.duration(ns).replace(" ", "")
+    return format_units.duration(ns).replace(" ", "")

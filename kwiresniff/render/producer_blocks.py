@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TextIO
 
 from kwiresniff.model import file_index, packet_number
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.blocks import INDENT, BlockWriter
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
@@ -40,9 +40,11 @@ class ProducerWriter(BlockWriter):
         for flaw in producer.flaws[:ROWS_SHOWN]:
             parts: list[Chunk] = [[("ident", escape(flaw.partition))]]
             if flaw.missing_records:
-                parts.append([("warn", f"{units.count(flaw.missing_records, 'record')} missing")])
+                parts.append([("warn", f"{format_units.count(flaw.missing_records, 'record')} missing")])
             if flaw.duplicate_batches:
-                parts.append([("value", f"{units.count(flaw.duplicate_batches, 'batch', 'batches')} sent again")])
+                parts.append(
+                    [("value", f"{format_units.count(flaw.duplicate_batches, 'batch', 'batches')} sent again")]
+                )
             yield "sequence", parts
         if len(producer.flaws) > ROWS_SHOWN:
             yield "sequence", [[("dim", f"and {len(producer.flaws) - ROWS_SHOWN:,} more partitions")]]
@@ -59,16 +61,16 @@ class ProducerWriter(BlockWriter):
         if one.begin_ns is None:
             yield [("dim", "from before the capture")]
         else:
-            yield [("value", units.clock(one.begin_ns, 3))]
+            yield [("value", format_units.clock(one.begin_ns, 3))]
         if one.begin_ns is not None:
             lasted = (one.end_ns if one.end_ns is not None else producer.last_ns) - one.begin_ns
             words = "" if one.end_ns is not None else " at least"
-            yield [(_KINDS.get(one.state, "value"), f"{units.duration(lasted)}{words}")]
+            yield [(_KINDS.get(one.state, "value"), f"{format_units.duration(lasted)}{words}")]
         if one.by:
             yield [("warn", f"ended by {escape(one.by)}")]
         yield [("dim", f"epoch {one.epoch}")]
         if one.records:
-            yield [("value", units.count(one.records, "record"))]
+            yield [("value", format_units.count(one.records, "record"))]
         if one.partitions:
             yield [("value", _listed(one.partitions))]
         for group in one.groups[:NAMES_SHOWN]:
@@ -76,7 +78,7 @@ class ProducerWriter(BlockWriter):
         yield [("dim", self._place(one.packet))]
 
     def _fencing(self, one: Fencing) -> Iterator[Chunk]:
-        yield [("value", units.clock(one.timestamp_ns, 3))]
+        yield [("value", format_units.clock(one.timestamp_ns, 3))]
         yield [("bad", escape(one.error))]
         yield [("ident", escape(one.client)), ("dim", f" epoch {one.epoch}")]
         if one.by_epoch >= 0:
@@ -99,13 +101,13 @@ def _headline(producer: Producer) -> Iterator[Chunk]:
     for client in producer.clients[:NAMES_SHOWN]:
         yield [("client", escape(client))]
     if producer.batches:
-        batches = units.count(producer.batches, "batch", "batches")
-        partitions = units.count(producer.partitions, "partition")
-        yield [("value", f"{units.count(producer.records, 'record')} in {batches} to {partitions}")]
+        batches = format_units.count(producer.batches, "batch", "batches")
+        partitions = format_units.count(producer.partitions, "partition")
+        yield [("value", f"{format_units.count(producer.records, 'record')} in {batches} to {partitions}")]
     if producer.ended:
         yield [("value", ", ".join(f"{count:,} {state}" for state, count in producer.ended))]
     if producer.longest_ns is not None:
-        yield [("dim", f"longest {units.duration(producer.longest_ns)}")]
+        yield [("dim", f"longest {format_units.duration(producer.longest_ns)}")]
     if producer.timeout_ms is not None and producer.transactional_id is not None:
         yield [("dim", f"transaction.timeout.ms {producer.timeout_ms:,}")]
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from kwiresniff.base.batch_layout import NO_TIMESTAMP
 from kwiresniff.base.tree_sizes import HEADERS_SHOWN
 from kwiresniff.model import Node
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk, pad_left
 from kwiresniff.render.tree_row import OpenedRows, Row, plain_rows
@@ -18,7 +18,7 @@ _MILLI: Final = 1_000_000
 
 def timestamp_text(milliseconds: Any) -> str:
     """A Kafka timestamp in milliseconds as date and time, UTC."""
-    return "none" if milliseconds == NO_TIMESTAMP else units.instant(milliseconds * _MILLI, 3)
+    return "none" if milliseconds == NO_TIMESTAMP else format_units.instant(milliseconds * _MILLI, 3)
 
 
 def record_row(
@@ -114,4 +114,4 @@ def _headers(headers: Node, style: Style) -> Chunk:
 
 
 def _clock(milliseconds: Any) -> str:
-    return "-".rjust(12) if milliseconds == NO_TIMESTAMP else units.clock(milliseconds * _MILLI, 3)
+    return "-".rjust(12) if milliseconds == NO_TIMESTAMP else format_units.clock(milliseconds * _MILLI, 3)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias
 
 from kwiresniff.model import Exchange, TopicNames, file_index, packet_number
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.info_column import facts, queued_long
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
@@ -123,7 +123,7 @@ class SummaryWriter:
         text = self._line(exchange, started_ns)
         if self._width is not None:
             # The time column has no date, so every day gets its titles; a relative time needs them once.
-            day = units.date(started_ns) if self._time == "absolute" else "seconds"
+            day = format_units.date(started_ns) if self._time == "absolute" else "seconds"
             if day != self._day:
                 self._day = day
                 text = f"{self._titles(day)}\n{text}"
@@ -163,12 +163,12 @@ class SummaryWriter:
                 f"{escape(exchange.api) or '?'}{version}",
             )
         if name == "latency":
-            text = units.duration(exchange.latency_ns, micro=self._paint.glyphs.micro)
+            text = format_units.duration(exchange.latency_ns, micro=self._paint.glyphs.micro)
             return "wait" if exchange.waiting or queued_long(exchange) else "value", text
         if name == "request":
-            return "dim", units.size(request.size_bytes if request else None)
+            return "dim", format_units.size(request.size_bytes if request else None)
         if name == "response":
-            return "dim", units.size(response.size_bytes if response else None)
+            return "dim", format_units.size(response.size_bytes if response else None)
         if name == "connection":
             return "dim", f"#{exchange.connection.id}"
         if name == "address":
@@ -183,8 +183,8 @@ class SummaryWriter:
         if self._time == "relative":
             return f"{(started_ns - (self._start_ns or 0)) / 1e9:12.6f}"
         if self._width is None:
-            return units.instant(started_ns)
-        return units.clock(started_ns, 3 if self._columns[0][1] == 12 else 6)
+            return format_units.instant(started_ns)
+        return format_units.clock(started_ns, 3 if self._columns[0][1] == 12 else 6)
 
     def _packet(self, reference: int) -> str:
         number = str(packet_number(reference))
@@ -207,7 +207,7 @@ class SummaryWriter:
             words.append(("wait", escape(exchange.waiting)))
         if queued_long(exchange):
             micro = self._paint.glyphs.micro
-            words.append(("wait", f"queued {units.duration(exchange.queued_ns, micro=micro)}"))
+            words.append(("wait", f"queued {format_units.duration(exchange.queued_ns, micro=micro)}"))
         words += [("value", escape(fact)) for fact in facts(exchange, self._topic_name)]
         spans: list[Span] = []
         for kind, text in words:

@@ -13,7 +13,7 @@ from kwiresniff.base.json_text import write_number, write_padded
 from kwiresniff.base.packet_references import PACKET_MASK
 from kwiresniff.base.time_units import MAX_NS, SECOND_NS
 from kwiresniff.model import Connection, Exchange, TopicNames
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.info_column import facts, queued_long
 from kwiresniff.render.line_wrapping import pad, pad_left
@@ -61,7 +61,7 @@ class SummaryLines:
         second: i64 = ns // SECOND_NS
         if second != self._second:
             self._second = second
-            self._day = (self._dim + units.instant(second * SECOND_NS)[:-7]).encode()
+            self._day = (self._dim + format_units.instant(second * SECOND_NS)[:-7]).encode()
         out = self._out
         out.truncate(0)
         out.write(self._day)
@@ -119,7 +119,7 @@ class SummaryLines:
     def _latency(self, latency_ns: int, waited: bool) -> bytes:
         if not -MAX_NS < latency_ns < MAX_NS:
             return self._latency_text(latency_ns, waited)
-        number: i64 = units.rounded(latency_ns)
+        number: i64 = format_units.rounded(latency_ns)
         key: int = 2 * number + (1 if waited else 0)
         text = self._latencies.get(key)
         if text is None or number < 0:
@@ -129,7 +129,7 @@ class SummaryLines:
         return text
 
     def _latency_text(self, latency_ns: int, waited: bool) -> bytes:
-        padded = pad_left(units.duration(latency_ns, micro=self._paint.glyphs.micro), self._widths["latency"])
+        padded = pad_left(format_units.duration(latency_ns, micro=self._paint.glyphs.micro), self._widths["latency"])
         return f"{self._paint.text('wait' if waited else 'value', padded)} ".encode()
 
     def _size(self, kept: dict[int, bytes], size: int, column: str) -> bytes:
@@ -137,7 +137,7 @@ class SummaryLines:
         if text is None:
             if len(kept) >= KEPT:
                 kept.clear()
-            padded = pad_left(units.size(size), self._widths[column])
+            padded = pad_left(format_units.size(size), self._widths[column])
             text = kept[size] = f"{self._paint.text('dim', padded)} ".encode()
         return text
 

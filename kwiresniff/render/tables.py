@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.histogram import latency_range, sparkline
 from kwiresniff.render.line_wrapping import cells, fit, pad
@@ -160,8 +160,8 @@ def _count_cells(row: StatRow) -> dict[str, str]:
         "errors": f"{row.errors:,}" if row.errors else "",
         "unanswered": f"{row.unanswered:,}" if row.unanswered else "",
         "negotiation": f"{row.negotiation:,}" if row.negotiation else "",
-        "request": units.size(row.request_bytes),
-        "response": units.size(row.response_bytes),
+        "request": format_units.size(row.request_bytes),
+        "response": format_units.size(row.response_bytes),
         "produced": f"{row.request_records:,}" if row.request_records else "",
         "fetched": f"{row.response_records:,}" if row.response_records else "",
     }
@@ -172,7 +172,11 @@ def _sum_cells(row: StatRow, glyphs: Glyphs) -> dict[str, str]:
     if row.queued is None and row.held is None:
         return {}
     parts = (("queued", row.queued), ("held", row.held), ("broker", row.broker))
-    return {name: units.duration(one.mean_ns * one.count, micro=glyphs.micro) for name, one in parts if one is not None}
+    return {
+        name: format_units.duration(one.mean_ns * one.count, micro=glyphs.micro)
+        for name, one in parts
+        if one is not None
+    }
 
 
 def _totals(rows: Sequence[StatRow]) -> dict[str, str]:
@@ -203,7 +207,9 @@ def _latency_cells(latency: LatencySummary | None, glyphs: Glyphs, scale: tuple[
     if latency is None:
         return {}
     values = (latency.p50_ns, latency.p90_ns, latency.p95_ns, latency.p99_ns, latency.max_ns)
-    cell = {title: units.duration(value, micro=glyphs.micro) for title, value in zip(_LATENCIES, values, strict=True)}
+    cell = {
+        title: format_units.duration(value, micro=glyphs.micro) for title, value in zip(_LATENCIES, values, strict=True)
+    }
     cell["histogram"] = sparkline(latency.buckets, scale, _BARS, glyphs.bars)
     return cell
 
@@ -241,7 +247,7 @@ def _caption(rows: Sequence[StatRow], shown: Container[str], glyphs: Glyphs, sca
     if any(row.queued is not None or row.held is not None for row in rows):
         lines.append("~ broker: what is left of all waits, the broker's own time.")
     if scale and "histogram" in shown:
-        top = units.duration(scale[-1], micro=glyphs.micro)
+        top = format_units.duration(scale[-1], micro=glyphs.micro)
         lines.append(f"histogram: up to {top}, logarithmic, one scale for all rows.")
     return lines
 

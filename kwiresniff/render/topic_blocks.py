@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.blocks import INDENT, BlockWriter
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
@@ -33,7 +33,7 @@ class TopicWriter(BlockWriter):
 
 
 def _headline(topic: Topic) -> Iterator[Chunk]:
-    yield [("dim", units.count(len(topic.partitions), "partition"))]
+    yield [("dim", format_units.count(len(topic.partitions), "partition"))]
     for word, flow in (("in", topic.produced), ("out", topic.consumed)):
         if flow.records:
             yield [("value", f"{word} {_records(flow)}{_rate(flow, topic.seconds)}")]
@@ -42,13 +42,13 @@ def _headline(topic: Topic) -> Iterator[Chunk]:
 
 
 def _records(flow: TopicFlow) -> str:
-    return f"{units.count(flow.records, 'record')} {units.size(flow.size_bytes)}"
+    return f"{format_units.count(flow.records, 'record')} {format_units.size(flow.size_bytes)}"
 
 
 def _rate(flow: TopicFlow, seconds: float) -> str:
     if seconds < 1:
         return ""
-    return f" ({flow.records / seconds:,.1f}/s, {units.size(round(flow.size_bytes / seconds))}/s)"
+    return f" ({flow.records / seconds:,.1f}/s, {format_units.size(round(flow.size_bytes / seconds))}/s)"
 
 
 def _facts(topic: Topic) -> Iterator[tuple[str, list[Chunk]]]:
@@ -82,8 +82,10 @@ def _client(client: TopicClient) -> Iterator[Chunk]:
     flow = client.flow
     yield [("value", _records(flow) if flow.records else "no records")]
     if flow.batches:
-        each = f"{flow.records / flow.batches:,.1f} records and {units.size(flow.size_bytes // flow.batches)} each"
-        yield [("dim", f"in {units.count(flow.batches, 'batch', 'batches')} of {each}")]
+        each = (
+            f"{flow.records / flow.batches:,.1f} records and {format_units.size(flow.size_bytes // flow.batches)} each"
+        )
+        yield [("dim", f"in {format_units.count(flow.batches, 'batch', 'batches')} of {each}")]
     if any(codec != "none" for codec, _ in client.compression):
         yield [("value", "+".join(escape(codec) for codec, _ in client.compression))]
     if client.role == "producer":
@@ -93,16 +95,16 @@ def _client(client: TopicClient) -> Iterator[Chunk]:
         elif client.idempotent:
             yield [("value", "idempotent")]
     elif client.partitions:
-        yield [("dim", f"partitions {units.number_ranges(client.partitions)}")]
+        yield [("dim", f"partitions {format_units.number_ranges(client.partitions)}")]
     if client.lag is not None and client.role != "producer":
         yield [("warn" if client.lag else "good", f"lag {client.lag:,}")]
     if client.errors:
-        yield [("bad", units.count(client.errors, "error"))]
+        yield [("bad", format_units.count(client.errors, "error"))]
 
 
 def _group(group: TopicGroup) -> Iterator[Chunk]:
     yield [("ident", escape(group.group) or '""')]
-    yield [("value", f"committed in {units.count(len(group.partitions), 'partition')}")]
+    yield [("value", f"committed in {format_units.count(len(group.partitions), 'partition')}")]
     if group.lag is None:
         yield [("dim", "lag not known: no high watermark in the capture")]
         return
@@ -113,5 +115,5 @@ def _group(group: TopicGroup) -> Iterator[Chunk]:
 
 
 def _waits(latency: LatencySummary) -> str:
-    p50, p99, most = map(units.duration, (latency.p50_ns, latency.p99_ns, latency.max_ns))
+    p50, p99, most = map(format_units.duration, (latency.p50_ns, latency.p99_ns, latency.max_ns))
     return f"p50 {p50}, p99 {p99}, max {most}"

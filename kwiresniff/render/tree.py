@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from kwiresniff.model import Direction, Dissection, Exchange, Message, Node, Problem, file_index, packet_number
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.guides import GuidedRows
 from kwiresniff.render.gutter import Gutter
@@ -143,7 +143,7 @@ class TreeWriter:
         lines: list[str] = []
         head: list[Chunk] = [
             [("api", f"{escape(exchange.api)} v{exchange.api_version}"), ("title", f" {which}")],
-            [("value", units.size(message.size_bytes))],
+            [("value", format_units.size(message.size_bytes))],
         ]
         if message.header_version >= 0:
             head.append([("dim", f"header version {message.header_version}")])
@@ -171,9 +171,9 @@ class TreeWriter:
             return Row([[("title", which), ("dim", f"  {_why_missing(exchange, which)}")]])
         head: list[Chunk] = [
             [("title", which)],
-            [("value", units.size(message.size_bytes))],
+            [("value", format_units.size(message.size_bytes))],
             [("dim", self._packets(message))],
-            [("dim", units.instant(message.first_ns))],
+            [("dim", format_units.instant(message.first_ns))],
         ]
         if message.version >= 0 and message.version != exchange.api_version and exchange.api_version >= 0:
             head.append([("warn", f"read as version {message.version}")])
@@ -195,7 +195,7 @@ class TreeWriter:
         left = size - dissection.end
         if left > 0 and all(problem.code != "trailing_bytes" for problem in dissection.problems):
             # Only counted: what nobody could read may hold a password.
-            rest = f"{self._paint.glyphs.ellipsis} {units.count(left, 'byte')} not decoded"
+            rest = f"{self._paint.glyphs.ellipsis} {format_units.count(left, 'byte')} not decoded"
             rows.append(Row([[("dim", rest)]]))
         if dissection.problems:
             told = _problem_texts(dissection)
@@ -218,7 +218,7 @@ class TreeWriter:
         shown = problems if self._verbosity else problems[:PROBLEMS_SHOWN]
         rows = [Row([problem_chunk(problem)]) for problem in shown]
         if len(shown) < len(problems):
-            text = f"{self._paint.glyphs.ellipsis} {units.count(len(problems) - len(shown), 'more problem')}"
+            text = f"{self._paint.glyphs.ellipsis} {format_units.count(len(problems) - len(shown), 'more problem')}"
             rows.append(Row([[("dim", text)]]))
         return rows
 

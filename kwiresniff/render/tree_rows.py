@@ -14,7 +14,7 @@ from typing import Final
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN
 from kwiresniff.model import Node
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.batch_rows import record_set_rows
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
@@ -88,7 +88,7 @@ def _array_rows(array: Node, style: Style, depth: int) -> list[Row]:
         rows.append(Row([hidden_elements(name, hidden, len(array.children), style, calm=calm)]))
     if not style.verbosity:
         return rows
-    count = units.count(len(array.children), "element")
+    count = format_units.count(len(array.children), "element")
     return [Row([[("name", f"{name} "), ("dim", count), *problem_spans(array)]], rows, array)]
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from kwiresniff.base.tree_sizes import SCALARS_SHOWN
 from kwiresniff.model import Node
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape, mixed, text_of
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.theme import Glyphs, Span
@@ -49,7 +49,7 @@ def text_value(text: str, style: Style, *, quote: bool = True) -> str:
 
 def more(count: int, unit: str, style: Style) -> str:
     """What stands for the part of a text that is cut."""
-    return f"{style.glyphs.ellipsis} {units.count(count, f'more {unit}')}"
+    return f"{style.glyphs.ellipsis} {format_units.count(count, f'more {unit}')}"
 
 
 def _needs_quotes(text: str, quote: bool) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kwiresniff.base.tree_sizes import is_range
 from kwiresniff.model import Node
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.batch_rows import hidden_batches, hidden_records, records_facts
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import GAP, Chunk
@@ -103,13 +103,13 @@ class Words:
         return more(count, unit, self._style).encode()
 
     def size(self, size: int) -> bytes:
-        return units.size(size).encode()
+        return format_units.size(size).encode()
 
     def clock(self, second: int) -> bytes:
-        return units.clock(second * 1_000_000_000, 3)[:-3].encode()
+        return format_units.clock(second * 1_000_000_000, 3)[:-3].encode()
 
     def instant(self, second: int) -> bytes:
-        return units.instant(second * 1_000_000_000, 3)[:-4].encode()
+        return format_units.instant(second * 1_000_000_000, 3)[:-4].encode()
 
     def batch(self, count: int, size: int, compressed: int, uncompressed: int, codec: int) -> bytes:
         return self.row(records_facts(count, codec, size, compressed, uncompressed, self._style))

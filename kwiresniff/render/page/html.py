@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kwiresniff.errors import ExportError
 from kwiresniff.model import file_index, packet_number
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.groups import event_text
 from kwiresniff.render.page import plots
@@ -43,10 +43,10 @@ def page(report: Report) -> str:
     filters: dict[str, Callable[..., Any]] = {
         "plain": _plain,
         "listed": lambda values: _plain(", ".join(values), MAX_LIST_CHARS),
-        "duration": units.duration,
-        "size": units.size,
-        "instant": lambda ns: units.instant(ns, 3),
-        "clock": lambda ns: units.clock(ns, 3),
+        "duration": format_units.duration,
+        "size": format_units.size,
+        "instant": lambda ns: format_units.instant(ns, 3),
+        "clock": lambda ns: format_units.clock(ns, 3),
         "apis": _apis,
         "number": lambda value: f"{value:,}",
         "event": lambda event: shortened(event_text(event), MAX_LIST_CHARS),

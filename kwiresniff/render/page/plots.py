@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.results.report import SeriesPoint
 from kwiresniff.results.stats import StatRow
@@ -96,7 +96,7 @@ def api_plot(rows: Sequence[StatRow]) -> str:
 def _over_time(points: Sequence[SeriesPoint]) -> tuple[Figure, Axes, list[float]]:
     figure, axes = _figure(_SIZE[1])
     start_ns = points[0].start_ns
-    axes.set_xlabel(f"seconds after {units.instant(start_ns, 3)}")
+    axes.set_xlabel(f"seconds after {format_units.instant(start_ns, 3)}")
     times = [(point.start_ns - start_ns) / 1e9 for point in points]
     axes.set_xlim(0, times[-1] + points[-1].width_ns / 1e9)
     return figure, axes, times
@@ -108,7 +108,7 @@ def _durations(axis: Axis) -> None:
 
     axis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0), numticks=12))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: units.duration(round(value * 1e6))))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: format_units.duration(round(value * 1e6))))
 
 
 def _figure(height: float) -> tuple[Figure, Axes]:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from kwiresniff.render import units
+from kwiresniff.render import format_units
 
 
 @pytest.mark.parametrize(
@@ -28,11 +28,11 @@ from kwiresniff.render import units
     ],
 )
 def test_a_duration_has_three_digits_and_the_unit_that_fits(nanoseconds: int | None, text: str) -> None:
-    assert units.duration(nanoseconds) == text
+    assert format_units.duration(nanoseconds) == text
 
 
 def test_a_duration_in_ascii_says_us() -> None:
-    assert units.duration(873_000, micro="u") == "873 us"
+    assert format_units.duration(873_000, micro="u") == "873 us"
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_duration_in_ascii_says_us() -> None:
     ],
 )
 def test_a_size_counts_1024_bytes_to_the_kilobyte(count: int | None, text: str) -> None:
-    assert units.size(count) == text
+    assert format_units.size(count) == text
 
 
 def test_durations_of_one_rounded_number_have_one_text() -> None:
@@ -60,30 +60,30 @@ def test_durations_of_one_rounded_number_have_one_text() -> None:
     rng = random.Random("durations")
     texts: dict[int, set[str]] = {}
     for nanoseconds in near + [int(10 ** rng.uniform(0, 11.2)) for _ in range(40_000)]:
-        texts.setdefault(units.rounded(nanoseconds), set()).add(units.duration(nanoseconds))
+        texts.setdefault(format_units.rounded(nanoseconds), set()).add(format_units.duration(nanoseconds))
     assert {number: found for number, found in texts.items() if number >= 0 and len(found) > 1} == {}
     assert len(texts) > 5_000
-    assert [units.rounded(one) for one in (-1, 1_115, 1_125, 99_950_000_000)] == [-1] * 4
+    assert [format_units.rounded(one) for one in (-1, 1_115, 1_125, 99_950_000_000)] == [-1] * 4
 
 
 def test_columns_never_need_more_than_eight_characters() -> None:
-    assert all(len(units.duration(int(10 ** (power / 7)))) <= 8 for power in range(120))
-    assert all(len(units.size(int(10 ** (power / 7)))) <= 8 for power in range(133))
+    assert all(len(format_units.duration(int(10 ** (power / 7)))) <= 8 for power in range(120))
+    assert all(len(format_units.size(int(10 ** (power / 7)))) <= 8 for power in range(133))
 
 
 def test_times_are_utc_with_the_digits_asked_for() -> None:
     # date -u -d @1709626502.123456789
     timestamp_ns = 1_709_626_502_123_456_789
-    assert units.instant(timestamp_ns) == "2024-03-05T08:15:02.123456Z"
-    assert units.instant(timestamp_ns, 9) == "2024-03-05T08:15:02.123456789Z"
-    assert units.clock(timestamp_ns, 3) == "08:15:02.123"
-    assert units.clock(timestamp_ns, 9) == "08:15:02.123456789"
-    assert units.date(timestamp_ns) == "2024-03-05"
+    assert format_units.instant(timestamp_ns) == "2024-03-05T08:15:02.123456Z"
+    assert format_units.instant(timestamp_ns, 9) == "2024-03-05T08:15:02.123456789Z"
+    assert format_units.clock(timestamp_ns, 3) == "08:15:02.123"
+    assert format_units.clock(timestamp_ns, 9) == "08:15:02.123456789"
+    assert format_units.date(timestamp_ns) == "2024-03-05"
 
 
 def test_a_time_beyond_the_calendar_is_told_in_seconds() -> None:
-    assert "9223372036854775 s" in units.instant((2**63 - 1) * 1_000_000)
+    assert "9223372036854775 s" in format_units.instant((2**63 - 1) * 1_000_000)
 
 
 def test_a_time_before_1970_is_still_a_time() -> None:
-    assert units.instant(-1_000_000) == "1969-12-31T23:59:59.999000Z"
+    assert format_units.instant(-1_000_000) == "1969-12-31T23:59:59.999000Z"
