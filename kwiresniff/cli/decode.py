@@ -102,13 +102,12 @@ def command(
 
 
 def _draw(exchange: Exchange, direction: Direction, show_secrets: bool, verbose: int, color: str) -> None:
-    from kwiresniff.render import TreeWriter, use_color, width_of
+    from kwiresniff.render import TreeWriter, stdout_for
     from kwiresniff.session import dissect_message
 
-    out = sys.stdout
     dissection = dissect_message(exchange, direction, show_secrets=show_secrets)
     assert dissection is not None
-    TreeWriter(out, width_of(out), use_color(out, color), verbose).write_message(exchange, direction, dissection)
+    TreeWriter(*stdout_for(color), verbose).write_message(exchange, direction, dissection)
 
 
 def _bytes(data: str | None, file: str | None, form: str) -> bytes:

@@ -35,11 +35,10 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     finished, messages = read_through(source, doctor.exchange, doctor.add)
     found = doctor.findings()
     if form == "table":
-        from kwiresniff.render import use_color, width_of
+        from kwiresniff.render import stdout_for
         from kwiresniff.render.findings import FindingWriter
 
-        out = sys.stdout
-        FindingWriter(out, width_of(out), use_color(out, options.color), source.files).write(found)
+        FindingWriter(*stdout_for(options.color), source.files).write(found)
     else:
         from kwiresniff.export.findings import finding_json
 

@@ -13,7 +13,7 @@ from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.plugin_rules import rules_of
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Problem
-from kwiresniff.render import use_color, width_of
+from kwiresniff.render import stdout_for
 from kwiresniff.render.findings import FindingWriter
 
 #: Findings are looked at so often, in seconds.
@@ -26,9 +26,8 @@ class _Review:
     """Looks at the findings from time to time and prints what has changed."""
 
     def __init__(self, source: EventSource) -> None:
-        out = sys.stdout
         self._source = source
-        self._writer = FindingWriter(out, width_of(out), use_color(out, source.options.color), source.files)
+        self._writer = FindingWriter(*stdout_for(source.options.color), source.files)
         self._looked = time.monotonic()
         self._written = False
         rules = rules_of(source.plugins)

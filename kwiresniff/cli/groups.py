@@ -27,11 +27,10 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     finished, messages = read_through(source, timeline.add)
     found = timeline.events()
     if form == "table":
-        from kwiresniff.render import use_color, width_of
+        from kwiresniff.render import stdout_for
         from kwiresniff.render.groups import GroupWriter
 
-        out = sys.stdout
-        GroupWriter(out, width_of(out), use_color(out, options.color), source.files).write(found)
+        GroupWriter(*stdout_for(options.color), source.files).write(found)
     else:
         from kwiresniff.export.groups import group_event_json
 

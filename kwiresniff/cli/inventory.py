@@ -59,8 +59,7 @@ def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
 
 def writer(source: EventSource) -> ClientWriter:
     """What writes clients to standard output."""
-    from kwiresniff.render import use_color, width_of
+    from kwiresniff.render import stdout_for
     from kwiresniff.render.clients import ClientWriter
 
-    out = sys.stdout
-    return ClientWriter(out, width_of(out), use_color(out, source.options.color), source.files)
+    return ClientWriter(*stdout_for(source.options.color), source.files)

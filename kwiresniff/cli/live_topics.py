@@ -15,7 +15,7 @@ from kwiresniff.cli.keyboard import Keyboard
 from kwiresniff.cli.panels import REFRESH_SECONDS, SAMPLES
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Exchange, Problem
-from kwiresniff.render import escape, format_units, use_color, width_of
+from kwiresniff.render import escape, format_units, stdout_for, use_color
 from kwiresniff.render.live_screen import filled
 from kwiresniff.render.one_line import aligned, topic_columns
 from kwiresniff.render.screen import Screen
@@ -112,8 +112,7 @@ def watch_topics(live: LiveCapture, source: EventSource, *, watched: bool) -> bo
     messages = Messages(source)
     for problem in problems:
         messages.problem(problem)
-    out = sys.stdout
-    TopicWriter(out, width_of(out), use_color(out, source.options.color)).topics(view.traffic.topics())
+    TopicWriter(*stdout_for(source.options.color)).topics(view.traffic.topics())
     messages.end()
     if view.traffic.left_out and not source.options.quiet:
         print(f"kwiresniff: {view.traffic.left_out} names or rows found no room and are not listed", file=sys.stderr)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from kwiresniff.analysis.producer_ledger import ProducerLedger
@@ -27,11 +25,10 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     finished, messages = read_through(source, ledger.exchange)
     found = ledger.producers()
     if form == "table":
-        from kwiresniff.render import use_color, width_of
+        from kwiresniff.render import stdout_for
         from kwiresniff.render.producer_blocks import ProducerWriter
 
-        out = sys.stdout
-        ProducerWriter(out, width_of(out), use_color(out, options.color), source.files).producers(found)
+        ProducerWriter(*stdout_for(options.color), source.files).producers(found)
     else:
         from kwiresniff.export.producers import producer_json
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from kwiresniff.cli.options import ReadOptions
-from kwiresniff.render import use_color, width_of
+from kwiresniff.render import stdout_for
 from kwiresniff.render.one_line import Column, write_lines
 
 Row = TypeVar("Row")
@@ -15,5 +14,4 @@ Row = TypeVar("Row")
 
 def print_rows(rows: Sequence[Row], columns: Callable[[Row], list[Column]], options: ReadOptions) -> None:
     """Below a head that says what the columns are."""
-    out = sys.stdout
-    write_lines(out, width_of(out), use_color(out, options.color), rows, columns)
+    write_lines(*stdout_for(options.color), rows, columns)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from kwiresniff.analysis.topic_traffic import TopicTraffic
@@ -27,11 +25,10 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     finished, messages = read_through(source, traffic.exchange)
     found = traffic.topics()
     if form == "table":
-        from kwiresniff.render import use_color, width_of
+        from kwiresniff.render import stdout_for
         from kwiresniff.render.topic_blocks import TopicWriter
 
-        out = sys.stdout
-        TopicWriter(out, width_of(out), use_color(out, options.color)).topics(found)
+        TopicWriter(*stdout_for(options.color)).topics(found)
     elif form == "lines":
         from kwiresniff.cli.rows import print_rows
         from kwiresniff.render.one_line import topic_columns

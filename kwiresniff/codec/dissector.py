@@ -15,7 +15,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.codec import decode_errors
@@ -78,35 +78,38 @@ def dissect(
     array that counts on them is read as far as it is there. Offsets count from the start of the frame. Raises nothing
     for bad bytes; what is wrong with them is in ``problems``.
     """
-    return Dissector(message, frame, offset, records, topic_name, missing).dissect(trailing=True)
+    return Dissector(MessageBytes(message, frame, offset, records, topic_name, missing)).dissect(trailing=True)
 
 
 def dissect_front(message: MessageVersion, frame: bytes, offset: int = 0) -> Dissection:
     """Annotate a message that something else follows in the frame, such as a header."""
-    return Dissector(message, frame, offset, False, None).dissect(trailing=False)
+    return Dissector(MessageBytes(message, frame, offset)).dissect(trailing=False)
+
+
+class MessageBytes(NamedTuple):
+    """What is dissected, and how; the arguments of ``dissect``."""
+
+    message: MessageVersion
+    frame: bytes
+    offset: int
+    records: bool = False
+    topic_name: TopicNames | None = None
+    missing: int = 0
 
 
 class Dissector:
     """Reads one message."""
 
-    def __init__(
-        self,
-        message: MessageVersion,
-        frame: bytes,
-        offset: int,
-        records: bool,
-        topic_name: TopicNames | None,
-        missing: int = 0,
-    ) -> None:
-        check_nesting(message)
-        self.message = message
-        self.flexible = message.flexible
-        self.frame = frame
-        self.position = offset
-        self.end = len(frame)
-        self.missing = missing
-        self.records = records
-        self.topic_name = topic_name
+    def __init__(self, read: MessageBytes) -> None:
+        check_nesting(read.message)
+        self.message = read.message
+        self.flexible = read.message.flexible
+        self.frame = read.frame
+        self.position = read.offset
+        self.end = len(read.frame)
+        self.missing = read.missing
+        self.records = read.records
+        self.topic_name = read.topic_name
         self.problems: list[Problem] = []
         self.nodes = 0
         self.budget: RecordBudget | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from struct import iter_unpack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, SCALARS_SHOWN, is_range
 from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
@@ -22,6 +22,7 @@ from kwiresniff.codec.dissector import (
     MAX_PROBLEMS,
     STRUCT,
     Dissector,
+    MessageBytes,
 )
 from kwiresniff.codec.element_skipper import FAILED, GARBLED, LOADED, RECORDED, ElementSkipper, steps_of
 from kwiresniff.codec.field_layout import regular
@@ -54,42 +55,33 @@ def dissect_shown(
 
     ``FOLDED`` stands for each of the others. With ``opened`` somebody will look into bytes, so none are folded.
     """
-    return _Shown(message, frame, offset, True, topic_name, missing, opened).dissect(trailing=True)
+    return _Shown(MessageBytes(message, frame, offset, True, topic_name, missing), opened).dissect(trailing=True)
 
 
 def problems_of(
     message: MessageVersion, frame: bytes, offset: int, *, records: bool = True, missing: int = 0
 ) -> list[Problem]:
     """What is wrong with a message, and nothing else of it."""
-    return _Checked(message, frame, offset, records, None, missing).dissect(trailing=True).problems
+    return _Checked(MessageBytes(message, frame, offset, records, None, missing)).dissect(trailing=True).problems
 
 
 def front_of(
     message: MessageVersion, frame: bytes, offset: int, *, records: bool = True, missing: int = 0
 ) -> tuple[Body, list[Problem]]:
     """A message that cannot be decoded as far as it goes, in the decoder's terms, and what is wrong with it."""
-    found = _Valued(message, frame, offset, records, None, missing).dissect(trailing=True)
+    found = _Valued(MessageBytes(message, frame, offset, records, None, missing)).dissect(trailing=True)
     return plain(found.root), found.problems
 
 
 class _Folding(Dissector):
     """Folds what an ``ElementSkipper`` has nothing to say of."""
 
-    def __init__(
-        self,
-        message: MessageVersion,
-        frame: bytes,
-        offset: int,
-        records: bool,
-        topic_name: TopicNames | None,
-        missing: int,
-        opened: bool = False,
-    ) -> None:
-        super().__init__(message, frame, offset, records, topic_name, missing)
+    def __init__(self, read: MessageBytes, opened: bool = False) -> None:
+        super().__init__(read)
         self.opened = opened
         self.opening = MAX_OPENED
-        self.skipper = ElementSkipper(frame)
-        self.looked_at = GARBLED | (RECORDED if records else 0) | (LOADED if opened else 0)
+        self.skipper = ElementSkipper(read.frame)
+        self.looked_at = GARBLED | (RECORDED if read.records else 0) | (LOADED if opened else 0)
 
     def elements(self, node: Node, entry: WireField, count: int, path: str) -> None:
         shown = self.shown(entry)
@@ -158,8 +150,8 @@ class _Checked(_Folding):
 class _Shown(_Folding):
     """Keeps what a tree shows: see ``render.values.selection``."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, read: MessageBytes, opened: bool) -> None:
+        super().__init__(read, opened)
         self.looked_at |= FAILED
 
     def shown(self, entry: WireField) -> int:

@@ -63,7 +63,7 @@ class Choice:
         """Whether there may be exchanges that are not wanted."""
         return self._filter is not None or bool(self._conditions)
 
-    def want(self, exchange: Exchange) -> bool | None:
+    def header_verdict(self, exchange: Exchange) -> bool | None:
         """The verdict before any body is decoded; None is a maybe. Messages with names of topics are always decoded."""
         wanted: bool | None = self._fits(exchange)
         if wanted and self._filter is not None:

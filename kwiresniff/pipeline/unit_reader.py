@@ -77,7 +77,7 @@ class Settings:
         analyzer = Analyzer(
             depth,
             topics=depth == "errors",
-            exchange_filter=choice.want if choice is not None and choice.chooses else None,
+            exchange_filter=choice.header_verdict if choice is not None and choice.chooses else None,
             ports=self.ports,
             sessions=True,
             encode=JsonEncoder().text if text else None,

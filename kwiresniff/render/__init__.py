@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kwiresniff.render.problems import problem_line
     from kwiresniff.render.summary import SummaryWriter
     from kwiresniff.render.tables import plain_table, stats_table
-    from kwiresniff.render.terminal import console, is_unicode, printable, use_color, width_of
+    from kwiresniff.render.terminal import console, is_unicode, printable, stdout_for, use_color, width_of
     from kwiresniff.render.tree import TreeWriter
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "printable",
     "problem_line",
     "stats_table",
+    "stdout_for",
     "use_color",
     "width_of",
 ]
@@ -42,6 +43,7 @@ _HOMES = {
     "printable": "terminal",
     "problem_line": "problems",
     "stats_table": "tables",
+    "stdout_for": "terminal",
     "use_color": "terminal",
     "width_of": "terminal",
 }

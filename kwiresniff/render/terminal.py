@@ -48,6 +48,11 @@ def width_of(out: TextIO) -> int | None:
         return 80
 
 
+def stdout_for(when: str | None = None) -> tuple[TextIO, int | None, bool]:
+    """Standard output, its width and whether to write colours to it: what writers of tables and trees are made with."""
+    return sys.stdout, width_of(sys.stdout), use_color(sys.stdout, when)
+
+
 def is_unicode(out: TextIO) -> bool:
     """Whether ``out`` can print any character (an in-memory stream has no encoding and can)."""
     encoding = getattr(out, "encoding", None) or "utf-8"

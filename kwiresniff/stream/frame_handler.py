@@ -99,7 +99,10 @@ class FrameHandler:
 
 
 class FrameRecorder(FrameHandler):
-    """A handler that records frames and gaps, and answers every search with ``found``."""
+    """A handler that records frames and gaps, and answers every search with ``found``.
+
+    For tests: here, because a class that derives from a compiled one has to be compiled with it.
+    """
 
     def __init__(self, found: int = 0) -> None:
         self.found = found
