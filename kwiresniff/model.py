@@ -96,12 +96,12 @@ class ExchangeSink:
 
 
 def packet_number(reference: int) -> int:
-    """The 1-based packet number inside its file."""
+    """The number of a packet inside its file, from 1, by its ``reference``."""
     return reference & PACKET_MASK
 
 
 def file_index(reference: int) -> int:
-    """The 0-based index of the file the packet was read from."""
+    """The index of the file that a packet was read from, from 0, by the packet's ``reference``."""
     return reference >> PACKET_BITS
 
 
@@ -124,9 +124,10 @@ class Problem(NamedTuple):
 class Connection:
     """A TCP connection that speaks Kafka (or TLS), and what has been counted on it.
 
-    ``client`` and ``broker`` are ``ip:port`` texts, IPv6 in brackets. Index 0 of every pair is client to
-    broker, index 1 broker to client. ``client_id`` is that of the first request. ``closed_by`` is ``client`` or
-    ``broker``, whoever sent the first FIN or RST, or empty; ``was_reset`` says that it was a RST.
+    ``id`` numbers connections from 1 in the order in which they showed what they are. ``client`` and ``broker`` are
+    ``ip:port`` texts, IPv6 in brackets. Index 0 of every pair is client to broker, index 1 broker to client.
+    ``client_id`` is that of the first request. ``closed_by`` is ``client`` or ``broker``, whoever sent the first FIN or
+    RST, or empty; ``was_reset`` says that it was a RST.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
@@ -368,12 +369,12 @@ Event: TypeAlias = Exchange | Connection | Problem | ConnectionAttempt
 class Node:
     """One field of an annotated message: where it lies, what it holds, what that means.
 
-    ``offset`` and ``length`` are bytes from the start of the frame; a node made of decompressed bytes has
-    ``derived`` set and its offset counts inside the decompressed data. ``type`` is the wire type as the protocol
-    guide names it, ``STRUCT``, ``ARRAY``, or a record-batch part (``RECORD_BATCH``, ``RECORD``, ``HEADER``, ...).
-    ``value`` is the plain value of a leaf; a container has None there and its ``children``. ``null`` distinguishes a
-    null container from an empty one. ``meaning`` is what a person would want to read beside the value, or empty;
-    ``hint`` how more could be seen of it. What lies nowhere in the frame, nor in decompressed data, has an
+    ``offset`` and ``length`` are bytes from the start of the frame; a node made of decompressed bytes has ``derived``
+    set and its offset counts inside the decompressed data. ``type`` is the wire type as the protocol guide names it,
+    ``STRUCT``, ``ARRAY``, or a record-batch part (``RECORD_BATCH``, ``RECORD``, ``HEADER``, ...); ``tag`` is the number
+    of a tagged field. ``value`` is the plain value of a leaf; a container has None there and its ``children``. ``null``
+    distinguishes a null container from an empty one. ``meaning`` is what a person would want to read beside the value,
+    or empty; ``hint`` how more could be seen of it. What lies nowhere in the frame, nor in decompressed data, has an
     offset of -1.
     """
 

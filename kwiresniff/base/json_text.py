@@ -89,7 +89,7 @@ def write_character(out: BytesWriter, code: i64) -> None:
 
 
 def write_number(out: BytesWriter, number: i64) -> None:
-    """Write an INT64, or anything smaller, in decimal."""
+    """Write ``number``, an INT64 or anything smaller, in decimal."""
     if number < 0:
         if number < -_SMALL:
             out.write(str(number).encode())
@@ -141,7 +141,7 @@ def write_padded(out: BytesWriter, number: i64, width: i64) -> None:
 
 
 def write_digit(out: BytesWriter, digit: i64) -> None:
-    """Write a number below 10."""
+    """Write ``digit``, a number below 10."""
     code: int = 48 + digit
     out.append(code)
 

@@ -40,7 +40,7 @@ MAGICS: dict[bytes, tuple[str, int, int, int]] = {
 
 
 class PcapReader(FileReader):
-    """Reads one pcap stream from its magic number on."""
+    """Reads one pcap stream from its magic number on; ``reference`` as in ``FileReader``."""
 
     def __init__(
         self, stream: Stream, decoder: PacketDecoder, reference: int, report: Callable[[Problem], None]

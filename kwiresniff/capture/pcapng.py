@@ -44,7 +44,7 @@ _NO_INTERFACE = Interface(-1, 0, NEVER)
 
 
 class PcapngReader(FileReader):
-    """Reads one pcapng stream from its first section header on."""
+    """Reads one pcapng stream from its first section header on; ``reference`` as in ``FileReader``."""
 
     def __init__(
         self, stream: Stream, decoder: PacketDecoder, reference: int, report: Callable[[Problem], None]

@@ -61,7 +61,7 @@ class Interface:
         self.offset_ns = 0
 
     def time_ns(self, ticks: int) -> int:
-        """A timestamp in nanoseconds."""
+        """A timestamp of ``ticks`` in nanoseconds; how long a tick is, the interface says (``if_tsresol``)."""
         return ticks * self.multiplier // self.divisor + self.offset_ns
 
     def set_resolution(self, value: int) -> None:
@@ -99,15 +99,15 @@ class Section:
         self._option = struct.Struct(order + "HH").unpack_from
 
     def take(self, kind: int, buffer: bytes, start: int, end: int) -> None:
-        """Learn from the whole block ``buffer[start:end]`` what packets need; most blocks have nothing for us."""
+        """Learn from the whole block ``buffer[start:end]`` of type ``kind`` what packets need; most have nothing."""
         if kind == INTERFACE:
             self._take_interface(buffer, start, end)
         elif kind == SECRETS and end - start >= _SECRETS_HEADER_BYTES:
             self._take_secrets(buffer, start, end)
 
     def packet(self, kind: int, buffer: bytes, start: int, end: int) -> tuple[Interface, int | None, int, int, int]:
-        """Read a packet block: its interface, timestamp in the interface's units or None, start of the data, captured
-        length, length on the wire."""
+        """Read a packet block of type ``kind``: its interface, timestamp in the interface's units or None, start of the
+        data, captured length, length on the wire."""
         if kind == SIMPLE_PACKET:
             number, ticks, data = 0, None, start + _SIMPLE_HEADER_BYTES
             if end - 4 < data:

@@ -13,6 +13,8 @@ from kwiresniff.model import Problem, Segment, SegmentSink
 class FileReader:
     """Reads one stream from its first byte on. ``packets`` counts the packets so far.
 
+    Packet references begin at ``reference``, that of the packet before the first.
+
     A format has its way to begin and to give the packets in the buffer. It leaves ``_offset`` behind the last one
     given, ``_needed`` at the bytes of a record that straddles two reads, counted from there, and in ``_wrong`` what is
     wrong with the record at the offset.

@@ -51,7 +51,7 @@ def codec_name(codec: int) -> str:
 
 
 def decompress(codec: int, data: bytes, limit: int = MAX_DECOMPRESSED_BYTES, *, repair_lz4: bool = False) -> bytes:
-    """The decompressed bytes, at most ``limit`` of them.
+    """The decompressed bytes, at most ``limit`` of them. ``codec`` is the number in a batch's attributes.
 
     ``repair_lz4`` accepts the wrong LZ4 header checksum that clients before 0.10 put into message sets. Raises
     DecodeError with code ``unknown_codec``, ``bad_compressed_data`` or ``decompressed_too_large``.

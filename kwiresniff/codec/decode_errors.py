@@ -42,11 +42,12 @@ def bad_varint(path: str = "") -> DecodeError:
 
 
 def bad_mark(mark: int, null: int, path: str) -> DecodeError:
+    """The INT8 ``mark`` before a nullable structure is neither 1 nor ``null``, which stands for none."""
     return DecodeError(f"{path} starts with {mark} instead of 1 or {null}", code="bad_struct_mark", path=path)
 
 
 def bad_tag_size(path: str, size: int, used: int, remaining: int) -> DecodeError:
-    """A tagged field that does not take the bytes it says; when the frame ends first, that is what is wrong."""
+    """A tagged field that takes ``used`` bytes and says ``size``; when the frame ends first, that is what is wrong."""
     if remaining < 0:
         return truncated(path, -remaining)
     return DecodeError(f"the tagged field {path} says {size} bytes but takes {used}", code="bad_tag_size", path=path)
@@ -58,6 +59,7 @@ def invalid_utf8(path: str = "") -> DecodeError:
 
 
 def too_many_entries(most: int) -> DecodeError:
+    """More than ``most`` fields and elements in one message."""
     return DecodeError(f"the message is made of more than {most:,} values", code="too_many_fields")
 
 

@@ -330,6 +330,7 @@ class Dissector:
         return child
 
     def unknown_tag(self, node: Node, unknown: Node, tag: int, at: int, size: int) -> None:
+        """Keep the bytes of a field whose ``tag`` the definition does not have."""
         raw = self.take(size, UNKNOWN_TAGS)
         self.keep(unknown, Node(str(tag), "BYTES", at, self.position - at, raw, tag=tag))
 

@@ -52,7 +52,8 @@ _KEPT: Final = 4096
 
 @final
 class Step:
-    """One thing to jump over; ``null`` is the mark of a structure that is null, -1 where none may be."""
+    """One thing to jump over, by its ``kind``; ``null`` is the mark of a structure that is null, -1 where none
+    may be."""
 
     def __init__(self, kind: i64, size: i64 = 0) -> None:
         self.kind: i64 = kind

@@ -46,8 +46,8 @@ OPTIONAL: Final = 8  # an INT8: 1 and what is ``inside``, or -1
 
 
 class ScanStep:
-    """One thing to pass over. ``nullable`` says whether a length or count may stand for null, ``records`` that it is
-    a record set, and with ``size`` one whose length is wanted."""
+    """One thing to pass over, by its ``kind``. ``nullable`` says whether a length or count may stand for null,
+    ``records`` that it is a record set, and with ``size`` one whose length is wanted."""
 
     def __init__(
         self,

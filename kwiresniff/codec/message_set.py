@@ -82,7 +82,10 @@ def decode_message(
 
 
 def key_and_value(buf: bytes, pos: int, stop: int, magic: int) -> tuple[bytes | None, bytes | None]:
-    """Key and value of the message at ``buf[pos:stop]``. Raises DecodeError when they do not fill it exactly."""
+    """Key and value of the message at ``buf[pos:stop]`` in the format ``magic``, 0 or 1.
+
+    Raises DecodeError when they do not fill it exactly.
+    """
     at = pos + FRONT.size + (8 if magic else 0)
     key, at = nullable_bytes(buf, at, stop)
     value, at = nullable_bytes(buf, at, stop)
@@ -105,7 +108,7 @@ def nullable_bytes(buf: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
 
 
 def inner_set(codec: int, value: bytes | None, budget: RecordBudget) -> bytes:
-    """The message set that a compressed message holds. Raises DecodeError."""
+    """The message set that a message holds, compressed by ``codec`` (1 to 4). Raises DecodeError."""
     if value is None:
         raise DecodeError("a compressed message without a value", code="bad_compressed_data")
     inner = decompress(codec, value, budget.decompress_limit(len(value)), repair_lz4=True)
@@ -138,7 +141,7 @@ def split_set(data: bytes, budget: RecordBudget) -> tuple[list[tuple[int, int, i
 
 
 def inner_base(outer_offset: int, magic: int, spans: list[tuple[int, int, int, int]]) -> int:
-    """What to add to inner offsets to make them absolute.
+    """What to add to inner offsets to make them absolute; ``outer_offset`` is that of the message with the set.
 
     Magic 0 holds absolute ones. In magic 1 they count from the set's first message and the outer offset is that of
     the last one (KIP-31). A producer that left the outer offset at 0 has not numbered the set yet: inner offsets

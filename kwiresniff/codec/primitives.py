@@ -54,7 +54,7 @@ def write_uvarint(value: int) -> bytes:
 
 
 def write_varlong(value: int) -> bytes:
-    """VARLONG, and so a VARINT, in the fewest bytes; raises ValueError for more than 64 bits."""
+    """``value`` as a VARLONG, and so as a VARINT, in the fewest bytes; raises ValueError for more than 64 bits."""
     if not -(1 << 63) <= value < 1 << 63:
         raise ValueError(f"{value} does not fit a VARLONG")
     return _write_groups((value << 1) ^ (value >> 63))
@@ -87,7 +87,7 @@ def uuid_bytes(text: str) -> bytes:
 
 
 def float_value(value: float) -> float | str:
-    """A FLOAT64 as JSON can hold it: NaN and the infinities as text."""
+    """A FLOAT64 ``value`` as JSON can hold it: NaN and the infinities as text."""
     if isfinite(value):
         return value
     return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"

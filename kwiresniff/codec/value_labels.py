@@ -95,7 +95,7 @@ def error_meaning(code: int) -> str:
 
 
 def time_meaning(milliseconds: int) -> str:
-    """Milliseconds since 1970 as a time in UTC; empty for what is before it or no calendar holds."""
+    """``milliseconds`` since 1970 as a time in UTC; empty for what is before it or no calendar holds."""
     if not 0 <= milliseconds <= _LAST_TIMESTAMP_MS:
         return ""
     time = _EPOCH + timedelta(milliseconds=milliseconds)
@@ -103,7 +103,7 @@ def time_meaning(milliseconds: int) -> str:
 
 
 def duration_meaning(milliseconds: int) -> str:
-    """A duration of a second or more in the largest unit that suits it: ``1.5 s``, ``5 min``, ``7 days``."""
+    """``milliseconds``, a second or more, in the largest unit that suits it: ``1.5 s``, ``5 min``, ``7 days``."""
     if milliseconds in (INT32_MAX, INT64_MAX):
         return "no limit"
     for unit, size, least in _DURATION_UNITS:

@@ -26,8 +26,9 @@ UNSUPPORTED_VERSION = 35
 class ApiFacts:
     """One (API, version). ``read_as`` is the version its definition is taken from, -1 when the API is unknown.
 
-    ``may_hold`` says that a broker may hold answers back on purpose, ``throttle_offset`` is where responses have
-    ``throttle_time_ms``, see ``kwiresniff.session.throttle_time``.
+    ``request_header_version`` and ``response_header_version`` are those of the headers (KIP-482), ``may_hold`` says
+    that a broker may hold answers back on purpose, ``throttle_offset`` is where responses have ``throttle_time_ms``,
+    see ``kwiresniff.session.throttle_time``.
     """
 
     __slots__ = (

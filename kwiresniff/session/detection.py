@@ -198,7 +198,10 @@ class ProtocolDetector:
     def find_response_start(
         self, buffer: ResyncBuffer, outstanding: Outstanding, first_correlation_id: int | None
     ) -> int:
-        """The offset of a response to an outstanding request in the bytes of the broker that are searched, or -1."""
+        """The offset of a response to an outstanding request in the bytes of the broker that are searched, or -1.
+
+        ``first_correlation_id`` is that of the first request that was seen, None where there was none.
+        """
         confirm = partial(self._confirm_response, outstanding)
         return find_response_start(buffer, outstanding, first_correlation_id, confirm)
 

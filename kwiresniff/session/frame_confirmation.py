@@ -19,13 +19,13 @@ _length = Struct(">i").unpack_from
 
 
 def confirm_request(frame: bytes, grade: int, fills: bool) -> bool:
-    """Whether a frame of the client is a request."""
+    """Whether a frame of the client, whose header has a ``grade``, is a request; ``fills``: it ends with a segment."""
     reading = read_request(frame)
     return reading == READS or (reading == LEFT_OVER and fills)
 
 
 def accept_any(frame: bytes, grade: int, fills: bool) -> bool:
-    """A ``Confirm`` that accepts every request."""
+    """A ``Confirm`` that accepts every request, of whatever ``grade``."""
     return True
 
 

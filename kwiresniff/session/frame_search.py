@@ -102,7 +102,7 @@ def score_request_header(data: bytes | bytearray, offset: int, versions: Version
 
 
 def is_near(correlation_id: int, first_correlation_id: int | None) -> bool:
-    """Whether a correlation id can be one of a request shortly before the first one that was seen."""
+    """Whether a correlation id can be one of a request shortly before ``first_correlation_id``, the first one seen."""
     if first_correlation_id is None:
         return False
     return -MAX_QUEUED_REQUESTS <= first_correlation_id - correlation_id <= MAX_MISSED_REQUESTS

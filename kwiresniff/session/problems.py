@@ -59,19 +59,19 @@ def lost_bytes(
 
 
 def too_many_connections(limit: int, evicted: int, ns: int) -> Problem:
-    """The problem of connections that were ended to make room for others."""
+    """The problem of ``evicted`` connections, ended to make room for others: more than ``limit`` there cannot be."""
     what = f"more than {limit} connections: the {evicted} that were idle longest are given up"
     return Problem("too_many_connections", what, timestamp_ns=ns, details={"connections": evicted})
 
 
 def too_many_topic_names(limit: int, forgotten: int) -> Problem:
-    """The problem of topic names that were forgotten to make room for others."""
+    """The problem of topic names ``forgotten`` to make room for others: more than ``limit`` there cannot be."""
     what = f"more than {limit} topic names, or too long ones: the {forgotten} learned first were forgotten"
     return Problem("too_many_topic_names", what, details={"names": forgotten})
 
 
 def too_much_held(connection: Connection, what: str, size: int, limit: int, ns: int) -> Problem:
-    """The problem of a connection that released ``what`` because all connections together held too much."""
+    """The problem of a connection that released ``what`` because all together held more than ``limit`` bytes."""
     return Problem(
         "too_much_held",
         f"more than {limit >> 20} MB held for all connections: {size} bytes of {what} are given up",

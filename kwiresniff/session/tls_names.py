@@ -81,10 +81,10 @@ def version_name(version: int) -> str:
 
 
 def cipher_suite_name(suite: int) -> str:
-    """``TLS_AES_128_GCM_SHA256`` for 0x1301."""
+    """The name of a cipher ``suite`` in IANA's registry: ``TLS_AES_128_GCM_SHA256`` for 0x1301."""
     return _CIPHER_SUITES.get(suite, f"0x{suite:04x}")
 
 
 def alert_name(description: int) -> str:
-    """``unknown_ca`` for 48."""
+    """The name of an alert by its ``description`` (RFC 8446, section 6): ``unknown_ca`` for 48."""
     return _ALERTS.get(description, str(description))

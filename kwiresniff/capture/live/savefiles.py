@@ -82,7 +82,10 @@ class SavefileWriter:
         self._size = len(self._header)
 
     def write(self, timestamp_ns: int, buffer: bytes, start: int, end: int, wire: int) -> None:
-        """One packet, into the file whose turn it is; it is there after the next ``flush``. Raises CaptureError."""
+        """Write one packet, ``wire`` bytes long before it was cut, into the file whose turn it is.
+
+        It is there after the next ``flush``. Raises CaptureError.
+        """
         if self._rotates:
             self._take_turns(timestamp_ns)
             if self.full:

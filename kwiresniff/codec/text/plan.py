@@ -58,7 +58,7 @@ SIZES: Final = {ERROR_CODE: 2, TOPIC_ID: 16, **{kind: FIXED[name].size for name,
 
 @final
 class Step:
-    """One field of a structure, or what stands between fields: a plain record.
+    """One field of a structure, or what stands between fields, by its ``kind``: a plain record.
 
     ``compact_array`` and ``compact`` say that the count and the length are an UNSIGNED_VARINT of one more. ``short``
     says that the length is an INT16. ``steps`` are those of the structure, or of one element of an array of them.

@@ -30,7 +30,7 @@ class RecordReader:
         self.offset_delta: i64 = 0
 
     def varint(self, data: bytes, pos: i64, end: i64, groups: i64) -> i64:
-        """The zigzag number at ``pos``; ``pos`` is behind it, or -1 when it does not end in time."""
+        """The zigzag number at ``pos``, of at most ``groups`` bytes; ``self.pos`` is then behind it, or -1."""
         if pos < end:
             byte: i64 = data[pos]
             if byte < 128:
@@ -76,5 +76,6 @@ class RecordReader:
 
 
 def is_sane(data: bytes, end: i64, base_offset: i64, base_timestamp: i64) -> bool:
-    """Whether the records lie in the data, and no sum of a base and a delta leaves INT64."""
+    """Whether the records lie in ``data[:end]``, and no sum of ``base_offset`` or ``base_timestamp`` and a delta leaves
+    INT64."""
     return end <= len(data) and -_SANE < base_offset < _SANE and -_SANE < base_timestamp < _SANE

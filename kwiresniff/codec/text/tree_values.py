@@ -61,7 +61,7 @@ class ValueRows(BodyReader):
         self._named.clear()
 
     def value(self, step: Step, kind: i64, pos: i64, out: BytesWriter) -> i64:
-        """A single value, whether a field or an element of an array."""
+        """A single value of the ``kind`` of a step, whether a field or an element of an array."""
         if kind > INT64 and kind != ERROR_CODE:
             if kind == UUID or kind == TOPIC_ID:  # noqa: SIM109 - two comparisons when compiled
                 return self._uuid(step, kind, pos, out)

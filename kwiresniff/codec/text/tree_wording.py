@@ -69,23 +69,23 @@ class Words(Protocol):
         """Date and time of a second since 1970, up to its decimal point."""
 
     def batch(self, count: int, size: int, compressed: int, uncompressed: int, codec: int) -> bytes:
-        """How many records a batch holds in how many bytes; ``compressed`` and what came of it are those of the
-        records alone."""
+        """How many records a batch holds in how many bytes; ``compressed`` and ``uncompressed`` are bytes of the
+        records alone, ``codec`` the number in the attributes."""
 
     def ranges(self, name: str, count: int) -> bytes:
         """What leads the row of an array of version ranges."""
 
     def version_range(self, name: str, low: int, high: int) -> bytes:
-        """A version range in that row."""
+        """A version range in that row, from ``low`` to ``high``."""
 
     def hidden_elements(self, name: str, hidden: int, count: int) -> bytes:
-        """The row that stands for elements without one."""
+        """The row that stands for ``hidden`` elements without one."""
 
     def hidden_batches(self, hidden: int, size: int) -> bytes:
-        """The row that stands for batches without one."""
+        """The row that stands for ``hidden`` batches without one."""
 
     def hidden_records(self, hidden: int) -> bytes:
-        """The row that stands for records without one."""
+        """The row that stands for ``hidden`` records without one."""
 
     def hidden_parts(self, hidden: int) -> bytes:
-        """What stands for values of an array, or headers, that are not shown."""
+        """What stands for ``hidden`` values of an array, or headers, that are not shown."""
