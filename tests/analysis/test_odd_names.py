@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from tests.support.analyses import said_of
+from tests.support.harmful_text import UNSAFE_JSON, WRITTEN_BY_PYTHON
 from tests.support.odd_bodies import conversations
-
-#: How Python would write bytes, what is withheld, a list of texts, and nothing.
-PYTHON = re.compile(r"\bb'\\\\|\{'|\['|\bNone\b|withheld'")
-#: What moves a terminal's cursor, or turns text.
-HARMFUL = re.compile(r"[\x00-\x09\x0b-\x1f\x80-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @pytest.mark.parametrize("digests", [True, False], ids=["digests", "bodies"])
@@ -22,7 +16,7 @@ def test_odd_texts_are_told_as_text(seed: str, damage: bool, digests: bool) -> N
     """No message of any API in any version ends a command, and nothing is told as Python would write it."""
     for wire in conversations(seed, damage=damage):
         said = said_of(wire.segments, digests=digests)
-        for wrong in (PYTHON, HARMFUL):
+        for wrong in (WRITTEN_BY_PYTHON, UNSAFE_JSON):
             found = wrong.search(said)
             assert found is None, said[max(0, found.start() - 80) : found.end() + 40]
 

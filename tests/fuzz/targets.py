@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Callable
 from functools import cache, lru_cache
 from pathlib import Path
@@ -17,7 +16,7 @@ from random import Random
 from struct import pack, unpack_from
 from typing import Any, NamedTuple
 
-from kwiresniff import codec
+from kwiresniff import codec, schema
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.compression import compress, decompress
@@ -32,15 +31,17 @@ from kwiresniff.session.sasl_tokens import read_token
 from kwiresniff.session.standalone import decode_message
 from kwiresniff.session.x509 import certificate_names
 from tests.fuzz.mutations import Place, mutated, places_of, with_evil_fields
+from tests.support.analyses import said_of
+from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
+from tests.support.harmful_text import UNSAFE, UNSAFE_JSON, WRITTEN_BY_PYTHON
 from tests.support.kafka_vectors import Entry, entries
+from tests.support.odd_bodies import body
 from tests.support.record_vectors import vectors
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 ENCODE = JsonEncoder().text
 #: What a batch may decompress to here, so that bombs end soon.
 LIMIT_BYTES = 1 << 20
-#: Everything that reaches a terminal is printable, a line end, or (on a terminal with colours) a colour.
-UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Target(NamedTuple):
@@ -303,6 +304,36 @@ def token(data: bytes) -> None:
     assert all(isinstance(name, str) for name in certificate_names(data[2:]))
 
 
+def analysis_seeds() -> tuple[bytes, ...]:
+    """An exchange of each API, oldest and newest: its number, the length of the request's body, and the bodies."""
+    rng = Random("analyses")
+    return tuple(
+        pack(">HH", number, len(asked)) + asked + body(api_key, version, "response", rng)
+        for number, (api_key, version) in enumerate(_exchanges())
+        for asked in [body(api_key, version, "request", rng)]
+    )
+
+
+@cache
+def _exchanges() -> tuple[tuple[int, int], ...]:
+    ranges = [(api.key, schema.version_range(api.key)) for api in schema.apis()]
+    return tuple((api_key, version) for api_key, versions in ranges for version in sorted(set(versions)))
+
+
+def analysis(data: bytes) -> None:
+    """Every collecting command takes an exchange of any bytes, and tells texts as texts that harm no terminal."""
+    number, size = unpack_from(">HH", data.ljust(4, b"\0"))
+    api_key, version = _exchanges()[number % len(_exchanges())]
+    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    tags = schema.request_header_version(api_key, version) - 1, schema.response_header_version(api_key, version)
+    wire.up(request(api_key, version, 7, data[4 : 4 + size], tags=b"\0" * tags[0]))
+    wire.down(response(7, data[4 + size :], b"\0" * tags[1]))
+    for digests in (True, False):
+        said = said_of(wire.segments, digests=digests)
+        wrong = UNSAFE_JSON.search(said) or WRITTEN_BY_PYTHON.search(said)
+        assert wrong is None, f"{wrong[0]!r} is told" if wrong else ""
+
+
 _WORDS = (
     "api", "latency", "client_id", "topic", "error", "request.body.acks", "response.body.topics[0].name", "==", "!=",
     "<", "~", "in", "not", "and", "or", "(", ")", ",", "5", "100ms", "Fetch", '"a b"', "[::1]:1", "(a+)+$", "\0", "٣",
@@ -355,6 +386,7 @@ TARGETS = {
         Target("capture", capture_seeds, capture),
         Target("connection", connection_seeds, connection, front=2),
         Target("token", token_seeds, token, front=2, share=3),
+        Target("analysis", analysis_seeds, analysis, front=2),
         Target("filter", filter_seeds, expression),
         Target("frame", frame_seeds, frame, share=3),
     )

@@ -9,11 +9,11 @@ from tests.fuzz.targets import TARGETS, Target
 from tests.support.sample import slow_if
 
 #: Inputs tried on each target. A connection takes some milliseconds, a message a tenth of one.
-INPUTS = {"connection": 60, "capture": 60, "message": 1_500}
+INPUTS = {"analysis": 60, "connection": 60, "capture": 60, "message": 1_500}
 OTHERS = 400
 
 
-@pytest.mark.parametrize("name", slow_if(sorted(TARGETS), "connection"))
+@pytest.mark.parametrize("name", slow_if(sorted(TARGETS), "analysis", "connection"))
 def test_every_seed_keeps_the_invariants(name: str) -> None:
     """Unchanged, what clients and brokers really sent."""
     target = TARGETS[name]
