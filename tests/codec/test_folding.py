@@ -13,7 +13,7 @@ import pytest
 
 from kwiresniff import codec, schema
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN
-from kwiresniff.codec import dissector, folding, record_dissector
+from kwiresniff.codec import batch_nodes, dissector, folding
 from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.folding import dissect_shown, front_of, problems_of
 from kwiresniff.codec.node_values import plain
@@ -149,7 +149,7 @@ def test_records_that_are_not_shown_are_folded(records: bytes, count: int, attri
 
 def test_records_are_counted_as_if_they_were_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes behind them in the message is kept, or not, as without folding."""
-    monkeypatch.setattr(record_dissector, "MAX_NODES", 200)
+    monkeypatch.setattr(batch_nodes, "MAX_NODES", 200)
     frame = produce(HEADED * 30, 30)
     check(schema.message("Produce", 3, "request"), frame)
     for name in ("MAX_NODES", "MAX_COUNTED"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.codec import record_dissector
+from kwiresniff.codec import batch_nodes
 from kwiresniff.codec.records import dissect_record_set
 from kwiresniff.model import Node
 from tests.support.record_vectors import vector, vectors
@@ -147,14 +147,14 @@ def test_a_batch_that_is_cut_short_says_so() -> None:
 
 @pytest.mark.parametrize("name", ["3.9.1 magic2 none spread", "3.9.1 magic1 gzip spread"])
 def test_there_is_an_end_to_the_nodes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_dissector, "MAX_NODES", 100)
+    monkeypatch.setattr(batch_nodes, "MAX_NODES", 100)
     (batch,) = dissect(name)
     assert len(list(below(batch))) < 120
     assert "only the first" in child(batch, "records").meaning
 
 
 def test_batches_beyond_the_last_node_stay_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_dissector, "MAX_NODES", 100)
+    monkeypatch.setattr(batch_nodes, "MAX_NODES", 100)
     wire = vector("3.9.1 magic2 none plain")["wire"]
     nodes, problems = dissect_record_set(wire * 50, 0, 50 * len(wire))
     assert problems == []

@@ -1,0 +1,102 @@
+"""Nodes of record batches and of messages from before Kafka 0.11: their headers, checksums, attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwiresniff.base.batch_layout import CODEC_MASK, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL
+from kwiresniff.codec.batch_header import header_fields
+from kwiresniff.codec.compression import codec_name
+from kwiresniff.codec.record_batch import crc_problem
+from kwiresniff.codec.record_limits import RecordBudget
+from kwiresniff.codec.value_labels import time_meaning
+from kwiresniff.errors import DecodeError
+from kwiresniff.model import Node, Problem
+
+#: Nodes of one record set. At some 250 bytes each this is 50 MB, and ten thousand times what anyone reads.
+MAX_NODES = 200_000
+
+_TYPES = {"q": "INT64", "i": "INT32", "I": "UINT32", "h": "INT16", "b": "INT8"}
+_NONE_AT_MINUS_ONE = frozenset({"partition_leader_epoch", "producer_id", "producer_epoch", "base_sequence"})
+
+
+class BatchNodes:
+    """The ``batches`` of one record set in ``buf``, the ``problems`` with them, and how many ``nodes`` there are."""
+
+    def __init__(self, buf: bytes, budget: RecordBudget) -> None:
+        self.buf = buf
+        self.batches: list[Node] = []
+        self.problems: list[Problem] = []
+        self.budget = budget
+        self.nodes = 0
+
+    def is_full(self) -> bool:
+        """Whether there are so many nodes that no more are made."""
+        return self.nodes >= MAX_NODES
+
+    def header(self, node: Node, data: bytes, end: int) -> None:
+        """Add the fields of the batch or message that begins at the node's offset in ``data[:end]``."""
+        for name, code, at, width, value in header_fields(data, node.offset, end):
+            self.add(node, name, _TYPES[code], at, width, value, _field_meaning(name, value))
+
+    def add(
+        self, parent: Node, name: str, type: str, offset: int, length: int, value: Any = None, meaning: str = ""
+    ) -> Node:
+        """Add a node to ``parent``."""
+        node = Node(name, type, offset, length, value, meaning, derived=parent.derived)
+        parent.children.append(node)
+        self.nodes += 1
+        return node
+
+    def fail(self, node: Node, error: DecodeError, path: str, offset: int) -> None:
+        """Say what is wrong with a node, and that it is at ``offset``."""
+        node.problem = str(error)
+        self.problems.append(Problem(error.code, str(error), offset, path))
+
+    def check_crc(self, node: Node, declared: int, actual: int, path: str) -> None:
+        """Compare the ``declared`` checksum with the ``actual`` one, both UINT32."""
+        crc = child_of(node, "crc")
+        crc.meaning = "ok" if declared == actual else "mismatch"
+        if declared != actual:
+            problem = crc_problem(declared, actual, crc.offset)
+            crc.problem = problem.message
+            self.problems.append(Problem(problem.code, problem.message, problem.offset, f"{path}.crc"))
+
+    def uncompressed(self, node: Node, records: Node, codec: int, size: int) -> None:
+        """Say what decompression by ``codec`` (1 to 4) gave, ``size`` bytes; ``records`` is the last child so far."""
+        ratio = size / records.length if records.length else 0
+        records.meaning = f"{codec_name(codec)} {ratio:.1f}x, {records.length:,} -> {size:,} bytes"
+        note = Node("uncompressed_size_bytes", "INT32", records.offset, 0, size, derived=True)
+        node.children.insert(-1, note)
+
+
+def child_of(node: Node, name: str) -> Node:
+    """The child of that name."""
+    return next(child for child in node.children if child.name == name)
+
+
+def _field_meaning(name: str, value: int) -> str:
+    if name.endswith("timestamp"):
+        return "none" if value == -1 else time_meaning(value)
+    return "none" if value == -1 and name in _NONE_AT_MINUS_ONE else ""
+
+
+def attributes_meaning(attributes: int, magic: int = 2) -> str:
+    """What the bits of ``attributes`` say in the format ``magic``."""
+    words = [codec_name(attributes & CODEC_MASK)]
+    if magic > 0:
+        words.append("log append time" if attributes & LOG_APPEND_TIME else "create time")
+    if magic > 1:
+        flags = ((TRANSACTIONAL, "transactional"), (CONTROL, "control"), (DELETE_HORIZON, "delete horizon"))
+        words += [word for bit, word in flags if attributes & bit]
+    return joined(*words)
+
+
+def bytes_meaning(name: str, value: bytes | None) -> str:
+    """What it means that a key or value is null."""
+    return "" if value is not None else "tombstone" if name == "value" else "none"
+
+
+def joined(*phrases: str) -> str:
+    """The phrases that are not empty, with commas."""
+    return ", ".join(filter(None, phrases))
