@@ -40,6 +40,9 @@ class LastKnown(Generic[Value]):
         self._budget = budget
         self._values: OrderedDict[Member, tuple[Value, int]] = OrderedDict()
 
+    def __contains__(self, member: Member) -> bool:
+        return member in self._values
+
     def get(self, member: Member) -> Value | None:
         """What is known, or None."""
         found = self._values.get(member)

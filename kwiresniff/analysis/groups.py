@@ -32,6 +32,9 @@ MAX_LEAVING = 1000
 #: ``member_epoch`` of a member that leaves, and of a static one that will be back.
 LEAVING, LEAVING_FOR_A_WHILE = -1, -2
 
+#: What stands in a JoinGroup request beside a protocol's metadata that could be decoded.
+_OPENED = f"metadata{DECODED}"
+
 #: The tasks of a streams group's member, and what their subtopologies are called here.
 _TASKS = {"active_tasks": "subtopology", "standby_tasks": "standby", "warmup_tasks": "warmup"}
 
@@ -119,12 +122,13 @@ class GroupTimeline:
     def _leave(self, exchange: Exchange, request: Body, answer: Body) -> None:
         if self._failed(exchange, request, answer, CLASSIC):
             return
+        group = field_text(request.get("group_id"))
         for index, member in enumerate(request.get("members") or [request]):
-            leaving = {**request, **member}
-            if index >= MAX_LEAVING and not self._is_known(_member(leaving)):
+            if index >= MAX_LEAVING and not self._is_known((group, _member_name(member))):
                 self._log.left_out += 1
             else:
-                self._depart(exchange, leaving, CLASSIC, {"reason": name_text(member.get("reason")) or None})
+                details = {"reason": name_text(member.get("reason")) or None}
+                self._depart(exchange, {**request, **member}, CLASSIC, details)
 
     # -- the protocols in which heartbeats say it all -------------------------------------------------------------
 
@@ -186,7 +190,7 @@ class GroupTimeline:
 
     def _is_known(self, member: Member) -> bool:
         """Whether anything is known of a member."""
-        return self._epochs.get(member) is not None or self._assigned.get(member) is not None
+        return member in self._epochs or member in self._assigned
 
     def _assign(self, exchange: Exchange, request: Body, protocol: str, given: list[Body], generation: Any) -> None:
         now: Partitions = {}
@@ -265,8 +269,12 @@ def _event(
 
 def _member(request: Body) -> Member:
     """A member by group and id; a static one by its instance id, which stays when its member id changes (KIP-345)."""
-    static = request.get("group_instance_id") or request.get("instance_id")
-    return field_text(request.get("group_id")), field_text(static) or field_text(request.get("member_id"))
+    return field_text(request.get("group_id")), _member_name(request)
+
+
+def _member_name(member: Body) -> str:
+    static = member.get("group_instance_id") or member.get("instance_id")
+    return field_text(static or member.get("member_id"))
 
 
 def _generation(request: Body) -> Any:
@@ -279,8 +287,8 @@ def _generation(request: Body) -> Any:
 def _subscribed(request: Body) -> list[str]:
     """The topics that a JoinGroup request's subscriptions name."""
     topics: dict[str, None] = {}
-    for protocol in request.get("protocols") or ():
-        opened = protocol.get(f"metadata{DECODED}")
+    protocols = request.get("protocols") or ()
+    for opened in [protocol[_OPENED] for protocol in protocols if _OPENED in protocol]:
         data = opened.get("data") if isinstance(opened, dict) else None
         topics.update(dict.fromkeys((data or {}).get("topics") or ()))
     return [field_text(topic) for topic in topics]

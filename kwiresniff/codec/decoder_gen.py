@@ -180,8 +180,9 @@ class _DecoderSource(ReaderSource):
         if is_records(field.type):
             read = self.record_set(made, size, unaligned=field.name == UNALIGNED)
         else:
-            decode = ".decode()" if is_string(field.type) else ""
-            read = f"{made} = b[p:(p := p + {size})]{decode}"
+            read = f"{made} = b[p:(p := p + {size})]"
+            if is_string(field.type):  # many are empty, where somebody wants to keep readers busy
+                read += f".decode() if {length}{' > 1' if compact else ''} else ''"
         if may_be_null(field):
             self.line(f"if {length}{'' if compact else ' >= 0'}: {read}")
             self.line(f"else: {made} = None")

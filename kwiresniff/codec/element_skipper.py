@@ -18,10 +18,11 @@ from kwiresniff.codec.field_layout import (
     regular,
     single,
     smallest_size,
+    smallest_struct,
     tagged,
 )
 from kwiresniff.codec.primitives import MAX_TAGS
-from kwiresniff.schema.types import WireField
+from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import FIXED
 
 if TYPE_CHECKING:
@@ -303,7 +304,7 @@ class ElementSkipper:
         return i16(self._frame, at) if step.size == _SHORT else i32(self._frame, at)
 
     def _varint(self, at: i64) -> i64:
-        """An UNSIGNED_VARINT of up to 31 bits, -1 for one of more."""
+        """An UNSIGNED_VARINT of up to 32 bits, -1 for one of more."""
         number: i64 = 0
         shift: i64 = 0
         while shift < 35:
@@ -312,6 +313,23 @@ class ElementSkipper:
             number |= (byte & 127) << shift
             if byte < 128:
                 self._at = at
-                return number if number <= 0x7FFFFFFF else -1
+                return number if number <= 0xFFFFFFFF else -1
             shift += 7
         return -1
+
+
+@final
+class MessageSkipper:
+    """Tells of whole messages whether they can be decoded, without decoding them."""
+
+    def __init__(self, message: MessageVersion) -> None:
+        self._step = steps_of(WireField(message.name, "STRUCT", fields=message.fields), message.flexible)
+        self._least: int = smallest_struct(message.fields, message.flexible) if self._step.inside else 0
+
+    def skip(self, frame: bytes, offset: int) -> int:
+        """The place behind the message that begins at ``offset``; -1 for bytes that no decoder would take."""
+        if len(frame) - offset < self._least:
+            return -1
+        skipper = ElementSkipper(frame)
+        end = skipper.skip(self._step, offset)
+        return -1 if skipper.garbled else end

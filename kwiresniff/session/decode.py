@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
+from kwiresniff.base.fastint import COMPILED
 from kwiresniff.base.known_ids import METADATA_TOPIC_ID
 from kwiresniff.codec.codegen import made_when_called
 from kwiresniff.codec.decoder_gen import Decoder
+from kwiresniff.codec.element_skipper import MessageSkipper
 from kwiresniff.codec.embedded import (
     ANSWER,
     INTERNAL_TOPICS,
@@ -23,6 +25,7 @@ from kwiresniff.codec.embedded import (
 )
 from kwiresniff.codec.error_finders import ErrorFinder
 from kwiresniff.codec.folding import front_of, problems_of
+from kwiresniff.codec.reader_gen import LARGE_BYTES
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode
 from kwiresniff.session.apis import MAX_FACTS, read_version
@@ -41,7 +44,9 @@ Plans = Callable[[int, int, Direction], "list[Step] | None"]
 class _Side:
     """How one direction of an (API, version) is read: looked up once, used for every message."""
 
-    __slots__ = ("decode", "guess", "look", "looks", "open", "secret", "steps", "teaches", "trouble", "version")
+    __slots__ = (
+        "decode", "guess", "look", "looks", "open", "secret", "skipper", "steps", "teaches", "trouble", "version",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -55,6 +60,7 @@ class _Side:
         self.version = version
         self.decode: Decoder | None = None
         self.trouble: Problem | None = None
+        self.skipper: MessageSkipper | None = None
         self.guess = version != exchange.api_version and not (exchange.api_key == API_VERSIONS and version == 0)
         self.teaches = teaches(exchange.api_key, direction)
         self.secret = has_secrets(exchange.api_key, direction)
@@ -159,11 +165,7 @@ class BodyDecoder:
         if self._is_written(exchange, message, frame, direction, side):
             return True
         issues: list[Problem] = []
-        body: Body | None
-        try:
-            body, end = side.decode(frame, message.body_offset, issues)
-        except DecodeError:
-            body, end = None, -1
+        body, end = self._decoded(exchange, message, frame, direction, side, issues)
         understood = sound = True
         if issues or end != len(frame) or side.guess:
             body, understood, sound = self._look_closer(exchange, message, direction, side, body, end)
@@ -189,6 +191,27 @@ class BodyDecoder:
                 api_key, direction, body, sound=sound, inner_sound=inner_sound, sensitive=self._topics.sensitive_configs
             )
         return understood
+
+    def _decoded(
+        self,
+        exchange: Exchange,
+        message: Message,
+        frame: bytes,
+        direction: Direction,
+        side: _Side,
+        issues: list[Problem],
+    ) -> tuple[Body | None, int]:
+        """The body and where it ends; no body when the bytes do not fit, of which a large frame is asked first."""
+        assert side.decode is not None
+        if COMPILED and len(frame) > LARGE_BYTES:
+            if side.skipper is None:
+                side.skipper = MessageSkipper(schema.message(exchange.api_key, side.version, direction))
+            if side.skipper.skip(frame, message.body_offset) < 0:
+                return None, -1
+        try:
+            return side.decode(frame, message.body_offset, issues)
+        except DecodeError:
+            return None, -1
 
     def _is_written(
         self, exchange: Exchange, message: Message, frame: bytes, direction: Direction, side: _Side

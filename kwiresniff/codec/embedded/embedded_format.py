@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from kwiresniff import schema
+from kwiresniff.codec.field_layout import smallest_struct
 
 #: Most formats begin with their version as an INT16.
 VERSION_BYTES = 2
+#: Contents remembered, by message and version; there are a few dozen.
+_KEPT = 256
 
 
 class Content(NamedTuple):
@@ -34,8 +38,22 @@ def versioned(message: str, raw: bytes, *, sure: bool = True) -> Content | None:
 
     None when there is no version that could be one.
     """
-    version = int.from_bytes(raw[:VERSION_BYTES], "big", signed=True)
+    if len(raw) < VERSION_BYTES:
+        return None
+    return _of_version(message, int.from_bytes(raw[:VERSION_BYTES], "big", signed=True), sure)
+
+
+@lru_cache(_KEPT)
+def _of_version(message: str, version: int, sure: bool) -> Content | None:
     low, high = schema.data_versions(message)
-    if len(raw) < VERSION_BYTES or version < low:
+    if version < low:
         return None
     return Content(message, min(version, high), VERSION_BYTES, exact=version <= high, sure=sure)
+
+
+@lru_cache(_KEPT)
+def least_bytes(message: str) -> int:
+    """The fewest bytes that a message takes in any of its versions, with its version before it."""
+    low, high = schema.data_versions(message)
+    shapes = [schema.data_message(message, version) for version in range(low, high + 1)]
+    return VERSION_BYTES + min(smallest_struct(shape.fields, shape.flexible) for shape in shapes)

@@ -13,7 +13,7 @@ from typing import Any
 
 from kwiresniff import schema
 from kwiresniff.base.api_keys import DESCRIBE_GROUPS, JOIN_GROUP, SYNC_GROUP
-from kwiresniff.codec.embedded.embedded_format import Content, versioned
+from kwiresniff.codec.embedded.embedded_format import Content, least_bytes, versioned
 from kwiresniff.codec.embedded.openers import Openers, request_field
 from kwiresniff.codec.embedded.struct_view import StructView
 from kwiresniff.model import Exchange, TopicNames
@@ -87,24 +87,28 @@ def _open(struct: StructView, field: str, protocol_type: Any, messages: dict[str
     if protocol_type:
         return None
     # Not every version says the type: what fits one of them to the last byte is taken for it.
-    found = (struct.open(field, versioned(message, raw, sure=False)) for message in messages.values())
+    likely = (message for message in messages.values() if len(raw) >= least_bytes(message))
+    found = (struct.open(field, versioned(message, raw, sure=False)) for message in likely)
     return next((inner for inner in found if inner is not None), None)
 
 
 def _join_request(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
-    for protocol in struct.each("protocols"):
-        open_subscription(protocol, "metadata", struct.get("protocol_type"), protocol.get("name"))
+    protocol_type = struct.get("protocol_type")
+    for protocol in struct.each("protocols", "metadata"):
+        open_subscription(protocol, "metadata", protocol_type, protocol.get("name"))
 
 
 def _join_response(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
     protocol_type = struct.get("protocol_type") or request_field(exchange, "protocol_type")
-    for member in struct.each("members"):
-        open_subscription(member, "metadata", protocol_type, struct.get("protocol_name"))
+    protocol = struct.get("protocol_name")
+    for member in struct.each("members", "metadata"):
+        open_subscription(member, "metadata", protocol_type, protocol)
 
 
 def _sync_request(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
-    for assignment in struct.each("assignments"):
-        open_assignment(assignment, "assignment", struct.get("protocol_type"), struct.get("protocol_name"))
+    protocol_type, protocol = struct.get("protocol_type"), struct.get("protocol_name")
+    for assignment in struct.each("assignments", "assignment"):
+        open_assignment(assignment, "assignment", protocol_type, protocol)
 
 
 def _sync_response(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:

@@ -10,12 +10,14 @@ Bytes that are in no form of Kafka's are read by somebody else, who hands over w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any, Protocol, TypeAlias
 
 from kwiresniff import schema
 from kwiresniff.base.body_members import DECODED
-from kwiresniff.codec.codecs import data_decoder, decoder, dissect_header
+from kwiresniff.codec.codecs import KEPT, data_decoder, decoder, dissect_header
 from kwiresniff.codec.dissector import FOLDED, FOLDED_VALUE, count_nodes, dissect
+from kwiresniff.codec.element_skipper import MessageSkipper
 from kwiresniff.codec.embedded.embedded_format import Content
 from kwiresniff.codec.folding import dissect_shown, front_of, problems_of
 from kwiresniff.codec.headers import RequestHeader
@@ -41,8 +43,8 @@ class StructView(Protocol):
     def get(self, name: str) -> Any:
         """The plain value of a field, or None when there is none."""
 
-    def each(self, name: str) -> Iterator[StructView]:
-        """The structures of an array, or none."""
+    def each(self, name: str, having: str = "") -> Iterator[StructView]:
+        """The structures of an array, or none; those alone in which the field ``having``, if named, is not empty."""
 
     def records(self, name: str) -> Iterator[StructView]:
         """The records of a record set, control records left out."""
@@ -63,38 +65,57 @@ class StructView(Protocol):
         """Say how more could be seen of a field's bytes; only a tree has a place for it."""
 
 
+#: Where a structure of a body is: its path, or what it is part of, the field there, and its index or -1. A message may
+#: have as many structures as bytes, and hardly any has a problem that names its path.
+Place: TypeAlias = "str | tuple[BodyView, str, int]"
+
+
 class BodyView:
     """A structure of a decoded body. ``problems`` is shared by all that come from one message."""
 
-    __slots__ = ("body", "path", "problems")
+    __slots__ = ("_place", "body", "problems")
 
-    def __init__(self, body: Body, problems: list[Problem], path: str = "") -> None:
+    def __init__(self, body: Body, problems: list[Problem], place: Place = "") -> None:
         self.body = body
-        self.path = path
         self.problems = problems
+        self._place = place
+
+    @property
+    def path(self) -> str:
+        """The path from the message to the structure."""
+        place = self._place
+        if isinstance(place, str):
+            return place
+        above, name, index = place
+        return above._path(name) if index < 0 else f"{above._path(name)}[{index}]"
 
     def get(self, name: str) -> Any:
         return self.body.get(name)
 
-    def each(self, name: str) -> Iterator[BodyView]:
+    def each(self, name: str, having: str = "") -> Iterator[BodyView]:
         for index, element in enumerate(self.body.get(name) or ()):
-            yield BodyView(element, self.problems, f"{self._path(name)}[{index}]")
+            if not having or element.get(having):
+                yield BodyView(element, self.problems, (self, name, index))
 
     def records(self, name: str) -> Iterator[BodyView]:
         batches = self.body.get(name)
         for at, batch in enumerate(batches if isinstance(batches, list) else ()):
             if not batch.get("is_control"):
+                field = f"{name}[{at}].records"
                 for index, record in enumerate(batch.get("records") or ()):
-                    yield _RecordView(record, self.problems, f"{self._path(name)}[{at}].records[{index}]")
+                    yield _RecordView(record, self.problems, (self, field, index))
 
     def open(self, name: str, content: Content | None) -> BodyView | None:
         raw = self.body[name]
         if content is None:
             return None
+        told = content.sure and len(self.problems) < MAX_PROBLEMS
+        if not told and not _fits(raw, content):
+            return None
         try:
             data, end = data_decoder(content.message, content.version)(raw, content.start, [])
         except DecodeError as error:
-            if content.sure and len(self.problems) < MAX_PROBLEMS:
+            if told:
                 _complain(self, name, content.title, str(error))
             return None
         if content.exact and end != len(raw):
@@ -142,7 +163,7 @@ class BodyView:
 
     def _put(self, name: str, found: Body) -> BodyView:
         self.body[name + DECODED] = found
-        return BodyView(found["data"], self.problems, f"{self._path(name)}{DECODED}.data")
+        return BodyView(found["data"], self.problems, (self, f"{name}{DECODED}.data", -1))
 
     def _path(self, name: str) -> str:
         return f"{self.path}.{name}" if self.path else name
@@ -155,7 +176,7 @@ class _RecordView(BodyView):
 
     def _put(self, name: str, found: Body) -> BodyView:
         self.body.setdefault("decoded", {})[name] = found
-        return BodyView(found["data"], self.problems, f"{self._path('decoded')}.{name}.data")
+        return BodyView(found["data"], self.problems, (self, f"decoded.{name}.data", -1))
 
 
 class NodeView:
@@ -185,11 +206,13 @@ class NodeView:
         child = self._child(name)
         return None if child is None else child.value
 
-    def each(self, name: str) -> Iterator[NodeView]:
+    def each(self, name: str, having: str = "") -> Iterator[NodeView]:
         array = self._child(name)
         for child in () if array is None else array.children:
             if child is not FOLDED:
-                yield self._inner(child, f"{self._path(name)}{child.name}")
+                inner = self._inner(child, f"{self._path(name)}{child.name}")
+                if not having or inner.get(having):
+                    yield inner
 
     def records(self, name: str) -> Iterator[NodeView]:
         for batch in self.each(name):
@@ -288,6 +311,18 @@ class NodeView:
 
     def _path(self, name: str) -> str:
         return f"{self.path}.{name}" if self.path else name
+
+
+def _fits(raw: bytes, content: Content) -> bool:
+    """Whether bytes can be decoded as that; jumping over them takes a tenth of failing to."""
+    skipper = _skipper(content.message, content.version)
+    end = skipper.skip(raw, content.start)
+    return end == len(raw) or (end >= 0 and not content.exact)
+
+
+@lru_cache(KEPT)
+def _skipper(message: str, version: int) -> MessageSkipper:
+    return MessageSkipper(schema.data_message(message, version))
 
 
 def _content_of(header: RequestHeader, direction: Direction) -> Content:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.codec.embedded import open_assignment, open_subscription
+from kwiresniff.codec.codecs import data_decoder
+from kwiresniff.codec.decoder_gen import Decoder
+from kwiresniff.codec.embedded import BodyView, open_assignment, open_subscription, struct_view
 from tests.support.embedded_vectors import VECTORS, body_holder, decoded, node_holder, texts
 
 OWNED = [{"topic": "orders", "partitions": [0, 2]}]
@@ -264,3 +266,35 @@ def test_streams_bytes_that_end_too_early_stay_bytes_with_a_problem() -> None:
     holder = body_holder(body)
     open_assignment(holder, "assignment", "consumer", "stream")
     assert texts(holder.problems) == [("embedded_undecoded", "assignment_decoded.data.user_data")]
+
+
+#: As the type says it, and as nobody says it.
+@pytest.mark.parametrize(("protocol_type", "most"), [("consumer", struct_view.MAX_PROBLEMS), (None, 0)])
+def test_bytes_that_hold_nothing_are_not_decoded_by_the_thousand(
+    protocol_type: str | None, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of thousands of members with such bytes as many are looked at as are told; one among them that is sound is
+    opened all the same, wherever it stands."""
+    tried: list[str] = []
+
+    def counted(name: str, version: int) -> Decoder:
+        tried.append(name)
+        return data_decoder(name, version)
+
+    monkeypatch.setattr(struct_view, "data_decoder", counted)
+    members = [{"metadata": b"\0\1\0\0\0\7" + b"\xff" * (number % 9)} for number in range(3_000)]
+    members[2_000] = {"metadata": value("subscription-1")}
+    holder = BodyView({"members": members}, [])
+    for member in holder.each("members", "metadata"):
+        open_subscription(member, "metadata", protocol_type, None)
+    assert [index for index, member in enumerate(members) if "metadata_decoded" in member] == [2_000]
+    assert len(holder.problems) == most
+    assert [problem.path for problem in holder.problems[:2]] == ["members[0].metadata", "members[1].metadata"][:most]
+    assert len(tried) == most + 1
+
+
+def test_only_elements_with_something_in_a_field_are_asked_for() -> None:
+    """The index in a path is that of the array."""
+    body = {"members": [{"metadata": b""}, {"metadata": b"x"}, {}]}
+    for holder in (body_holder(body), node_holder({"members": [{"metadata": b""}, {"metadata": b"x"}]})):
+        assert [one.path for one in holder.each("members", "metadata")] == ["members[1]"]
