@@ -36,6 +36,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 COMPILED = (
     "kwiresniff/analysis/client_traffic.py",
     "kwiresniff/analysis/clients.py",
+    "kwiresniff/analysis/doctor/cluster.py",
     "kwiresniff/analysis/doctor/efficiency.py",
     "kwiresniff/analysis/doctor/evidence.py",
     "kwiresniff/analysis/doctor/examine.py",
@@ -157,8 +158,8 @@ LITTLE = (
 #: Modules of those whose work is not done for every exchange, or not by the commands that people wait for. They are
 #: compiled without optimisation, in a third of the time.
 SELDOM = (
-    "analysis/doctor/rule", "analysis/topic_parts", "analysis/topic_state", "analysis/topic_table",
-    "analysis/topic_traffic", "codec/element_skipper", "export/flat_columns", "pipeline/shards",
+    "analysis/doctor/cluster", "analysis/doctor/rule", "analysis/topic_parts", "analysis/topic_state", "analysis/topic_table",
+    "analysis/topic_traffic", "export/flat_columns", "pipeline/shards",
     "render/line_wrapping",
     "session/non_kafka", "session/problems", "session/sasl_opaque", "session/sasl_phase", "session/signatures",
     "session/tls_record_layer",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kwiresniff.base.api_keys import FETCH
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.entities import (
     GROUP_FIELDS,
@@ -21,7 +22,7 @@ from kwiresniff.base.entities import (
     holds_topics,
     is_partition,
 )
-from kwiresniff.base.field_values import name_text
+from kwiresniff.base.field_values import field_number, name_text
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.model import Body, Exchange, Message, TopicNames
 
@@ -83,6 +84,37 @@ def replica_id_of(request: Message | None) -> int:
     state = body.get("replica_state")
     replica_id = body.get("replica_id", state.get("replica_id", -1) if isinstance(state, dict) else -1)
     return replica_id if isinstance(replica_id, int) else -1
+
+
+#: ``isolation_level`` of consumers that read what is committed.
+READ_COMMITTED: Final = 1
+
+
+def is_transactional(request: Message | None, api_key: int) -> bool:
+    """Whether a Produce may be part of a transaction, or a Fetch reads no more than what is committed."""
+    if request is None:
+        return False
+    if api_key == FETCH:
+        return isolation_level(request) == READ_COMMITTED
+    return request.digest is None or bool(request.digest.transactional_ids)
+
+
+def isolation_level(request: Message) -> int:
+    """``isolation_level`` of a Fetch, which stands behind numbers; -1 where it has none (before version 4)."""
+    frame, at = request.frame, request.body_offset + (12 if request.version >= 15 else 16)
+    if frame is None:
+        return int((request.body or {}).get("isolation_level", -1))
+    return frame[at] if request.version >= 4 and at < len(frame) else -1
+
+
+def throttle_ms_of(response: Message | None) -> int:
+    """``throttle_time_ms`` of a response, 0 where it has none."""
+    if response is None:
+        return 0
+    if response.digest is not None:
+        return response.digest.throttle_time_ms
+    body = response.body
+    return field_number(body.get("throttle_time_ms")) if body is not None else 0
 
 
 #: Stands for the topics of a session nothing of which has been named yet.

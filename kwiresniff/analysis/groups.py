@@ -274,7 +274,7 @@ def _member(request: Body) -> Member:
 
 def _member_name(member: Body) -> str:
     static = member.get("group_instance_id") or member.get("instance_id")
-    return field_text(static or member.get("member_id"))
+    return field_text(static) or field_text(member.get("member_id"))
 
 
 def _generation(request: Body) -> Any:

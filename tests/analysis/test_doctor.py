@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from kwiresniff.analysis.doctor import Doctor, evidence, latency
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
-from kwiresniff.analysis.doctor.rule import Context
+from kwiresniff.analysis.doctor.rule import Context, Rule
+from kwiresniff.digest import Digest
 from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.results.findings import Finding
 from kwiresniff.schema import error as known_error
@@ -325,3 +326,50 @@ def test_the_worst_comes_first_and_subjects_are_bounded(monkeypatch: pytest.Monk
         ("2 10.0.0.5", 1, "error"),
         ("(others)", 1, "info"),
     ]
+
+
+class Counted(Rule):
+    """Notes what it is called with."""
+
+    seen: ClassVar[list[int]] = []
+    apis = None
+
+    def exchange(self, exchange: Exchange) -> None:
+        self.seen.append(exchange.correlation_id)
+
+
+class Throttled(Counted):
+    seen: ClassVar[list[int]] = []
+    throttled = True
+
+
+class Transactional(Counted):
+    seen: ClassVar[list[int]] = []
+    transactional = True
+
+
+def test_rules_are_called_with_what_concerns_them() -> None:
+    """Most exchanges concern none of those for throttling and for transactions."""
+    named = Digest()
+    named.transactional_ids = ["pay"]
+    delayed = Digest()
+    delayed.throttle_time_ms = 5
+    sent = [
+        exchange("Fetch", 1, request={"isolation_level": 0}, response={"throttle_time_ms": 0}, correlation_id=1),
+        exchange("Fetch", 1, request={"isolation_level": 1}, response={"throttle_time_ms": 9}, correlation_id=2),
+        exchange("Produce", 0, request={"transactional_id": None}, response={}, correlation_id=3),
+        exchange("Produce", 0, request={}, response={}, correlation_id=4),
+        exchange("Produce", 0, request={}, response={}, correlation_id=5),
+        exchange("EndTxn", 26, request={}, response=None, latency_ns=None, correlation_id=6),
+    ]
+    for one, digest in ((sent[3], Digest()), (sent[4], named)):
+        assert one.request is not None
+        one.request.digest = digest
+    assert sent[4].response is not None
+    sent[4].response.digest = delayed
+    doctor = Doctor(None, [Counted, Throttled, Transactional])
+    for one in sent:
+        doctor.add(one)
+    assert Counted.seen == [1, 2, 3, 4, 5, 6]
+    assert Throttled.seen == [2, 5]
+    assert Transactional.seen == [2, 3, 5, 6]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis.doctor import Doctor
+from kwiresniff.digest import Digest, PartitionDigest, TopicDigest
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange
 from kwiresniff.results.findings import Finding
 from tests.support.exchanges import START_NS, connection, exchange
@@ -414,6 +415,31 @@ def test_a_hot_partition_is_told_over_what_can_be_seen() -> None:
     assert findings(elsewhere, *sent) == []
     even = [produce(number * SECOND // 50, number // 8 % 6) for number in range(1000)]
     assert findings(spread, *even) == []
+
+
+def test_partitions_are_as_hot_by_digests_as_by_bodies() -> None:
+    """A topic by its name or by an id; a digest that leaves out a batch that is cut does not count."""
+
+    def digested(number: int, index: int, name: str, *, is_cut: bool = False) -> Exchange:
+        made = produce(number * SECOND // 50, index)
+        assert made.request is not None
+        size = made.request.body["topic_data"][0]["partition_data"][0]["records"][0]["size_bytes"]  # type: ignore[index]
+        part, topic, digest = PartitionDigest(), TopicDigest(), Digest()
+        part.index, part.size_bytes, part.batches = index, size, 1
+        topic.name, topic.is_id, topic.partitions = name, name == "id-1", [part]
+        digest.parts, digest.batches, digest.records, digest.is_cut = [topic], 1, 100, is_cut
+        made.request.digest = digest
+        if not is_cut:
+            made.request.body = None
+        return made
+
+    spread = metadata(*[partition(index, 1, 0) for index in range(6)])
+    (by_body,) = findings(spread, *[produce(number * SECOND // 50, 0 if number % 10 else 1) for number in range(1000)])
+    for name in ("orders", "id-1"):
+        sent = [digested(number, 0 if number % 10 else 1, name) for number in range(1000)]
+        assert findings(spread, *sent) == [by_body]
+    cut = [digested(number, 0 if number % 10 else 1, "other", is_cut=True) for number in range(1000)]
+    assert findings(spread, *cut) == [by_body]
 
 
 # -- groups ---------------------------------------------------------------------------------------------------------

@@ -138,7 +138,7 @@ class Cluster:
         offer = {
             one["api_key"]: (one["min_version"], one["max_version"])
             for one in body.get("api_keys") or ()
-            if {"api_key", "min_version", "max_version"} <= one.keys()
+            if "api_key" in one and "min_version" in one and "max_version" in one
         }
         if offer and (broker in self._offers or len(self._offers) < MAX_OFFERS):
             self._offers[broker] = offer

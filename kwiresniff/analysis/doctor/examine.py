@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
+from kwiresniff.analysis.body_entities import is_transactional, throttle_ms_of
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.causes import arranged
 from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
@@ -66,6 +67,8 @@ class Doctor:
         rules.append(ErrorRule(context, judged))
         self._rules = rules
         self._on_failure = [rule.failure for rule in rules if _has(rule, "failure")]
+        self._on_throttle = [rule.exchange for rule in rules if rule.throttled]
+        self._on_transaction = [rule.exchange for rule in rules if rule.transactional]
         self._on_wait = [(rule.after_ns, rule.exchange) for rule in rules if rule.after_ns]
         self._on_connection = [rule.connection for rule in rules if _has(rule, "connection")]
         self._on_ending = [rule.ending for rule in rules if _has(rule, "ending")]
@@ -112,6 +115,12 @@ class Doctor:
         for take in takers:
             take(exchange)
         request = exchange.request
+        if (api_key == PRODUCE or api_key == FETCH) and is_transactional(request, api_key):  # noqa: SIM109
+            for take in self._on_transaction:
+                take(exchange)
+        if throttle_ms_of(response) > 0:
+            for take in self._on_throttle:
+                take(exchange)
         if response is not None and request is not None and response.first_ns - request.last_ns >= LONG_NS:
             for after_ns, take in self._on_wait:
                 if response.first_ns - request.last_ns >= after_ns:
@@ -135,7 +144,9 @@ class Doctor:
 
     @staticmethod
     def _wants(rule: Rule, api_key: int) -> bool:
-        return not rule.after_ns and (rule.apis is None or api_key in rule.apis)
+        if rule.after_ns or rule.throttled or (rule.transactional and api_key in (PRODUCE, FETCH)):
+            return False
+        return rule.apis is None or api_key in rule.apis
 
     def findings(self) -> list[Finding]:
         """The worst first, incidents before what follows from them, then the most frequent."""

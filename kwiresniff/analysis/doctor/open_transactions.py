@@ -17,13 +17,11 @@ from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import ADD_PARTITIONS_TO_TXN, END_TXN, FETCH, INIT_PRODUCER_ID, PRODUCE
 from kwiresniff.base.field_values import field_text
-from kwiresniff.model import Body, Exchange, Message
+from kwiresniff.model import Body, Exchange
 from kwiresniff.results.findings import Finding, scope_of
 
 #: A last stable offset that stands still for so long, while records come in behind it, is no transaction as usual.
 STUCK_NS = 10_000_000_000
-#: ``isolation_level`` of consumers that read what is committed.
-READ_COMMITTED = 1
 #: What a producer is answered whose transaction is over.
 OVER = frozenset({"INVALID_TXN_STATE", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 #: Partitions and transactional producers that are remembered.
@@ -62,6 +60,7 @@ class OpenTransactionRule(Rule):
 
     codes = ("transaction_open",)
     apis = frozenset({FETCH, PRODUCE, INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, END_TXN})
+    transactional = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -73,9 +72,6 @@ class OpenTransactionRule(Rule):
         """What producers do with their transactions, and what Fetch responses show of the last stable offset."""
         if exchange.api_key == FETCH:
             self._fetch(exchange)
-            return
-        digest = exchange.request.digest if exchange.request is not None else None
-        if exchange.api_key == PRODUCE and digest is not None and not digest.transactional_ids:
             return
         request = exchange.request.body if exchange.request is not None else None
         response = exchange.response.body if exchange.response is not None else None
@@ -161,7 +157,7 @@ class OpenTransactionRule(Rule):
 
     def _fetch(self, exchange: Exchange) -> None:
         request, response = exchange.request, exchange.response
-        if request is None or response is None or isolation_level(request) != READ_COMMITTED:
+        if request is None or response is None:
             return
         cluster, (packet, ns) = self.context.cluster.of(exchange.connection.broker), place_of(exchange)
         self._read_ns = max(self._read_ns, ns)
@@ -254,14 +250,6 @@ class OpenTransactionRule(Rule):
             explains={"invalid_txn_state": scope_of("client", [producer.client] if producer is not None else [])},
             rank=INCIDENT,
         )
-
-
-def isolation_level(request: Message) -> int:
-    """``isolation_level`` of a Fetch, which stands behind numbers; -1 where it has none (before version 4)."""
-    frame, at = request.frame, request.body_offset + (12 if request.version >= 15 else 16)
-    if frame is None:
-        return int((request.body or {}).get("isolation_level", -1))
-    return frame[at] if request.version >= 4 and at < len(frame) else -1
 
 
 _WORKS = (

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from kwiresniff.analysis.doctor.evidence import Case, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.base.api_keys import METADATA, PRODUCE
-from kwiresniff.model import Body, Exchange
+from kwiresniff.model import Body, Exchange, Message
 from kwiresniff.results.findings import Finding
 
 #: After the first Produce requests every so manieth is looked into, so that a busy producer costs little; it stands for
@@ -32,6 +33,10 @@ MAX_TOPICS = 2_000
 MAX_PARTITIONS = 1_000
 
 
+#: Partitions of a topic, each with the bytes that it is sent.
+_Sizes: TypeAlias = list[tuple[int, int]]
+
+
 @dataclass(slots=True)
 class _Topic:
     case: Case
@@ -40,9 +45,9 @@ class _Topic:
     written: dict[int, int] = field(default_factory=dict)
     mixed: int = 0
 
-    def mix(self, connection: int, partitions: list[Body]) -> None:
+    def mix(self, connection: int, sizes: _Sizes) -> None:
         """Whether a producer has written to more than the one partition it wrote to before."""
-        one = partitions[0].get("index", -1) if len(partitions) == 1 else -1
+        one = sizes[0][0] if len(sizes) == 1 else -1
         if one < 0 or self.written.get(connection, one) != one:
             self.mixed += 1
         if connection in self.written or len(self.written) < MAX_PARTITIONS:
@@ -68,10 +73,10 @@ class HotPartitionRule(Rule):
             return
         self._seen += 1
         request, weight = exchange.request, 1 if self._seen <= ALL_OF else SAMPLE
-        if self._seen % weight or request is None or request.body is None:
+        if self._seen % weight or request is None:
             return
-        for topic in request.body.get("topic_data") or ():
-            name = clipped(self.context.topic_of(topic))
+        for topic, sizes in _written(request, self.context):
+            name = clipped(topic)
             known = self._topics.get(name)
             if known is None:
                 size = 10 * ENTRY_BYTES + text_bytes(name)
@@ -81,14 +86,10 @@ class HotPartitionRule(Rule):
             known.case.add(request.first_packet, request.first_ns)
             if exchange.client_id and len(known.clients) < 10:
                 known.clients[clipped(exchange.client_id)] = None
-            if weight == 1 and topic.get("partition_data"):
-                known.mix(exchange.connection.id, topic["partition_data"])
-            for one in topic.get("partition_data") or ():
-                partition = one.get("index", -1)
+            if weight == 1 and sizes:
+                known.mix(exchange.connection.id, sizes)
+            for partition, size in sizes:
                 if partition in known.sizes or len(known.sizes) < MAX_PARTITIONS:
-                    size = sum(
-                        batch.get("size_bytes", 0) for batch in one.get("records") or () if isinstance(batch, dict)
-                    )
                     known.sizes[partition] = known.sizes.get(partition, 0) + size * weight
 
     def _learn(self, exchange: Exchange) -> None:
@@ -141,3 +142,25 @@ class HotPartitionRule(Rule):
                 topics=[topic],
                 rank=INCIDENT,
             )  # fmt: skip
+
+
+def _written(request: Message, context: Context) -> list[tuple[str, _Sizes]]:
+    """The topics that a Produce request writes to, with their partitions."""
+    digest = request.digest
+    # A digest leaves out batches that are cut, and a topic without name and id.
+    if digest is not None and not digest.is_cut and all(topic.name for topic in digest.parts or ()):
+        return [
+            (
+                (context.topic_name(topic.name) or topic.name) if topic.is_id else topic.name,
+                [(partition.index, partition.size_bytes) for partition in topic.partitions],
+            )
+            for topic in digest.parts or ()
+        ]
+    return [
+        (context.topic_of(topic), [(one.get("index", -1), _size_of(one)) for one in topic.get("partition_data") or ()])
+        for topic in (request.body or {}).get("topic_data") or ()
+    ]
+
+
+def _size_of(partition: Body) -> int:
+    return sum(batch.get("size_bytes", 0) for batch in partition.get("records") or () if isinstance(batch, dict))

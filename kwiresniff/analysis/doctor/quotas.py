@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kwiresniff.analysis.body_entities import throttle_ms_of
 from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, PRODUCE
-from kwiresniff.base.field_values import field_number
-from kwiresniff.model import Body, Connection, Exchange
+from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.findings import Finding
 
 #: Connections whose mute is remembered.
@@ -33,6 +33,7 @@ class QuotaRule(Rule):
 
     codes = ("throttled",)
     apis = None
+    throttled = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -43,11 +44,8 @@ class QuotaRule(Rule):
     def exchange(self, exchange: Exchange) -> None:
         """Counts a response that throttles its client."""
         response = exchange.response
-        if response is None:
-            return
-        digest = response.digest
-        throttle_ms: int = digest.throttle_time_ms if digest is not None else _throttle_ms(response.body)
-        if throttle_ms <= 0:
+        throttle_ms = throttle_ms_of(response)
+        if response is None or throttle_ms <= 0:
             return
         connection = exchange.connection
         case = self._throttled.case(client_of(exchange), user_of(connection))
@@ -117,10 +115,6 @@ class QuotaRule(Rule):
                 },
                 rank=INCIDENT,
             )
-
-
-def _throttle_ms(body: Body | None) -> int:
-    return field_number(body.get("throttle_time_ms")) if body is not None else 0
 
 
 def user_of(connection: Connection) -> str:

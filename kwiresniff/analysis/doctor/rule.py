@@ -70,14 +70,18 @@ class Rule:
     """One kind of trouble.
 
     ``exchange`` is called with exchanges of ``apis`` (None: of all), or with ``after_ns``, a second or more, with those
-    that waited for so long; ``failure`` with those that have an error, a problem or no answer, whatever their API. A
-    rule that needs few exchanges costs nothing for the others. ``judges`` names error codes that need no finding of
-    their own because this rule says what they mean. ``codes`` are those of its findings.
+    that waited for so long, or with ``throttled`` with those whose response throttles the client. With
+    ``transactional`` it is called with no Produce outside a transaction and no Fetch of what is not committed.
+    ``failure`` is called with those that have an error, a problem or no answer, whatever their API. A rule that needs
+    few exchanges costs nothing for the others. ``judges`` names error codes that need no finding of their own because
+    this rule says what they mean. ``codes`` are those of its findings.
     """
 
     codes: ClassVar[tuple[str, ...]] = ()
     apis: ClassVar[frozenset[int] | None] = frozenset()
     after_ns: ClassVar[int] = 0
+    throttled: ClassVar[bool] = False
+    transactional: ClassVar[bool] = False
     judges: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, context: Context) -> None:
