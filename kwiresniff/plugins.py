@@ -26,6 +26,11 @@ MAX_JSON_VALUES = 100_000
 #: Values in the answers about the records of one record set, which are all held until it is printed.
 MAX_DECODED_VALUES = 1_000_000
 
+#: So many characters of text count as a value; a decoder may undo a compression.
+CHARS_A_VALUE = 256
+#: What an annotator says of one exchange: a person reads it.
+MAX_NOTES = 1_000
+
 #: ``decode(topic, part, data, headers)``: ``part`` is ``key`` or ``value``, ``headers`` the record's headers as
 #: ``{"key": ..., "value": ...}`` dicts. Returns anything with a JSON form, or None when the bytes are not its kind.
 ValueDecoder = Callable[[str | None, str, bytes, Sequence[Body]], Any]
@@ -147,7 +152,9 @@ class Plugins:
                 except TooMuch as error:
                     self._overflowed(hook, error)
                     return None
-                except (Exception, SystemExit) as error:
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as error:  # SystemExit, GeneratorExit, a cancelled task: it has failed
                     self.failed(hook, error)
         return None
 
@@ -155,16 +162,21 @@ class Plugins:
         notes: list[Body] = []
         problems: list[Problem] = []
         try:
-            for note in _each(hook.function(exchange)):
+            left = [MAX_JSON_VALUES]
+            for number, note in enumerate(_each(hook.function(exchange))):
+                if number == MAX_NOTES:
+                    raise TooMuch(f"of more than {MAX_NOTES} notes")
                 if isinstance(note, Problem):
-                    problems.append(note)
+                    problems.append(_checked(note))
                 else:
                     members = note if isinstance(note, dict) else {"message": str(note)}
-                    notes.append({"plugin": hook.plugin, **json_ready(members)})
+                    notes.append({"plugin": hook.plugin, **_json_ready(members, 0, left)})
         except TooMuch as error:
             self._overflowed(hook, error)
             return
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             self.failed(hook, error)
             return
         exchange.problems.extend(problems)
@@ -182,7 +194,7 @@ class Plugins:
         where = _where(hook)
         if hook.failures == 1:
             self._problems.append(
-                Problem("plugin_failed", f"{where} raised {type(error).__name__}: {error}; going on without its answer")
+                Problem("plugin_failed", f"{where} raised {described(error)}; going on without its answer")
             )
         if hook.failures == MAX_FAILURES:
             self._problems.append(
@@ -194,6 +206,17 @@ def _each(found: Iterable[Any] | None) -> Iterator[Any]:
     if found is None:
         return iter(())
     return iter((found,)) if isinstance(found, str | dict | Problem) else iter(found)
+
+
+def _checked(problem: Problem) -> Problem:
+    """A problem as it is, if what it says is what a problem says; else PluginError."""
+    if not (isinstance(problem.code, str) and isinstance(problem.message, str) and isinstance(problem.path, str)):
+        raise PluginError("a problem's code, message and path are texts")
+    if not all(one is None or isinstance(one, int) for one in problem[2:3] + problem[4:6]):
+        raise PluginError("a problem's offset, packet and time are integers")
+    if not isinstance(problem.details, dict | None):
+        raise PluginError("a problem's details are a dict")
+    return problem._replace(details=json_ready(problem.details))
 
 
 def _where(hook: Hook) -> str:
@@ -219,13 +242,33 @@ def json_ready(value: Any) -> Any:
 def _json_ready(value: Any, depth: int, left: list[int]) -> Any:
     left[0] -= 1
     if left[0] < 0:
-        raise TooMuch(f"of more than {MAX_JSON_VALUES} values, or {MAX_DECODED_VALUES} together")
+        raise _too_many()
     if depth > MAX_JSON_DEPTH:
         raise TooMuch(f"nested deeper than {MAX_JSON_DEPTH} levels")
-    if value is None or isinstance(value, str | bytes | bool | int | float):
+    if isinstance(value, str | bytes):
+        left[0] -= len(value) // CHARS_A_VALUE
+        if left[0] < 0:
+            raise _too_many()
+        return value
+    if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, dict):
         return {str(name): _json_ready(member, depth + 1, left) for name, member in value.items()}
     if isinstance(value, list | tuple):
         return [_json_ready(member, depth + 1, left) for member in value]
     raise PluginError(f"{type(value).__name__} has no JSON form")
+
+
+def _too_many() -> TooMuch:
+    return TooMuch(
+        f"of more than {MAX_JSON_VALUES} values, or {MAX_DECODED_VALUES} together; "
+        f"{CHARS_A_VALUE} characters of a text count as one more"
+    )
+
+
+def described(error: BaseException) -> str:
+    """An error of a plugin by its class and its text, as far as that can be had."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__}, which does not say why"

@@ -10,7 +10,7 @@ from typing import Any
 
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
-from kwiresniff.plugins import Hooks, Plugin, Plugins
+from kwiresniff.plugins import Hooks, Plugin, Plugins, described
 
 ENTRY_POINTS = "kwiresniff.plugins"
 #: How the folders end that installed packages describe themselves in; an .egg holds such a folder.
@@ -29,7 +29,7 @@ def load_plugins(paths: Sequence[str] = ()) -> Plugins:
         try:
             loaded.append(_register(entry.load(), entry.name, f"entry point {entry.value}"))
         except (Exception, SystemExit) as error:
-            problems.append(Problem("plugin_failed", f"plugin {entry.name} cannot be loaded: {_described(error)}"))
+            problems.append(Problem("plugin_failed", f"plugin {entry.name} cannot be loaded: {described(error)}"))
     loaded += [_load_file(path) for path in paths]
     return Plugins(loaded, problems)
 
@@ -83,7 +83,7 @@ def _load_file(path: str) -> Plugin:
     except PluginError:
         raise
     except (Exception, SystemExit) as error:
-        raise PluginError(f"plugin {path} cannot be loaded: {_described(error)}") from error
+        raise PluginError(f"plugin {path} cannot be loaded: {described(error)}") from error
 
 
 def _register(module: Any, name: str, origin: str) -> Plugin:
@@ -94,7 +94,3 @@ def _register(module: Any, name: str, origin: str) -> Plugin:
     plugin = Plugin(name, origin)
     register(Hooks(plugin))
     return plugin
-
-
-def _described(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

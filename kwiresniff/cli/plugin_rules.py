@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from kwiresniff.analysis.doctor import SEVERITIES, Context, Rule
@@ -39,7 +40,9 @@ class GuardedRule(Rule):
             return None
         try:
             return function(*arguments)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             self._plugins.failed(self._hook, error)
             return None
 
@@ -69,7 +72,11 @@ class GuardedRule(Rule):
     def findings(self) -> Iterator[Finding]:
         """What it found, as far as that has the form of a finding."""
         method = getattr(self._rule, "findings", None)
-        given = self._call(lambda: [_checked(one) for one in method()][:MAX_FINDINGS]) if method is not None else None
+        given = (
+            self._call(lambda: [_checked(one) for one in islice(method(), MAX_FINDINGS)])
+            if method is not None
+            else None
+        )
         return iter(given or ())
 
 

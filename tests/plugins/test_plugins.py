@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -96,12 +97,21 @@ def raising(error: BaseException) -> Callable[..., Any]:
     return function
 
 
+class Mute(Exception):
+    """An error whose text is an error."""
+
+    def __str__(self) -> str:
+        raise LookupError
+
+
 @pytest.mark.parametrize(
     ("function", "says"),
     [
         (raising(ValueError("oops")), "ValueError: oops"),
         (raising(SystemExit(3)), "SystemExit: 3"),
         (raising(RecursionError("deep")), "RecursionError: deep"),
+        (raising(GeneratorExit()), "GeneratorExit"),
+        (raising(Mute()), "Mute, which does not say why"),
         (lambda *_: {"a": object()}, "object has no JSON form"),
         (lambda: None, "TypeError"),
     ],
@@ -123,6 +133,7 @@ def test_a_failure_is_told_once_and_ends_in_being_switched_off(function: Callabl
     ("answer", "says"),
     [
         pytest.param({"a": deep()}, "nested deeper than 64 levels", id="deep"),
+        pytest.param("x" * (256 * MAX_JSON_VALUES), "of more than 100000 values", id="long"),
         pytest.param([[]] * MAX_JSON_VALUES, "of more than 100000 values", id="many", marks=pytest.mark.slow),
     ],
 )
@@ -152,6 +163,31 @@ def test_an_answer_that_is_too_much_is_left_out_and_told_once_but_is_no_failure(
     assert [problem.code for problem in problems] == ["plugin_answer_too_large"] * 2
     assert all(says in problem.message for problem in problems)
     assert [hook.failures for hook in (*plugins.decoders, *plugins.annotators)] == [0, 0]
+
+
+def test_an_annotator_that_does_not_end_is_left_at_that() -> None:
+    plugins = loaded(lambda hooks: hooks.annotator(lambda _: itertools.repeat("again")))
+    seen = exchange()
+    plugins.annotate(seen)
+    assert list(seen.notes) == []
+    (problem,) = plugins.take_problems()
+    assert problem.code == "plugin_answer_too_large" and "more than 1000 notes" in problem.message
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Problem(5, "m"), Problem("odd", None), Problem("odd", "m", "x"), Problem("odd", "m", path=3),  # type: ignore[arg-type]
+        Problem("odd", "m", details=3), Problem("odd", "m", details={"a": object()}),  # type: ignore[arg-type]
+    ],
+)  # fmt: skip
+def test_a_problem_that_is_none_is_the_plugin_s_failure(wrong: Problem) -> None:
+    """What would end the command when the problem is written."""
+    plugins = loaded(lambda hooks: hooks.annotator(lambda _: wrong))
+    seen = exchange()
+    plugins.annotate(seen)
+    assert seen.problems == []
+    assert [problem.code for problem in plugins.take_problems()] == ["plugin_failed"]
 
 
 def test_answers_about_one_record_set_are_bounded_together() -> None:
