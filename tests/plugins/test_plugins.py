@@ -183,7 +183,7 @@ def test_an_annotator_that_does_not_end_is_left_at_that() -> None:
 )  # fmt: skip
 def test_a_problem_that_is_none_is_the_plugin_s_failure(wrong: Problem) -> None:
     """What would end the command when the problem is written."""
-    plugins = loaded(lambda hooks: hooks.annotator(lambda _: wrong))
+    plugins = loaded(lambda hooks: hooks.annotator(lambda _: [wrong]))
     seen = exchange()
     plugins.annotate(seen)
     assert seen.problems == []
