@@ -148,9 +148,8 @@ COMPILED = (
 #: with little optimisation, in two thirds of the time.
 LITTLE = (
     "analysis/doctor/efficiency", "analysis/doctor/evidence", "analysis/doctor/examine", "analysis/doctor/latency",
-    "analysis/client_traffic", "analysis/clients", "analysis/latency", "analysis/body_entities", "analysis/stats",
-    "analysis/stats_keys", "analysis/stats_row", "codec/text/plan", "export/column_buffers", "export/exchange_columns",
-    "pipeline/aggregate", "pipeline/entities", "pipeline/exchange_table", "pipeline/unit_tables", "render/info_column",
+    "analysis/body_entities", "analysis/stats", "analysis/stats_keys", "analysis/stats_row", "codec/text/plan",
+    "render/info_column",
     "session/connection_state", "session/connection_table", "session/detection", "session/fetch_sessions",
     "session/flow_table", "session/frame_confirmation", "session/handshake_buffer", "session/peek", "session/phases",
     "session/record_stripper", "session/response_reordering", "session/tls_phase",
@@ -158,8 +157,7 @@ LITTLE = (
 #: Modules of those whose work is not done for every exchange, or not by the commands that people wait for. They are
 #: compiled without optimisation, in a third of the time.
 SELDOM = (
-    "analysis/doctor/cluster", "analysis/doctor/rule", "analysis/topic_parts", "analysis/topic_state", "analysis/topic_table",
-    "analysis/topic_traffic", "export/flat_columns", "pipeline/shards",
+    "analysis/doctor/cluster", "analysis/doctor/rule", "export/flat_columns", "pipeline/shards",
     "render/line_wrapping",
     "session/non_kafka", "session/problems", "session/sasl_opaque", "session/sasl_phase", "session/signatures",
     "session/tls_record_layer",

@@ -17,6 +17,8 @@ MAX_REMEMBERED_BYTES = 64 << 20
 #: A topic, a client or a partition beside its names; the histogram of a client is most of it.
 ROW_BYTES = 3_000
 PARTITION_BYTES = 1_000
+#: Connections of which it is remembered who speaks on them; then all are forgotten.
+MAX_SPEAKERS = 512
 
 
 class TopicTable:
@@ -27,6 +29,7 @@ class TopicTable:
         self.ids: dict[str, None] = {}
         self.groups: dict[Identity, dict[str, None]] = {}
         self.budget = MemoryBudget(MAX_REMEMBERED_BYTES)
+        self._speakers: dict[int, tuple[dict[str, str] | None, Identity]] = {}
 
     @property
     def left_out(self) -> int:
@@ -63,7 +66,7 @@ class TopicTable:
 
     def client(self, topic: TopicState, role: str, exchange: Exchange, ns: int) -> ClientState | None:
         """The client of the topic that sent the request of an exchange; None where there is no room for it."""
-        key = (role, identity_of(exchange))
+        key = (role, self.identity(exchange))
         client = topic.clients.get(key)
         if client is None:
             client_id, address, _, principal = key[1]
@@ -92,7 +95,7 @@ class TopicTable:
     def speaks_for(self, exchange: Exchange, groups: list[str]) -> None:
         """The groups of which a member has sent the request of an exchange."""
         for group in groups:
-            identity = identity_of(exchange)
+            identity = self.identity(exchange)
             known = self.groups.get(identity)
             if known is None:
                 if not self.budget.admit_or_count(ENTRY_BYTES + CONTAINER_BYTES + text_bytes(identity[0], identity[1])):
@@ -100,15 +103,20 @@ class TopicTable:
                 known = self.groups[identity] = {}
             self.note(known, group)
 
-
-def identity_of(exchange: Exchange) -> Identity:
-    """The identity of the client that sent the request of an exchange, as far as its connection shows it."""
-    connection = exchange.connection
-    software = connection.client_software or {}
-    sasl = connection.sasl or {}
-    return (
-        exchange.client_id,
-        host_of(connection.client),
-        (software.get("name"), software.get("version")),
-        sasl.get("principal"),
-    )
+    def identity(self, exchange: Exchange) -> Identity:
+        """The identity of the client that sent the request of an exchange, as far as its connection shows it."""
+        connection = exchange.connection
+        software, sasl = connection.client_software, connection.sasl
+        principal = None if sasl is None else sasl.get("principal")
+        known = self._speakers.get(connection.id)
+        if known is not None and known[0] is software:
+            identity = known[1]
+            if identity[0] == exchange.client_id and identity[3] == principal:
+                return identity
+        told = software or {}
+        named = (told.get("name"), told.get("version"))
+        identity = (exchange.client_id, host_of(connection.client), named, principal)
+        if len(self._speakers) >= MAX_SPEAKERS:
+            self._speakers.clear()
+        self._speakers[connection.id] = software, identity
+        return identity

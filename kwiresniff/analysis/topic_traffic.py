@@ -16,7 +16,7 @@ from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMB
 from kwiresniff.analysis.topic_parts import parts_of, structs, topic_of_path
 from kwiresniff.analysis.topic_state import ClientState, Identity, PartitionState, TopicState
 from kwiresniff.analysis.topic_summary import TopicSummary
-from kwiresniff.analysis.topic_table import TopicTable, identity_of
+from kwiresniff.analysis.topic_table import TopicTable
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE, SHARE_FETCH, TXN_OFFSET_COMMIT
 from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.base.field_values import field_text
@@ -157,7 +157,7 @@ class TopicTraffic:
         Most fetches of a session ask for the same as the one before, and get nothing.
         """
         table = self._table
-        key, known = (exchange.connection.id, role, identity_of(exchange)), len(table.topics)
+        key, known = (exchange.connection.id, role, table.identity(exchange)), len(table.topics)
         kept = self._polls.get(key) if not named else None
         if kept is not None and kept[0] is fetched and kept[1] == known:
             return kept[2]
@@ -250,7 +250,7 @@ class TopicTraffic:
                 continue
             topic.errors[code_name] = topic.errors.get(code_name, 0) + 1
             for role in _ROLES:
-                if (client := topic.clients.get((role, identity_of(exchange)))) is not None:
+                if (client := topic.clients.get((role, table.identity(exchange)))) is not None:
                     client.errors += 1
 
     # -- the answer ---------------------------------------------------------------------------------------------

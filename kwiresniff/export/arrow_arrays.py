@@ -43,7 +43,8 @@ def arrow_array(values: Sequence[Any], kind: Any) -> Any:
         return made(_ends(map(len, texts)), b"".join(texts))
     if types.is_boolean(kind):
         return made(_bits([bool(value) for value in values]))
-    return made(array(_LETTERS[kind.bit_width], map(_number, values)).tobytes())
+    numbers = values if types.is_integer(kind) and not nulls else map(_number, values)
+    return made(array(_LETTERS[kind.bit_width], numbers).tobytes())
 
 
 def _ends(sizes: Iterable[int]) -> bytes:

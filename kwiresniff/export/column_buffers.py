@@ -22,6 +22,8 @@ _SMALL: Final = 1 << 61
 #: Names that are kept encoded, and their bytes: more are encoded each time.
 MAX_KEPT_NAMES: Final = 4096
 MAX_KEPT_NAME: Final = 256
+#: Texts from this size on are kept as they are until the array is made: so they are copied once.
+LARGE_TEXT: Final = 4096
 
 
 class Column:
@@ -35,6 +37,11 @@ class Column:
 
     def mark(self, there: bool) -> None:
         """Counts a value, which is null when it is not ``there``."""
+        if not self.nulls:
+            if there:
+                self.count += 1
+                return
+            self._begin_mask()
         if there:
             self._bits |= 1 << (self.count & 7)
         else:
@@ -44,6 +51,12 @@ class Column:
             byte: int = self._bits
             self._mask.append(byte)
             self._bits = 0
+
+    def _begin_mask(self) -> None:
+        """Puts down that all values so far are there; before the first null no mask is needed."""
+        for _ in range(self.count >> 3):
+            self._mask.append(0xFF)
+        self._bits = (1 << (self.count & 7)) - 1
 
     def mask(self) -> bytes | None:
         """A bit for each value, set where there is one, the lowest first; None when all are there."""
@@ -106,29 +119,44 @@ class NumberColumn(Column):
 
 
 class TextColumn(Column):
-    """Texts in UTF-8, each written where it stands."""
+    """Texts in UTF-8, each written where it stands. ``size_bytes`` is that of all."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.data = BytesWriter()
+        self.size_bytes: i64 = 0
+        self._data = BytesWriter()
+        self._pieces: list[bytes] = []
         self.ends = BytesWriter()
         write_i32_le(self.ends, 0)
 
     def add(self, text: bytes) -> None:
-        self.data.write(text)
+        self.write(text)
         self.end(True)
 
     def add_none(self) -> None:
         self.end(False)
 
+    def write(self, piece: bytes) -> None:
+        """Some more of a value."""
+        size: i64 = len(piece)
+        if size < LARGE_TEXT:
+            self._data.write(piece)
+        else:
+            self._pieces.append(self._data.getvalue())
+            self._data.truncate(0)
+            self._pieces.append(piece)
+        self.size_bytes += size
+
     def end(self, there: bool) -> None:
-        """Ends a value: what was written to ``data`` since the last one."""
-        end: int = len(self.data)
+        """Ends a value: what was written since the last one."""
+        end: int = self.size_bytes
         write_i32_le(self.ends, end)
         self.mark(there)
 
     def array(self, arrow: Any, kind: Any) -> Any:
-        return arrow.Array.from_buffers(kind, self.count, self._buffers(arrow, self.ends, self.data), self.nulls)
+        buffers = self._buffers(arrow, self.ends)
+        buffers.append(arrow.py_buffer(b"".join([*self._pieces, self._data.getvalue()])))
+        return arrow.Array.from_buffers(kind, self.count, buffers, self.nulls)
 
 
 @final
@@ -138,6 +166,8 @@ class NameColumn(TextColumn):
     def __init__(self) -> None:
         super().__init__()
         self._encoded: dict[str, bytes] = {}
+        self._last: str | None = None
+        self._last_encoded = b""
 
     def put(self, name: str | None) -> None:
         """One more name, or none. The name of a file may be any bytes: half surrogate pairs, for which UTF-8 has no
@@ -145,12 +175,14 @@ class NameColumn(TextColumn):
         if name is None:
             self.end(False)
             return
-        encoded = self._encoded.get(name)
-        if encoded is None:
-            encoded = name.encode("utf-8", "backslashreplace")
-            if len(encoded) <= MAX_KEPT_NAME and len(self._encoded) < MAX_KEPT_NAMES:
-                self._encoded[name] = encoded
-        self.data.write(encoded)
+        if name is not self._last:
+            encoded = self._encoded.get(name)
+            if encoded is None:
+                encoded = name.encode("utf-8", "backslashreplace")
+                if len(encoded) <= MAX_KEPT_NAME and len(self._encoded) < MAX_KEPT_NAMES:
+                    self._encoded[name] = encoded
+            self._last, self._last_encoded = name, encoded
+        self.write(self._last_encoded)
         self.end(True)
 
 

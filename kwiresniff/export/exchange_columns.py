@@ -67,17 +67,17 @@ class MessageColumns:
         self.last_packet.put(last & PACKET_MASK)
         self.size_bytes.put(message.size_bytes)
         self.header_version.put(message.header_version)
-        before: i64 = len(body.data)
+        before: i64 = body.size_bytes
         text = message.text
         if text is not None:
             for piece in text:
-                body.data.write(piece)
+                body.write(piece)
             body.end(True)
         elif message.body is not None:
             body.add(self._encode(message.body))
         else:
             body.add_none()
-        size: i64 = len(body.data) - before
+        size: i64 = body.size_bytes - before
         return size if file is None else size + len(file)
 
 

@@ -7,9 +7,10 @@ never make old ones to be read again, and a table that grows too big in memory i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, Final, final
 
+from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.model import Exchange
 from kwiresniff.pipeline.exchange_table import seen_ns
@@ -18,8 +19,11 @@ from kwiresniff.pipeline.rows import Row, when
 #: Keys counted before they are written out; with its histogram a key takes some 5 kB, so a table stays below 50 MB.
 MAX_KEYS = 10_000
 _MINUTE_NS: Final = 60_000_000_000
+#: Connections and topics for which it is remembered which row they counted for last; then all are forgotten.
+MAX_REMEMBERED: Final = 4_096
 
 
+@final
 class _Counts:
     __slots__ = ("broker", "errors", "exchanges", "latency", "request_bytes", "response_bytes", "unanswered")
 
@@ -33,19 +37,25 @@ class _Counts:
         self.broker = Histogram()
 
     def add(self, exchange: Exchange) -> None:
+        request, response = exchange.request, exchange.response
         self.exchanges += 1
-        self.errors += bool(exchange.errors)
-        self.unanswered += exchange.outcome == "unanswered"
-        if exchange.request is not None:
-            self.request_bytes += exchange.request.size_bytes
-        if exchange.response is not None:
-            self.response_bytes += exchange.response.size_bytes
-        latency_ns = exchange.latency_ns
-        if latency_ns is not None:
-            self.latency.add(latency_ns)
-        broker_ns = exchange.broker_ns
-        if broker_ns is not None and (broker_ns > 0 or not exchange.held_ns):
-            self.broker.add(broker_ns)
+        if exchange.errors:
+            self.errors += 1
+        if request is not None:
+            self.request_bytes += request.size_bytes
+        if response is None:
+            self.unanswered += exchange.outcome == "unanswered"
+            return
+        self.response_bytes += response.size_bytes
+        if request is None:
+            return
+        latency_ns = response.first_ns - request.last_ns
+        self.latency.add(latency_ns)
+        queued_ns, held_ns = exchange.queued, exchange.held
+        if queued_ns >= 0 and held_ns >= 0:
+            broker_ns = latency_ns - queued_ns - held_ns
+            if broker_ns > 0 or held_ns == 0:
+                self.broker.add(broker_ns)
 
     def row(self) -> Row:
         return (
@@ -59,70 +69,107 @@ class _Counts:
         )
 
 
-class Errors:
-    """The table ``errors`` of one unit."""
+@final
+class _Last:
+    """The rows that the exchanges of an API on a connection counted for last: most often the next one's, too."""
 
-    def __init__(self) -> None:
-        self._counts: dict[Row, list[int]] = {}  # how many exchanges, how often in them
+    def __init__(self, minute: int, client_id: str | None, waiting: str, counts: _Counts) -> None:
+        self.minute = minute
+        self.client_id = client_id
+        self.waiting = waiting
+        self.counts = counts
+        self.by_topic: dict[str, _Counts] = {}
 
-    def add(self, exchange: Exchange) -> None:
-        """Counts the errors of one exchange."""
-        if not exchange.errors:
+
+@final
+class Aggregates:
+    """The tables ``latency``, ``topic_latency`` and ``errors`` of one unit, those of them that are ``wanted``."""
+
+    def __init__(self, wanted: Collection[str]) -> None:
+        self._wanted = wanted
+        self._counts_latency = "latency" in wanted or "topic_latency" in wanted
+        self._by_client: dict[Row, _Counts] = {}
+        self._by_topic: dict[Row, _Counts] = {}
+        self._errors: dict[Row, list[int]] = {}  # how many exchanges, how often in them
+        self._last: dict[int, _Last] = {}
+        self._remembered = 0
+
+    def add(self, exchange: Exchange, topics: list[str]) -> None:
+        """Counts one exchange, for each of its topics too."""
+        if exchange.errors:
+            self._add_errors(exchange)
+        if not self._counts_latency:
             return
+        minute = seen_ns(exchange) // _MINUTE_NS
+        key = (exchange.connection.id << 16) + exchange.api_key
+        last = self._last.get(key)
+        if last is None or last.minute != minute or not _agree(last, exchange):
+            last = self._place(exchange, minute)
+            if self._is_room():
+                self._last[key] = last
+        last.counts.add(exchange)
+        for topic in topics:
+            counts = last.by_topic.get(topic)
+            if counts is None:
+                api, waiting = exchange.api or None, exchange.waiting or None
+                row: Row = (minute, topic, api, exchange.connection.broker, waiting)
+                counts = _counts(self._by_topic, row)
+                if self._is_room():
+                    last.by_topic[topic] = counts
+            counts.add(exchange)
+
+    def _add_errors(self, exchange: Exchange) -> None:
         connection = exchange.connection
-        host = connection.client.rpartition(":")[0]
         head = (seen_ns(exchange) // _MINUTE_NS, exchange.api or None)
-        tail = (exchange.client_id, host, connection.broker)
+        tail = (exchange.client_id, host_of(connection.client), connection.broker)
         for kind, times in Counter((name, code, retriable) for _, code, name, retriable in exchange.errors).items():
-            counts = self._counts.setdefault((*head, *kind, *tail), [0, 0])
+            counts = self._errors.setdefault((*head, *kind, *tail), [0, 0])
             counts[0] += 1
             counts[1] += times
 
-    def full(self) -> bool:
-        """Whether it is time to ``take`` what was counted so far."""
-        return len(self._counts) >= MAX_KEYS
-
-    def take(self) -> Iterator[tuple[str, Row]]:
-        """Table and row of everything counted since the last time."""
-        for key, counts in self._counts.items():
-            yield "errors", (when(key[0] * _MINUTE_NS)[1], *key[1:], *counts)
-        self._counts.clear()
-
-
-class Latency:
-    """The tables ``latency`` and ``topic_latency`` of one unit."""
-
-    def __init__(self) -> None:
-        self._by_client: dict[Row, _Counts] = {}
-        self._by_topic: dict[Row, _Counts] = {}
-
-    def add(self, exchange: Exchange, topics: Iterable[str]) -> None:
-        """Counts one exchange, for each of its topics too."""
-        minute = seen_ns(exchange) // _MINUTE_NS
+    def _place(self, exchange: Exchange, minute: int) -> _Last:
         connection = exchange.connection
-        api, broker, waiting = exchange.api or None, connection.broker, exchange.waiting or None
-        host = connection.client.rpartition(":")[0]
-        _count(self._by_client, (minute, api, exchange.client_id, host, broker, waiting), exchange)
-        for topic in topics:
-            _count(self._by_topic, (minute, topic, api, broker, waiting), exchange)
+        api, waiting = exchange.api or None, exchange.waiting or None
+        row: Row = (minute, api, exchange.client_id, host_of(connection.client), connection.broker, waiting)
+        return _Last(minute, exchange.client_id, exchange.waiting, _counts(self._by_client, row))
+
+    def _is_room(self) -> bool:
+        """Whether one more can be remembered; where it cannot, all are forgotten."""
+        self._remembered += 1
+        if self._remembered <= MAX_REMEMBERED:
+            return True
+        self._forget()
+        return False
+
+    def _forget(self) -> None:
+        self._last.clear()
+        self._remembered = 0
 
     def full(self) -> bool:
         """Whether it is time to ``take`` what was counted so far."""
-        return len(self._by_client) + len(self._by_topic) >= MAX_KEYS
+        return len(self._by_client) + len(self._by_topic) + len(self._errors) >= MAX_KEYS
 
     def take(self) -> Iterator[tuple[str, Row]]:
         """Table and row of everything counted since the last time."""
         for table, counted in (("latency", self._by_client), ("topic_latency", self._by_topic)):
-            for key, counts in counted.items():
+            for key, counts in counted.items() if table in self._wanted else ():
                 yield table, (when(key[0] * _MINUTE_NS)[1], *key[1:], *counts.row())
             counted.clear()
+        for key, times in self._errors.items() if "errors" in self._wanted else ():
+            yield "errors", (when(key[0] * _MINUTE_NS)[1], *key[1:], *times)
+        self._errors.clear()
+        self._forget()
 
 
-def _count(table: dict[Row, _Counts], key: Row, exchange: Exchange) -> None:
+def _agree(last: _Last, exchange: Exchange) -> bool:
+    return last.client_id == exchange.client_id and last.waiting == exchange.waiting
+
+
+def _counts(table: dict[Row, _Counts], key: Row) -> _Counts:
     counts = table.get(key)
     if counts is None:
         counts = table[key] = _Counts()
-    counts.add(exchange)
+    return counts
 
 
 def sketch(histogram: Histogram) -> dict[str, Any]:

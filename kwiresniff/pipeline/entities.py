@@ -34,8 +34,10 @@ class Entities:
         """Fills the lists with the names in ``exchange``."""
         self.topics = []
         self.partitions = []
-        self.groups = []
-        self.transactional_ids = []
+        if self.groups:
+            self.groups = []
+        if self.transactional_ids:
+            self.transactional_ids = []
         request, response = exchange.request, exchange.response
         if request is not None:
             self._message(exchange, request, "request")
@@ -48,10 +50,16 @@ class Entities:
             self.topics += session_topics(exchange, self._topic_name)
             self.partitions += [number for number in fetched.partitions if LEAST_INDEX <= number <= MOST_INDEX]
         self.topics = once(self.topics)
-        if len(self.partitions) > 1:
-            self.partitions = list(dict.fromkeys(self.partitions))
-        self.groups = once(self.groups)
-        self.transactional_ids = once(self.transactional_ids)
+        partitions = self.partitions
+        if len(partitions) > 1:
+            if len(partitions) == 2 and partitions[0] == partitions[1]:
+                del partitions[1]
+            else:
+                self.partitions = list(dict.fromkeys(partitions))
+        if len(self.groups) > 1:
+            self.groups = once(self.groups)
+        if len(self.transactional_ids) > 1:
+            self.transactional_ids = once(self.transactional_ids)
 
     def _message(self, exchange: Exchange, message: Message, direction: Direction) -> None:
         digest = message.digest
@@ -93,4 +101,6 @@ class Entities:
 
 def once(names: list[str]) -> list[str]:
     """Each name once, in order of first appearance."""
+    if len(names) == 2 and names[0] == names[1]:  # a request and its response
+        return names[:1]
     return names if len(names) < 2 else list(dict.fromkeys(names))

@@ -112,7 +112,7 @@ class ExchangeRows:
         columns.held_bytes += self._topics_bytes() - before + 200 * len(errors) + 4 * len(entities.partitions)
 
     def _topics_bytes(self) -> i64:
-        return len(self._topics.data) + len(self._groups.data) + len(self._problems.data)
+        return self._topics.size_bytes + self._groups.size_bytes + self._problems.size_bytes
 
 
 @final

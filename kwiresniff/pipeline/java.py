@@ -27,6 +27,11 @@ _DUMP_TIMEOUT = 60
 _ARCHIVE_SECONDS = 2
 #: Who begins while another Java may still be writing one makes none of its own: it takes ten seconds of both cores.
 _MAKING_SECONDS = 60
+#: What ``nice`` calls it.
+_LEAST_PRIORITY = 19
+
+#: The option by which Java writes an archive when it exits.
+MAKES_ARCHIVE = "-XX:ArchiveClassesAtExit"
 
 #: Spark's launcher always asks for a module that the small runtime from PyPI does not have, that every other one
 #: warns of, and that nothing here uses; and for a package that went with the security manager in Java 24 (JEP 486).
@@ -107,7 +112,7 @@ class Java:
         _touch(making)
         atexit.register(_touch, making)  # it is written after the end of this process, which may be hours from now
         under = f"-XX:SharedArchiveFile={base} " if base else ""
-        return f"{under}-XX:ArchiveClassesAtExit={fresh} {quiet}"
+        return f"{under}{MAKES_ARCHIVE}={fresh} {quiet}"
 
     def _base_archive(self) -> Path | None:
         """The archive of Java's own classes for a Java that was delivered without, as small runtimes are.
@@ -125,6 +130,14 @@ class Java:
                 subprocess.run(command, capture_output=True, timeout=_DUMP_TIMEOUT, check=True)
                 temporary.replace(base)
         return base if base.exists() else None
+
+
+def make_way(process: int) -> None:
+    """Has a process and its threads run only when others leave a processor idle."""
+    threads = f"/proc/{process}/task"  # Linux has a priority for each
+    with suppress(OSError):
+        for thread in map(int, os.listdir(threads)) if os.path.isdir(threads) else (process,):
+            os.setpriority(os.PRIO_PROCESS, thread, _LEAST_PRIORITY)
 
 
 def _touch(path: Path) -> None:

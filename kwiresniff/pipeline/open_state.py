@@ -264,7 +264,8 @@ def run_batch(batch: Batch, settings: Settings, tables: Sequence[str], out: str,
     if done is not None:
         return done
     states = States(store.watch, batch.source_id)
-    reading = BatchReading(batch, settings, idle_ns, states.before(batch.round), text="exchanges" in tables)
+    narrowed = settings.for_tables(tables)
+    reading = BatchReading(batch, narrowed, idle_ns, states.before(batch.round), text="exchanges" in tables)
 
     def keep(failed: bool) -> None:
         if failed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import socket
@@ -14,7 +15,7 @@ from urllib.parse import urlsplit
 
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.pipeline.failures import first_line
-from kwiresniff.pipeline.java import cached, find_java, fingerprint
+from kwiresniff.pipeline.java import MAKES_ARCHIVE, cached, find_java, fingerprint, make_way
 
 #: In local mode the driver is the executor. Decoding happens in Python beside it, so the JVM only moves rows.
 DRIVER_MEMORY = "1g"
@@ -130,6 +131,8 @@ def _classic(builder: Any, master: str, ui: bool) -> Any:
     level = "error" if ui else "off"
     logging = cached(f"log4j2-{level}.properties", _LOGGING.format(level=level))
     archive = java.archive_options(f"spark-{version('pyspark')}-{fingerprint(_jars())}")
+    if MAKES_ARCHIVE in archive:
+        atexit.register(_make_way)
     options = f"{_JVM_OPTIONS} -Dlog4j2.configurationFile={logging} {archive}"
     return (
         builder.master(master)
@@ -142,6 +145,15 @@ def _classic(builder: Any, master: str, ui: bool) -> Any:
         .config("spark.sql.sources.parallelPartitionDiscovery.threshold", "10000")
         .config("spark.sql.shuffle.partitions", "2" if master.startswith("local") else "200")
     )
+
+
+def _make_way() -> None:
+    """Lets Java write its archive behind whatever else is to be done: the next run may begin at once."""
+    from pyspark import SparkContext
+
+    process = getattr(getattr(SparkContext, "_gateway", None), "proc", None)
+    if process is not None:
+        make_way(process.pid)
 
 
 def active_session() -> Any:

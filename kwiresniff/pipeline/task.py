@@ -32,7 +32,7 @@ def run_unit(unit: WorkUnit, settings: Settings, tables: Sequence[str], out: str
     """
     about = {"unit": unit.as_json(), "fingerprint": unit.fingerprint(settings_text(settings, tables))}
     return write_unit(
-        UnitReader(unit, settings, text="exchanges" in tables),
+        UnitReader(unit, settings.for_tables(tables), text="exchanges" in tables),
         OutputStore(out),
         unit.id,
         about,

@@ -5,8 +5,8 @@ What is wrong with a file never stops the others: it becomes a Problem.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kwiresniff.analysis.intake import Intake
@@ -61,18 +61,23 @@ class Settings:
         others = {"ports": tuple(value["ports"]), "pushed": pushed, "software": tuple(value["software"])}
         return Settings(**{**value, **others, "topics": topics})
 
+    def for_tables(self, tables: Collection[str]) -> Settings:
+        """The settings to fill some tables with: records are decoded only for those that show them."""
+        return self if {"exchanges", "records"}.intersection(tables) else replace(self, depth="bodies")
+
     def choice(self, topic_name: TopicNames) -> Choice:
         """Which exchanges are wanted."""
         return Choice(self.where, self.pushed, topic_name)
 
     def analyzer(self, choice: Choice | None = None, *, text: bool = False) -> Analyzer:
-        """What follows the connections; with ``text`` bodies may come as JSON text, if nobody looks into them, and what
-        they speak of as digests.
+        """What follows the connections; with ``text`` bodies may come as JSON text, if nobody looks into them. What
+        they speak of comes as digests then, and where records are not decoded.
 
         Raises KwiresniffError where not the same software is installed as where the work was planned.
         """
         check_software(self.software)
-        text = text and self.redact_key is None and (choice is None or choice.takes_text)
+        plain = self.redact_key is None
+        text = text and plain and (choice is None or choice.takes_text)
         depth = self.depth if choice is None else choice.depth(self.depth)
         analyzer = Analyzer(
             depth,
@@ -81,7 +86,7 @@ class Settings:
             ports=self.ports,
             sessions=True,
             encode=JsonEncoder().text if text else None,
-            digests=text,
+            digests=text or (plain and depth == "bodies"),
         )
         self.name_topics(analyzer)
         return analyzer

@@ -10,7 +10,7 @@ from kwiresniff.analysis.intake import Intake
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.pipeline import table_writer
-from kwiresniff.pipeline.aggregate import Errors, Latency
+from kwiresniff.pipeline.aggregate import Aggregates
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.rows import Rows, rows_of
 from kwiresniff.pipeline.table_writer import TableWriter
@@ -27,8 +27,7 @@ class UnitTables(Intake):
         self._target = target
         self._wanted = wanted
         self._exchanges = rows.exchange_table() if "exchanges" in wanted else None
-        self._latency = Latency() if {"latency", "topic_latency"} & wanted else None
-        self._errors = Errors() if "errors" in wanted else None
+        self._aggregates = Aggregates(wanted) if {"latency", "topic_latency", "errors"} & wanted else None
         self._entities = Entities(rows.topic_name)
         self._inventory: Inventory | None = None
         if {"clients", "audit"} & wanted:
@@ -52,9 +51,8 @@ class UnitTables(Intake):
         """Writes what comes of all events together."""
         if self._exchanges is not None:
             self._writer.take(self._exchanges)
-        for counted in (self._latency, self._errors):
-            if counted is not None:
-                self._take(counted)
+        if self._aggregates is not None:
+            self._take(self._aggregates)
         if self._inventory is not None:
             self._take_clients(self._inventory)
         if self._topics is not None:
@@ -68,14 +66,11 @@ class UnitTables(Intake):
             table.add(exchange, entities)
             if table.held_bytes >= self._buffer_bytes:
                 self._writer.relieve(table)
-        if self._latency is not None:
-            self._latency.add(exchange, entities.topics)
-            if self._latency.full():
-                self._take(self._latency)
-        if self._errors is not None and exchange.errors:
-            self._errors.add(exchange)
-            if self._errors.full():
-                self._take(self._errors)
+        aggregates = self._aggregates
+        if aggregates is not None:
+            aggregates.add(exchange, entities.topics)
+            if aggregates.full():
+                self._take(aggregates)
         if self._inventory is not None:
             self._inventory.exchange(exchange)
         if self._topics is not None:
@@ -92,10 +87,9 @@ class UnitTables(Intake):
         for row in rows_of(table, event, self._rows):
             self._writer.add(table, row)
 
-    def _take(self, counted: Latency | Errors) -> None:
-        for table, row in counted.take():
-            if table in self._wanted:
-                self._writer.add(table, row)
+    def _take(self, aggregates: Aggregates) -> None:
+        for table, row in aggregates.take():
+            self._writer.add(table, row)
 
     def _take_clients(self, inventory: Inventory) -> None:
         clients = inventory.clients()
