@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.pipeline.java import Java, find_java, fingerprint, java_version
+from kwiresniff.pipeline.java import Java, find_java, fingerprint, java_version, make_way
 from kwiresniff.pipeline.spark_session import start_session
 
 
@@ -157,3 +157,23 @@ def test_an_archive_of_classes_is_used_when_it_is_complete(bare: Path) -> None:
     assert f"-XX:SharedArchiveFile={fresh.with_suffix('.jsa')}" in java.archive_options("spark-1")
     assert [path.suffix for path in cache.iterdir()] == [".jsa"]
     assert "-XX:ArchiveClassesAtExit=" in java.archive_options("spark-2")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="Linux alone has a priority for each thread")
+def test_a_process_that_makes_way_does_so_with_all_of_its_threads() -> None:
+    """What is written when Java exits is written by threads of its own."""
+    program = "import threading; threading.Thread(target=input).start(); print(flush=True); threading.Event().wait(60)"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        make_way(process.pid)
+        threads = [int(one) for one in os.listdir(f"/proc/{process.pid}/task")]
+        assert [os.getpriority(os.PRIO_PROCESS, one) for one in threads] == [19, 19]
+        process.kill()
+
+
+def test_a_process_that_is_gone_need_not_make_way() -> None:
+    """Java may have ended by itself."""
+    done = subprocess.Popen([sys.executable, "-c", ""])
+    done.wait()
+    make_way(done.pid)

@@ -96,6 +96,19 @@ def test_parquet_holds_every_exchange_of_export(store: OutputStore, tmp_path: Pa
     assert sorted(map(repr, found)) == sorted(map(repr, expected))
 
 
+@pytest.mark.parametrize("capture", mostly_slow(recorded(), every=15), ids=lambda path: path.name)
+def test_a_table_does_not_depend_on_which_others_are_written(capture: Path, tmp_path: Path) -> None:
+    """Records are decoded only for the tables that show them; the others hold the same without."""
+    found = []
+    shown = [table for table in WRITABLE if table not in ("exchanges", "records")]
+    for number, tables in enumerate((WRITABLE, shown)):
+        store = OutputStore(str(tmp_path / str(number)))
+        store.create()
+        run_unit(unit_of(capture), SETTINGS, tables, store.out)
+        found.append({table: read(store, table) for table in shown})
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("name", ["java-group-classic.pcap", "old-kafka-python-0.9.pcap"])
 def test_clients_and_audit_are_those_of_the_commands(
     name: str, store: OutputStore, capsys: pytest.CaptureFixture[str]
