@@ -48,7 +48,7 @@ def test_texts_of_every_size_stay_in_order(sizes: tuple[int, ...]) -> None:
 
 
 def test_names_that_repeat_and_names_that_do_not() -> None:
-    """The same object, an equal one, another one, none."""
+    """One object twice, an equal one, another one, none."""
     names = ["orders", "orders", "".join(["ord", "ers"]), None, "payments", "orders", "\udcff"]
     column = NameColumn()
     for name in names:
