@@ -144,21 +144,21 @@ COMPILED = (
     "kwiresniff/stream/resync.py",
     "kwiresniff/stream/resync_buffer.py",
 )
-#: Modules of those that take less than a hundredth of the time of the commands that people wait for. They are compiled
-#: with little optimisation, in two thirds of the time.
-LITTLE = (
-    "analysis/doctor/efficiency", "analysis/doctor/evidence", "analysis/doctor/examine", "analysis/doctor/latency",
-    "analysis/body_entities", "analysis/stats", "analysis/stats_keys", "analysis/stats_row", "codec/text/plan",
-    "render/info_column",
-    "session/connection_state", "session/connection_table", "session/detection", "session/fetch_sessions",
-    "session/flow_table", "session/frame_confirmation", "session/handshake_buffer", "session/peek", "session/phases",
-    "session/record_stripper", "session/response_reordering", "session/tls_phase",
+#: Modules of those that take more than half a hundredth of the time of a command that people wait for: ``stats``,
+#: ``read`` in each of its outputs, ``export``. They are compiled with optimisation, in one and a half times the time.
+BUSY = (
+    "analysis/intake", "base/fastint", "base/json_text", "capture/pcap", "codec/error_scan",
+    "codec/text/batch_reader", "codec/text/body_reader", "codec/text/digest_bodies", "codec/text/json_batches",
+    "codec/text/json_bodies", "codec/text/json_records", "codec/text/record_reader", "codec/text/tree_bodies",
+    "codec/text/tree_records", "codec/text/tree_text", "codec/text/tree_values", "digest", "export/csv_lines",
+    "export/fast_json_lines", "model", "render/digest_facts", "render/format_units", "render/guides", "render/heads",
+    "render/summary_lines", "session/analyzer", "session/channel", "session/kafka_messages", "session/output",
+    "session/shallow", "stream/frame_reader", "stream/half_stream",
 )  # fmt: skip
 #: Modules of those whose work is not done for every exchange, or not by the commands that people wait for. They are
-#: compiled without optimisation, in a third of the time.
+#: compiled without optimisation, in two thirds of the time.
 SELDOM = (
-    "analysis/doctor/cluster", "analysis/doctor/rule", "export/flat_columns", "pipeline/shards",
-    "render/line_wrapping",
+    "analysis/doctor/cluster", "analysis/doctor/rule", "export/flat_columns", "pipeline/shards", "render/line_wrapping",
     "session/non_kafka", "session/problems", "session/sasl_opaque", "session/sasl_phase", "session/signatures",
     "session/tls_record_layer",
 )  # fmt: skip
@@ -176,15 +176,15 @@ OFF = "KWIRESNIFF_PURE"
 LIBRARY = "kwiresniff"
 #: Seconds; on a slow machine it takes one minute.
 LIMIT_S = 900
-#: Measured with gcc 12: at -O2 the modules are as fast as at -O1, within the noise, and take half as long again to
+#: Measured with gcc 12: at -O2 the busy modules are as fast as at -O1, within the noise, and take half as long again to
 #: compile. Two of the warnings (-Wsequence-point, -Wmisleading-indentation) look at C that nobody wrote, and cost as
 #: much as all the rest. Symbols that stay inside the library can be called directly.
 OPTIMISATION = "1"
 #: gcc's garbage collection only costs time where memory for all of a C file is there.
 COMPILER_OPTIONS = ["-Wno-all", "-fvisibility=hidden", "--param=ggc-min-heapsize=2000000"]
-#: What else the joined C files of ``LITTLE`` and ``SELDOM`` are compiled with.
-OTHER_OPTIMISATION = {"little": ["-Og"], "seldom": ["-O0"]}
-#: C files that the modules not named above are joined to: each reads the declarations of all modules anew.
+#: What else the joined C files are compiled with, by the beginnings of their names.
+OTHER_OPTIMISATION = {"usual": ["-Og"], "seldom": ["-O0"]}
+#: C files that the modules named neither busy nor seldom are joined to, for as many processors.
 UNITS = 2
 
 #: Other packages are not there while a wheel is built; what comes from them is of any type. Nothing is read twice, so
@@ -292,21 +292,27 @@ def compile_modules(target: Path, scratch: Path) -> None:
 def joined(sources: Sequence[str], scratch: Path) -> list[str]:
     """The C files, joined to a few larger ones."""
     modules = [source for source in sources if Path(source).name.startswith("__native_") and source.endswith(".c")]
-    if len(modules) < 2:
-        return list(sources)
     modules.sort(key=lambda source: Path(source).stat().st_size, reverse=True)
-    little = tuple(f"___{name.replace('/', '___')}.c" for name in LITTLE)
+    tiers = {c_file(name): "busy" for name in BUSY} | {c_file(name): "seldom" for name in SELDOM}
     # The file without a module in its name only sets the library up.
-    seldom = (f"__native_{LIBRARY}.c", *(f"___{name.replace('/', '___')}.c" for name in SELDOM))
-    often = [source for source in modules if not source.endswith((*little, *seldom))]
-    parts = {f"often{number}": often[number::UNITS] for number in range(UNITS)}
-    parts["little"] = [source for source in modules if source.endswith(little)]
-    parts["seldom"] = [source for source in modules if source.endswith(seldom)]
-    parts["runtime"] = [source for source in sources if source not in modules]
+    tiers[f"__native_{LIBRARY}.c"] = "seldom"
+    usual = [source for source in modules if Path(source).name not in tiers]
+    parts = {f"usual{number}": usual[number::UNITS] for number in range(UNITS)}
+    # What compiled modules call of mypyc's own is busy, too.
+    parts["busy"] = [source for source in sources if source not in modules]
+    parts["seldom"] = []
+    for source in modules:
+        if tier := tiers.get(Path(source).name):
+            parts[tier].append(source)
     for name, part in parts.items():
         lines = [f'#include "{Path(source).resolve()}"\n' for source in part]
         (scratch / f"{name}.c").write_text("".join(lines), encoding="utf-8")
     return [str(scratch / f"{name}.c") for name in parts]
+
+
+def c_file(module: str) -> str:
+    """The name that mypyc gives the C file of a module, as ``BUSY`` and ``SELDOM`` name it."""
+    return f"__native_{LIBRARY}___{module.replace('/', '___')}.c"
 
 
 def shared(ways_in: Sequence[Any], scratch: Path) -> list[tuple[Any, list[str]]]:
@@ -342,7 +348,7 @@ def side_by_side(compile_all: Callable[..., list[str]]) -> Callable[..., list[st
     """setuptools' ``compile``, which takes C files and returns object files, as one that uses all processors."""
 
     def compile_one(source: str, **options: Any) -> list[str]:
-        optimisation = OTHER_OPTIMISATION.get(Path(source).stem, [])
+        optimisation = OTHER_OPTIMISATION.get(Path(source).stem.rstrip("0123456789"), [])
         options["extra_postargs"] = [*(options.get("extra_postargs") or ()), *optimisation]
         return compile_all([source], **options)
 

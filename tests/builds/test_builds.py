@@ -29,12 +29,25 @@ SMALL_BYTES = 14_000
 SECONDS = 1200
 
 
-def compiled_modules() -> tuple[str, ...]:
-    """The list in hatch_build.py, which cannot be imported where hatchling is not installed."""
+def listed(name: str) -> tuple[str, ...]:
+    """A list in hatch_build.py, which cannot be imported where hatchling is not installed."""
     for statement in ast.parse((ROOT / "hatch_build.py").read_text(encoding="utf-8")).body:
-        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "COMPILED":
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == name:
             return tuple(ast.literal_eval(statement.value))
-    raise AssertionError("hatch_build.py has no COMPILED")
+    raise AssertionError(f"hatch_build.py has no {name}")
+
+
+def test_modules_are_optimised_by_names_that_are_compiled() -> None:
+    """A name that is in both lists, or of a module that is not compiled, would change nothing in the build."""
+    named = [*listed("BUSY"), *listed("SELDOM")]
+    assert len(named) == len(set(named))
+    assert {f"kwiresniff/{name}.py" for name in named} <= set(listed("COMPILED"))
+
+
+def test_what_mypy_reads_besides_is_there() -> None:
+    """Each pattern of files whose types the compiled modules use finds one."""
+    for pattern in listed("TYPED"):
+        assert list((ROOT / "kwiresniff").glob(pattern)), pattern
 
 
 @pytest.mark.skipif(os.environ.get(BUILD) != "installed", reason=f"{BUILD} does not ask for the installed package")
@@ -42,7 +55,7 @@ def test_what_is_tested_is_the_installed_compiled_package() -> None:
     """Every module of the list is an extension module in the site-packages of this Python."""
     places = {Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib")}
     assert HOME in places
-    for path in compiled_modules():
+    for path in listed("COMPILED"):
         file = importlib.import_module(path.removesuffix(".py").replace("/", ".")).__file__
         assert file is not None and file.endswith(sysconfig.get_config_var("EXT_SUFFIX")), path
         assert Path(file).resolve().is_relative_to(HOME), path
