@@ -254,10 +254,21 @@ def steps(members: dict[str, Process]) -> dict[str, Callable[..., None]]:
     def kill(node: str) -> None:
         members[node].end(signal.SIGKILL)
 
+    def pause(node: str) -> None:
+        signal_to(node, signal.SIGSTOP)
+
+    def resume(node: str) -> None:
+        signal_to(node, signal.SIGCONT)
+
+    def signal_to(node: str, sig: signal.Signals) -> None:
+        process = members[node].process
+        assert process is not None
+        process.send_signal(sig)
+
     def wipe(node: str, folder: str) -> None:
         shutil.rmtree(members[node].home / folder)
 
     def wait(seconds: str) -> None:
         time.sleep(float(seconds))
 
-    return {"start": start, "stop": stop, "kill": kill, "wipe": wipe, "wait": wait}
+    return {"start": start, "stop": stop, "kill": kill, "pause": pause, "resume": resume, "wipe": wipe, "wait": wait}

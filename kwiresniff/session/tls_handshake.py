@@ -20,7 +20,7 @@ from kwiresniff.base.tls_record import (
 )
 from kwiresniff.session.tls_names import alert_name, cipher_suite_name, version_name
 from kwiresniff.session.tls_record_layer import is_record
-from kwiresniff.session.x509 import certificate_names
+from kwiresniff.session.x509 import certificate_names, not_after
 
 #: Bytes of one direction that are read. The longest front is a server's with a chain of certificates, some 10 KiB;
 #: clients with post-quantum keys and a chain of their own stay below it too.
@@ -75,12 +75,13 @@ class HandshakeParser:
     ``done`` once nothing more can be learned from it; ``hello`` once a hello was read. What was not seen stays None:
     ``version`` and ``cipher`` are a server's choice, ``server_name`` and ``offered`` (application protocols) a client's
     wish; ``protocol`` is the one chosen. ``certificate`` has the names in the first certificate sent, empty when there
-    was none in it. ``clear_bytes`` were read before what is encrypted begins.
+    was none in it, ``not_after`` until when that holds: None without one, empty where it
+    cannot be read. ``clear_bytes`` were read before what is encrypted begins.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
         "_buffer", "_messages", "_room", "alert", "certificate", "cipher", "clear_bytes",
-        "done", "encrypted", "hello", "offered", "protocol", "sent_certificate", "server_name", "version",
+        "done", "encrypted", "hello", "not_after", "offered", "protocol", "server_name", "version",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -94,7 +95,7 @@ class HandshakeParser:
         self.offered: list[str] | None = None
         self.protocol: str | None = None
         self.certificate: list[str] | None = None
-        self.sent_certificate = False
+        self.not_after: str | None = None
         self.alert: str | None = None
         self.clear_bytes = 0
         self._buffer = bytearray()
@@ -165,8 +166,9 @@ class HandshakeParser:
             self._server_hello(body)
         elif kind == CERTIFICATE:
             chain = body.vector(3)
-            self.sent_certificate = bool(chain)
-            self.certificate = certificate_names(chain.vector(3).rest()) if chain else []
+            certificate = chain.vector(3).rest() if chain else b""
+            self.certificate = certificate_names(certificate)
+            self.not_after = not_after(certificate) or "" if certificate else None
         elif kind == SERVER_HELLO_DONE:
             self.done = True
 
@@ -201,6 +203,11 @@ class HandshakeParser:
                 self.protocol = next(iter(_protocols(data)), None)
         # From here on a TLS 1.3 server encrypts; of a HelloRetryRequest all that is reported is final.
         self.done = self.version == _TLS_1_3
+
+    @property
+    def sent_certificate(self) -> bool:
+        """Whether there was a certificate."""
+        return self.not_after is not None
 
     @property
     def version_name(self) -> str | None:

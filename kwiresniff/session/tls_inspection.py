@@ -71,6 +71,7 @@ class TlsInspection:
             "client_certificate": certified,
             "client_certificate_names": client.certificate if certified else None,
             "server_certificate_names": server.certificate,
+            "server_certificate_not_after": server.not_after or None,
             "alert": _alert(client, server) or self._encrypted_alert(sent, closed_by_server),
             "decrypted": decrypted,
         }

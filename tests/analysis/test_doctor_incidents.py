@@ -161,7 +161,7 @@ def test_tls_on_a_plaintext_port_and_the_reverse_are_named() -> None:
     ("sender", "alert", "words"),
     [
         ("client", "unknown_ca", "does not trust the certificate"),
-        ("client", "certificate_expired", "does not trust the certificate"),
+        ("client", "certificate_expired", "does not take the certificate"),
         ("broker", "bad_certificate", "its certificate is not taken"),
     ],
 )

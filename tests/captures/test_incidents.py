@@ -85,10 +85,79 @@ FIRST = {
     "held-up": ("long_rebalance", "warning", ["packers", "waited for packer-slow 10.9.0.2", "14 s"]),
     "wrong-password": ("sasl_authentication_failed", "error", ["billing", "user alice", "PLAIN"]),
     "old-client": ("unsupported_version", "error", ["none 10.9.0.2", "Produce v1", "4.0", "10.9.0.1:9092"]),
+    "consumer-behind": (
+        "consumer_lag", "warning", ["report 10.9.0.2", "clicks", "group reports", "commits", "clicks-0", "clicks-1"],
+    ),
+    "slow-polls-classic": (
+        "rebalances", "warning",
+        ["packers", "packer-slow 10.9.0.2 was longer between polls", "max.poll.interval.ms (3 s)",
+         "consumer poll timeout has expired"],
+    ),
+    "slow-polls-consumer": (
+        "rebalances", "warning",
+        ["packers", "the consumer group", "packer-slow 10.9.0.2 left and came back on the same connection 5 times",
+         "max.poll.interval.ms (3 s)"],
+    ),
+    "frozen-member": (
+        "rebalances", "warning", ["packers", "packer-frozen 10.9.0.2 was removed 4 times", "no heartbeat"],
+    ),
+    "impatient-consumer": (
+        "request_timeout", "warning", ["report 10.9.0.2", "gives up on Fetch", "may take 8", "request.timeout.ms"],
+    ),
+    "two-assignors": ("inconsistent_group_protocol", "error", ["packer-new", "group packers", "no assignor"]),
+    "group-full": ("group_max_size_reached", "error", ["packer-2", "group packers", "group.max.size"]),
+    "clock-ahead": ("invalid_timestamp", "error", ["sensor 10.9.0.2", "readings-0", "23 h ahead", "clock"]),
+    "no-key": ("invalid_record", "error", ["profiles-svc", "profiles-0", "without key", "compacted"]),
+    "zstd-old-reader": ("zstd_not_known", "error", ["archive 10.9.0.2", "orders-0", "zstd", "Fetch v7", "Kafka 2.1"]),
+    "transaction-timed-out": (
+        "producer_fenced", "error",
+        ["payments-tx", "payments-slow 10.9.0.2", "fenced by its coordinator", "transaction.timeout.ms is 3 s"],
+    ),
+    "transactional-id-denied": (
+        "transactional_id_authorization_failed", "error", ["user alice", "transactional id payments-tx", "ACLs"],
+    ),
+    "connections-per-ip": (
+        "connections_refused", "error", ["10.9.0.2", "10.9.0.1:9092", "at once", "3 others", "max.connections.per.ip"],
+    ),
+    "connection-rate": (
+        "connections_refused", "error", ["10.9.0.2", "10.9.0.1:9092", "a second", "connection_creation_rate"],
+    ),
+    "user-removed": (
+        "sasl_authentication_failed", "error",
+        ["user alice", "SCRAM-SHA-256", "it could", "user-admin 10.9.0.2 removed the SCRAM credentials of user alice"],
+    ),
+    "expired-token": (
+        "sasl_authentication_failed", "error",
+        ["billing", "user alice", "OAUTHBEARER", "its token had expired", "invalid_token"],
+    ),
+    "expired-certificate": ("untrusted_certificate", "error", ["10.9.0.2", "10.9.0.1:9092", "has expired", "names"]),
+    "expired-certificate-tls-1.2": (
+        "untrusted_certificate", "error", ["10.9.0.1:9092", "broker-1.test", "expired on 2025-06-30", "renew it"],
+    ),
+    "other-host": ("untrusted_certificate", "error", ["10.9.0.2", "10.9.0.1:9092", "does not name the host"]),
+    "other-host-tls-1.2": (
+        "untrusted_certificate", "error", ["kafka.example", "does not name the host that it dials (10.9.0.1)"],
+    ),
+    "reassignment": (
+        "leader_change", "warning", ["orders-", "node 1 (10.9.0.1:9092)", "ops 10.9.0.2 asked for it", "Reassignments"],
+    ),
+    "broker-frozen": (
+        "broker_stalled", "error", ["10.9.0.1:9094 (node 2)", "answered nothing for 15.4 s", "stopped process"],
+    ),
+    "unclean-election": (
+        "records_lost", "error",
+        ["orders-0", "node 1", "node 2", "was made leader without them", "unclean.leader.election.enable"],
+    ),
+    "topic-recreated": ("topic_deleted", "error", ["orders", "deployer 10.9.0.2", "made anew afterwards"]),
+    "silence": ("retransmits", "warning", ["10.9.0.2", "10.9.0.1:9092", "sent twice", "network"]),
+    "streams-missing-topic": (
+        "streams_group_not_ready", "error", ["word-count", "topics that it reads from are missing", "lines"],
+    ),
     "protocol-not-enabled": ("unsupported_version", "error", ["report", "ConsumerGroupHeartbeat", "not enabled"]),
 }  # fmt: skip
 #: What else is said of a recording above info: other people whom the same thing happens to.
 ALSO = {
+    "consumer-behind": {("small_batches", "warning")},
     "not-authorized": {("group_authorization_failed", "error"), ("topic_authorization_failed", "error")},
 }
 HEALTHY = ("idle-connections", "old-client-negotiates")

@@ -122,7 +122,7 @@ def test_certificates_show_in_tls_1_2_and_not_in_1_3() -> None:
     for name, version in VERSIONS.items():
         talk = TlsTalk(version=version, client_certificate=True).shake().up(b"request").down(b"response")
         found[name] = only(events(wire(talk))).tls or {}
-    assert found["TLSv1.2"]["server_certificate_names"] == ["broker-1.test", "*.kafka.test"]
+    assert found["TLSv1.2"]["server_certificate_names"] == ["broker-1.test", "*.kafka.test", "10.0.0.2"]
     assert found["TLSv1.2"]["client_certificate"] is True
     assert found["TLSv1.2"]["client_certificate_names"] == ["billing"]
     assert found["TLSv1.3"]["server_certificate_names"] is None

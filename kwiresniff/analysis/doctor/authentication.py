@@ -1,15 +1,19 @@
-"""SASL that fails: which user, by which mechanism, and what the broker says of it (KIP-43, KIP-152)."""
+"""SASL that fails: which user, by which mechanism, and what the broker says of it (KIP-43, KIP-152).
+
+Why is often in the capture, too: a token that had expired, credentials that somebody has removed or changed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.error_places import error_places
-from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, client_of, client_text, clipped
+from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, Case, client_of, client_text, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
-from kwiresniff.analysis.doctor.wording import listed, times
+from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
-from kwiresniff.base.api_keys import SASL_HANDSHAKE
+from kwiresniff.base.api_keys import ALTER_USER_SCRAM_CREDENTIALS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.findings import Finding
@@ -23,12 +27,37 @@ class AuthenticationRule(Rule):
     """Authentications that a broker refuses."""
 
     codes = ("sasl_authentication_failed", "unsupported_sasl_mechanism", "illegal_sasl_state")
+    apis = frozenset({SASL_AUTHENTICATE, ALTER_USER_SCRAM_CREDENTIALS})
     judges = frozenset({FAILED, MECHANISM, STATE})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._cases = context.tally()
         self._refused: set[int] = set()
+        self._worked: dict[tuple[str, str], int] = {}
+        self._altered: dict[str, tuple[str, int]] = {}
+
+    def exchange(self, exchange: Exchange) -> None:
+        """An authentication that works, or somebody who alters what users authenticate with."""
+        if exchange.errors or exchange.response is None:
+            return
+        ns = place_of(exchange)[1]
+        if exchange.api_key == SASL_AUTHENTICATE:
+            sasl = exchange.connection.sasl or {}
+            if sasl.get("outcome") == "ok" and sasl.get("principal"):
+                key = client_of(exchange), clipped(str(sasl["principal"]))
+                if key in self._worked or (
+                    len(self._worked) < MAX_USERS and self.context.budget.admit(2 * ENTRY_BYTES + text_bytes(*key))
+                ):
+                    self._worked[key] = ns
+            return
+        request = (exchange.request.body if exchange.request is not None else None) or {}
+        for field, verb in (("deletions", "removed"), ("upsertions", "changed")):
+            for one in request.get(field) or ():
+                user = clipped(field_text(one.get("name")))
+                text = f"{client_of(exchange)} {verb} the SCRAM credentials of user {user}"
+                if len(self._altered) < MAX_USERS and self.context.budget.admit(ENTRY_BYTES + text_bytes(user, text)):
+                    self._altered[user] = text, ns
 
     def failure(self, exchange: Exchange) -> None:
         """Counts a refusal, by the user that the connection has shown so far."""
@@ -46,6 +75,9 @@ class AuthenticationRule(Rule):
         for kind, field in (("users", "principal"), ("mechanisms", "mechanism")):
             if sasl.get(field):
                 case.note(kind, [str(sasl[field])])
+        expiry_ns = sasl.get("token_expiry_ns")
+        if isinstance(expiry_ns, int) and expiry_ns <= case.last_ns:
+            case.note("expiries", [str(expiry_ns)])
         for place in error_places(exchange, self.context):
             if place.message:
                 case.note("messages", [place.message])
@@ -76,10 +108,9 @@ class AuthenticationRule(Rule):
             by = f" by {listed(mechanisms)}" if mechanisms else ""
             if name == FAILED:
                 title = f"{name}: {who} cannot authenticate{by}, {times(case.count)}"
-                remedy = (
-                    "Check user, password or token, and that the broker knows the user under this mechanism; the same "
-                    "answer is given to a wrong password and to an unknown user."
-                )
+                reasons = self._reasons(client, case)
+                title += f"; {'; '.join(reasons)}" if reasons else ""
+                remedy = _REMEDY if not case.noted("expiries") else _EXPIRED
             elif name == MECHANISM:
                 offered = listed(case.noted("offered"))
                 title = f"{name}: asks for {listed(mechanisms) or 'a mechanism'} that the listener does not have"
@@ -120,6 +151,33 @@ class AuthenticationRule(Rule):
                 rank=INCIDENT,
             )
 
+    def _reasons(self, client: str, case: Case) -> list[str]:
+        """What the capture has of the reason: tokens that had expired, since when it fails, who altered credentials."""
+        reasons = []
+        for expiry in case.noted("expiries")[:1]:
+            before = duration(case.first_ns - int(expiry))
+            reasons.append(f"its token had expired at {clock(int(expiry))}, {before} before")
+        for user in case.noted("users"):
+            worked = self._worked.get((client, user), 0)
+            if 0 < worked < case.first_ns:
+                reasons.append(f"until {clock(worked)} it could")
+            text, ns = self._altered.get(user, ("", 0))
+            if text and ns <= case.last_ns:
+                reasons.append(f"{text} at {clock(ns)}")
+        return reasons[:MAX_REASONS]
+
 
 #: Connections remembered that a response has refused.
 MAX_REFUSED = 10_000
+#: Users remembered whose authentication worked, or whose credentials somebody altered.
+MAX_USERS = 2_000
+#: Reasons told in a title.
+MAX_REASONS = 3
+_REMEDY = (
+    "Check user, password or token, and that the broker knows the user under this mechanism; the same answer is given "
+    "to a wrong password and to an unknown user."
+)
+_EXPIRED = (
+    "The client has to get a new token before it needs one: look at what it gets its tokens from, how long they last, "
+    "and whether the clocks of both sides agree."
+)

@@ -225,4 +225,117 @@ MEANINGS: Final[dict[str, Meaning]] = {
     "POLICY_VIOLATION": Meaning(
         "warning", "asks for what a policy of the cluster forbids", "The error message of the answer names the policy."
     ),
+    "INVALID_TIMESTAMP": Meaning(
+        "error",
+        "sends records with timestamps that the topic does not take, and none of their batch is written",
+        "The clock of the producer's machine is wrong, or the application sets timestamps of its own: compare them "
+        "with message.timestamp.after.max.ms and message.timestamp.before.max.ms of the topic.",
+    ),
+    "INVALID_RECORD": Meaning(
+        "error",
+        "sends records that the broker does not take, and none of their batch is written",
+        "What the broker says of it names the reason. Mostly a record without a key for a topic that is compacted "
+        "(cleanup.policy=compact).",
+    ),
+    "UNSUPPORTED_COMPRESSION_TYPE": Meaning(
+        "error",
+        "reads or writes a codec that its version of the request does not have",
+        "zstd needs Produce v7 and Fetch v10 (Kafka 2.1): update the client, or use another compression.type for the "
+        "topic and its producers.",
+    ),
+    "INVALID_REQUIRED_ACKS": Meaning("error", "asks for acks that there are not", "acks is 0, 1 or all (-1)."),
+    "INVALID_TRANSACTION_TIMEOUT": Meaning(
+        "error",
+        "asks for longer transactions than the broker allows",
+        "transaction.timeout.ms of the producer must not exceed transaction.max.timeout.ms of the broker (15 min).",
+    ),
+    "INVALID_PRODUCER_ID_MAPPING": Meaning(
+        "warning",
+        "has a producer id that its transactional id does not have any more",
+        "It was idle longer than transactional.id.expiration.ms, or another instance took the id: the producer has to "
+        "be made anew.",
+    ),
+    "TRANSACTION_ABORTABLE": Meaning(
+        "warning", "its transaction has failed and has to be aborted", "The application aborts it and tries again."
+    ),
+    "INVALID_SESSION_TIMEOUT": Meaning(
+        "error",
+        "asks for a session timeout that the broker does not allow",
+        "Brokers allow group.min.session.timeout.ms to group.max.session.timeout.ms.",
+    ),
+    "INVALID_GROUP_ID": Meaning("error", "has no group.id, or none that is valid", "Set group.id of the consumer."),
+    "INVALID_TOPIC_EXCEPTION": Meaning(
+        "warning",
+        "names a topic as none may be named",
+        "Letters, digits, dots, underscores and hyphens, 249 of them at the most; internal topics are not for clients.",
+    ),
+    "INVALID_REPLICATION_FACTOR": Meaning(
+        "warning",
+        "asks for more replicas than there are brokers",
+        "Lower the replication factor of the topic, or see which brokers are missing.",
+    ),
+    "OFFSET_METADATA_TOO_LARGE": Meaning(
+        "error",
+        "commits offsets with more metadata than the broker takes",
+        "Shorten it, or raise offset.metadata.max.bytes.",
+    ),
+    "INVALID_RECORD_STATE": Meaning(
+        "warning",
+        "acknowledges records of a share group that are not its own any more",
+        "Their lock had run out (group.share.record.lock.duration.ms), and another member may have them by now, so "
+        "they are worked on twice: fetch fewer at a time (max.poll.records), work faster, or raise the duration.",
+    ),
+    "DELEGATION_TOKEN_EXPIRED": Meaning(
+        "error",
+        "uses a delegation token that has expired",
+        "Renew it in time, or make a new one (kafka-delegation-tokens).",
+    ),
+    "UNKNOWN_SERVER_ERROR": Meaning(
+        "warning",
+        "the broker failed in a way that it has no error code for",
+        "The log of that broker has the exception, at that time.",
+    ),
+    "UNSUPPORTED_ASSIGNOR": Meaning(
+        "error",
+        "asks for an assignor that the broker does not have",
+        "Compare group.remote.assignor of the consumer with group.consumer.assignors of the brokers.",
+    ),
+    "INVALID_REGULAR_EXPRESSION": Meaning(
+        "error",
+        "subscribes to a pattern that is none",
+        "The broker reads it as RE2/J does, which differs from Java's own.",
+    ),
+    "STREAMS_INVALID_TOPOLOGY": Meaning(
+        "error",
+        "a streams application has a topology that its group does not take",
+        "All instances of an application.id must run the same topology: look for an old version that still runs.",
+    ),
+    "INCONSISTENT_CLUSTER_ID": Meaning(
+        "error", "speaks to a broker of another cluster", "Compare its bootstrap servers, and the cluster id on disk."
+    ),
+    "DUPLICATE_BROKER_REGISTRATION": Meaning(
+        "error", "a broker registers with a node.id that another one has", "Give each broker a node.id of its own."
+    ),
+    "SECURITY_DISABLED": Meaning(
+        "warning",
+        "asks for ACLs of a cluster without an authorizer",
+        "Set authorizer.class.name of brokers and controllers.",
+    ),
+    "UNSTABLE_OFFSET_COMMIT": Meaning(
+        "info",
+        "waits for offsets that an open transaction is about to commit",
+        "Clients ask again. Lasting: a transactional producer hangs (see kwiresniff producers).",
+    ),
+    "OFFSET_NOT_AVAILABLE": Meaning(
+        "info", "asks a new leader, which does not know yet how far it may give out its log", "Clients ask again."
+    ),
+    "FETCH_SESSION_TOPIC_ID_ERROR": Meaning(
+        "info", "a fetch session began with names and goes on with ids, or the reverse", "The client begins a new one."
+    ),
+    "SHARE_SESSION_NOT_FOUND": Meaning(
+        "info", "share sessions are evicted, or the leader of the partition moved", "The client begins a new one."
+    ),
+    "INVALID_SHARE_SESSION_EPOCH": Meaning(
+        "info", "a share session got out of step", "The client begins a new one; many point at lost connections."
+    ),
 }

@@ -14,8 +14,10 @@ from kwiresniff.analysis.doctor.rule import ERROR, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.negotiation import ADMIN_APIS, COORDINATOR_CODES, is_step
 from kwiresniff.analysis.places import place_of
+from kwiresniff.analysis.record_counts import batches_in
+from kwiresniff.analysis.topic_parts import structs
 from kwiresniff.base.api_keys import FIND_COORDINATOR, INIT_PRODUCER_ID
-from kwiresniff.model import Exchange
+from kwiresniff.model import Body, Exchange
 from kwiresniff.results.findings import Finding
 
 #: How often a retriable error may come before it is more than what happens when a leader moves.
@@ -104,6 +106,8 @@ class ErrorRule(Rule):
         principal = (exchange.connection.sasl or {}).get("principal")
         if principal:
             case.note("principals", [str(principal)])
+        if name == "INVALID_TIMESTAMP":
+            case.note("skews", _skews(body or {}, ns))
         if name in COORDINATOR_CODES and len(self._searches) < MAX_SUBJECTS:
             self._searches.setdefault((client, name), _Search()).goes_on(ns)
         self._of_admins[client, name] = exchange.api_key in ADMIN_APIS and case.count <= FEW
@@ -143,11 +147,32 @@ class ErrorRule(Rule):
                 case,
                 _numbers(name, case),
                 details=[
+                    *case.noted("skews")[:3],
                     *([overdue[client]] if name == "INVALID_TXN_STATE" and client in overdue else []),
                     *(f"the broker says: {message}" for message in case.noted("messages")[:3]),
                 ],
                 rank=ERROR,
             )
+
+
+def _skews(body: Body, ns: int) -> Iterator[str]:
+    """How far the newest timestamp of each batch of a Produce is from the time of its refusal."""
+    for topic in structs(body, ("topic_data",)):
+        for partition in structs(topic, ("partition_data",)):
+            for batch in batches_in(partition):
+                newest = batch.get("max_timestamp", batch.get("timestamp", -1))
+                if isinstance(newest, int) and newest >= 0:
+                    away = newest * 1_000_000 - ns
+                    where = "ahead of" if away > 0 else "behind"
+                    yield f"a timestamp is {away_text(abs(away))} {where} the capture's clock"
+
+
+def away_text(ns: int) -> str:
+    """A distance in time in the largest unit that fits: ``24 h``, ``3 min``, ``2 s``."""
+    for unit, size in (("days", 172_800), ("h", 3_600), ("min", 60)):
+        if ns >= size * 1_000_000_000:
+            return f"{ns // ((size if unit != 'days' else 86_400) * 1_000_000_000)} {unit}"
+    return f"{ns // 1_000_000_000} s"
 
 
 #: Groups and transactional ids named of one exchange.

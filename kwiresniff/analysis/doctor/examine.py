@@ -10,10 +10,14 @@ from kwiresniff.analysis.body_entities import is_transactional, throttle_ms_of
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.causes import arranged
 from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
+from kwiresniff.analysis.doctor.codecs import CodecRule
+from kwiresniff.analysis.doctor.connection_limits import ConnectionLimitRule
 from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.errors import ErrorRule
 from kwiresniff.analysis.doctor.groups import GroupRule
+from kwiresniff.analysis.doctor.impatience import ImpatienceRule
+from kwiresniff.analysis.doctor.lag import LagRule
 from kwiresniff.analysis.doctor.latency import LatencyRule
 from kwiresniff.analysis.doctor.leaders import LeaderRule
 from kwiresniff.analysis.doctor.listeners import ListenerRule
@@ -30,9 +34,11 @@ from kwiresniff.analysis.doctor.replicas import ReplicaRule
 from kwiresniff.analysis.doctor.rule import Context, Rule
 from kwiresniff.analysis.doctor.stalls import StallRule
 from kwiresniff.analysis.doctor.static_members import StaticMemberRule
+from kwiresniff.analysis.doctor.streams_status import StreamsStatusRule
 from kwiresniff.analysis.doctor.tls import TlsRule
 from kwiresniff.analysis.doctor.topics import TopicRule
 from kwiresniff.analysis.doctor.transactions import FencingRule
+from kwiresniff.analysis.doctor.truncations import TruncationRule
 from kwiresniff.analysis.doctor.unanswered import UnansweredRule
 from kwiresniff.analysis.doctor.versions import VersionRule
 from kwiresniff.analysis.late_names import renamer
@@ -42,14 +48,19 @@ from kwiresniff.results.findings import Finding
 
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
-    ListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule, VersionRule, StallRule, LeaderRule,
+    ListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule, VersionRule, StallRule,
+    ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule,
     ReplicaRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule,
-    OffsetRule, GroupRule, StaticMemberRule, HotPartitionRule,
+    OffsetRule, StreamsStatusRule, GroupRule, StaticMemberRule, LagRule, CodecRule, HotPartitionRule,
     QuorumRule, LatencyRule, UnansweredRule, ClosedByBrokerRule, NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
 #: Answers that came sooner were not waited for.
 LONG_NS = 1_000_000_000
+#: Rules that look at samples are given one Produce or Fetch of a connection in so long; of connections beyond so many,
+#: all of them.
+SAMPLE_NS = 100_000_000
+MAX_SAMPLED = 10_000
 
 #: How a rule of a plugin is made and asked; see ``kwiresniff.plugins``.
 RuleMaker: TypeAlias = Callable[[Context], Rule]
@@ -70,6 +81,8 @@ class Doctor:
         self._on_throttle = [rule.exchange for rule in rules if rule.throttled]
         self._on_transaction = [rule.exchange for rule in rules if rule.transactional]
         self._on_wait = [(rule.after_ns, rule.exchange) for rule in rules if rule.after_ns]
+        self._on_sample = [rule for rule in rules if rule.sampled]
+        self._sampled: dict[int, int] = {}
         self._on_connection = [rule.connection for rule in rules if _has(rule, "connection")]
         self._on_ending = [rule.ending for rule in rules if _has(rule, "ending")]
         self._on_attempt = [rule.attempt for rule in rules if _has(rule, "attempt")]
@@ -81,6 +94,7 @@ class Doctor:
         if isinstance(event, Exchange):
             self.exchange(event)
         elif isinstance(event, Connection):
+            self._sampled.pop(event.id, None)
             ending = self._endings.end(event, self.context.cluster, self.context.end_ns)
             for take_connection in self._on_connection:
                 take_connection(event)
@@ -118,6 +132,15 @@ class Doctor:
         if (api_key == PRODUCE or api_key == FETCH) and is_transactional(request, api_key):  # noqa: SIM109
             for take in self._on_transaction:
                 take(exchange)
+        if (api_key == PRODUCE or api_key == FETCH) and response is not None:  # noqa: SIM109
+            number = exchange.connection.id
+            last_ns = self._sampled.get(number)
+            if last_ns is None or response.first_ns - last_ns >= SAMPLE_NS:
+                if last_ns is not None or len(self._sampled) < MAX_SAMPLED:
+                    self._sampled[number] = response.first_ns
+                for rule in self._on_sample:
+                    if rule.apis is None or api_key in rule.apis:
+                        rule.exchange(exchange)
         if throttle_ms_of(response) > 0:
             for take in self._on_throttle:
                 take(exchange)
@@ -145,6 +168,8 @@ class Doctor:
     @staticmethod
     def _wants(rule: Rule, api_key: int) -> bool:
         if rule.after_ns or rule.throttled or (rule.transactional and api_key in (PRODUCE, FETCH)):
+            return False
+        if rule.sampled and api_key in (PRODUCE, FETCH):
             return False
         return rule.apis is None or api_key in rule.apis
 

@@ -31,6 +31,8 @@ LONG_REBALANCE_NS = 10_000_000_000
 #: Members of a group that are kept apart, all groups together, and those named in a finding.
 MAX_MEMBERS = 10_000
 MAX_LISTED = 10
+#: Once may be the end of a membership that a restart left behind.
+OFTEN_REMOVED = 2
 #: Codes by which a member learns that the group goes on without it.
 REMOVED = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"})
 
@@ -260,6 +262,12 @@ class GroupRule(Rule):
             f"between polls than max.poll.interval.ms ({duration(member.interval_ms * 1_000_000)})"
             for client, member in members
             if member.returned and member.interval_ms and not member.overslept_ns
+        ][:3]
+        causes += [
+            f"{client} was removed {times(member.removed)}, as one is that sends no heartbeat for as long as its "
+            "session lasts (a process that stands still, a network that is cut)"
+            for client, member in members
+            if member.removed >= OFTEN_REMOVED and not member.overslept_ns
         ][:3]
         reasons = list(dict.fromkeys(reason for _, member in members for reason in member.reasons))
         word = "generations" if group.protocol == "classic" else "epochs"

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.error_places import error_places
-from kwiresniff.analysis.doctor.evidence import Case, client_of, is_replica
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.leader_table import TOGETHER_NS, Change, LeaderTable, Partition
 from kwiresniff.analysis.doctor.leader_waits import LeaderWaits, Wait
 from kwiresniff.analysis.doctor.quorum import LEADER_CODES
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
-from kwiresniff.analysis.doctor.wording import duration, listed, span
+from kwiresniff.analysis.doctor.wording import clock, duration, listed, span
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
-from kwiresniff.base.api_keys import FETCH, METADATA, PRODUCE
+from kwiresniff.base.api_keys import ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS, FETCH, METADATA, PRODUCE
 from kwiresniff.base.known_ids import METADATA_TOPIC
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.findings import Finding, scope_of
@@ -27,6 +28,9 @@ NOTICED_NS = 1_000_000_000
 #: A client that goes on asking the old leader for so long, and so often, does not learn of the new one.
 STALE_NS = 5_000_000_000
 STALE_ERRORS = 10
+#: Those who ask for leaders to move that are remembered, and how long a reassignment may take until it shows.
+MAX_ORDERS = 100
+ORDERED_NS = 60_000_000_000
 #: A node whose connections all end so shortly before or after its partitions moved went away.
 LEFT_NS = 10_000_000_000
 
@@ -35,7 +39,7 @@ class LeaderRule(Rule):
     """Leader changes, and clients with stale metadata."""
 
     codes = ("leader_change", "stale_metadata", "not_leader_or_follower")
-    apis = frozenset({METADATA})
+    apis = frozenset({METADATA, ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS})
     judges = LEADER_CODES
 
     def __init__(self, context: Context) -> None:
@@ -44,13 +48,28 @@ class LeaderRule(Rule):
         self._waits = LeaderWaits(context)
         self._left: dict[str, int] = {}
         self._followers = context.case()
+        self._ordered: list[tuple[str, int, frozenset[str]]] = []
 
     def exchange(self, exchange: Exchange) -> None:
-        """Learns leaders from a Metadata response."""
+        """Learns leaders from a Metadata response, and who asks for others."""
+        if exchange.api_key != METADATA:
+            self._order(exchange)
+            return
         body = exchange.response.body if exchange.response is not None else None
         if body is not None:
             cluster = self.context.cluster.of(exchange.connection.broker)
             self._leaders.learn(cluster, body, self.context.topic_of, *place_of(exchange))
+
+    def _order(self, exchange: Exchange) -> None:
+        """Somebody moves partitions to other brokers, or has their leaders elected."""
+        request = exchange.request.body if exchange.request is not None else None
+        if request is None or exchange.errors or len(self._ordered) >= MAX_ORDERS:
+            return
+        topics = [self.context.topic_of(one) for one in request.get("topics") or request.get("topic_partitions") or ()]
+        names = frozenset(clipped(topic) for topic in topics[:MAX_ORDERS])
+        if self.context.budget.admit(4 * ENTRY_BYTES + text_bytes(*names)):
+            ns = exchange.request.first_ns if exchange.request is not None else 0
+            self._ordered.append((f"{client_of(exchange)} asked for it at {clock(ns)} ({exchange.api})", ns, names))
 
     def _watch(self, exchange: Exchange) -> None:
         """Ends the wait of a client by a Produce or Fetch that succeeds."""
@@ -189,6 +208,12 @@ class LeaderRule(Rule):
         if self._went(old, changes):
             gone = cluster.node_text(cluster_id, before)
             details.append(f"{gone} closed its connections: it was stopped, killed or restarted")
+        topics = {change.partition[1] for change in changes}
+        details += [
+            text
+            for text, ns, names in self._ordered
+            if 0 <= changes[-1].ns - ns <= ORDERED_NS and (not names or not topics.isdisjoint(names))
+        ][:3]
         waited = [(client, ns) for client, ns in needed.items() if ns]
         return details + [
             f"{client} needed {duration(ns)} until it was served by the new leader" for client, ns in waited[:10]

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.doctor.evidence import client_of, client_text
-from kwiresniff.analysis.doctor.rule import ERROR, SYMPTOM, WASTE, Context, Rule, found
+from kwiresniff.analysis.doctor.rule import ERROR, SYMPTOM, WASTE, Context, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.wording import duration, times
 from kwiresniff.analysis.places import place_of
 from kwiresniff.model import Connection, Exchange, Problem
-from kwiresniff.results.findings import Finding
+from kwiresniff.results.findings import Explains, Finding
 
 #: Connections one client opens to one broker in a minute before it is churn.
 CONNECTIONS_PER_MINUTE = 30.0
@@ -18,6 +18,10 @@ ENOUGH_CONNECTIONS = 20
 #: The part of segments sent twice above which the network is bad.
 RETRANSMITS = 0.01
 ENOUGH_PACKETS = 1_000
+#: On a shorter connection the part and the number above which packets were lost for a while, and answers late.
+MANY_RETRANSMITS = 0.1
+FEW_PACKETS = 20
+FEW_RETRANSMITS = 5
 #: The part of connections whose SYN was sent again above which something is wrong, when so many were sent again.
 SYN_RETRANSMITS = 0.05
 FEW_SYNS = 3
@@ -41,11 +45,13 @@ class NetworkRule(Rule):
             client_text(connection.client_id, connection.client),
             (connection.first_packet, connection.first_ns),
         )
-        if packets >= ENOUGH_PACKETS and again > packets * RETRANSMITS:
+        much = packets >= FEW_PACKETS and again >= max(FEW_RETRANSMITS, packets * MANY_RETRANSMITS)
+        if much or (packets >= ENOUGH_PACKETS and again > packets * RETRANSMITS):
             case = self._twice.case(f"{connection.client} {connection.broker}")
             case.add(*place, again * 1000 // packets, until_ns=connection.last_ns)
             case.note("clients", [client])
             case.note("brokers", [connection.broker])
+            case.note("much", ["yes"] if much else [])
         if connection.handshake_seen:
             self._opened.case(client, connection.broker).add(*place)
         if connection.syn_retransmits:
@@ -84,6 +90,8 @@ class NetworkRule(Rule):
                 "The network between the two loses packets, or the capture point sees them twice.",
                 case,
                 {"per_thousand": case.most},
+                # Answers that were lost on the way are late without the broker's doing.
+                explains=_late(case.noted("brokers")) if case.noted("much") else {},
                 rank=SYMPTOM,
             )
         for broker, _, case in self._syns:
@@ -108,6 +116,11 @@ class NetworkRule(Rule):
                 brokers=[broker],
                 rank=SYMPTOM,
             )
+
+
+def _late(brokers: list[str]) -> Explains:
+    """What else a path that loses many packets makes of a broker."""
+    return dict.fromkeys(("slow", "unanswered", "syn_retransmits", "broker_stalled"), as_brokers(*brokers))
 
 
 def is_node(client: str) -> bool:

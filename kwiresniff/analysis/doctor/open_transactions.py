@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.transactions import producer_of
 from kwiresniff.analysis.doctor.wording import clock, duration, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
@@ -92,9 +93,11 @@ class OpenTransactionRule(Rule):
     def failure(self, exchange: Exchange) -> None:
         """A producer that goes on with a transaction which its coordinator has aborted: that it took too long is told
         with the error."""
+        if not any(name in OVER for _, _, name, _ in exchange.errors):
+            return
         body = exchange.request.body if exchange.request is not None else None
-        producer = self._producers.get((body or {}).get("producer_id", -1))
-        if producer is None or not producer.began_ns or not any(name in OVER for _, _, name, _ in exchange.errors):
+        producer = self._producers.get(producer_of(body or {})[0])
+        if producer is None or not producer.began_ns:
             return
         lasted_ns, limit_ns = place_of(exchange)[1] - producer.began_ns, producer.timeout_ms * 1_000_000
         if 0 < limit_ns <= lasted_ns and len(self.context.overdue) < MAX_PRODUCERS:

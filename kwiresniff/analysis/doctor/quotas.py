@@ -112,6 +112,7 @@ class QuotaRule(Rule):
                     "broker_stalled": as_clients(client),
                     "request_timed_out": as_clients(client),
                     "closed_by_broker": as_clients(client),
+                    "consumer_lag": as_clients(client),
                 },
                 rank=INCIDENT,
             )

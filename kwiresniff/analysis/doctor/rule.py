@@ -72,6 +72,7 @@ class Rule:
     ``exchange`` is called with exchanges of ``apis`` (None: of all), or with ``after_ns``, a second or more, with those
     that waited for so long, or with ``throttled`` with those whose response throttles the client. With
     ``transactional`` it is called with no Produce outside a transaction and no Fetch of what is not committed.
+    With ``sampled`` it is called with one Produce or Fetch of a connection in ``SAMPLE_NS``, and with all others.
     ``failure`` is called with those that have an error, a problem or no answer, whatever their API. A rule that needs
     few exchanges costs nothing for the others. ``judges`` names error codes that need no finding of their own because
     this rule says what they mean. ``codes`` are those of its findings.
@@ -82,6 +83,7 @@ class Rule:
     after_ns: ClassVar[int] = 0
     throttled: ClassVar[bool] = False
     transactional: ClassVar[bool] = False
+    sampled: ClassVar[bool] = False
     judges: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, context: Context) -> None:

@@ -168,6 +168,9 @@ class StallRule(Rule):
         else:
             title = f"the broker stalled: it answered nothing{took},{span(first, last)}{ended}"
         clients = case.noted("clients")
+        # With acks=all the other brokers wait for the replicas of one that stands still.
+        cluster = self.context.cluster
+        waiting = {*brokers, *(one for broker in culprits for one in cluster.addresses(cluster.of(broker)))}
         return found(
             "broker_stalled",
             "error" if last - first >= SEVERE_NS else "warning",
@@ -180,9 +183,9 @@ class StallRule(Rule):
              "longest_ns": last - first, "clients": clients, "apis": case.noted("apis")},
             brokers=brokers,
             explains={
-                "slow": as_brokers(*brokers),
-                "unanswered": as_brokers(*brokers),
-                "request_timed_out": as_brokers(*brokers),
+                "slow": as_brokers(*waiting),
+                "unanswered": as_brokers(*waiting),
+                "request_timed_out": as_brokers(*waiting),
                 "leader_change": scope_of("left", culprits),
                 "broker_unreachable": as_brokers(*culprits),
                 "long_rebalance": as_brokers(*culprits),

@@ -8,6 +8,7 @@ and closes; a TLS listener answers a request with an alert.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.doctor.endings import Ending, Reason
@@ -22,7 +23,7 @@ _CERTIFICATE_ALERTS = frozenset({
     "bad_certificate", "unsupported_certificate", "certificate_revoked", "certificate_expired", "certificate_unknown",
     "unknown_ca", "certificate_required", "access_denied",
 })  # fmt: skip
-_EXPIRED = "certificate_expired"
+_EXPIRED, _UNKNOWN_CA = "certificate_expired", "unknown_ca"
 #: An alert of TLS 1.3 that cannot be read. A client sends one before its Finished when it does not like what the server
 #: has shown, a server after it when it does not like the client's: each time that is a certificate.
 _ENCRYPTED = "encrypted"
@@ -71,6 +72,8 @@ class TlsRule(Rule):
             case.note("server names", [str(tls["server_name"])])
         for who in ("server_certificate_names", "client_certificate_names"):
             case.note(who, [str(name) for name in tls.get(who) or ()])
+        if tls.get("server_certificate_not_after"):
+            case.note("not after", [str(tls["server_certificate_not_after"])])
 
     def ending(self, ending: Ending) -> None:
         """A client that speaks plaintext is answered with an alert."""
@@ -134,17 +137,9 @@ class TlsRule(Rule):
             )
         elif what[0] == UNTRUSTED_BROKER:
             names = case.noted("server_certificate_names")
-            numbers |= {"alert": what[1], "certificate_names": names}
-            whose = f" ({', '.join(names)})" if names else ""
-            title = f"does not trust the certificate of {name}{whose}: it refuses the handshake with {what[1]}, {count}"
-            if what[1] == _ENCRYPTED:
-                title = f"refuses the handshake with {name} when it has its certificate, by an encrypted alert, {count}"
-            remedy = (
-                "The broker's certificate has expired: renew it."
-                if what[1] == _EXPIRED
-                else "Give the client the CA that signed the broker's certificate (ssl.truststore.location, "
-                "ssl.ca.location), and see that the certificate names the host that is dialled."
-            )
+            numbers |= {"alert": what[1], "certificate_names": names, "not_after": case.noted("not after")}
+            title, remedy = _refused_broker(case, what[1], broker, name)
+            title += f", {count}"
         elif what[0] == UNTRUSTED_CLIENT:
             names = case.noted("client_certificate_names")
             numbers |= {"alert": what[1], "certificate_names": names}
@@ -175,6 +170,60 @@ class TlsRule(Rule):
             explains=_explains([], broker),
             rank=INCIDENT,
         )
+
+
+def _refused_broker(case: Case, alert: str, broker: str, name: str) -> tuple[str, str]:
+    """What is said of a client that does not take the certificate of a broker, and the remedy."""
+    names = case.noted("server_certificate_names")
+    certificate = f"the certificate of {name}" + (f" ({', '.join(names)})" if names else "")
+    refuses = f"it refuses the handshake with {alert}"
+    expired, other = _expired(case), _other_host(case, names, broker)
+    if alert == _ENCRYPTED:
+        title = f"refuses the handshake with {name} when it has its certificate, by an encrypted alert"
+        return title, _UNTOLD.format(broker=broker)
+    if alert == _EXPIRED or expired:
+        until = f" on {expired}" if expired else ""
+        return f"does not take {certificate}, which expired{until}: {refuses}", _RENEW
+    if other and alert != _UNKNOWN_CA:
+        title = f"does not take {certificate}, which does not name the host that it dials ({other}): {refuses}"
+        return title, _OTHER_HOST
+    return f"does not trust {certificate}: {refuses}", _UNTRUSTED
+
+
+def _expired(case: Case) -> str:
+    """The day on which the broker's certificate expired, if that was before the handshake; else an empty text."""
+    handshake = f"{datetime.fromtimestamp(case.first_ns // 1_000_000_000, UTC):%Y-%m-%dT%H:%M:%S}Z"
+    return next((until[:10] for until in case.noted("not after") if until < handshake), "")
+
+
+def _other_host(case: Case, names: list[str], broker: str) -> str:
+    """What the client dials, by the name that it asks for or the address, where the certificate has other names."""
+    dialled = case.noted("server names") or [host_of(broker)]
+    own = {name.lower() for name in names}
+    for host in dialled:
+        name = host.lower()
+        if own and name not in own and f"*.{name.partition('.')[2]}" not in own:
+            return host
+    return ""
+
+
+_RENEW = "The broker's certificate has expired: renew it. Every client that checks it is refused."
+_UNTRUSTED = (
+    "Give the client the CA that signed the broker's certificate (ssl.truststore.location, ssl.ca.location), and see "
+    "that the certificate names the host that is dialled."
+)
+_UNTOLD = (
+    "TLS 1.3 encrypts the alert and the certificate, so the client's log has the reason: it does not trust the CA that "
+    "signed it (ssl.truststore.location, ssl.ca.location), the certificate has expired, or it does not name the host "
+    "that is dialled. openssl s_client -connect {broker} | openssl x509 -noout -issuer -dates -ext subjectAltName "
+    "shows all three."
+)
+_OTHER_HOST = (
+    "Clients compare the host that they dial with the names in the certificate "
+    "(ssl.endpoint.identification.algorithm): give the broker a certificate whose subjectAltName has the host of "
+    "advertised.listeners, and dial that one. Else the client does not trust the CA (ssl.truststore.location, "
+    "ssl.ca.location)."
+)
 
 
 def _explains(clients: list[str], broker: str) -> Explains:

@@ -47,6 +47,15 @@ _MISSING = (
     "right to see it."
 )
 
+_DELETED = (
+    "If that was not meant: create it again and restore what it held; deletions can be forbidden by ACLs. Else stop or "
+    "reconfigure the clients named here, which go on asking."
+)
+_MADE_ANEW = (
+    "What it held is gone, and offsets that groups have committed are those of the topic before: restore what is "
+    "needed, and reset the groups (kafka-consumer-groups --reset-offsets). Deletions can be forbidden by ACLs."
+)
+
 
 class TopicRule(Rule):
     """UNKNOWN_TOPIC_OR_PARTITION and its like, by topic and client: never there, not there yet, or deleted."""
@@ -208,6 +217,7 @@ class TopicRule(Rule):
         clients = list(dict.fromkeys(client for client, _ in users))
         kinds = {client: self._kinds.get(client, "") for client in clients}
         used = [f"{client} ({kind})" if (kind := kinds[client]) else client for client in clients]
+        again = gone is not None and self._exists.get(topic, 0) > max(one.last_ns for _, one in users)
         produced = any(kind == "producer" for kind in kinds.values())
         if gone is None:
             by = "by whom is not in the capture"
@@ -218,9 +228,9 @@ class TopicRule(Rule):
             "topic_deleted",
             "error" if produced or gone is not None else "warning",
             f"topic {topic}",
-            f"was deleted while in use, {by}; {listed(used)} still asked for it",
-            "If that was not meant: create it again and restore what it held; deletions can be forbidden by ACLs. Else "
-            "stop or reconfigure the clients named here, which go on asking.",
+            f"was deleted while in use, {by}; {listed(used)} still asked for it"
+            + ("; it was made anew afterwards, without what it held" if again else ""),
+            _MADE_ANEW if again else _DELETED,
             case,
             {
                 "topic": topic,
@@ -236,6 +246,8 @@ class TopicRule(Rule):
                 "metadata_storm": scope_of("client", clients),
                 "unanswered": scope_of("client", clients),
                 "not_leader_or_follower": scope_of("topic", [topic]),
+                "records_lost": scope_of("topic", [topic]),
+                "offset_out_of_range": scope_of("topic", [topic]),
                 "rebalances": scope_of("topic", [topic]),
             },
             rank=INCIDENT,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kwiresniff.analysis.doctor.error_places import error_places
-from kwiresniff.analysis.doctor.evidence import client_of, clipped
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import clock, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
@@ -73,7 +73,7 @@ class FencingRule(Rule):
         if not names:
             return
         body = (exchange.request.body if exchange.request is not None else None) or {}
-        producer_id, epoch = _producer_of(body)
+        producer_id, epoch = producer_of(body)
         name = clipped(field_text(body.get("transactional_id"))) or self._ids.get(producer_id, "")
         client = client_of(exchange)
         case = self._cases.case(client, name)
@@ -90,22 +90,24 @@ class FencingRule(Rule):
     def findings(self) -> Iterator[Finding]:
         """By the fenced client and the transactional id, with whoever took it."""
         for client, name, case in self._cases:
-            taker = self._taker(client, name, case.noted("producers"))
-            own = f"producer {_epochs(case.noted('producers'))}" if case.noted("producers") else "its epoch"
-            if taker is None:
-                by = "by whom is not in the capture"
-            else:
+            taker = self._taker(client, name, case)
+            own = f" (producer {_epochs(case.noted('producers'))})" if case.noted("producers") else ""
+            overdue = self.context.overdue.get(client, "") if taker is None else ""
+            if taker is not None:
                 who = "a later instance of itself" if taker.client == client else taker.client
-                by = f"by {who} at {clock(taker.ns)} (producer {taker.producer_id} epoch {taker.epoch})"
+                by = f"was fenced by {who} at {clock(taker.ns)} (producer {taker.producer_id} epoch {taker.epoch})"
+            elif overdue:
+                by = "was fenced by its coordinator, which aborted its transaction"
+            else:
+                by = "was fenced, by whom is not in the capture: another instance, or its coordinator"
             errors = case.noted("errors")
             subject = f"transactional id {name}" if name else client
             yield found(
                 "producer_fenced",
                 "error",
                 subject,
-                f"{listed(errors)}: {client} ({own}) was fenced {by}, {times(case.count)}",
-                "Two live instances share a transactional.id, or a paused one came back, or its transaction timed out "
-                "(transaction.timeout.ms). Give each instance its own id.",
+                f"{listed(errors)}: {client}{own} {by}, {times(case.count)}" + (f"; {overdue}" if overdue else ""),
+                _TOO_LONG if overdue else _REMEDY,
                 case,
                 {
                     "error": errors[0] if errors else "",
@@ -115,26 +117,34 @@ class FencingRule(Rule):
                     "concerns": [*case.noted("apis"), *case.noted("concerns")],
                     "error_messages": case.noted("messages"),
                 },
-                details=[
-                    *([self.context.overdue[client]] if client in self.context.overdue else []),
-                    *(f"the broker says: {message}" for message in case.noted("messages")[:3]),
-                ],
+                details=[f"the broker says: {message}" for message in case.noted("messages")[:3]],
                 clients=[client, *([taker.client] if taker is not None else [])],
                 scope=scope_of("transaction", [name] if name else []),
                 rank=INCIDENT,
             )
 
-    def _taker(self, client: str, name: str, producers: list[str]) -> _Holder | None:
-        """The newest holder with an epoch above the one that was fenced."""
-        own = [int(one.partition("\0")[2]) for one in producers]
-        for holder in reversed(self._holders.get(name, ())):
+    def _taker(self, client: str, name: str, case: Case) -> _Holder | None:
+        """The newest holder with an epoch above the one that was fenced, who took the id before it was refused."""
+        own = [int(one.partition("\0")[2]) for one in case.noted("producers")]
+        holders = [holder for holder in self._holders.get(name, ()) if holder.ns <= case.last_ns]
+        for holder in reversed(holders):
             if (own and holder.epoch > max(own)) or (not own and holder.client != client):
                 return holder
-        newest = self._holders.get(name, [])[-1:]
-        return newest[0] if newest and newest[0].client != client else None
+        return holders[-1] if holders and holders[-1].client != client else None
 
 
-def _producer_of(body: Body) -> tuple[int, int]:
+_REMEDY = (
+    "Two live instances share a transactional.id, or a paused one came back, or its transaction timed out "
+    "(transaction.timeout.ms). Give each instance its own id."
+)
+_TOO_LONG = (
+    "What the producer does between begin and commit takes longer than transaction.timeout.ms, or the producer stood "
+    "still: look at it, make its transactions shorter, or raise the timeout (the broker's transaction.max.timeout.ms "
+    "limits it). What it had written of that transaction is aborted."
+)
+
+
+def producer_of(body: Body) -> tuple[int, int]:
     """Producer id and epoch of a request, -1 where it has none; of a Produce those of its first batch."""
     if "producer_id" in body:
         return body.get("producer_id", -1), body.get("producer_epoch", -1)

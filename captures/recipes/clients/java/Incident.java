@@ -203,9 +203,7 @@ public class Incident {
                 poll(consumer, 2000);
             }
         });
-        Process crashed = new ProcessBuilder(ProcessHandle.current().info().command().get(), "-cp",
-            System.getProperty("java.class.path"), "-Xmx100m", System.getProperty("jdk.launcher.sourcefile", source()),
-            SETTINGS.get("bootstrap.servers"), "member", "group.protocol=" + protocol).inheritIO().start();
+        Process crashed = spawn("packer-crashed", "group.protocol=" + protocol);
         Thread.sleep(11000);
         crashed.destroyForcibly();
         fact("packer-restless came and went 4 times, packer-lazy did not poll for 6 s twice (max.poll.interval.ms 4000), "
@@ -219,12 +217,22 @@ public class Incident {
         return System.getProperty("recipe.source");
     }
 
+    /** A member in a process of its own. */
+    static Process spawn(String clientId, String... more) throws Exception {
+        List<String> command = new java.util.ArrayList<>(List.of(ProcessHandle.current().info().command().get(), "-cp",
+            System.getProperty("java.class.path"), "-Xmx200m", System.getProperty("jdk.launcher.sourcefile", source()),
+            SETTINGS.get("bootstrap.servers"), "member", "member=" + clientId));
+        command.addAll(List.of(more));
+        return new ProcessBuilder(command).inheritIO().start();
+    }
+
     /** A member until it is killed. */
     static void member() throws InterruptedException {
         boolean classic = SETTINGS.getOrDefault("group.protocol", "classic").equals("classic");
+        String clientId = SETTINGS.remove("member");
         try (var consumer = classic
-                ? consumer("packer-crashed", "group.id=packers", "session.timeout.ms=3000", "heartbeat.interval.ms=500")
-                : consumer("packer-crashed", "group.id=packers")) {
+                ? consumer(clientId, "group.id=packers", "session.timeout.ms=3000", "heartbeat.interval.ms=500")
+                : consumer(clientId, "group.id=packers")) {
             consumer.subscribe(List.of("parcels"));
             poll(consumer, 60000);
         }
@@ -518,5 +526,325 @@ public class Incident {
             System.out.println(failed.getCause());
         }
         fact("deployer creates a topic while the only controller is gone");
+    }
+
+    // -- consumers that are too slow ---------------------------------------------------------------------------
+
+    /** A member's process stands still for longer than its session may last, and goes on then. */
+    static void frozen_member() throws Exception {
+        String protocol = "group.protocol=" + SETTINGS.getOrDefault("group.protocol", "classic");
+        Process frozen = spawn("packer-frozen", protocol);
+        String[] quick = protocol.endsWith("classic")
+            ? new String[] {"group.id=packers", "session.timeout.ms=3000", "heartbeat.interval.ms=500"}
+            : new String[] {"group.id=packers"};
+        try (var consumer = consumer("packer-steady", quick)) {
+            consumer.subscribe(List.of("parcels"));
+            poll(consumer, 15000);
+            for (int i = 0; i < 2; i++) {
+                signal(frozen, "STOP");
+                poll(consumer, 6000);
+                signal(frozen, "CONT");
+                poll(consumer, 4000);
+            }
+        }
+        frozen.destroyForcibly();
+        fact("the process of packer-frozen stood still for 6 s, twice, and lost its session (3 s)");
+    }
+
+    static void signal(Process process, String name) throws Exception {
+        new ProcessBuilder("kill", "-" + name, String.valueOf(process.pid())).start().waitFor();
+    }
+
+    /** A consumer that takes longer for what it polls than max.poll.interval.ms, again and again. */
+    static void slow_polls() throws Exception {
+        try (var producer = producer("billing")) {
+            produce(producer, "parcels", 40, 0);
+        }
+        try (var consumer = consumer("packer-slow", "group.id=packers", "max.poll.interval.ms=3000", "max.poll.records=3")) {
+            consumer.subscribe(List.of("parcels"));
+            long end = System.currentTimeMillis() + 32000;
+            while (System.currentTimeMillis() < end) {
+                int polled = 0;
+                for (int i = 0; i < 20 && polled == 0; i++) {
+                    polled = consumer.poll(Duration.ofMillis(200)).count();
+                }
+                Thread.sleep(5000);
+                try {
+                    consumer.commitSync();
+                } catch (KafkaException refused) {
+                    System.out.println(refused);
+                }
+            }
+        }
+        fact("packer-slow takes 5 s for what it polls, max.poll.interval.ms is 3 s");
+    }
+
+    /** A consumer that reads less than is written. */
+    static void consumer_behind() throws Exception {
+        Thread writing = run(() -> {
+            try (var producer = producer("tracker", "linger.ms=0", "compression.type=none")) {
+                for (int i = 0; i < 1800; i++) {
+                    producer.send(new ProducerRecord<>("clicks", i % 2, "key", "x".repeat(400)));
+                    Thread.sleep(15);
+                }
+            }
+        });
+        try (var consumer = consumer("report", "group.id=reports", "max.poll.records=5", "max.partition.fetch.bytes=6000",
+                "fetch.max.bytes=6000", "auto.commit.interval.ms=1000")) {
+            consumer.subscribe(List.of("clicks"));
+            long end = System.currentTimeMillis() + 30000;
+            while (System.currentTimeMillis() < end) {
+                consumer.poll(Duration.ofMillis(100));
+                Thread.sleep(300);
+            }
+        }
+        writing.join();
+        fact("tracker writes 60 records a second to clicks, report reads 15");
+    }
+
+    /** A consumer whose requests end before the broker may answer them. */
+    static void impatient() throws Exception {
+        try (var consumer = consumer("report", "group.id=reports", "fetch.max.wait.ms=8000", "request.timeout.ms=2000")) {
+            consumer.assign(List.of(new TopicPartition("orders", 0), new TopicPartition("orders", 1)));
+            poll(consumer, 20000);
+        }
+        fact("report lets the broker wait for 8 s (fetch.max.wait.ms) and gives up after 2 s (request.timeout.ms)");
+    }
+
+    // -- groups that cannot be ---------------------------------------------------------------------------------
+
+    /** Two members without a common assignor. */
+    static void two_assignors() throws Exception {
+        Thread one = run(() -> {
+            try (var consumer = consumer("packer-old", "group.id=packers",
+                    "partition.assignment.strategy=org.apache.kafka.clients.consumer.RangeAssignor")) {
+                consumer.subscribe(List.of("parcels"));
+                poll(consumer, 22000);
+            }
+        });
+        Thread.sleep(8000);
+        try (var consumer = consumer("packer-new", "group.id=packers",
+                "partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor")) {
+            consumer.subscribe(List.of("parcels"));
+            poll(consumer, 9000);
+        }
+        one.join();
+        fact("packer-old has only the range assignor, packer-new only the cooperative one");
+    }
+
+    /** More members than a group may have. */
+    static void group_full() throws Exception {
+        Thread[] members = new Thread[3];
+        for (int i = 0; i < members.length; i++) {
+            String name = "packer-" + i;
+            members[i] = run(() -> {
+                try (var consumer = consumer(name, "group.id=packers")) {
+                    consumer.subscribe(List.of("parcels"));
+                    poll(consumer, 20000);
+                }
+            });
+            Thread.sleep(5000);
+        }
+        for (Thread member : members) {
+            member.join();
+        }
+        fact("the group packers may have 2 members, packer-2 is the third");
+    }
+
+    // -- records that are refused ------------------------------------------------------------------------------
+
+    /** A clock that is a day ahead. */
+    static void clock_ahead() throws Exception {
+        try (var producer = producer("sensor")) {
+            for (int i = 0; i < 8; i++) {
+                long now = System.currentTimeMillis() + 24 * 3600 * 1000L;
+                try {
+                    producer.send(new ProducerRecord<>("readings", 0, now, "key", "value")).get();
+                } catch (ExecutionException refused) {
+                    System.out.println(refused.getMessage());
+                }
+                Thread.sleep(100);
+            }
+        }
+        fact("the clock of sensor is a day ahead, readings takes what is up to a minute ahead");
+    }
+
+    /** Records without a key for a compacted topic. */
+    static void no_key() throws Exception {
+        try (var producer = producer("profiles-svc")) {
+            for (int i = 0; i < 5; i++) {
+                try {
+                    producer.send(new ProducerRecord<>("profiles", 0, i == 0 ? "key" : null, "value")).get();
+                } catch (ExecutionException refused) {
+                    System.out.println(refused.getMessage());
+                }
+            }
+        }
+        fact("profiles-svc writes records without a key to profiles, which is compacted");
+    }
+
+    /** Records in zstd. */
+    static void write_zstd() throws Exception {
+        try (var producer = producer("billing", "compression.type=zstd")) {
+            produce(producer, "orders", 6, 10);
+        }
+    }
+
+    // -- transactions that end otherwise -----------------------------------------------------------------------
+
+    /** A producer that goes on with a transaction which its coordinator has aborted. */
+    static void transaction_timed_out() throws Exception {
+        var slow = producer("payments-slow", "transactional.id=payments-tx", "transaction.timeout.ms=3000");
+        slow.initTransactions();
+        slow.beginTransaction();
+        slow.send(new ProducerRecord<>("parcels", 0, "one", "value")).get();
+        Thread.sleep(9000);
+        try {
+            slow.send(new ProducerRecord<>("parcels", 0, "two", "value")).get();
+            slow.commitTransaction();
+        } catch (ExecutionException | KafkaException refused) {
+            System.out.println(refused);
+        }
+        fact("payments-slow needed 9 s for a transaction that may take 3 s (transaction.timeout.ms): its coordinator aborted it");
+    }
+
+    /** A transactional id that its user may not use. */
+    static void transactional_id_denied() throws Exception {
+        try (Admin admin = Admin.create(settings("acl-admin"))) {
+            var pattern = new org.apache.kafka.common.resource.ResourcePattern(
+                org.apache.kafka.common.resource.ResourceType.TRANSACTIONAL_ID, "payments-tx",
+                org.apache.kafka.common.resource.PatternType.LITERAL);
+            var entry = new org.apache.kafka.common.acl.AccessControlEntry("User:bob", "*",
+                org.apache.kafka.common.acl.AclOperation.ALL, org.apache.kafka.common.acl.AclPermissionType.ALLOW);
+            admin.createAcls(List.of(new org.apache.kafka.common.acl.AclBinding(pattern, entry))).all().get();
+        }
+        for (int i = 0; i < 3; i++) {
+            try (var producer = producer("payments", "transactional.id=payments-tx", "max.block.ms=3000")) {
+                producer.initTransactions();
+            } catch (KafkaException refused) {
+                System.out.println(refused);
+            }
+        }
+        fact("alice may not use the transactional id payments-tx, bob may");
+    }
+
+    // -- connections that are refused --------------------------------------------------------------------------
+
+    /** More connections than an address may have. */
+    static void crowd() throws Exception {
+        Thread[] workers = new Thread[6];
+        for (int i = 0; i < workers.length; i++) {
+            String name = "worker-" + i;
+            workers[i] = run(() -> {
+                try (Admin admin = Admin.create(settings(name, "request.timeout.ms=2000", "default.api.timeout.ms=6000"))) {
+                    for (int n = 0; n < 4; n++) {
+                        try {
+                            admin.listTopics().names().get();
+                        } catch (ExecutionException failed) {
+                            System.out.println(name + ": " + failed.getCause());
+                        }
+                        Thread.sleep(1000);
+                    }
+                }
+            });
+            Thread.sleep(300);
+        }
+        for (Thread worker : workers) {
+            worker.join();
+        }
+    }
+
+    /** More connections a second than an address may make. */
+    static void connection_rate() throws Exception {
+        quota("ip", "10.9.0.2", "connection_creation_rate", 1.0);
+        for (int i = 0; i < 25; i++) {
+            try (Admin admin = Admin.create(settings("cron-" + i, "request.timeout.ms=3000", "default.api.timeout.ms=4000"))) {
+                admin.listTopics().names().get();
+            } catch (ExecutionException failed) {
+                System.out.println(failed.getCause());
+            }
+        }
+        fact("10.9.0.2 may make one connection a second (connection_creation_rate) and makes more");
+    }
+
+    /** A user that is removed while its session lasts. */
+    static void user_removed() throws Exception {
+        try (var producer = producer("billing", "max.block.ms=4000", "delivery.timeout.ms=5000", "request.timeout.ms=2000", "linger.ms=0");
+             Admin admin = Admin.create(settings("user-admin"))) {
+            produce(producer, "orders", 10, 200);
+            admin.alterUserScramCredentials(List.of(new org.apache.kafka.clients.admin.UserScramCredentialDeletion(
+                "alice", org.apache.kafka.clients.admin.ScramMechanism.SCRAM_SHA_256))).all().get();
+            fact("user-admin removed the credentials of alice while the sessions of alice lasted (connections.max.reauth.ms 4 s)");
+            produce(producer, "orders", 40, 200);
+        }
+    }
+
+    // -- clusters that change ----------------------------------------------------------------------------------
+
+    /** All partitions are moved to other brokers while one writes and another reads. */
+    static void reassignment() throws Exception {
+        Thread moving = run(() -> {
+            Thread.sleep(6000);
+            try (Admin admin = Admin.create(settings("ops"))) {
+                Map<TopicPartition, Optional<org.apache.kafka.clients.admin.NewPartitionReassignment>> moves = new HashMap<>();
+                for (int partition = 0; partition < 3; partition++) {
+                    moves.put(new TopicPartition("orders", partition),
+                        Optional.of(new org.apache.kafka.clients.admin.NewPartitionReassignment(List.of(3, 2))));
+                }
+                admin.alterPartitionReassignments(moves).all().get();
+                fact("ops moved all partitions of orders to nodes 3 and 2");
+                while (!admin.listPartitionReassignments().reassignments().get().isEmpty()) {
+                    Thread.sleep(500);
+                }
+            }
+        });
+        SETTINGS.put("seconds", "20");
+        steady();
+        moving.join();
+    }
+
+    /** One writes without waiting for followers, one reads without a group. */
+    static void no_followers() throws Exception {
+        long end = System.currentTimeMillis() + 1000L * Integer.parseInt(SETTINGS.remove("seconds"));
+        try (var producer = producer("order-svc", "acks=1", "enable.idempotence=false", "linger.ms=0", "delivery.timeout.ms=60000", "request.timeout.ms=5000");
+             var consumer = consumer("report", "auto.offset.reset=none", "metadata.max.age.ms=2000")) {
+            TopicPartition partition = new TopicPartition("orders", 0);
+            Thread reading = run(() -> {
+                consumer.assign(List.of(partition));
+                consumer.seekToBeginning(List.of(partition));
+                while (System.currentTimeMillis() < end) {
+                    try {
+                        consumer.poll(Duration.ofMillis(100));
+                    } catch (org.apache.kafka.clients.consumer.OffsetOutOfRangeException truncated) {
+                        System.out.println(truncated);
+                        consumer.seekToEnd(List.of(partition));
+                    }
+                }
+            });
+            for (int i = 0; System.currentTimeMillis() < end; i++) {
+                producer.send(new ProducerRecord<>("orders", 0, "key-" + i, "value " + i));
+                Thread.sleep(100);
+            }
+            reading.join();
+        }
+    }
+
+    /** A topic is deleted and made anew while one client writes to it and another reads it. */
+    static void topic_recreated() throws Exception {
+        try (Admin admin = Admin.create(settings("deployer"));
+             var producer = producer("billing", "linger.ms=0");
+             var consumer = consumer("report", "group.id=reports")) {
+            Thread writing = run(() -> produce(producer, "orders", 120, 100));
+            Thread reading = run(() -> {
+                consumer.subscribe(List.of("orders"));
+                poll(consumer, 13000);
+            });
+            Thread.sleep(5000);
+            admin.deleteTopics(List.of("orders")).all().get();
+            admin.createTopics(List.of(new org.apache.kafka.clients.admin.NewTopic("orders", 2, (short) 1))).all().get();
+            fact("deployer deleted orders and made it anew while billing wrote to it and report read it");
+            reading.join();
+            writing.join();
+        }
     }
 }

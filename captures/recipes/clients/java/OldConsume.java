@@ -18,8 +18,14 @@ public class OldConsume {
         try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(config)) {
             consumer.subscribe(Collections.singletonList(args[1]));
             int seen = 0;
-            while (seen < Integer.parseInt(args[2])) {
-                seen += consumer.poll(300).count();
+            int failed = 0;
+            while (seen < Integer.parseInt(args[2]) && failed < 5) {
+                try {
+                    seen += consumer.poll(300).count();
+                } catch (RuntimeException refused) {
+                    System.out.println(refused);
+                    failed++;
+                }
             }
             consumer.commitSync();
         }

@@ -1,0 +1,113 @@
+"""Consumers that are given what they cannot decompress: zstd in an answer to a Fetch of before zstd (KIP-110).
+
+A broker of before 4.0 refuses such a fetch, or converts the records; since then it gives them out as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
+from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.wording import listed
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of
+from kwiresniff.analysis.topic_parts import parts_of
+from kwiresniff.base.api_keys import FETCH
+from kwiresniff.base.batch_layout import CODEC_NAMES
+from kwiresniff.digest import PartitionDigest, TopicDigest
+from kwiresniff.model import Exchange, Message
+from kwiresniff.results.findings import Finding
+
+#: The first version of Fetch whose clients know zstd.
+ZSTD_SINCE = 10
+ZSTD = "zstd"
+ZSTD_NUMBER = CODEC_NAMES.index(ZSTD)
+#: A client that is given them may not have asked on yet when the capture ends.
+LATER_NS = 2_000_000_000
+#: Partitions that are remembered.
+MAX_PARTITIONS = 2_000
+#: An offset that stands for one that was read.
+READ = 1 << 63
+
+
+class CodecRule(Rule):
+    """Consumers that stop at batches in zstd."""
+
+    codes = ("zstd_not_known",)
+    apis = frozenset({FETCH})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._cases = context.tally()
+        # By client, topic and partition: behind which batch in zstd the client has to ask next, if it could read it.
+        self._behind: dict[tuple[str, str, int], int] = {}
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Notes batches in zstd that an old fetch brought, and forgets them once the client asks for what is behind."""
+        if exchange.api_version >= ZSTD_SINCE or exchange.response is None:
+            return
+        client = client_of(exchange)
+        if self._behind:
+            for topic, part in _partitions(exchange.request):
+                key = client, self._name(topic), part.index
+                if part.offset >= self._behind.get(key, part.offset + 1):
+                    self._behind[key] = READ
+        for topic, part in _partitions(exchange.response):
+            zstd = ZSTD in part.codecs if part.codecs is not None else part.batches and part.codec == ZSTD_NUMBER
+            if not zstd or is_replica(exchange):
+                continue
+            name = self._name(topic)
+            key = client, name, part.index
+            if key not in self._behind:
+                size = ENTRY_BYTES + text_bytes(client, name)
+                if len(self._behind) >= MAX_PARTITIONS or not self.context.budget.admit(size):
+                    continue
+                self._behind[key] = part.end_offset
+            case = self._cases.case(client, name)
+            case.add(*place_of(exchange))
+            case.note("partitions", [f"{name}-{part.index}"])
+            case.note("versions", [f"Fetch v{exchange.api_version}"])
+            software = exchange.connection.client_software or {}
+            if software:
+                case.note("software", [f"{software.get('name')} {software.get('version')}".strip()])
+
+    def _name(self, topic: TopicDigest) -> str:
+        return clipped(self.context.topic_name(topic.name) or topic.name if topic.is_id else topic.name)
+
+    def findings(self) -> Iterator[Finding]:
+        """By client and topic, where the client has not asked for what is behind."""
+        for client, topic, case in self._cases:
+            stuck = [
+                f"{topic}-{index}"
+                for (who, name, index), offset in self._behind.items()
+                if (who, name) == (client, topic) and offset != READ
+            ]
+            if not stuck or (case.count == 1 and self.context.end_ns - case.last_ns < LATER_NS):
+                continue
+            asks = listed(case.noted("versions"))
+            software = f" ({listed(case.noted('software'))})" if case.noted("software") else ""
+            yield found(
+                "zstd_not_known",
+                "error",
+                client,
+                f"is given batches of {listed(stuck)} in zstd, which clients that ask by {asks} do not know{software}: "
+                "it does not come past them",
+                "Update the client: zstd came with Fetch v10 (Kafka 2.1). Or let its producers use another "
+                "compression.type; what is written stays in zstd until retention deletes it.",
+                case,
+                {"topic": topic, "partitions": stuck[:100], "versions": case.noted("versions")},
+                clients=[client],
+                topics=[topic],
+                rank=INCIDENT,
+            )
+
+
+def _partitions(message: Message | None) -> Iterator[tuple[TopicDigest, PartitionDigest]]:
+    if message is None:
+        return
+    digest = message.digest
+    parts = digest.parts or () if digest is not None else parts_of(message.body) if message.body else ()
+    for topic in parts:
+        for part in topic.partitions:
+            yield topic, part

@@ -1,0 +1,193 @@
+"""Consumers that fall behind: what they have not read of their partitions grows for as long as the capture looks.
+
+Sources: the high watermark in Fetch answers, less the offset that the group has committed, else less the offset behind
+the last batch that was fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
+from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.wording import duration
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of
+from kwiresniff.analysis.topic_parts import parts_of
+from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT
+from kwiresniff.base.field_values import field_text
+from kwiresniff.digest import PartitionDigest
+from kwiresniff.model import Exchange
+from kwiresniff.results.findings import Finding
+
+#: Of the fetches of a connection no more than one in so long is looked into: a busy consumer costs little.
+EVERY_NS = 500_000_000
+#: A lag that grows for less, or to less, may be a burst that is read a moment later.
+LASTING_NS = 10_000_000_000
+MANY_RECORDS = 100
+#: Two looks alone may be at the foot and at the top of a burst.
+ENOUGH_LOOKS = 5
+#: Looks that are kept of a partition; when they are as many, every second one goes.
+MAX_LOOKS = 24
+#: Partitions, connections and commits that are remembered.
+MAX_READ = 5_000
+MAX_CONNECTIONS = 5_000
+MAX_COMMITTED = 10_000
+#: Partitions listed one by one.
+MAX_LISTED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A partition at one time: the end of its log, and how far the consumer has come."""
+
+    packet: int
+    ns: int
+    end: int
+    position: int
+
+    @property
+    def lag(self) -> int:
+        return self.end - self.position
+
+
+class LagRule(Rule):
+    """Consumers whose lag grows."""
+
+    codes = ("consumer_lag",)
+    apis = frozenset({FETCH, OFFSET_COMMIT})
+    sampled = True
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._looks: dict[tuple[str, str, int], list[Look]] = {}
+        self._looked: dict[int, int] = {}
+        self._committed: dict[tuple[str, str, int], int] = {}
+        self._groups: dict[str, str] = {}
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Looks at what a consumer has fetched, or committed."""
+        if exchange.api_key == OFFSET_COMMIT:
+            self._commit(exchange)
+            return
+        response, connection = exchange.response, exchange.connection.id
+        if response is None:
+            return
+        packet, ns = place_of(exchange)
+        last = self._looked.get(connection)
+        if (last is None and len(self._looked) >= MAX_CONNECTIONS) or (last is not None and ns - last < EVERY_NS):
+            return
+        digest = response.digest
+        parts = digest.parts or () if digest is not None else parts_of(response.body) if response.body else ()
+        if not any(part.batches for topic in parts for part in topic.partitions) or is_replica(exchange):
+            return
+        self._looked[connection] = ns
+        client = client_of(exchange)
+        for topic in parts:
+            name = clipped(self.context.topic_name(topic.name) or topic.name if topic.is_id else topic.name)
+            for part in topic.partitions:
+                if part.batches and part.high_watermark >= 0:
+                    self._look(client, name, part, packet, ns)
+
+    def _look(self, client: str, topic: str, part: PartitionDigest, packet: int, ns: int) -> None:
+        key = client, topic, part.index
+        looks = self._looks.get(key)
+        if looks is None:
+            size = (4 + MAX_LOOKS) * ENTRY_BYTES + text_bytes(client, topic)
+            if len(self._looks) >= MAX_READ or not self.context.budget.admit(size):
+                return
+            looks = self._looks[key] = []
+        position = self._committed.get(key, part.end_offset)
+        looks.append(Look(packet, ns, part.high_watermark, min(position, part.high_watermark)))
+        if len(looks) >= MAX_LOOKS:
+            del looks[1:-1:2]
+
+    def _commit(self, exchange: Exchange) -> None:
+        """Notes how far a group has come; what its members fetch ahead of that they have not done yet."""
+        request = exchange.request.body if exchange.request is not None else None
+        if not request or exchange.errors:
+            return
+        client = client_of(exchange)
+        group = clipped(field_text(request.get("group_id")))
+        if client in self._groups or (
+            len(self._groups) < MAX_CONNECTIONS and self.context.budget.admit(ENTRY_BYTES + text_bytes(client, group))
+        ):
+            self._groups[client] = group
+        for topic in parts_of(request):
+            name = clipped(self.context.topic_name(topic.name) or topic.name if topic.is_id else topic.name)
+            for part in topic.partitions:
+                key = client, name, part.index
+                if part.offset >= 0 and (
+                    key in self._committed
+                    or (
+                        len(self._committed) < MAX_COMMITTED
+                        and self.context.budget.admit(2 * ENTRY_BYTES + text_bytes(client, name))
+                    )
+                ):
+                    self._committed[key] = part.offset
+
+    # -- what is said -------------------------------------------------------------------------------------------
+
+    def findings(self) -> Iterator[Finding]:
+        """By consumer and topic."""
+        behind: dict[tuple[str, str], dict[int, list[Look]]] = {}
+        for (client, topic, partition), looks in self._looks.items():
+            if grows(looks):
+                behind.setdefault((client, topic), {})[partition] = looks
+        for (client, topic), partitions in behind.items():
+            yield self._finding(client, topic, partitions)
+
+    def _finding(self, client: str, topic: str, partitions: dict[int, list[Look]]) -> Finding:
+        case = self.context.case()
+        for looks in partitions.values():
+            for look in looks:
+                case.add(look.packet, look.ns)
+        first = sum(looks[0].lag for looks in partitions.values())
+        last = sum(looks[-1].lag for looks in partitions.values())
+        seconds = case.seconds
+        written = sum(looks[-1].end - looks[0].end for looks in partitions.values()) / seconds
+        read = sum(looks[-1].position - looks[0].position for looks in partitions.values()) / seconds
+        group = self._groups.get(client, "")
+        by = "commits" if any((client, topic, index) in self._committed for index in partitions) else "fetches"
+        names = [f"{topic}-{index}" for index in sorted(partitions)]
+        return found(
+            "consumer_lag",
+            "warning",
+            client,
+            f"falls behind on {topic}{f' (group {group})' if group else ''}: its lag grew from {first:,} to {last:,} "
+            f"records in {duration(case.last_ns - case.first_ns)}; {written:.3g} records a second are written, it {by} "
+            f"{read:.3g}",
+            "The consumer is slower than the producers, and reads older and older records until retention deletes them "
+            "before it comes to them. Look at what it does with each record, and at its machine; more members help up "
+            "to the number of partitions. The broker is slow only where its own time says so (kwiresniff stats).",
+            case,
+            {
+                "topic": topic,
+                "group": group or None,
+                "partitions": names[:100],
+                "lag_before": first,
+                "lag": last,
+                "written_per_second": round(written, 3),
+                "read_per_second": round(read, 3),
+            },
+            details=[
+                f"{topic}-{index}: {looks[0].lag:,} records, then {looks[-1].lag:,}"
+                for index, looks in sorted(partitions.items())[:MAX_LISTED]
+            ],
+            clients=[client],
+            topics=[topic],
+            groups=[group] if group else [],
+            rank=INCIDENT,
+        )
+
+
+def grows(looks: list[Look]) -> bool:
+    """Whether a lag was greater all through the last third of the time than it ever was in the first."""
+    begin, end = looks[0].ns, looks[-1].ns
+    if end - begin < LASTING_NS or looks[-1].lag < MANY_RECORDS:
+        return False
+    third = (end - begin) // 3
+    before = [look.lag for look in looks if look.ns <= begin + third]
+    after = [look.lag for look in looks if look.ns >= end - third]
+    return len(looks) >= ENOUGH_LOOKS and min(after) > max(before)

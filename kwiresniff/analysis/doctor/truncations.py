@@ -1,0 +1,218 @@
+"""Logs that go back: what had been acknowledged or read is not there any more, after an unclean leader election.
+
+A new leader that lacks what the old one had begins to give out offsets again which were given out before. Consumers
+learn of it by the end of the old leader's epoch (OffsetForLeaderEpoch, KIP-320; the diverging epoch of a Fetch answer,
+KIP-595), producers by nothing at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
+from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.wording import clock, listed
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of
+from kwiresniff.analysis.topic_parts import parts_of, structs
+from kwiresniff.base.api_keys import FETCH, OFFSET_FOR_LEADER_EPOCH, PRODUCE
+from kwiresniff.digest import PartitionDigest, TopicDigest
+from kwiresniff.model import Exchange
+from kwiresniff.results.findings import Finding, scope_of
+
+#: Partitions, positions of consumers and losses that are remembered.
+MAX_PARTITIONS = 5_000
+MAX_LOSSES = 100
+#: Partitions listed one by one.
+MAX_LISTED = 6
+
+_Partition = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How far a log went, by whom that was said, and to whom."""
+
+    offset: int
+    broker: str
+    client: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """A log that went from one offset back to another. ``read`` says that a consumer was told, else a producer was."""
+
+    before: _End
+    after: _End
+    packet: int
+    ns: int
+    read: bool
+
+
+class TruncationRule(Rule):
+    """Partitions that lost records."""
+
+    codes = ("records_lost",)
+    apis = frozenset({PRODUCE, FETCH, OFFSET_FOR_LEADER_EPOCH})
+    sampled = True
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._written: dict[_Partition, _End] = {}
+        self._read: dict[tuple[str, _Partition], _End] = {}
+        self._losses: dict[_Partition, _Loss] = {}
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Looks at how far a log goes."""
+        response = exchange.response
+        if response is None:
+            return
+        if exchange.api_key == OFFSET_FOR_LEADER_EPOCH:
+            self._epochs(exchange)
+            return
+        digest = response.digest
+        if digest is None and exchange.api_key == FETCH:
+            self._diverging(exchange)
+        parts = digest.parts or () if digest is not None else parts_of(response.body) if response.body else ()
+        if exchange.api_key == PRODUCE:
+            self._produce(exchange, parts)
+        elif not is_replica(exchange):
+            self._fetch(exchange, parts)
+
+    def _key(self, exchange: Exchange, topic: str, index: int) -> _Partition:
+        return self.context.cluster.of(exchange.connection.broker), clipped(topic), index
+
+    def _produce(self, exchange: Exchange, parts: Iterable[TopicDigest]) -> None:
+        broker, client = exchange.connection.broker, client_of(exchange)
+        for topic, part in _each(parts):
+            if part.offset < 0:
+                continue
+            key = self._key(exchange, topic.name, part.index)
+            before, after = self._written.get(key), _End(part.offset + 1, broker, client)
+            if before is None:
+                size = 3 * ENTRY_BYTES + text_bytes(key[1], client)
+                if len(self._written) >= MAX_PARTITIONS or not self.context.budget.admit(size):
+                    continue
+            elif after.offset <= before.offset:
+                if broker == before.broker:  # an idempotent producer is told the offset of a batch twice
+                    continue
+                self._lost(key, _Loss(before, after, *place_of(exchange), read=False))
+            self._written[key] = after
+
+    def _fetch(self, exchange: Exchange, parts: Iterable[TopicDigest]) -> None:
+        broker, client = exchange.connection.broker, client_of(exchange)
+        for topic, part in _each(parts):
+            if part.batches:
+                name = self.context.topic_name(topic.name) or topic.name if topic.is_id else topic.name
+                key = client, self._key(exchange, name, part.index)
+                size = 3 * ENTRY_BYTES + text_bytes(name, client)
+                room = len(self._read) < MAX_PARTITIONS
+                if key in self._read or (room and self.context.budget.admit(size)):
+                    self._read[key] = _End(part.end_offset, broker, client)
+
+    def _epochs(self, exchange: Exchange) -> None:
+        """A consumer asks where the epoch of what it has read ends."""
+        body = exchange.response.body if exchange.response is not None else None
+        if not body or is_replica(exchange):
+            return
+        for topic in structs(body, ("topics",)):
+            for one in structs(topic, ("partitions",)):
+                if not one.get("error_code"):
+                    key = self._key(exchange, self.context.topic_of(topic), one.get("partition", -1))
+                    self._compare(exchange, key, one.get("end_offset", -1))
+
+    def _diverging(self, exchange: Exchange) -> None:
+        """A consumer fetches from where the log of its leader has gone another way."""
+        body = exchange.response.body if exchange.response is not None else None
+        if not body or is_replica(exchange):
+            return
+        for topic in structs(body, ("responses",)):
+            for one in structs(topic, ("partitions",)):
+                diverging = one.get("diverging_epoch")
+                if isinstance(diverging, dict):
+                    key = self._key(exchange, self.context.topic_of(topic), one.get("partition_index", -1))
+                    self._compare(exchange, key, diverging.get("end_offset", -1))
+
+    def _compare(self, exchange: Exchange, key: _Partition, end_offset: object) -> None:
+        client, broker = client_of(exchange), exchange.connection.broker
+        before = self._read.get((client, key))
+        # A leader that stays may begin an epoch behind which the consumer, who has fetched ahead, asks.
+        if before is None or before.broker == broker or not isinstance(end_offset, int):
+            return
+        if 0 <= end_offset < before.offset:
+            after = _End(end_offset, broker, client)
+            self._lost(key, _Loss(before, after, *place_of(exchange), read=True))
+
+    def _lost(self, key: _Partition, loss: _Loss) -> None:
+        known = self._losses.get(key)
+        if len(self._losses) < MAX_LOSSES and (known is None or (known.read and not loss.read)):
+            self._losses[key] = loss
+
+    # -- what is said -------------------------------------------------------------------------------------------
+
+    def findings(self) -> Iterator[Finding]:
+        """By the brokers that led before and lead now."""
+        by_brokers: dict[tuple[str, str], dict[_Partition, _Loss]] = {}
+        for key, loss in self._losses.items():
+            name = self.context.topic_name(key[1]) or key[1]
+            by_brokers.setdefault((loss.before.broker, loss.after.broker), {})[key[0], name, key[2]] = loss
+        for (old, new), losses in by_brokers.items():
+            yield self._finding(old, new, losses)
+
+    def _finding(self, old: str, new: str, losses: dict[_Partition, _Loss]) -> Finding:
+        case = self.context.case()
+        for loss in losses.values():
+            case.add(loss.packet, loss.ns)
+        names = [f"{topic}-{index}" for _, topic, index in losses]
+        gone = sum(loss.before.offset - loss.after.offset for loss in losses.values())
+        cluster = self.context.cluster
+        details = [
+            f"{name}: {loss.before.client} had {'read' if loss.read else 'written'} up to offset "
+            f"{loss.before.offset - 1}; at {clock(loss.ns)} the log of {cluster.broker_text(new)} "
+            + (f"ends at {loss.after.offset}" if loss.read else f"went on from {loss.after.offset - 1}")
+            for name, loss in zip(names, losses.values(), strict=True)
+        ]
+        topics = sorted({topic for _, topic, _ in losses})
+        clients = list(dict.fromkeys(end.client for one in losses.values() for end in (one.before, one.after)))
+        return found(
+            "records_lost",
+            "error",
+            listed(names),
+            f"records that {cluster.broker_text(old)} had are gone, at least {gone:,}: {cluster.broker_text(new)} was "
+            "made leader without them, and gives their offsets out again (an unclean leader election)",
+            _REMEDY,
+            case,
+            {
+                "partitions": names,
+                "lost_records": gone,
+                "from_address": old,
+                "to_address": new,
+                "offsets": [[loss.after.offset, loss.before.offset] for loss in losses.values()],
+            },
+            details=details[:MAX_LISTED],
+            clients=clients,
+            topics=topics,
+            brokers=[old, new],
+            explains={
+                "leader_change": scope_of("topic", topics),
+                "offset_out_of_range": scope_of("topic", topics),
+                "out_of_order_sequence_number": scope_of("topic", topics),
+                "unknown_producer_id": scope_of("topic", topics),
+            },
+            rank=INCIDENT,
+        )
+
+
+_REMEDY = (
+    "A replica that was not in sync became leader: unclean.leader.election.enable is on, somebody forced the election, "
+    "or the broker came back without its disk; the controller's log says which. If the topic was deleted and made "
+    "anew, that is all there is to it. What must not be lost: acks=all, min.insync.replicas of 2 or more, unclean "
+    "elections off. Consumers that had read the lost records and those that had not differ from now on."
+)
+
+
+def _each(parts: Iterable[TopicDigest]) -> Iterator[tuple[TopicDigest, PartitionDigest]]:
+    for topic in parts:
+        for part in topic.partitions:
+            yield topic, part
