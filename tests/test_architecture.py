@@ -75,7 +75,7 @@ def test_the_questions_that_newcomers_have_are_answered_by_a_row() -> None:
         "resync heuristic", "a field's meaning", "a problem's text", "order of the rows of a tree", "the tls decision",
         "a rule of the doctor", "a field type", "an output", "a capture format", "a release of kafka",
         "a column of csv", "a limit", "colours", "help text", "long poll", "throttled", "threshold",
-        "held out of order", "link type", "tunnels", "ip fragments", "`--port`", "latency is", "`--redact`", "an operator",
-        "prometheus", "key log", "compression codec", "a hook",
+        "held out of order", "link type", "tunnels", "ip fragments", "`--port`", "latency is", "`--redact`",
+        "an operator", "prometheus", "key log", "compression codec", "a hook",
     ):  # fmt: skip
         assert words in page, words

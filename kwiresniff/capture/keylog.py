@@ -89,7 +89,7 @@ class GrowingKeyLog:
         """Whether all keys of the session are in the log, by either name, as far as it was read."""
         return self._found.get(client_random) == _WHOLE or self._found.get(session_id) == _WHOLE
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Reads the lines that have been added."""
         try:
             while piece := self._read():

@@ -15,7 +15,7 @@ from kwiresniff.base.fastint import COMPILED, u16, u32, u32_little
 from kwiresniff.capture.file_problems import MAX_PACKET_BYTES
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder
-from kwiresniff.capture.reader import FileReader, give
+from kwiresniff.capture.reader import FileReader, feed_tuple
 from kwiresniff.model import Problem, SegmentSink
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class PcapReader(FileReader):
             packet += 1
             offset = end
             found = decode(packet, timestamp_ns, link_type, buffer, start, end, max(0, wire - captured))
-            if found is not None and give(sink, found):
+            if found is not None and feed_tuple(sink, found):
                 needed = 0
                 break
         self._offset, self._needed, self.packets = offset, needed, packet - self._reference

@@ -24,7 +24,7 @@ from kwiresniff.capture.pcapng_blocks import (
     Interface,
     Section,
 )
-from kwiresniff.capture.reader import FileReader, give
+from kwiresniff.capture.reader import FileReader, feed_tuple
 from kwiresniff.model import Problem, SegmentSink
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class PcapngReader(FileReader):
                                 continue
                     missing = max(0, wire - captured)
                     found = decode(packet, timestamp_ns, interface.link_type, buffer, start, end, missing)
-                    if found is not None and give(sink, found):
+                    if found is not None and feed_tuple(sink, found):
                         needed = 0
                         break
                     continue
@@ -210,7 +210,7 @@ class PcapngReader(FileReader):
         packet, missing = self._reference + self.packets, max(0, wire - captured)
         stop = start + captured
         found = self._decoder.segment(packet, self._timestamp_ns, interface.link_type, buffer, start, stop, missing)
-        return found is None or not give(sink, found)
+        return found is None or not feed_tuple(sink, found)
 
 
 def begins_with_secrets(stream: Stream) -> bool:

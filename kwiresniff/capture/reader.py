@@ -94,7 +94,7 @@ class FileReader:
         return True
 
 
-def give(sink: SegmentSink, segment: Segment) -> bool:
+def feed_tuple(sink: SegmentSink, segment: Segment) -> bool:
     """Give a segment that is a tuple to a sink."""
     packet, timestamp_ns, flow, seq, ack, flags, buffer, start, end, missing = segment
     return sink.segment(packet, timestamp_ns, flow, seq, ack, flags, buffer, start, end, missing)

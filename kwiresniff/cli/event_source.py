@@ -29,7 +29,7 @@ from kwiresniff.model import (
     file_index,
 )
 from kwiresniff.session import Analyzer
-from kwiresniff.session.topic_ids import TEACHING_APIS
+from kwiresniff.session.topic_ids import NAMING_APIS
 
 if TYPE_CHECKING:
     from kwiresniff.analysis.filter import Filter
@@ -295,7 +295,7 @@ class EventSource:
         wanted: bool | None = self._window.holds(exchange)
         if wanted and self._filter is not None:
             wanted = self._filter.matches_header(exchange)
-        return None if wanted is False and exchange.api_key in TEACHING_APIS else wanted
+        return None if wanted is False and exchange.api_key in NAMING_APIS else wanted
 
     def _matches(self, exchange: Exchange) -> bool:
         return self._filter is None or self._filter.matches(exchange)

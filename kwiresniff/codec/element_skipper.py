@@ -52,7 +52,7 @@ _KEPT: Final = 4096
 
 
 @final
-class Step:
+class SkipStep:
     """One thing to jump over, by its ``kind``; ``null`` is the mark of a structure that is null, -1 where none
     may be."""
 
@@ -63,14 +63,14 @@ class Step:
         self.tag: i64 = -1
         self.null: i64 = -1
         self.nullable = False
-        self.inside: list[Step] = []
+        self.inside: list[SkipStep] = []
 
 
 #: The steps of elements by the fields of their structure, which are kept so that no others are taken for them.
-_steps: dict[int, tuple[tuple[WireField, ...], Step]] = {}
+_steps: dict[int, tuple[tuple[WireField, ...], SkipStep]] = {}
 
 
-def steps_of(entry: WireField, flexible: bool) -> Step:
+def steps_of(entry: WireField, flexible: bool) -> SkipStep:
     """How an element of an array (``field_layout.single``) is jumped over."""
     if not entry.fields:
         return _single(entry._replace(name=""), flexible)
@@ -83,37 +83,37 @@ def steps_of(entry: WireField, flexible: bool) -> Step:
     return kept[1]
 
 
-def _single(field: WireField, flexible: bool) -> Step:
+def _single(field: WireField, flexible: bool) -> SkipStep:
     """A value that is no array."""
     if field.type == "STRUCT":
-        step = Step(_STRUCT)
+        step = SkipStep(_STRUCT)
         step.inside = _structure(field.fields, flexible)
         if field.nullable:
             step.null = null_mark(field) & 0xFF
     elif field.type in FIXED:
-        step = Step(_CODE if field.name.endswith("error_code") else _JUMP, FIXED[field.type].size)
+        step = SkipStep(_CODE if field.name.endswith("error_code") else _JUMP, FIXED[field.type].size)
     else:
         prefix = length_prefix(field._replace(array=False), flexible)
         kind = _TEXT if is_string(field.type) else _RECORDS if is_records(field.type) else _BYTES
-        step = Step(kind, prefix.size if prefix else _VARINT)
+        step = SkipStep(kind, prefix.size if prefix else _VARINT)
         step.nullable = may_be_null(field)
     return step
 
 
-def _step(field: WireField, flexible: bool) -> Step:
+def _step(field: WireField, flexible: bool) -> SkipStep:
     if not field.array:
         return _single(field, flexible)
     prefix = length_prefix(field, flexible)
     entry = single(field)
-    step = Step(_ARRAY, prefix.size if prefix else _VARINT)
+    step = SkipStep(_ARRAY, prefix.size if prefix else _VARINT)
     step.nullable = field.nullable
     step.inside = [_single(entry._replace(name=""), flexible)]
     step.nodes = smallest_size(entry, flexible)
     return step
 
 
-def _structure(fields: tuple[WireField, ...], flexible: bool) -> list[Step]:
-    steps: list[Step] = []
+def _structure(fields: tuple[WireField, ...], flexible: bool) -> list[SkipStep]:
+    steps: list[SkipStep] = []
     for field in regular(fields):
         step = _step(field, flexible)
         if step.kind == _JUMP and steps and steps[-1].kind == _JUMP:
@@ -122,7 +122,7 @@ def _structure(fields: tuple[WireField, ...], flexible: bool) -> list[Step]:
         else:
             steps.append(step)
     if flexible:
-        section = Step(_TAGS)
+        section = SkipStep(_TAGS)
         for field in tagged(fields):
             inner = _step(field, flexible)
             inner.tag = field.tag if field.tag is not None else -1
@@ -151,7 +151,7 @@ class ElementSkipper:
         self.loaded = False
         self.recorded = False
 
-    def run(self, step: Step, offset: i64, count: int, most: int, found: int) -> int:
+    def run(self, step: SkipStep, offset: i64, count: int, most: int, found: int) -> int:
         """How many of ``count`` elements from ``offset`` on are skipped until one has anything of what is ``found``.
 
         That is a sum of ``FAILED`` and the like. They have ``nodes`` fields, ``most`` at the most, and end at ``end``.
@@ -179,7 +179,7 @@ class ElementSkipper:
             or (self.recorded and stops & RECORDED != 0)
         )
 
-    def skip(self, step: Step, offset: i64) -> int:
+    def skip(self, step: SkipStep, offset: i64) -> int:
         """The place behind the element at ``offset``; -1 for one that does not read as its definition says."""
         self.nodes = 0
         self.failed = self.garbled = self.loaded = self.recorded = False
@@ -190,7 +190,7 @@ class ElementSkipper:
         self.end = at
         return at if at <= self._end else -1
 
-    def _value(self, step: Step, at: i64) -> i64:
+    def _value(self, step: SkipStep, at: i64) -> i64:
         kind = step.kind
         if kind == _JUMP:
             self.nodes += step.nodes
@@ -213,7 +213,7 @@ class ElementSkipper:
             return at
         return self._sized(step, kind, at)
 
-    def _struct(self, step: Step, at: i64) -> i64:
+    def _struct(self, step: SkipStep, at: i64) -> i64:
         if step.null >= 0:
             mark: i64 = self._frame[at]
             at += 1
@@ -227,7 +227,7 @@ class ElementSkipper:
                 return -1
         return at
 
-    def _sized(self, step: Step, kind: i64, at: i64) -> i64:
+    def _sized(self, step: SkipStep, kind: i64, at: i64) -> i64:
         length = self._length(step, at)
         at = self._at
         if length <= 0:
@@ -254,7 +254,7 @@ class ElementSkipper:
             return False
         return True
 
-    def _array(self, step: Step, at: i64) -> i64:
+    def _array(self, step: SkipStep, at: i64) -> i64:
         self.nodes += 1
         count = self._length(step, at)
         at = self._at
@@ -273,7 +273,7 @@ class ElementSkipper:
                 return -1
         return at
 
-    def _tag_section(self, section: Step, at: i64) -> i64:
+    def _tag_section(self, section: SkipStep, at: i64) -> i64:
         count = self._varint(at)
         if count < 0 or count > MAX_TAGS or count * 2 > self._end - self._at:
             return -1
@@ -285,7 +285,7 @@ class ElementSkipper:
             stop = at + size
             if size < 0 or stop > self._end:
                 return -1
-            known: Step | None = None
+            known: SkipStep | None = None
             for inner in section.inside:
                 if inner.tag == tag:
                     known = inner
@@ -296,7 +296,7 @@ class ElementSkipper:
             self._at = stop
         return self._at
 
-    def _length(self, step: Step, at: i64) -> i64:
+    def _length(self, step: SkipStep, at: i64) -> i64:
         """A length or a count, -1 for null; what is less is none. ``_at`` is then behind it."""
         if step.size == _VARINT:
             return self._varint(at) - 1

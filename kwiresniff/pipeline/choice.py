@@ -11,7 +11,7 @@ from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.model import Connection, Event, Exchange, TopicNames
 from kwiresniff.pipeline.exchange_table import seen_ns
 from kwiresniff.pipeline.rows import when
-from kwiresniff.session.topic_ids import TEACHING_RESPONSES
+from kwiresniff.session.topic_ids import NAMING_RESPONSES
 
 
 class Condition(NamedTuple):
@@ -68,7 +68,7 @@ class Choice:
         wanted: bool | None = self._fits(exchange)
         if wanted and self._filter is not None:
             wanted = self._filter.matches_header(exchange)
-        return None if wanted is False and exchange.api_key in TEACHING_RESPONSES else wanted
+        return None if wanted is False and exchange.api_key in NAMING_RESPONSES else wanted
 
     def matches(self, exchange: Exchange) -> bool:
         """The verdict, once bodies are decoded as deep as ``depth``."""

@@ -142,7 +142,7 @@ class Analyzer(ConnectionServices):
                     assert isinstance(handler, ConnectionAnalyzer)
                     handler.close()
                 else:
-                    handler.go_on()
+                    handler.resume_delivery()
                 yield from self.events()
 
     def events(self) -> list[Event]:

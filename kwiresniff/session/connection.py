@@ -66,7 +66,7 @@ class ConnectionAnalyzer(TlsPhase):
             if self.phase == KAFKA or not self.is_token(first_ns, size, data, lost):
                 self.request(first_packet, first_ns, last_packet, last_ns, size, data, lost)
             if self.reordering.held:
-                self.let_in(self.reordering.ready(data, last_packet, last_ns, self.in_flight.by_id))
+                self.handle_reordered(self.reordering.ready(data, last_packet, last_ns, self.in_flight.by_id))
             return
         if self.phase == SASL_OPAQUE and self.is_answer_to_token(
             size, data, lost, self.in_flight.by_id, self.first_correlation_id
@@ -249,7 +249,7 @@ class ConnectionAnalyzer(TlsPhase):
         services.paused.setdefault(self, False)
         return True
 
-    def go_on(self) -> None:
+    def resume_delivery(self) -> None:
         """Hand on what had to wait, in the order of the directions: nobody is asked before the client has spoken."""
         if self.client.deliver_queued(self):
             self.broker.deliver_queued(self)

@@ -30,7 +30,7 @@ from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode
 from kwiresniff.session.apis import MAX_FACTS, read_version
 from kwiresniff.session.secrets import conceal, has_secrets, is_sound
-from kwiresniff.session.topic_ids import TopicNameTable, teaches
+from kwiresniff.session.topic_ids import TopicNameTable, names_topics
 
 if TYPE_CHECKING:
     from kwiresniff.codec.text.digest_bodies import DigestReader
@@ -45,7 +45,17 @@ class _Side:
     """How one direction of an (API, version) is read: looked up once, used for every message."""
 
     __slots__ = (
-        "decode", "guess", "look", "looks", "open", "secret", "skipper", "steps", "teaches", "trouble", "version",
+        "decode",
+        "guess",
+        "look",
+        "looks",
+        "names_topics",
+        "open",
+        "secret",
+        "skipper",
+        "steps",
+        "trouble",
+        "version",
     )  # fmt: skip
 
     def __init__(
@@ -62,7 +72,7 @@ class _Side:
         self.trouble: Problem | None = None
         self.skipper: MessageSkipper | None = None
         self.guess = version != exchange.api_version and not (exchange.api_key == API_VERSIONS and version == 0)
-        self.teaches = teaches(exchange.api_key, direction)
+        self.names_topics = names_topics(exchange.api_key, direction)
         self.secret = has_secrets(exchange.api_key, direction)
         self.open = OPENERS.get((exchange.api_key, direction))
         self.look = QUICK_LOOKS.get((exchange.api_key, direction))
@@ -78,7 +88,7 @@ class _Side:
         if not (self.guess or ((self.open or self.secret) and not self.look)):
             if plans is not None:
                 self.steps = plans(api_key, version, direction)
-            if digests is not None and not self.teaches:
+            if digests is not None and not self.names_topics:
                 self.looks = digests.steps(api_key, version, direction)
             if self.steps is not None or self.looks is not None:  # few bodies will be decoded then
                 self.decode = made_when_called(lambda: codec.decoder(api_key, version, direction, records))
@@ -173,7 +183,7 @@ class BodyDecoder:
                 return False
         message.body = body
         assert body is not None
-        if side.teaches and (sound or not side.secret):
+        if side.names_topics and (sound or not side.secret):
             self._topics.learn(api_key, direction, body)
             if self._rows is not None:
                 self._rows.forget_names()
@@ -224,7 +234,7 @@ class BodyDecoder:
                     looks, start = side.looks, message.body_offset
                     message.put_off(self._digests.digest(looks, frame, start) if looks else None, side.decode)
                 return True
-        if self._rows is not None and not side.teaches:
+        if self._rows is not None and not side.names_topics:
             message.text = self._rows_of(exchange, message, direction, side)
             if message.text is not None:
                 return True
@@ -305,7 +315,7 @@ def _inner_is_sound(problems: list[Problem], direction: Direction) -> bool:
 
 def _json_plan(api_key: int, version: int, direction: Direction) -> list[Step] | None:
     """The plan to write bodies as JSON text; None for messages whose bodies other code looks into."""
-    return None if teaches(api_key, direction) else codec.text_steps(api_key, version, direction)
+    return None if names_topics(api_key, direction) else codec.text_steps(api_key, version, direction)
 
 
 def _is_usual(exchange: Exchange, message: Message, direction: Direction) -> bool:

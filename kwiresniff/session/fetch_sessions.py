@@ -109,7 +109,7 @@ class FetchSession:
             self.fetched = FetchedTopics(tuple(self.topics), tuple(partitions), self.is_whole)
         return self.fetched
 
-    def measured(self) -> int:
+    def memory_bytes(self) -> int:
         """The memory of the session in bytes, counted anew."""
         names = sum(getsizeof(name) + getsizeof(known) for name, known in self.topics.items())
         return _ENTRY_BYTES * (2 + self.partitions) + names
@@ -206,7 +206,7 @@ class FetchSessions:
             session.add(answer.get("responses") or [])
 
     def _account(self, key: Key, session: FetchSession) -> None:
-        size = session.measured()
+        size = session.memory_bytes()
         self.held_bytes += size - session.size_bytes
         session.size_bytes = size
         while self.held_bytes > MAX_SESSION_BYTES and self.sessions:

@@ -17,8 +17,8 @@ from kwiresniff.session.in_flight import MAX_IN_FLIGHT, MAX_IN_FLIGHT_BYTES, InF
 from kwiresniff.session.peek import (
     SECRET_REQUESTS,
     acks_of_produce,
-    is_swallowed,
     missing_bytes,
+    runs_into_body,
     skip_tagged_fields,
     software_of,
 )
@@ -97,7 +97,7 @@ class KafkaMessages(SaslPhase):
                 raw = data[10:offset]
                 client_id = self.client_ids.get(raw)
                 if client_id is None:
-                    if api_key in SECRET_REQUESTS and is_swallowed(raw):
+                    if api_key in SECRET_REQUESTS and runs_into_body(raw):
                         problem = Problem("bad_client_id", f"client id of {length} bytes runs into the body", 8)
                     else:
                         client_id = self.services.client_id(raw)
@@ -306,7 +306,7 @@ class KafkaMessages(SaslPhase):
         if reordering.is_too_much(size):
             self.client.flush(self)
             while reordering.held and reordering.is_too_much(size):
-                self.let_in(1)
+                self.handle_reordered(1)
             if size > MAX_REORDERED_BYTES or unpack_correlation_id(data)[0] in self.in_flight.by_id:
                 return False
         reordering.hold(response)
@@ -319,9 +319,9 @@ class KafkaMessages(SaslPhase):
         Brokers answer in order, so this is the case as soon as a later response has its request.
         """
         if not self.releasing:
-            self.let_in(len(self.reordering.held))
+            self.handle_reordered(len(self.reordering.held))
 
-    def let_in(self, count: int) -> None:
+    def handle_reordered(self, count: int) -> None:
         """Handles the first ``count`` buffered responses."""
         broker = self.broker
         for packet, ns, last_packet, last_ns, size, data, lost, ack in self.reordering.pop(count):

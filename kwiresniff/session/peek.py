@@ -54,7 +54,7 @@ def peek_body(exchange: Exchange, direction: Direction) -> Body | None:
     return body
 
 
-def is_swallowed(client_id: str | bytes | None) -> bool:
+def runs_into_body(client_id: str | bytes | None) -> bool:
     """Whether a client id has run on into what follows it: an empty tag section, or the front of a length, both 0."""
     if isinstance(client_id, bytes):
         return 0 in client_id

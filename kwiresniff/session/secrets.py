@@ -33,7 +33,7 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
 from kwiresniff.model import Body, Dissection, Node, Problem
-from kwiresniff.session.peek import is_swallowed
+from kwiresniff.session.peek import runs_into_body
 from kwiresniff.session.secret_configs import is_secret_config
 from kwiresniff.session.secret_records import conceal_metadata_nodes, conceal_metadata_records
 from kwiresniff.session.sensitive_names import SensitiveNames
@@ -238,5 +238,5 @@ def conceal_header(dissection: Dissection) -> None:
     for node in all_nodes(dissection.root):
         if node.name == UNKNOWN_TAGS:
             hide_text(node)
-        elif node.name == "client_id" and is_swallowed(node.value):
+        elif node.name == "client_id" and runs_into_body(node.value):
             hide(node)

@@ -13,7 +13,7 @@ from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange, Message
 from kwiresniff.session.apis import MAX_FACTS, known_versions, read_version
 from kwiresniff.session.record_stripper import RecordStripper, stripper_steps
-from kwiresniff.session.topic_ids import TEACHING_RESPONSES, TopicNameTable
+from kwiresniff.session.topic_ids import NAMING_RESPONSES, TopicNameTable
 
 _Scan = Callable[[bytes, int], list[tuple[str, Any]]]
 
@@ -118,7 +118,7 @@ class ShallowReader:
                 scan = scans[key] = self._make(api_key, version, direction)
             if scan is None:
                 return False
-        if self._topics and direction == "response" and api_key in TEACHING_RESPONSES:
+        if self._topics and direction == "response" and api_key in NAMING_RESPONSES:
             self._learn(api_key, version, message, frame)
         try:
             found += scan(frame, offset)

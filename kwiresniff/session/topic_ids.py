@@ -28,7 +28,7 @@ MAX_TOPIC_NAME_BYTES = 32 << 20
 _ENTRY_BYTES = 100
 
 #: Where a message carries both: (api_key, direction) -> (array field, field of the name).
-_TEACHERS: dict[tuple[int, str], tuple[str, str]] = {
+_NAMING: dict[tuple[int, str], tuple[str, str]] = {
     (METADATA, "response"): ("topics", "name"),
     (LEADER_AND_ISR, "request"): ("topic_states", "topic_name"),
     (UPDATE_METADATA, "request"): ("topic_states", "topic_name"),
@@ -37,13 +37,13 @@ _TEACHERS: dict[tuple[int, str], tuple[str, str]] = {
     (DESCRIBE_TOPIC_PARTITIONS, "response"): ("topics", "name"),
 }
 #: Read in any case, for what they teach of others: names of topics, and which configs are sensitive.
-TEACHING_APIS = frozenset({DESCRIBE_CONFIGS, *(api_key for api_key, direction in _TEACHERS if direction == "response")})
-TEACHING_RESPONSES = frozenset(api_key for api_key, direction in _TEACHERS if direction == "response")
+NAMING_APIS = frozenset({DESCRIBE_CONFIGS, *(api_key for api_key, direction in _NAMING if direction == "response")})
+NAMING_RESPONSES = frozenset(api_key for api_key, direction in _NAMING if direction == "response")
 
 
-def teaches(api_key: int, direction: str) -> bool:
+def names_topics(api_key: int, direction: str) -> bool:
     """Whether such a message carries both ids and names."""
-    return (api_key, direction) in _TEACHERS
+    return (api_key, direction) in _NAMING
 
 
 class TopicNameTable:
@@ -69,7 +69,7 @@ class TopicNameTable:
 
     def learn(self, api_key: int, direction: str, body: Body) -> None:
         """Learns names, and sensitive configs, from a decoded body; bodies that have none are ignored."""
-        place = _TEACHERS.get((api_key, direction))
+        place = _NAMING.get((api_key, direction))
         if place is None:
             return
         array, name_field = place

@@ -85,11 +85,11 @@ class FrameHandler:
     def must_pause(self) -> bool:
         """Whether so much waits to be taken that what can wait in the queue should.
 
-        When it is so, ``go_on`` will be called once that has been taken.
+        When it is so, ``resume_delivery`` will be called once that has been taken.
         """
         return False
 
-    def go_on(self) -> None:
+    def resume_delivery(self) -> None:
         """Hand on what had to wait."""
         raise NotImplementedError
 

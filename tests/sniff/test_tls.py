@@ -120,7 +120,7 @@ def test_keys_count_once_all_of_them_are_there(tmp_path: Path) -> None:
         for part, complete in ((last[:40], False), (last[40:], True)):
             file.write(part)
             file.flush()
-            log.look()
+            log.poll()
             assert log.has(session) is complete
     assert not log.has(bytes.fromhex(OTHER))
 
@@ -131,7 +131,7 @@ def test_a_session_is_known_by_its_id_too(tmp_path: Path) -> None:
         f"RSA Session-ID:{RANDOM.upper()} Master-Key:{'0' * 96}\nRSA Session-ID:abc Master-Key:{'0' * 96}\n"
     )
     log = GrowingKeyLog(str(path))
-    log.look()
+    log.poll()
     assert log.has(bytes.fromhex(OTHER), bytes.fromhex(RANDOM))
     assert not log.has(bytes.fromhex(OTHER), bytes.fromhex(OTHER))
     assert not log.has(b"", b"")
@@ -141,13 +141,13 @@ def test_a_key_log_that_is_begun_anew_is_read_anew(tmp_path: Path) -> None:
     path = tmp_path / "keys.log"
     path.write_text(line("CLIENT_RANDOM") * 3)
     log = GrowingKeyLog(str(path))
-    log.look()
+    log.poll()
     assert log.has(bytes.fromhex(RANDOM))
     path.write_text(line("CLIENT_RANDOM", OTHER))
-    log.look()
+    log.poll()
     assert log.has(bytes.fromhex(OTHER))
     path.unlink()
-    log.look()
+    log.poll()
 
 
 def test_a_folder_is_no_key_log(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_key_log_that_was_only_begun_is_one(tmp_path: Path, begun: str) -> Non
     log = GrowingKeyLog(str(path))
     random = bytes(range(32))
     path.write_text(f"{begun.rpartition(chr(10))[0]}\nCLIENT_RANDOM {random.hex()} {'ab' * 48}\n")
-    log.look()
+    log.poll()
     assert log.has(random)
 
 

@@ -27,7 +27,7 @@ ALERT_BYTES = 7
 #: A broker that closes because of a request does so at once; later it has another reason.
 AT_ONCE_NS = 5_000_000_000
 #: A long poll may overrun its time by so much.
-GRACE_NS = 1_000_000_000
+OVERRUN_NS = 1_000_000_000
 
 
 class Reason(Enum):
@@ -146,7 +146,7 @@ def patience_of(exchange: Exchange) -> int:
         waits = max(body.get("rebalance_timeout_ms", 0), body.get("session_timeout_ms", 0))
     else:
         return 0
-    return int(waits) * 1_000_000 + GRACE_NS if isinstance(waits, int) else 0
+    return int(waits) * 1_000_000 + OVERRUN_NS if isinstance(waits, int) else 0
 
 
 def _reason(ending: Ending, cluster: Cluster) -> Reason:

@@ -160,7 +160,7 @@ class DecryptedLive:
         yield from self._decrypted(0.0)
 
     def _look_for_keys(self, now: float) -> Iterator[Segment]:
-        self._decryption.key_log.look()
+        self._decryption.key_log.poll()
         for client, waiting in list(self._waiting.items()):
             if self._decryption.key_log.has(*waiting.session()):
                 self._settle(client, True)
