@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.doctor.endings import GRACE_NS, Ending, Reason, patience_of
+from kwiresniff.analysis.doctor.endings import OVERRUN_NS, Ending, Reason, patience_of
 from kwiresniff.analysis.doctor.errors import is_follower
 from kwiresniff.analysis.doctor.evidence import client_text
 from kwiresniff.analysis.doctor.network import is_node
@@ -46,7 +46,7 @@ class ImpatienceRule(Rule):
         if request is not None and response is not None and (
             number in self._waits or len(self._waits) < MAX_CONNECTIONS
         ):  # fmt: skip
-            held_ns = max(patience_of(exchange) - GRACE_NS, response.first_ns - request.last_ns)
+            held_ns = max(patience_of(exchange) - OVERRUN_NS, response.first_ns - request.last_ns)
             self._waits[number] = exchange.api, request.first_packet, request.last_ns, response.first_ns, held_ns
 
     def connection(self, connection: Connection) -> None:
@@ -60,8 +60,8 @@ class ImpatienceRule(Rule):
     def ending(self, ending: Ending) -> None:
         """One that its client closed while the broker held the answer back."""
         first = ending.first
-        if ending.reason is Reason.CLOSED_BY_CLIENT and WAITED_NS <= ending.waited_ns < first.patience_ns - GRACE_NS:
-            self._count(ending.connection, first.api, first.packet, first.last_ns, first.patience_ns - GRACE_NS)
+        if ending.reason is Reason.CLOSED_BY_CLIENT and WAITED_NS <= ending.waited_ns < first.patience_ns - OVERRUN_NS:
+            self._count(ending.connection, first.api, first.packet, first.last_ns, first.patience_ns - OVERRUN_NS)
 
     def _count(self, connection: Connection, api: str, packet: int, asked_ns: int, held_ns: int) -> None:
         key = client_text(connection.client_id, connection.client), api
