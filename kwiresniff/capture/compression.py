@@ -22,11 +22,13 @@ MAX_WINDOW_BYTES = 128 * 1024 * 1024
 #: 16 MiB at the worst; larger steps are hardly faster.
 ZSTD_STEP_BYTES = 512
 
+#: A skippable frame of zstd, which pzstd puts before each other one: this, the length of what follows, and that.
+SKIPPABLE = b"\x50\x2a\x4d\x18"
 #: First bytes of the compressed formats, and what people call them.
 MAGICS: dict[bytes, str] = {
     b"\x1f\x8b\x08": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
-    b"\x50\x2a\x4d\x18": "zstd",  # a skippable frame, which pzstd puts before each other one
+    SKIPPABLE: "zstd",
     b"\xfd7zXZ\x00": "xz",
     b"BZh": "bzip2",
     b"\x04\x22\x4d\x18": "lz4",
@@ -167,17 +169,31 @@ class _Members:
         return b""
 
     def _next_member(self, rest: bytes) -> None:
-        rest = rest.lstrip(b"\0")  # xz pads with zeros, as tapes did
+        rest = _behind_skippable(rest).lstrip(b"\0")  # xz pads with zeros, as tapes did
         while len(rest) < LONGEST_MAGIC:
             more = self._source.read(INPUT_BYTES)
             if not more:
                 break
-            rest = (rest + more).lstrip(b"\0")
+            rest = _behind_skippable(rest + more).lstrip(b"\0")
         if rest.startswith(self._magics):
             self._decoder = self._new()
             self._input = rest
         else:
             self._ended = True
+
+
+def _behind_skippable(data: bytes) -> bytes:
+    """What follows the skippable frames that ``data`` begins with and holds whole.
+
+    To have each skipped by a decompressor of its own would take a thousand times longer than to read as many bytes.
+    """
+    at, end = 0, len(data)
+    while data.startswith(SKIPPABLE, at) and at + 8 <= end:
+        behind = at + 8 + int.from_bytes(data[at + 4 : at + 8], "little")
+        if behind > end:
+            break
+        at = behind
+    return data[at:]
 
 
 def _wrong(error: Exception) -> str:

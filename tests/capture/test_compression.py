@@ -15,8 +15,8 @@ import lz4.frame
 import pytest
 import zstandard
 
-from kwiresniff.capture import open_captures
-from kwiresniff.capture.compression import LONGEST_MAGIC, DamagedStream, compression_of, decompressed
+from kwiresniff.capture import compression, open_captures
+from kwiresniff.capture.compression import LONGEST_MAGIC, SKIPPABLE, DamagedStream, compression_of, decompressed
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Segment
 from tests.support import packet_builder
@@ -109,6 +109,25 @@ def test_a_frame_that_zstd_skips_may_come_first() -> None:
     """pzstd starts its files with one."""
     data = b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd" + COMPRESS["zstd"](PLAIN)
     assert payloads(read(data)[0]) == EXPECTED
+
+
+@pytest.mark.parametrize("split", [1, 7, 8, 9, 100_000])
+def test_frames_that_zstd_skips_need_no_decompressor_each(split: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight bytes each, in the row and cut anywhere by the pieces that are read: what stands behind them is read."""
+    made = []
+    make = compression._Zstd
+
+    def counted(library: zstandard.ZstdDecompressor) -> compression._Zstd:
+        made.append(1)
+        return make(library)
+
+    monkeypatch.setattr(compression, "INPUT_BYTES", split)
+    monkeypatch.setattr(compression, "_Zstd", counted)
+    frame = zstandard.compress(b"whole")
+    data = frame + 2_000 * (SKIPPABLE + bytes(4)) + SKIPPABLE + b"\3\0\0\0abc" + frame
+    stream = decompressed("zstd", io.BytesIO(data))
+    assert b"".join(iter(lambda: stream.read(100), b"")) == b"wholewhole"
+    assert split < 100 or len(made) < 5
 
 
 def test_frames_that_zstd_skips_are_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
