@@ -17,6 +17,9 @@ from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.cli.tables import ByType, needs_bodies, print_tables
 from kwiresniff.model import Event, Exchange, Problem
 
+#: At the foot of tables without them.
+HOW_TO_COUNT_RECORDS = "Records are not counted: --records counts them."
+
 
 @click.command("stats", cls=TrafficCommand)
 @click.option(
@@ -60,16 +63,16 @@ def command(
 
     finished = for_each(source.events(), use, intake=counts)
     if source.shown or form != "table":
-        _print(tables, form, options)
+        _print(tables, form, options, () if records else (HOW_TO_COUNT_RECORDS,))
     if not finished:
         return INTERRUPTED
     messages.end()
     return source.exit_code()
 
 
-def _print(tables: Sequence[StatsTable], form: str, options: ReadOptions) -> None:
+def _print(tables: Sequence[StatsTable], form: str, options: ReadOptions, notes: Sequence[str]) -> None:
     if form == "table":
-        print_tables(tables, options)
+        print_tables(tables, options, notes)
         return
     from kwiresniff.export import stat_json
 

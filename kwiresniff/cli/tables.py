@@ -38,8 +38,8 @@ def needs_bodies(by: Sequence[Sequence[str]]) -> bool:
     return any(name in OF_BODIES for names in by for name in names)
 
 
-def print_tables(tables: Sequence[StatsTable], options: ReadOptions) -> None:
-    """The tables one after the other on standard output."""
+def print_tables(tables: Sequence[StatsTable], options: ReadOptions, notes: Sequence[str] = ()) -> None:
+    """The tables one after the other on standard output, with ``notes`` at the foot of the last."""
     from kwiresniff.render import is_unicode, printable, stats_table, use_color, width_of
     from kwiresniff.render.terminal import PIPE_WIDTH
 
@@ -51,5 +51,6 @@ def print_tables(tables: Sequence[StatsTable], options: ReadOptions) -> None:
             width=width_of(out) or PIPE_WIDTH,
             color=use_color(out, options.color),
             unicode=is_unicode(out),
+            notes=notes if index == len(tables) - 1 else (),
         )
         out.writelines(printable(line + "\n", out) for line in [*[""] * (index > 0), *lines])

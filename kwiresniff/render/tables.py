@@ -84,9 +84,16 @@ class _Line(NamedTuple):
 
 
 def stats_table(
-    rows: Sequence[StatRow], *, by: Sequence[str], width: int, color: bool = True, unicode: bool = True
+    rows: Sequence[StatRow],
+    *,
+    by: Sequence[str],
+    width: int,
+    color: bool = True,
+    unicode: bool = True,
+    notes: Sequence[str] = (),
 ) -> list[str]:
-    """Statistics, one row per combination of the dimensions ``by``, deliberate waits marked below it, and a total.
+    """Statistics, one row per combination of the dimensions ``by``, deliberate waits marked below it, and a total;
+    ``notes`` stand at its foot.
 
     Ready lines: this table is what most runs end with, and loading rich would take as long as many of them.
     """
@@ -119,7 +126,7 @@ def stats_table(
     ]
     if total:
         drawn_lines += [" " * full, *map(drawn, total)]
-    caption = [part for line in _caption(rows, shown, glyphs, scale) for part in _wrapped(line, full)]
+    caption = [part for line in [*_caption(rows, shown, glyphs, scale), *notes] for part in _wrapped(line, full)]
     return drawn_lines + [paint.text("dim", line.ljust(full)) for line in caption]
 
 

@@ -117,6 +117,15 @@ def test_records_are_those_that_the_recipe_wrote_and_read(kwiresniff: Run) -> No
     assert (rows["orders"]["request_records"], rows["orders"]["response_records"]) == (5, 5)
 
 
+def test_a_table_without_records_says_how_to_get_them(kwiresniff: Run) -> None:
+    """At the foot of the last table, and of none that has them."""
+    capture = str(CAPTURES / "first-look.pcap")
+    plain = kwiresniff("stats", "--by", "api,client", capture).out
+    assert plain.count("--records") == 1 and "--records" in plain.rstrip().splitlines()[-1]
+    for having in (("--records",), ("--by", "partition"), ("-o", "json")):
+        assert "--records" not in kwiresniff("stats", *having, capture).out
+
+
 def test_tables_by_partition_count_records_by_themselves(kwiresniff: Run) -> None:
     """Bodies are read for them in any case."""
     done = kwiresniff("stats", "--by", "partition", str(CAPTURES / "first-look.pcap"))
