@@ -158,9 +158,10 @@ BUSY = (
 #: Modules of those whose work is not done for every exchange, or not by the commands that people wait for. They are
 #: compiled without optimisation, in two thirds of the time.
 SELDOM = (
-    "analysis/doctor/cluster", "analysis/doctor/rule", "export/flat_columns", "pipeline/shards", "render/line_wrapping",
-    "session/non_kafka", "session/problems", "session/sasl_opaque", "session/sasl_phase", "session/signatures",
-    "session/tls_record_layer",
+    "analysis/doctor/cluster", "analysis/doctor/rule", "codec/text/plan", "export/flat_columns", "pipeline/shards",
+    "render/line_wrapping", "session/handshake_buffer", "session/non_kafka", "session/phases", "session/problems",
+    "session/readings", "session/response_reordering", "session/sasl_opaque", "session/sasl_phase",
+    "session/signatures", "session/tls_phase", "session/tls_record_layer",
 )  # fmt: skip
 #: What else mypy reads: whose constants and types the compiled modules use often. Of the rest of the package, which is
 #: as much again, it knows nothing: values from there are of any type.
@@ -182,8 +183,8 @@ LIMIT_S = 900
 OPTIMISATION = "1"
 #: gcc's garbage collection only costs time where memory for all of a C file is there.
 COMPILER_OPTIONS = ["-Wno-all", "-fvisibility=hidden", "--param=ggc-min-heapsize=2000000"]
-#: What else the joined C files are compiled with, by the beginnings of their names.
-OTHER_OPTIMISATION = {"usual": ["-Og"], "seldom": ["-O0"]}
+#: What else the C files are compiled with, by the beginnings of their names.
+OTHER_OPTIMISATION = {"usual": ["-Og"], "seldom": ["-O0"], "ways_in": ["-O0"]}
 #: C files that the modules named neither busy nor seldom are joined to, for as many processors.
 UNITS = 2
 
