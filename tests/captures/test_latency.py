@@ -18,6 +18,7 @@ import pytest
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
 from kwiresniff.session import analyze
+from kwiresniff.session.delays import OWN_NS
 from tests.support.paths import CAPTURES
 
 FOLDER = CAPTURES / "latency"
@@ -50,6 +51,16 @@ def of(end: str, kind: str, api: str) -> list[tuple[Exchange, dict[str, Any]]]:
 def within(values: list[float], bound: float) -> float:
     """The part of them that is no further from 0 than that."""
     return sum(abs(value) <= bound for value in values) / len(values)
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_what_a_broker_takes_for_a_long_poll_whose_timer_struck_is_what_its_log_says(end: str) -> None:
+    """All but what is held back (RemoteTimeMs), with what the wire adds to it: the constant is that, to 0.1 ms."""
+    polls = [(one, row) for one, row in of(end, "polling", "Fetch") if (one.latency_ns or 0) >= 100 * MS]
+    assert len(polls) >= 100
+    own = statistics.median(row["totalTimeMs"] - row["remoteTimeMs"] for _, row in polls)
+    wire = statistics.median((one.latency_ns or 0) / MS - row["totalTimeMs"] for one, row in polls)
+    assert round(own + wire, 1) == OWN_NS / MS
 
 
 @pytest.mark.parametrize("end", ENDS)
