@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from heapq import nlargest
 from sys import getsizeof
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, final
 
 from kwiresniff.analysis.intake import Intake
 from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
 from kwiresniff.analysis.memory_budget import OTHERS
-from kwiresniff.analysis.stats_keys import NO_REQUEST, Key, key_parts, keys_of
+from kwiresniff.analysis.stats_keys import MAX_SHARED, NO_REQUEST, Key, SharedKeys, key_parts, keys_of
 from kwiresniff.analysis.stats_row import ROW_BYTES, Row
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.results.stats import StatRow
@@ -28,6 +28,8 @@ MAX_TABLE_BYTES = 64 << 20
 _ADDED_BYTES: Final = 5 * BUCKET_BYTES
 #: What may be added between two looks at how much there is, at the least.
 _REVIEW_BYTES: Final = 16 << 20
+#: How often keys that are counted as one become more until each gets its counts. Each time takes a row.
+MAX_GROWTHS = 256
 #: A topic's id as text.
 TOPIC_ID_CHARS = 22
 
@@ -54,6 +56,22 @@ class RowCounts(Protocol):
 
 def _key_bytes(key: Key) -> int:
     return sum([getsizeof(part) for part in key_parts(key)])
+
+
+@final
+class _Shared:
+    """What was counted for keys that many exchanges share.
+
+    An exchange in ``rows[i]`` is about the keys before ``ends[i + 1]``, so those from ``ends[i]`` on are in none of the
+    rows before.
+    """
+
+    __slots__ = ("ends", "keys", "rows")
+
+    def __init__(self, keys: SharedKeys) -> None:
+        self.keys = keys
+        self.ends: list[int] = [0]
+        self.rows: list[Row] = []
 
 
 class StatsTable:
@@ -87,6 +105,7 @@ class StatsTable:
         self._limit_bytes = MAX_TABLE_BYTES
         self._held_bytes = 0  # at the most; the next review will find out
         self._closed = False  # for other keys than it has
+        self._shared: dict[int, _Shared] = {}  # by the identity of the keys
 
     def add(self, exchange: Exchange) -> None:
         """Counts one exchange."""
@@ -97,8 +116,41 @@ class StatsTable:
         if self._count_records is not None:
             self._add_with_records(keys, exchange)
             return
+        if isinstance(keys, SharedKeys):
+            self._add_shared(keys, exchange)
+            return
         for key in keys:
             self._row(key).add(exchange)
+
+    def _add_shared(self, keys: SharedKeys, exchange: Exchange) -> None:
+        """Counts an exchange once for all its keys: they get it when somebody looks."""
+        shared = self._shared.get(id(keys))
+        if shared is None:
+            if len(self._shared) >= MAX_SHARED:
+                self._settle()
+                self._shared.clear()
+            shared = self._shared[id(keys)] = _Shared(keys)
+        names = keys.names
+        if shared.ends[-1] < len(names):
+            for name in names[shared.ends[-1] :]:
+                self._row(name)  # in the order in which they come
+            if len(shared.ends) >= MAX_GROWTHS:
+                self._settle()
+            shared.ends.append(len(names))
+            shared.rows.append(Row())
+        shared.rows[-1].add(exchange)
+
+    def _settle(self) -> None:
+        """Adds what was counted for many keys at once to the row of each."""
+        for shared in self._shared.values():
+            ends, rows, names, later = shared.ends, shared.rows, shared.keys.names, Row()
+            shared.ends, shared.rows = [0, ends[-1]], [Row()]
+            for at in range(len(rows) - 1, -1, -1):
+                later.merge(rows[at])
+                if later.count:
+                    self._held_bytes += (later.size_bytes() - ROW_BYTES) * (ends[at + 1] - ends[at])
+                    for name in names[ends[at] : ends[at + 1]]:
+                        (self._rows.get(name) or self._new_row(name)).merge(later)
 
     def _add_with_records(self, keys: Iterable[Key], exchange: Exchange) -> None:
         assert self._count_records is not None
@@ -147,6 +199,7 @@ class StatsTable:
 
         From then on there are no new rows: one for a key that had lost its own would have only part of it.
         """
+        self._settle()
         rows = self._rows
         sizes = {key: row.size_bytes() + _key_bytes(key) for key, row in rows.items()}
         held = sum(sizes.values())
@@ -185,7 +238,8 @@ class StatsTable:
 
     def _rename(self) -> None:
         """Names rows by what became known later: a topic instead of its id, so that it is never two; a group instead of
-        the client that reads for it."""
+        the client that reads for it. Before, each row gets what was counted for many at once."""
+        self._settle()
         for at, resolve in self._resolvers:
             found = [(key, name) for key in self._rows if (name := resolve(key_parts(key)[at])) is not None]
             for key, name in found:

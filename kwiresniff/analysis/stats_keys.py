@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from kwiresniff.model import Exchange, TopicNames
 
 NO_TOPIC = "(no topic)"
 NO_REQUEST = "(request missing)"
+
+#: Topics of a fetch session that are counted as one at first, and the sessions of which that is remembered.
+MANY: Final = 16
+MAX_SHARED = 64
 
 #: A row's key: one value, or one for each dimension when there are several.
 Key: TypeAlias = str | tuple[str, ...]
@@ -20,6 +24,64 @@ Keys = Callable[[Exchange], Iterable[str]]
 def key_parts(key: Key) -> tuple[str, ...]:
     """The value for each dimension."""
     return (key,) if isinstance(key, str) else key
+
+
+class SharedKeys:
+    """Keys of many exchanges: the topics of a fetch session, which a fetch is about without naming them.
+
+    They only become more: there are new ones at the end of ``names``, and the exchanges before are not about those.
+    """
+
+    __slots__ = ("_known", "fetched", "names")
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.fetched: tuple[str, ...] = ()  # the same as the session has them
+        self._known: set[str] = set()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def holds(self, names: Iterable[str]) -> bool:
+        """Whether all of these are among the keys."""
+        return self._known.issuperset(names)
+
+    def extend(self, fetched: tuple[str, ...], topic_name: TopicNames | None) -> bool:
+        """Takes in what a session has now; False for one that has lost topics, or is another."""
+        before = self.fetched
+        if fetched is before:
+            return True
+        size = len(before)
+        if fetched[:size] != before:
+            return False
+        for topic in fetched[size:]:
+            name = topic if topic_name is None else topic_name(topic) or topic
+            if name not in self._known:
+                self._known.add(name)
+                self.names.append(name)
+        self.fetched = fetched
+        return True
+
+
+class SessionTopics:
+    """The topics of fetch sessions, each session's as one object for as long as it only grows."""
+
+    __slots__ = ("_by_connection", "_topic_name")
+
+    def __init__(self, topic_name: TopicNames | None) -> None:
+        self._topic_name = topic_name
+        self._by_connection: dict[int, SharedKeys] = {}
+
+    def of(self, connection: int, fetched: tuple[str, ...]) -> SharedKeys | None:
+        """The topics of the session that is used on a connection; None for one that is seen for the first time."""
+        keys = self._by_connection.get(connection)
+        if keys is not None and keys.extend(fetched, self._topic_name):
+            return keys
+        if len(self._by_connection) >= MAX_SHARED:
+            self._by_connection.clear()
+        keys = self._by_connection[connection] = SharedKeys()
+        keys.extend(fetched, self._topic_name)
+        return None
 
 
 def _by_api(exchange: Exchange) -> Sequence[str]:
@@ -47,6 +109,8 @@ def topics_in(topic_name: TopicNames | None) -> Keys:
         session_topics,
     )
 
+    sessions = SessionTopics(topic_name)
+
     def topics(exchange: Exchange) -> Iterable[str]:
         found = exchange.topics
         if not found:
@@ -57,6 +121,10 @@ def topics_in(topic_name: TopicNames | None) -> Keys:
             found = tuple(dict.fromkeys([*asked, *answered]))
         fetched = exchange.fetched
         if fetched is not None:
+            if len(fetched.topics) >= MANY:
+                keys = sessions.of(exchange.connection.id, fetched.topics)
+                if keys is not None and keys.holds(found):
+                    return keys
             found = tuple(dict.fromkeys((*found, *session_topics(exchange, topic_name))))
             if not found and not fetched.is_whole:
                 return (EARLIER_SESSION,)

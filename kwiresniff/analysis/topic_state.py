@@ -92,6 +92,35 @@ class ClientState:
         self.last_ns = first_ns
 
 
+class Poll:
+    """What the fetches of a session ask for: its topics, with the clients that ask for those of them that are known.
+
+    ``known`` is how many topics were known when that was looked up, ``unknown`` are those of the session that were not.
+    ``requests`` have been made since, the last one at ``last_ns``, and are counted for the clients later.
+    """
+
+    __slots__ = ("clients", "known", "last_ns", "requests", "topics", "unknown")
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.last_ns = -1
+        self.topics: tuple[str, ...] = ()
+        self.known = 0
+        self.unknown: list[str] = []
+        self.clients: dict[str, ClientState] = {}
+
+    def settle(self) -> None:
+        """Counts the requests for each client."""
+        if not self.requests:
+            return
+        requests, last_ns = self.requests, self.last_ns
+        for client in self.clients.values():
+            client.flow.requests += requests
+            if last_ns > client.last_ns:
+                client.last_ns = last_ns
+        self.requests = 0
+
+
 class TopicState:
     """What is known of a topic under one of its two names, the name itself or its id."""
 

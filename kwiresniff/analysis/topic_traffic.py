@@ -14,7 +14,7 @@ from bisect import bisect_left
 from kwiresniff.analysis.body_entities import groups_of, replica_id_of
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, text_bytes
 from kwiresniff.analysis.topic_parts import parts_of, structs, topic_of_path
-from kwiresniff.analysis.topic_state import ClientState, Identity, PartitionState, TopicState
+from kwiresniff.analysis.topic_state import ClientState, Identity, PartitionState, Poll, TopicState
 from kwiresniff.analysis.topic_summary import TopicSummary
 from kwiresniff.analysis.topic_table import TopicTable
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE, SHARE_FETCH, TXN_OFFSET_COMMIT
@@ -38,9 +38,8 @@ class TopicTraffic:
     def __init__(self, topic_name: TopicNames | None = None) -> None:
         self._topic_name = topic_name
         self._table = TopicTable()
-        # By connection, role and identity: what the last fetch that named nothing asked for, how many topics were known
-        # then, and whom it counted for.
-        self._polls: dict[tuple[int, str, Identity], tuple[FetchedTopics, int, list[ClientState]]] = {}
+        # By connection, role and identity.
+        self._polls: dict[tuple[int, str, Identity], Poll] = {}
         self._first_ns = -1
         self._last_ns = -1
 
@@ -61,6 +60,8 @@ class TopicTraffic:
         if ns > self._last_ns:
             self._last_ns = ns
         api_key = exchange.api_key
+        if response is None:  # it is older than what came before it
+            self._settle()
         if api_key == PRODUCE:
             self._produce(exchange, request, response, ns)
         elif api_key == FETCH:
@@ -144,33 +145,49 @@ class TopicTraffic:
         fetched = exchange.fetched
         if fetched is not None and response is not None:
             # What an incremental fetch does not name, because nothing has changed, was asked for all the same.
-            named_topics = {named.name for named in _parts(response)}
-            for client in self._asking(exchange, role, fetched, named_topics, ns):
-                client.flow.requests += 1
-                client.last_ns = ns
+            poll = self._poll(exchange, role, fetched, ns)
+            poll.requests += 1
+            poll.last_ns = max(poll.last_ns, ns)
+            for name in {named.name for named in _parts(response)}:  # which have been counted already
+                named_too = poll.clients.get(name)
+                if named_too is not None:
+                    named_too.flow.requests -= 1
 
-    def _asking(
-        self, exchange: Exchange, role: str, fetched: FetchedTopics, named: set[str], ns: int
-    ) -> list[ClientState]:
-        """The client of each known topic of a fetch session, but for those that are ``named`` in the response.
+    def _poll(self, exchange: Exchange, role: str, fetched: FetchedTopics, ns: int) -> Poll:
+        """What a fetch asks for, with the client of each known topic.
 
-        Most fetches of a session ask for the same as the one before, and get nothing.
+        Most fetches of a session ask for the same as the one before, and those that do not mostly for more.
         """
         table = self._table
-        key, known = (exchange.connection.id, role, table.identity(exchange)), len(table.topics)
-        kept = self._polls.get(key) if not named else None
-        if kept is not None and kept[0] is fetched and kept[1] == known:
-            return kept[2]
-        asked = [
-            topic for name in fetched.topics if name not in named and (topic := table.topics.get(name)) is not None
-        ]
-        found = [table.client(topic, role, exchange, ns) for topic in asked]
-        clients = [client for client in found if client is not None]
-        if not named and len(clients) == len(asked):
-            if len(self._polls) >= MAX_POLLS:
+        key, topics = (exchange.connection.id, role, table.identity(exchange)), fetched.topics
+        poll = self._polls.get(key)
+        if poll is None or (topics is not poll.topics and topics[: len(poll.topics)] != poll.topics):
+            if poll is not None:
+                poll.settle()
+            elif len(self._polls) >= MAX_POLLS:
+                self._settle()
                 self._polls.clear()
-            self._polls[key] = fetched, known, clients
-        return clients
+            poll = self._polls[key] = Poll()
+        elif topics is poll.topics and not (poll.unknown and len(table.topics) != poll.known):
+            return poll
+        poll.settle()
+        names = [*poll.unknown, *topics[len(poll.topics) :]]
+        poll.topics, poll.unknown, poll.known = topics, [], len(table.topics)
+        for name in names:
+            topic = table.topics.get(name)
+            client = table.client(topic, role, exchange, ns) if topic is not None else None
+            if client is not None:
+                poll.clients[name] = client
+            else:
+                poll.unknown.append(name)
+                if topic is not None:
+                    poll.known = -1  # there was no room for it, which may change
+        return poll
+
+    def _settle(self) -> None:
+        """Counts for each client what was counted for all of a session at once."""
+        for poll in self._polls.values():
+            poll.settle()
 
     def _consumed(self, exchange: Exchange, role: str, response: Message | None, ns: int) -> None:
         table = self._table
@@ -258,6 +275,7 @@ class TopicTraffic:
     def topics(self) -> list[Topic]:
         """Every topic, the one with most bytes first. A topic that was named by its id before its name was known is
         one topic."""
+        self._settle()
         table = self._table
         merged: dict[str, tuple[str | None, list[TopicState]]] = {}
         for key, topic in table.topics.items():

@@ -62,7 +62,7 @@ class FetchSession:
         self.topics: dict[str, dict[int, bool]] = {}
         self.partitions = 0  # of all of them
         self.fetched: FetchedTopics | None = None
-        self.size_bytes = 0
+        self.size_bytes = 2 * _ENTRY_BYTES
 
     def add(self, topics: list[Body]) -> None:
         """Adds the topics and partitions that the body of a fetch or of its response names."""
@@ -78,16 +78,20 @@ class FetchSession:
         if not name:
             return
         known = self.topics.get(name)
+        before = 0
         if known is None:
             if len(self.topics) >= MAX_SESSION_TOPICS:
                 return
             known = self.topics[name] = {}
             self.fetched = None
+        else:
+            before = _topic_bytes(name, known)
         for index in indexes:
             if index not in known and self.partitions < MAX_SESSION_PARTITIONS:
                 known[index] = True
                 self.partitions += 1
                 self.fetched = None
+        self.size_bytes += _topic_bytes(name, known) - before
 
     def forget(self, topics: list[Body]) -> None:
         """Partitions that a fetch removes from the session; a topic without any goes, too."""
@@ -96,9 +100,13 @@ class FetchSession:
             known = self.topics.get(name)
             if known is None:
                 continue
+            before = _topic_bytes(name, known)
             for index in topic.get("partitions") or ():
                 self.partitions -= known.pop(index, False)
-            if not known:
+            if known:
+                self.size_bytes += _topic_bytes(name, known) - before
+            else:
+                self.size_bytes -= before
                 del self.topics[name]
             self.fetched = None
 
@@ -108,11 +116,6 @@ class FetchSession:
             partitions = dict.fromkeys(index for known in self.topics.values() for index in known)
             self.fetched = FetchedTopics(tuple(self.topics), tuple(partitions), self.is_whole)
         return self.fetched
-
-    def memory_bytes(self) -> int:
-        """The memory of the session in bytes, counted anew."""
-        names = sum(getsizeof(name) + getsizeof(known) for name, known in self.topics.items())
-        return _ENTRY_BYTES * (2 + self.partitions) + names
 
 
 class FetchSessions:
@@ -179,13 +182,17 @@ class FetchSessions:
         session = self.sessions[key] = FetchSession(is_whole=body is not None)
         if body is not None:
             session.add(body.get("topics") or [])
-        self._account(key, session)
+        self._charge(session.size_bytes)
 
     def _go_on(self, exchange: Exchange, key: Key, body: Body | None, parts: list[TopicDigest] | None = None) -> None:
         """Applies an incremental fetch to its session, and sets ``exchange.fetched``."""
-        session = self.sessions.pop(key, None) or FetchSession(is_whole=False)
+        session = self.sessions.pop(key, None)
+        before = 0
+        if session is None:
+            session = FetchSession(is_whole=False)
+        else:
+            before = session.size_bytes
         self.sessions[key] = session  # behind all others: it was used last
-        before = session.fetched
         if body is not None:
             session.forget(body.get("forgotten_topics_data") or [])
             session.add(body.get("topics") or [])
@@ -194,8 +201,8 @@ class FetchSessions:
         if not session.is_whole:
             self._learn(exchange, session)
         exchange.fetched = session.content()
-        if before is not session.fetched or not session.size_bytes:
-            self._account(key, session)
+        if session.size_bytes != before:
+            self._charge(session.size_bytes - before)
 
     def _learn(self, exchange: Exchange, session: FetchSession) -> None:
         """Adds the topics that a response names to a session that began before the capture."""
@@ -205,10 +212,8 @@ class FetchSessions:
         elif (answer := peek_body(exchange, "response")) is not None:
             session.add(answer.get("responses") or [])
 
-    def _account(self, key: Key, session: FetchSession) -> None:
-        size = session.memory_bytes()
-        self.held_bytes += size - session.size_bytes
-        session.size_bytes = size
+    def _charge(self, size: int) -> None:
+        self.held_bytes += size
         while self.held_bytes > MAX_SESSION_BYTES and self.sessions:
             self._end(next(iter(self.sessions)))
 
@@ -216,6 +221,11 @@ class FetchSessions:
         session = self.sessions.pop(key, None)
         if session is not None:
             self.held_bytes -= session.size_bytes
+
+
+def _topic_bytes(name: str, partitions: dict[int, bool]) -> int:
+    """The memory of a topic of a session."""
+    return getsizeof(name) + getsizeof(partitions) + _ENTRY_BYTES * len(partitions)
 
 
 def _name(topic: Body) -> str:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
 import pytest
 
-from kwiresniff.analysis import stats
+from kwiresniff.analysis import stats, stats_keys, stats_row
 from kwiresniff.analysis.stats import StatsTable
-from kwiresniff.model import Exchange
+from kwiresniff.base.fastint import COMPILED
+from kwiresniff.model import Exchange, FetchedTopics
 from kwiresniff.results.stats import StatRow
 from tests.support.exchanges import connection, exchange
 
@@ -158,3 +163,81 @@ def test_steps_of_the_protocol_are_counted_apart_from_errors() -> None:
     table.add(exchange(latency_ns=None, outcome="unanswered"))
     (row,) = table.rows()
     assert (row.count, row.errors, row.unanswered, row.negotiation) == (6, 2, 1, 3)
+
+
+def polls(rng: Random, count: int) -> Iterator[Exchange]:
+    """Fetches of three sessions that grow, lose topics and stand still, and name some topics themselves; their ids are
+    given names in between."""
+    connections = [connection(number, f"10.0.0.{number}:50000") for number in (1, 2, 3)]
+    topics: dict[int, list[str]] = {one.id: [f"t{one.id * 5 + at}" for at in range(20)] for one in connections}
+    content = {number: FetchedTopics(tuple(names), (0,), is_whole=True) for number, names in topics.items()}
+    for at in range(count):
+        on = rng.choice(connections)
+        names = topics[on.id]
+        if rng.random() < 0.4:
+            new = rng.choice(["t", f"{'id' * 9}x-"]) + str(rng.randrange(10, 99))
+            if new not in names and rng.random() < 0.8:
+                names.append(new)
+            else:
+                del names[rng.randrange(len(names))]
+            content[on.id] = FetchedTopics(tuple(names), (0,), is_whole=True)
+        failed = rng.random() < 0.1
+        yield exchange(
+            latency_ns=rng.choice([None, 0, -5, rng.randrange(1, 10**9)]) if failed else rng.randrange(1, 10**9),
+            waiting=rng.choice(["", "long poll"]),
+            request_bytes=at,
+            outcome="error" if failed else "ok",
+            errors=FAILED if failed else [],
+            on=on,
+            topics=tuple(rng.sample(["t1", "t7", "else", names[-1]], rng.choice([0, 0, 1, 2]))),
+            fetched=content[on.id],
+        )
+
+
+@pytest.mark.parametrize("growths", [3, stats.MAX_GROWTHS])
+@pytest.mark.parametrize("sessions", [1, 2, stats_keys.MAX_SHARED])
+def test_what_is_counted_for_all_topics_of_a_session_at_once_is_what_each_of_them_gets(
+    sessions: int, growths: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table of two dimensions counts every topic by itself. Looking in between changes nothing."""
+    monkeypatch.setattr(stats, "MAX_GROWTHS", growths)
+    monkeypatch.setattr("kwiresniff.analysis.stats.MAX_SHARED", sessions)
+    monkeypatch.setattr(stats_keys, "MAX_SHARED", sessions)
+    names: dict[str, str] = {}
+    one, two = StatsTable(("topic",), names.get), StatsTable(("topic", "api"), names.get)
+    rng = Random(f"polls {sessions} {growths}")
+    for at, poll in enumerate(polls(rng, 1_500)):
+        one.add(poll)
+        two.add(poll)
+        if at % 400 == 399:
+            names[f"{'id' * 9}x-{at // 40 + 1}"] = f"named-{at}"
+            expected = {row.key[0]: row for row in two.rows()}
+            assert {row.key[0]: row._replace(by=("topic", "api"), key=(*row.key, "Fetch")) for row in one.rows()} == (
+                expected
+            )
+    assert len(one) == len(two) > 100
+
+
+@pytest.mark.skipif(COMPILED, reason="a compiled class cannot be made to count")
+def test_a_fetch_of_a_session_of_thousands_of_topics_is_counted_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the session grows by a topic with every fetch, and while it stands."""
+    work = 0
+
+    def counted(method: Any) -> Any:
+        def count(*arguments: Any) -> None:
+            nonlocal work
+            work += 1
+            method(*arguments)
+
+        return count
+
+    monkeypatch.setattr(stats_row.Row, "add", counted(stats_row.Row.add))
+    monkeypatch.setattr(stats_row.Row, "merge", counted(stats_row.Row.merge))
+    made, names = StatsTable(("topic",)), tuple(f"topic-{number}" for number in range(1_000))
+    sizes = [*range(16, 1_000), *[1_000] * 2_000]
+    content = {size: FetchedTopics(names[:size], (0,), is_whole=True) for size in set(sizes)}
+    for size in sizes:
+        made.add(exchange(topics=(), fetched=content[size]))
+    found = {row.key[0]: row.count for row in made.rows()}
+    assert (found["topic-0"], found["topic-999"]) == (len(sizes), 2_000)
+    assert work < 5 * len(sizes)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -303,6 +305,33 @@ def test_more_fetch_sessions_than_are_remembered_are_counted_all_the_same(monkey
             traffic.exchange(empty)
     (topic,) = traffic.topics()
     assert sum(consumer.flow.requests for consumer in topic.consumers) == 1 + 3 * 3
+
+
+def test_a_session_that_grows_and_shrinks_counts_for_what_it_has_at_each_fetch() -> None:
+    """With answers that name a topic once or twice, which is a request of it all the same."""
+    traffic, rng, counted = TopicTraffic(), Random("grown sessions"), Counter[str]()
+    names: list[str] = []
+    for turn in range(300):
+        if names and rng.random() < 0.2:
+            names.remove(rng.choice(names))
+        new = [f"t{rng.randrange(60)}"] if rng.random() < 0.5 else []
+        names += [name for name in new if name not in names]
+        told = rng.sample(names, min(len(names), rng.choice([0, 0, 1, 2])))
+        one = fetch(None, 10, [], start_ns=START_NS + turn * MS)
+        assert one.request is not None and one.response is not None
+        one.request.body = {"topics": [{"topic": name, "partitions": [{"partition": 0}]} for name in new]}
+        answers = [{"topic": name, "partitions": [{"partition_index": 0}]} for name in told]
+        one.response.body = {"responses": answers}
+        one.fetched = FetchedTopics(tuple(names), (0,), is_whole=True)
+        counted.update(names)
+        traffic.exchange(one)
+    assert {one.name: one.consumers[0].flow.requests for one in traffic.topics()} == counted
+    twice = [{"topic": "t", "partitions": [{"partition_index": 0}]}] * 2
+    one = fetch(None, 10, [])
+    assert one.request is not None and one.response is not None
+    one.request.body, one.response.body = {"topics": []}, {"responses": twice}
+    one.fetched = FetchedTopics(("t",), (0,), is_whole=True)
+    assert only(one).consumers[0].flow.requests == 2
 
 
 def test_a_connection_older_than_the_capture_makes_no_second_consumer() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+from sys import getsizeof
 from typing import Any
 
 import pytest
@@ -277,3 +279,24 @@ def test_a_session_goes_on_in_the_next_file() -> None:
     conversation((fetch(3, 2), fetched(3)), wire=first)
     (one,) = exchanges(list(later.process(first.segments[seen:])))
     assert one.fetched == (("orders", "bills"), (0, 1, 3), True)
+
+
+def test_the_bytes_of_a_session_are_those_of_what_it_has() -> None:
+    """However topics and partitions came and went: names, tables and entries counted anew."""
+    rng = Random("bytes of sessions")
+    session = fetch_sessions.FetchSession(is_whole=True)
+    for _ in range(300):
+        named = [topic(f"t{rng.randrange(40)}" * rng.randrange(1, 9), *rng.sample(range(60), rng.randrange(9)))]
+        if rng.random() < 0.6:
+            session.add(named)
+        else:
+            session.forget([forgotten(name, *rng.sample(range(60), 30)) for name in list(session.topics)[:2]])
+        names = sum(getsizeof(name) + getsizeof(known) for name, known in session.topics.items())
+        assert session.partitions == sum(map(len, session.topics.values()))
+        assert session.size_bytes == 130 * (2 + session.partitions) + names
+    sessions = fetch_sessions.FetchSessions()
+    for number in range(3):
+        for one in exchanges(events(conversation((fetch(1, 0, topic("a", 0, 1), session=0), fetched(1))))):
+            one.connection.broker = f"broker-{number % 2}"
+            sessions.follow(one)
+    assert sessions.held_bytes == sum(one.size_bytes for one in sessions.sessions.values()) > 0
