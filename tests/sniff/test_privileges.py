@@ -171,6 +171,17 @@ def test_it_stays_root_when_the_next_files_would_be_out_of_reach_and_says_so(sta
 
 
 @pytest.mark.capturing
+def test_names_of_topics_out_of_reach_are_read_as_root_like_keys(start: Start, tmp_path: Path) -> None:
+    """They are opened after the sockets, when somebody else would be told that there is no permission."""
+    tmp_path.chmod(0o700)
+    names = tmp_path / "topics.txt"
+    names.write_text("Topic: orders\tTopicId: ABEiM0RVZneImaq7zN3u_w\n")
+    sniffer = start("sniff", "-i", "lo", "--duration", "1", "--topics", str(names))
+    assert sniffer.end() == 0
+    assert sniffer.err[0] == f"kwiresniff: goes on as root: nobody may not read {names}; -Z USER names another user"
+
+
+@pytest.mark.capturing
 def test_somebody_chosen_by_name_has_to_reach_the_files(start: Start, tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     kept = tmp_path / "kept.pcap"
