@@ -28,9 +28,9 @@ HELD_NS: Final = 10_000_000
 #: A long poll takes so much longer than the quickest answer on its connection.
 POLL_NS: Final = 2_000_000
 #: The timer that ends a long poll ticks every millisecond (``SystemTimer``), and the threads that it wakes may have to
-#: wait for a processor: an answer that comes less late than ``LATE_NS`` was held until then. For the rest a broker takes
-#: ``OWN_NS``, measured in the request log that docs/latency.md is held to: 118 long polls that ended with their timer
-#: took 0.62 ms in the median (quartiles 0.57 and 0.69 ms), and 0.05 ms on the wire.
+#: wait for a processor: an answer that comes less late than ``LATE_NS`` was held until then. For the rest a broker
+#: takes ``OWN_NS``, measured in the request log that docs/latency.md is held to: 118 long polls that ended with their
+#: timer took 0.62 ms in the median (quartiles 0.57 and 0.69 ms), and 0.05 ms on the wire.
 LATE_NS: Final = 10_000_000
 OWN_NS: Final = 700_000
 #: A long poll that its connection leaves unanswered may have overrun its time by so much: timers, a busy broker.
