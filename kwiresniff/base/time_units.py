@@ -7,5 +7,6 @@ from typing import Final
 MILLISECOND_NS: Final = 1_000_000
 SECOND_NS: Final = 1_000_000_000
 DAY_NS: Final = 86_400_000_000_000
-#: Times beyond this (the year 2116) are left to Python's integers: with some arithmetic, it fits 64 bits.
-MAX_NS: Final = 1 << 62
+#: Times beyond this (the year 2116) are left to Python's integers: with some arithmetic, it fits 64 bits. The largest
+#: number that compiled modules compare without a call.
+MAX_NS: Final = (1 << 62) - 1

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TextIO
 
-from kwiresniff.analysis.intake import CallingIntake
+from kwiresniff.analysis.intake import CallingIntake, Intake
 from kwiresniff.base.depths import Depth
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kwiresniff.cli.options import ReadOptions
     from kwiresniff.cli.screen import Screen
     from kwiresniff.codec.text.tree_wording import Words
+    from kwiresniff.render.quick_lines import QuickLines
 
 #: What each form of output needs decoded.
 DEPTH_OF_FORM: dict[str, Depth] = {"tree": "records", "summary": "bodies", "jsonl": "records", "json": "records"}
@@ -57,9 +58,12 @@ def print_events(source: EventSource, form: str, screen: Screen | None, live: Li
     wrong with it is reported even when nothing passes."""
     messages = Messages(source, elsewhere=form in ("jsonl", "json"))
     with ExitStack() as stack:
-        write, flush, close = _writer(form, source, stack, screen)
+        write, flush, close, quick = _writer(form, source, stack, screen)
+        lines = None
 
         def use(event: Event) -> None:
+            if lines is not None:
+                lines.flush()
             if isinstance(event, Problem):
                 if screen is not None:
                     screen.flush()
@@ -72,35 +76,44 @@ def print_events(source: EventSource, form: str, screen: Screen | None, live: Li
             for problem in source.new_problems():
                 use(problem)
 
-        intake = CallingIntake(write if flush is None else use)
+        intake: Intake = CallingIntake(write if flush is None else use)
+        if flush is None and screen is not None and quick is not None:
+            from kwiresniff.cli.line_intake import LineIntake
+
+            intake = lines = LineIntake(quick, screen.write, write)
+            stack.callback(lines.flush)
         source.hand_over(intake, shows=True)
         if live is not None:
             live.on_pause = report
         finished = for_each(source.events(), use, None if live is None else live.stop, intake)
+        if lines is not None:
+            lines.flush()
         close()
     if finished or live is not None:
         messages.end()
     return finished
 
 
-_Writer = tuple[Callable[[Event], None], Callable[[], None] | None, Callable[[], None]]
+_Writer = tuple[Callable[[Event], None], Callable[[], None] | None, Callable[[], None], "QuickLines | None"]
 
 
 def _writer(form: str, source: EventSource, stack: ExitStack, screen: Screen | None) -> _Writer:
-    """What writes an event, what makes it appear at once (None when nobody watches), and what ends the output."""
+    """What writes an event, what makes it appear at once (None when nobody watches), what ends the output, and what
+    writes most exchanges that are not the first one, if anything does."""
     if screen is None:
         watched = source.live or sys.stdout.isatty()
         from kwiresniff.export import WRITERS, Output
 
         out = stack.enter_context(Output("-")).stream
         writer = WRITERS[form](out, source.files)
-        return writer.write, (out.flush if watched else None), writer.close
+        return writer.write, (out.flush if watched else None), writer.close, None
     stack.callback(screen.flush)
-    write = tree_writer(source, screen) if form == "tree" else _summary_writer(source, screen)
-    return write, (screen.flush if screen.watched or source.live else None), screen.flush
+    write, quick = _tree_writer(source, screen) if form == "tree" else _summary_writer(source, screen)
+    return write, (screen.flush if screen.watched or source.live else None), screen.flush, quick
 
 
-def _summary_writer(source: EventSource, screen: Screen) -> Callable[[Event], None]:
+def _summary_writer(source: EventSource, screen: Screen) -> tuple[Callable[[Event], None], QuickLines | None]:
+    """What writes an exchange as a line, and most exchanges quickly."""
     from kwiresniff.render import SummaryWriter
 
     topic_name = source.topic_name
@@ -112,22 +125,30 @@ def _summary_writer(source: EventSource, screen: Screen) -> Callable[[Event], No
         if event.__class__ is Exchange:
             write(text(event))
 
-    return line
+    return line, summary.quick
 
 
-def tree_writer(source: EventSource, screen: Screen) -> Callable[[Event], None]:
-    """What writes an exchange as an annotated tree, with what plugins and redaction make of it."""
-    draw = tree_of(source, screen.out, screen.width, screen.color)
+def _tree_writer(source: EventSource, screen: Screen) -> tuple[Callable[[Event], None], QuickLines | None]:
+    """What writes an exchange as an annotated tree, with what plugins and redaction make of it; and most exchanges of
+    which they make nothing."""
+    draw, quick = _drawn(source, screen.out, screen.width, screen.color)
 
     def write(event: Event) -> None:
         if isinstance(event, Exchange):
             screen.write(draw(event))
 
-    return write
+    return write, quick
 
 
 def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) -> Callable[[Exchange], bytes]:
     """A function that draws an exchange as a tree for a stream like ``out``, in UTF-8."""
+    draw, _ = _drawn(source, out, width, color)
+    return draw
+
+
+def _drawn(
+    source: EventSource, out: TextIO, width: int | None, color: bool
+) -> tuple[Callable[[Exchange], bytes], QuickLines | None]:
     from kwiresniff.render import TreeWriter
     from kwiresniff.session import dissect_message
 
@@ -155,4 +176,4 @@ def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) ->
             return tree.text(exchange, request.text, response.text)  # most, with nothing to ask for
         return tree.text(exchange, read(exchange, "request", request), read(exchange, "response", response))
 
-    return draw
+    return draw, tree.quick

@@ -19,9 +19,6 @@ KEPT: Final = 4096
 #: Deeper than any message nests; one bit of a word each.
 MAX_DEPTH: Final = 60
 
-#: Depths whose guides are all made beforehand.
-USUAL_DEPTH: Final = 6
-
 #: ``fold(row, lead, hang)``: a row as lines for a terminal, the first one behind ``lead``, the others behind ``hang``.
 Fold = Callable[[bytes, str, str], bytes]
 
@@ -39,8 +36,6 @@ class GuidedRows:
         self._rows: list[bytes] = []
         self._depths: list[int] = []
         self._guides: dict[int, bytes] = {}
-        # By depth, then by mask.
-        self._usual = [[self._lead(mask, depth) for mask in range(1 << (depth + 1))] for depth in range(USUAL_DEPTH)]
 
     def add(self, depth: i64, row: bytes) -> None:
         """One row; the first depth below the headline is 0."""
@@ -67,29 +62,26 @@ class GuidedRows:
             return self._folded(headline, rows, depths, self._fold)
         pieces: list[bytes] = [b"\n"] * (2 * len(rows) + 2)
         pieces[0] = headline
-        mask: i64 = 0
-        one: i64 = 1
-        index: i64 = len(rows) - 1
-        while index >= 0:
-            depth: i64 = depths[index]
-            bit: i64 = one << depth
-            pieces[2 * index + 1] = self._guide(mask & (2 * bit - 1), depth)
+        for index, mask in enumerate(_masks(depths, 0)):
+            pieces[2 * index + 1] = self._guide(mask, depths[index])
             pieces[2 * index + 2] = rows[index]
-            mask = (mask & (bit - 1)) | bit
-            index -= 1
         return b"".join(pieces)
 
+    def lead(self, goes_on: bool) -> bytes:
+        """What leads a row of depth 0; ``goes_on`` says that another one comes after it."""
+        return self._guide(1 if goes_on else 0, 0)
+
+    def below(self, depths: bytes, goes_on: bool) -> list[bytes]:
+        """What leads rows of these depths below a row of depth 0, the end of the line before included.
+
+        ``goes_on`` says that another row of depth 0 comes after them.
+        """
+        levels = [depth + 1 for depth in depths]
+        masks = _masks(levels, 1 if goes_on else 0)
+        return [self._guide(mask, level) for mask, level in zip(masks, levels, strict=True)]
+
     def _folded(self, headline: bytes, rows: list[bytes], depths: list[int], fold: Fold) -> bytes:
-        masks: list[int] = [0] * len(rows)
-        mask: i64 = 0
-        one: i64 = 1
-        place: i64 = len(rows) - 1
-        while place >= 0:
-            level: i64 = depths[place]
-            bit: i64 = one << level
-            masks[place] = mask & (2 * bit - 1)
-            mask = (mask & (bit - 1)) | bit
-            place -= 1
+        masks = _masks(depths, 0)
         pieces = [fold(headline, "", "    ")]
         last = len(masks) - 1
         for index, row in enumerate(rows):
@@ -101,21 +93,16 @@ class GuidedRows:
             pieces.append(fold(row, lead, below + (glyphs.pipe if has_children else glyphs.blank)))
         return b"".join(pieces)
 
-    def _guide(self, mask: i64, depth: i64) -> bytes:
+    def _guide(self, mask: int, depth: int) -> bytes:
         """The end of the line before and what leads a row."""
-        if depth < USUAL_DEPTH:
-            return self._usual[depth][mask]
-        key: int = mask + (1 << (depth + 1))
+        key = mask + (1 << (depth + 1))
         guide = self._guides.get(key)
         if guide is None:
             if len(self._guides) >= KEPT:
                 self._guides.clear()
-            guide = self._guides[key] = self._lead(mask, depth)
+            lead, _ = self._guide_text(mask, depth)
+            guide = self._guides[key] = b"\n" + self._paint.text("dim", lead).encode()
         return guide
-
-    def _lead(self, mask: int, depth: int) -> bytes:
-        lead, _ = self._guide_text(mask, depth)
-        return b"\n" + self._paint.text("dim", lead).encode()
 
     def _guide_text(self, mask: int, depth: int) -> tuple[str, str]:
         """What leads a row, and what its children's guides begin with."""
@@ -124,3 +111,17 @@ class GuidedRows:
         above = "".join(parts)
         more = mask >> depth & 1
         return above + (glyphs.branch if more else glyphs.last), above + (glyphs.pipe if more else glyphs.blank)
+
+
+def _masks(depths: list[int], mask: i64) -> list[int]:
+    """For each row at which depths up to its own another row follows, one bit a depth; ``mask`` is that of the end."""
+    masks: list[int] = [0] * len(depths)
+    one: i64 = 1
+    place: i64 = len(depths) - 1
+    while place >= 0:
+        level: i64 = depths[place]
+        bit: i64 = one << level
+        masks[place] = mask & (2 * bit - 1)
+        mask = (mask & (bit - 1)) | bit
+        place -= 1
+    return masks

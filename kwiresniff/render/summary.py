@@ -20,7 +20,7 @@ from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import OUTCOME_STYLE, OUTCOME_WORDS, Paint, Span
 
 if TYPE_CHECKING:
-    from kwiresniff.render.summary_lines import SummaryLines
+    from kwiresniff.render.quick_lines import QuickLines
 
 TimeStyle: TypeAlias = Literal["absolute", "relative"]
 
@@ -65,7 +65,7 @@ def columns(width: int | None, time: TimeStyle = "absolute") -> list[tuple[str, 
     return [*out, ("facts", width - used)]
 
 
-def _quick_lines(paint: Paint, widths: dict[str, int], topic_name: TopicNames | None) -> SummaryLines | None:
+def _quick_lines(paint: Paint, widths: dict[str, int], topic_name: TopicNames | None) -> QuickLines | None:
     """What makes most of the lines for a pipe; None without the library ``librt``."""
     try:
         from kwiresniff.render.summary_lines import SummaryLines
@@ -83,7 +83,8 @@ class SummaryWriter:
     """Writes exchanges as one line each to ``out``.
 
     ``width`` is the terminal's columns or None for a pipe. ``time`` chooses between the UTC time of the request and
-    the seconds since the first exchange that was written. ``topic_name`` gives names to topic ids.
+    the seconds since the first exchange that was written. ``topic_name`` gives names to topic ids. ``quick`` writes
+    most of the lines; None where nothing does.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class SummaryWriter:
         self._topic_name = topic_name
         self._columns = columns(width, time)
         plain = width is None and time == "absolute" and len(files) < 2
-        self._lines = _quick_lines(self._paint, dict(self._columns), topic_name) if plain else None
+        self.quick: QuickLines | None = _quick_lines(self._paint, dict(self._columns), topic_name) if plain else None
         self._start_ns: int | None = None
         self._day = ""
 
@@ -114,7 +115,7 @@ class SummaryWriter:
 
     def text(self, exchange: Exchange) -> bytes:
         """Lines as UTF-8."""
-        if self._lines is not None and (quick := self._lines.line(exchange)) is not None:
+        if self.quick is not None and (quick := self.quick.lines(exchange)) is not None:
             return quick
         message = exchange.request or exchange.response
         started_ns = message.first_ns if message else 0

@@ -17,6 +17,7 @@ from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.info_column import facts, queued_long
 from kwiresniff.render.line_wrapping import pad, pad_left
+from kwiresniff.render.quick_lines import QuickLines
 from kwiresniff.render.theme import OUTCOME_STYLE, Paint
 
 if TYPE_CHECKING:
@@ -27,16 +28,15 @@ KEPT: Final = 4096
 
 
 @final
-class SummaryLines:
+class SummaryLines(QuickLines):
     """Makes lines in UTF-8; ``widths`` are those of the columns by their names."""
 
     def __init__(self, paint: Paint, widths: dict[str, int], topic_name: TopicNames | None) -> None:
         self._paint = paint
         self._widths = widths
         self._topic_name = topic_name
-        self._out = BytesWriter()
         self._titles: dict[int, bytes] = {}  # by API key and version
-        self._latencies: dict[int, bytes] = {}  # by ``units.rounded``, twice, one more for those that are waits
+        self._latencies: dict[int, bytes] = {}  # by ``format_units.rounded``, twice, one more for those that are waits
         self._requests: dict[int, bytes] = {}  # by size, as are these
         self._responses: dict[int, bytes] = {}
         self._peers: dict[int, tuple[Connection, str | None, bytes]] = {}  # by the number of the connection
@@ -48,22 +48,20 @@ class SummaryLines:
         self._second: i64 = -1
         self._day = b""
 
-    def line(self, exchange: Exchange) -> bytes | None:
-        """The line of an exchange; None for one that needs ``SummaryWriter``."""
+    def write(self, exchange: Exchange, out: BytesWriter) -> bool:
+        """Write the line of an exchange that needs no ``SummaryWriter``."""
         request, response = exchange.request, exchange.response
         if request is None or response is None or exchange.outcome != "ok":
-            return None
+            return False
         if exchange.problems or exchange.errors or queued_long(exchange):
-            return None
+            return False
         if not -MAX_NS < request.first_ns < MAX_NS:
-            return None
+            return False
         ns: i64 = request.first_ns
         second: i64 = ns // SECOND_NS
         if second != self._second:
             self._second = second
             self._day = (self._dim + format_units.instant(second * SECOND_NS)[:-7]).encode()
-        out = self._out
-        out.truncate(0)
         out.write(self._day)
         write_padded(out, (ns - second * SECOND_NS) // 1000, 6)
         out.write(self._behind_time)
@@ -72,14 +70,13 @@ class SummaryLines:
         out.write(self._size(self._requests, request.size_bytes, "request"))
         out.write(self._size(self._responses, response.size_bytes, "response"))
         out.write(self._peer(exchange))
-        self._packet(request.first_packet & PACKET_MASK)
-        self._about(exchange)
+        self._packet(request.first_packet & PACKET_MASK, out)
+        self._about(exchange, out)
         out.append(10)
-        return out.getvalue()
+        return True
 
-    def _about(self, exchange: Exchange) -> None:
+    def _about(self, exchange: Exchange, out: BytesWriter) -> None:
         """What was waited for and what it was about."""
-        out = self._out
         about = facts(exchange, self._topic_name)
         if exchange.waiting:
             out.write(self._paint.text("wait", escape(exchange.waiting)).encode())
@@ -90,9 +87,8 @@ class SummaryLines:
             text = " ".join([escape(fact) for fact in about])
         out.write(text.encode())
 
-    def _packet(self, number: i64) -> None:
+    def _packet(self, number: i64, out: BytesWriter) -> None:
         """A packet's number in its column, and what is between that and the next one."""
-        out = self._out
         left: i64 = self._packet_width - 1
         limit: i64 = 10
         while left > 0 and number >= limit:

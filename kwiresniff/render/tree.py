@@ -7,7 +7,7 @@ folded to the width of a terminal under their own branch; in a pipe a line is ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from kwiresniff.model import Direction, Dissection, Exchange, Message, Node, Problem, file_index, packet_number
 from kwiresniff.render import format_units
@@ -15,7 +15,6 @@ from kwiresniff.render.escape import escape
 from kwiresniff.render.guides import GuidedRows
 from kwiresniff.render.gutter import Gutter
 from kwiresniff.render.headline import headline
-from kwiresniff.render.heads import Heads
 from kwiresniff.render.line_wrapping import Chunk, wrap
 from kwiresniff.render.problems import problem_chunk
 from kwiresniff.render.terminal import glyphs_for, printable
@@ -24,6 +23,10 @@ from kwiresniff.render.tree_row import Row
 from kwiresniff.render.tree_rows import struct_rows
 from kwiresniff.render.values import VALUE_LIMIT, Style, is_wrong, scalar
 from kwiresniff.render.wording import Words, chunks_of
+
+if TYPE_CHECKING:
+    from kwiresniff.render.heads import Heads
+    from kwiresniff.render.quick_lines import QuickLines
 
 #: Problems of one message listed below it at verbosity 0; the first ones explain the rest.
 PROBLEMS_SHOWN = 8
@@ -38,6 +41,7 @@ class TreeWriter:
 
     ``width`` is the terminal's columns or None for a pipe; ``verbosity`` 1 adds offsets and header fields and shows
     everything in full, 2 the bytes. ``files`` are the names behind the packet references, shown when several.
+    ``quick`` writes trees that are not the first one, most of them; None where nothing does.
     """
 
     def __init__(
@@ -51,9 +55,9 @@ class TreeWriter:
         self._style = Style(self._paint.glyphs, verbosity, _value_limit(width, verbosity))
         self._first = True
         self._words = Words(self._paint, self._style, marked=width is not None)
-        self._quick = not verbosity and len(files) < 2
-        self._heads = Heads(self._words, self._paint, self._style)
         self._guided = GuidedRows(self._paint, None if width is None else self._fold)
+        self._heads = _heads(self._words, self._paint, self._style, self._guided)
+        self.quick: QuickLines | None = self._heads if width is None and not verbosity and len(files) < 2 else None
 
     def write(
         self,
@@ -72,10 +76,10 @@ class TreeWriter:
     ) -> bytes:
         """Lines as UTF-8."""
         first, self._first = self._first, False
-        if self._quick and isinstance(request, list) and isinstance(response, list):
-            quick = self._heads.tree(exchange, self._guided)
+        if self.quick is not None and isinstance(request, list) and isinstance(response, list):
+            quick = self.quick.lines(exchange)
             if quick is not None:
-                return quick if first else b"\n" + quick
+                return quick[1:] if first else quick
         remarks = exchange.problems or exchange.notes
         asked = request if isinstance(request, Dissection) else None
         answered = response if isinstance(response, Dissection) else None
@@ -87,7 +91,7 @@ class TreeWriter:
             self._add_message(exchange, "response", response)
             for row in rest:
                 self._add(0, row)
-            head = self._heads.headline(exchange)
+            head = self._heads.headline(exchange) if self._heads is not None else None
             if head is None:
                 head = self._words.row(headline(exchange, self._paint, self._style))
             text = self._guided.lines(head)
@@ -97,7 +101,7 @@ class TreeWriter:
         if isinstance(read, list):
             message = exchange.request if which == "request" else exchange.response
             head = None
-            if message is not None and len(self._files) < 2:
+            if message is not None and self._heads is not None and len(self._files) < 2:
                 head = self._heads.message(exchange, message, which == "request")
             if head is None:
                 self._add(0, self._message(exchange, which, None))
@@ -259,6 +263,15 @@ class TreeWriter:
             lines.append(paint.text("dim", margin + lead) + paint.spans(text))
             lead = hang
         lines += [paint.text("dim", (margin + hang).rstrip()) for margin in margins]
+
+
+def _heads(words: Words, paint: Paint, style: Style, guided: GuidedRows) -> Heads | None:
+    """What makes most of the headlines, and of the trees for a pipe; None without the library ``librt``."""
+    try:
+        from kwiresniff.render.heads import Heads
+    except ImportError:
+        return None
+    return Heads(words, paint, style, guided)
 
 
 def words_of(out: TextIO, width: int | None, color: bool) -> Words:

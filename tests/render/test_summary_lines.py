@@ -43,7 +43,7 @@ def test_captures_are_summed_up_the_same_with_and_without_bodies(capture: Path, 
     quick, careful = Analyzer("bodies", digests=True), Analyzer("bodies")
     writers = [SummaryWriter(io.StringIO(), None, color, topic_name=one.topics.name) for one in (quick, careful)]
     wide = [SummaryWriter(io.StringIO(), 160, color, topic_name=one.topics.name) for one in (quick, careful)]
-    writers[1]._lines = None
+    writers[1].quick = None
     others = careful.analyze(iter(open_captures([str(capture)])))
     for event, other in zip(quick.analyze(iter(open_captures([str(capture)]))), others, strict=True):
         if isinstance(event, Exchange) and isinstance(other, Exchange):

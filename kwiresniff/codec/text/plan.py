@@ -84,13 +84,20 @@ class Step:
         self.role: i64 = 0
         self.weight: i64 = 1
         self.label = b""
-        self.padded: dict[int, bytes] = {}
+        self.width: i64 = len(self.name)
+        self.column: i64 = 0
+        self.padded = b""
+        self.padded_at: i64 = -1
+        self.padded_to: dict[int, bytes] = {}
         self.labels: list[bytes] = []
         self.identifies = False
         self.is_error = False
         self.is_range = False
         self.meant = False
         self.said: dict[int, bytes] = {}
+        self.last: i64 = 0
+        self.last_said = b""
+        self.ranges: dict[bytes, bytes] = {}
         self.uuids: dict[bytes, bytes] = {}
 
 

@@ -22,7 +22,7 @@ from kwiresniff.base.json_text import int16, int32, write_number
 from kwiresniff.base.tree_sizes import BATCHES_SHOWN
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.text.batch_reader import SHORT, UNUSUAL, BatchReader
-from kwiresniff.codec.text.tree_records import RecordRows, write_thousandths
+from kwiresniff.codec.text.tree_records import KEPT_SECONDS, RecordRows, write_thousandths
 from kwiresniff.codec.text.tree_text import ValueWriter
 from kwiresniff.codec.text.tree_wording import Words
 
@@ -45,6 +45,7 @@ class RecordSetRows(RecordRows):
         self.batch = BatchReader()
         self.batch_second: i64 = 0
         self.batch_second_text = words.instant(0)
+        self.batch_seconds: dict[int, bytes] = {}
         self.facts: dict[int, bytes] = {}
         self.batches = [words.key(f"batch[{index}]") for index in range(BATCHES_SHOWN)]
 
@@ -145,12 +146,20 @@ class RecordSetRows(RecordRows):
         second: i64 = milliseconds // 1000
         if second != self.batch_second:
             self.batch_second = second
-            self.batch_second_text = self.words.instant(second)
+            self.batch_second_text = self._instant_text(second)
         out.write(self.marks.plain)
         out.write(self.batch_second_text)
         write_thousandths(out, milliseconds - second * 1000)
         out.append(90)
         out.write(self.marks.plain_off)
+
+    def _instant_text(self, second: int) -> bytes:
+        text = self.batch_seconds.get(second)
+        if text is None:
+            if len(self.batch_seconds) >= KEPT_SECONDS:
+                self.batch_seconds.clear()
+            text = self.batch_seconds[second] = self.words.instant(second)
+        return text
 
 
 def fills(frame: bytes, pos: i64, end: i64) -> bool:

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 #: More than this the dissector does not keep of one message.
 MAX_NODES: Final = 200_000
+#: Arrays of version ranges whose row is kept, and bytes of one: the brokers of a cluster have all the same.
+KEPT_RANGES: Final = 64
+MAX_KEPT_RANGES: Final = 4096
 
 
 @final
@@ -55,8 +58,8 @@ class RowWriter(ValueRows):
         self.rows: list[bytes] = []
         self.outs: list[BytesWriter] = [BytesWriter()]  # by level: the row of a structure as far as it has been read
         self.names: list[int] = [0]  # and where what identifies it ends there
-        self.named: list[Step] = []  # fields of the message that have a row, and which
-        self.places: list[int] = []
+        self.column: i64 = 0  # as wide the names of the message's fields are made, and as they should be
+        self.widest: i64 = 0
         self.nodes: i64 = 0
         self.budget: RecordBudget | None = None
         self._range_names: dict[int, str] = {}  # by API key, of which there are no more than 65,536
@@ -78,23 +81,34 @@ class RowWriter(ValueRows):
     def text(self, steps: list[Step], frame: bytes, offset: i64) -> list[bytes] | None:
         """The depths of the rows, one byte each, and then the rows; None for a body with anything unusual."""
         self.frame = frame
-        self.rows = [b""]
-        self.record_sets.rows = self.rows
-        self.record_sets.nodes = 0
-        self.depths.truncate(0)
-        self.nodes = 0
-        self.budget = None
-        try:
-            end: i64 = self._message(steps, offset)
-        except (IndexError, UnicodeDecodeError, DecodeError):
-            end = -1
-        if end != len(frame) or self.nodes + self.record_sets.nodes > MAX_NODES:
+        # Most messages have the same fields as the one before.
+        self.column = steps[0].column if steps else 0
+        end: i64 = self._read(steps, offset)
+        if end == len(frame) and self.widest != self.column:
+            self.column = steps[0].column = self.widest
+            end = self._read(steps, offset)
+        if end != len(frame):
             for out in self.outs:
                 out.truncate(0)
             self.record_sets.out.truncate(0)
             return None
         self.rows[0] = self.depths.getvalue()
         return self.rows
+
+    def _read(self, steps: list[Step], offset: i64) -> i64:
+        """Make the rows; returns the position behind the body, or -1."""
+        self.rows = [b""]
+        self.record_sets.rows = self.rows
+        self.record_sets.nodes = 0
+        self.depths.truncate(0)
+        self.nodes = 0
+        self.budget = None
+        self.widest = 0
+        try:
+            end: i64 = self._message(steps, offset)
+        except (IndexError, UnicodeDecodeError, DecodeError):
+            return -1
+        return end if self.nodes + self.record_sets.nodes <= MAX_NODES else -1
 
     def _row(self, depth: i64, text: bytes) -> None:
         level: int = depth
@@ -103,8 +117,6 @@ class RowWriter(ValueRows):
 
     def _message(self, steps: list[Step], pos: i64) -> i64:
         """The fields of a message, one row each, their values in a column."""
-        self.named = []
-        self.places = []
         for step in steps:
             if step.field is not None:
                 self.nodes += 1
@@ -113,30 +125,26 @@ class RowWriter(ValueRows):
                 pos = self._tag_section(step, pos, 0)
             if pos < 0:
                 return -1
-        column = 0
-        for step in self.named:
-            length = len(step.name)
-            if column < length <= NAME_COLUMN:
-                column = length
-        for index in range(len(self.named)):
-            place = self.places[index]
-            self.rows[place] = self._padded(self.named[index], column) + self.rows[place]
         return pos
 
     def _message_field(self, step: Step, pos: i64) -> i64:
-        """A field of a message; its name is put before its value when all are known."""
+        """A field of a message, its name before its value."""
         out = self.outs[0]
         kind: i64 = step.kind
         self.inline = True
+        if step.padded_at != self.column:
+            self._pad(step)
+        out.write(step.padded)
         if step.array or kind in (STRUCTURE, RECORDS):
             pos = self._container(step, kind, pos, 0)
         else:
             pos = self.value(step, kind, pos, out)
         if self.inline and pos > 0:
-            self.named.append(step)
-            self.places.append(len(self.rows))
+            length: i64 = step.width
+            if self.widest < length <= NAME_COLUMN:
+                self.widest = length
             self._row(0, out.getvalue())
-            out.truncate(0)
+        out.truncate(0)
         return pos
 
     def _tag_section(self, section: Step, pos: i64, level: int) -> i64:
@@ -164,11 +172,14 @@ class RowWriter(ValueRows):
             self.pos = pos
         return self.pos if count == 0 else -1
 
-    def _padded(self, step: Step, column: int) -> bytes:
-        label = step.padded.get(column)
-        if label is None:
-            label = step.padded[column] = self.words.label(step.name, column)
-        return label
+    def _pad(self, step: Step) -> None:
+        """Make the name of a field as wide as the column is."""
+        column = self.column
+        text = step.padded_to.get(column)
+        if text is None:
+            text = step.padded_to[column] = self.words.label(step.name, column)
+        step.padded = text
+        step.padded_at = column
 
     def _container(self, step: Step, kind: i64, pos: i64, level: int) -> i64:
         """An array, a structure or a record set: rows of their own, or text in the row of ``level``."""
@@ -266,7 +277,15 @@ class RowWriter(ValueRows):
         frame = self.frame
         out = self.outs[level + 1] if level + 1 < len(self.outs) else self._more_outs()
         assert step.field is not None
+        size: i64 = count * step.least
+        key = frame[pos : pos + size]
+        known = step.ranges.get(key)
+        if known is not None:
+            self.nodes += count * len(step.field.fields)
+            self._row(level, known)
+            return pos + size
         out.write(self.words.ranges(step.field.name, count))
+        start: i64 = pos
         while count:
             count -= 1
             name = ""
@@ -299,8 +318,13 @@ class RowWriter(ValueRows):
                     name = frame[self.pos : pos].decode()
             out.write(self.marks.gap)
             out.write(self._range(name, low, high))
-        self._row(level, out.getvalue())
+        text = out.getvalue()
+        self._row(level, text)
         out.truncate(0)
+        if pos == start + size and size <= MAX_KEPT_RANGES:
+            if len(step.ranges) >= KEPT_RANGES:
+                step.ranges.clear()
+            step.ranges[key] = text
         return pos
 
     def _range_name(self, step: Step, number: int) -> str:

@@ -18,6 +18,8 @@ from kwiresniff.codec.text.tree_wording import Words
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
+#: Seconds whose texts are kept; many clients write at once, each of its own time.
+KEPT_SECONDS: Final = 4096
 #: What the dissector makes of a record and of a header: itself and its fields.
 _RECORD_NODES: Final = 8
 _HEADER_NODES: Final = 3
@@ -36,6 +38,7 @@ class RecordRows(RecordReader):
         self.out = BytesWriter()
         self.second: i64 = 0
         self.second_text = words.clock(0)
+        self.seconds: dict[int, bytes] = {}
         # Of the records that were checked last the first ones: what they say and where the rest of them lies.
         self.offsets: list[int] = []
         self.times: list[int] = []
@@ -141,13 +144,21 @@ class RecordRows(RecordReader):
         second: i64 = milliseconds // 1000
         if second != self.second:
             self.second = second
-            self.second_text = self.words.clock(second)
+            self.second_text = self._clock_text(second)
         out.write(self.marks.dim)
         out.append(32)
         out.append(32)
         out.write(self.second_text)
         write_thousandths(out, milliseconds - second * 1000)
         out.write(self.marks.dim_off)
+
+    def _clock_text(self, second: int) -> bytes:
+        text = self.seconds.get(second)
+        if text is None:
+            if len(self.seconds) >= KEPT_SECONDS:
+                self.seconds.clear()
+            text = self.seconds[second] = self.words.clock(second)
+        return text
 
     def _record(self, data: bytes, pos: i64, stop: i64) -> None:
         """Key, value and headers of a record that has been checked."""

@@ -72,7 +72,10 @@ class ValueRows(BodyReader):
             return -1
         self.told = True
         if step.meant:
-            self._said(step, number, kind == BOOLEAN, out)
+            if number != step.last or not step.last_said:
+                step.last_said = self._said(step, number, kind == BOOLEAN)
+                step.last = number
+            out.write(step.last_said)
         elif not self.styled:
             write_number(out, number)
         elif step.identifies:
@@ -89,7 +92,7 @@ class ValueRows(BodyReader):
             out.write(self.marks.dim_off)
         return pos
 
-    def _said(self, step: Step, number: int, is_boolean: bool, out: BytesWriter) -> None:
+    def _said(self, step: Step, number: int, is_boolean: bool) -> bytes:
         """A number with its meaning."""
         text = step.said.get(number)
         if text is None:
@@ -98,7 +101,7 @@ class ValueRows(BodyReader):
             # In two branches: compiled, an expression of either would be an integer.
             text = self._worded(step, number != 0) if is_boolean else self._worded(step, number)
             step.said[number] = text
-        out.write(text)
+        return text
 
     def _worded(self, step: Step, value: object) -> bytes:
         field = step.field
