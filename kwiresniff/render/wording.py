@@ -91,6 +91,12 @@ class Words:
     def value(self, name: str, type: str, value: Any, meaning: str, identifies: bool) -> bytes:
         return self.chunk(leaf(Node(name, type, 0, 1, value, meaning), self._style, ident=identifies)[1:])
 
+    def error(self, name: str, width: int, value: int, meaning: str) -> bytes:
+        return self.chunk(leaf(Node(name, "INT16", 0, 2, value, meaning), self._style, name_width=width))
+
+    def opened(self, name: str, content: str, version: int) -> bytes:
+        return self.key(name) + self.span("meaning", f" ({content} v{version})")
+
     def element(self, type: str, value: Any, meaning: str) -> bytes:
         return self.chunk([scalar(value, self._style), *meaning_spans(Node("", type, 0, 1, value, meaning))])
 

@@ -45,16 +45,7 @@ class _Side:
     """How one direction of an (API, version) is read: looked up once, used for every message."""
 
     __slots__ = (
-        "decode",
-        "guess",
-        "look",
-        "looks",
-        "names_topics",
-        "open",
-        "secret",
-        "skipper",
-        "steps",
-        "trouble",
+        "decode", "guess", "look", "looks", "names_topics", "open", "opened", "secret", "skipper", "steps", "trouble",
         "version",
     )  # fmt: skip
 
@@ -66,6 +57,7 @@ class _Side:
         records: RecordsMode,
         plans: Plans | None,
         digests: DigestReader | None,
+        opening: Plans | None,
     ) -> None:
         self.version = version
         self.decode: Decoder | None = None
@@ -76,6 +68,7 @@ class _Side:
         self.secret = has_secrets(exchange.api_key, direction)
         self.open = OPENERS.get((exchange.api_key, direction))
         self.look = QUICK_LOOKS.get((exchange.api_key, direction))
+        self.opened = False
         self.steps: list[Step] | None = None
         self.looks: list[Step] | None = None
         if version < 0:
@@ -84,10 +77,15 @@ class _Side:
                 self.trouble = Problem("unknown_api", message, 0)
             return
         api_key = exchange.api_key
-        # Whatever looks into a body needs more than its text. Where a quick look decides that, the writer decides.
-        if not (self.guess or ((self.open or self.secret) and not self.look)):
+        # Whatever looks into a body needs more than its text. Where a quick look decides that, the writer decides; some
+        # of what is opened the writer opens itself.
+        closed = (self.open is not None or self.secret) and self.look is None
+        if closed:
+            plans, digests = None if self.secret else opening, None
+        if not self.guess:
             if plans is not None:
                 self.steps = plans(api_key, version, direction)
+                self.opened = closed and self.steps is not None
             if digests is not None and not self.names_topics:
                 self.looks = digests.steps(api_key, version, direction)
             if self.steps is not None or self.looks is not None:  # few bodies will be decoded then
@@ -122,7 +120,9 @@ class BodyDecoder:
         if self._writer is not None:
             self._plans = _json_plan
         elif self._rows is not None:
-            self._plans = self._rows.steps
+            self._plans = self._rows.plans.steps
+        self._errors: list[tuple[str, int]] = []  # of the answer that is being written
+        self._opening: Plans | None = self._rows.plans.opened_steps if self._rows is not None else None
         self._digests = None
         if digests and (records == "headers" or self._writer is not None):
             self._digests = codec.digest_reader(self._is_internal)
@@ -174,6 +174,8 @@ class BodyDecoder:
             return False
         if self._is_written(exchange, message, frame, direction, side):
             return True
+        if side.opened and direction == "response":
+            self._decode_request(exchange)
         issues: list[Problem] = []
         body, end = self._decoded(exchange, message, frame, direction, side, issues)
         understood = sound = True
@@ -235,8 +237,11 @@ class BodyDecoder:
                     message.put_off(self._digests.digest(looks, frame, start) if looks else None, side.decode)
                 return True
         if self._rows is not None and not side.names_topics:
-            message.text = self._rows_of(exchange, message, direction, side)
+            errors = self._errors if direction == "response" else None
+            message.text = self._rows_of(exchange, message, direction, side, errors=errors)
             if message.text is not None:
+                if errors:
+                    self._add_errors(exchange, errors)
                 return True
         if side.looks is not None and side.decode is not None and self._digests is not None and self._writer is None:
             digest = self._digests.digest(side.looks, frame, message.body_offset)
@@ -245,13 +250,36 @@ class BodyDecoder:
                 return True
         return False
 
-    def _rows_of(self, exchange: Exchange, message: Message, direction: Direction, side: _Side) -> list[bytes] | None:
+    def _decode_request(self, exchange: Exchange) -> None:
+        """Decode a request that has been written already: what its response holds may depend on it."""
+        request = exchange.request
+        side = self._requests.get((exchange.api_key << 16) + exchange.api_version)
+        if side is None or not side.opened or side.decode is None:
+            return
+        if request is None or request.text is None or request.frame is None:
+            return
+        request.body, _ = side.decode(request.frame, request.body_offset, [])
+
+    def _rows_of(
+        self,
+        exchange: Exchange,
+        message: Message,
+        direction: Direction,
+        side: _Side,
+        *,
+        errors: list[tuple[str, int]] | None = None,
+    ) -> list[bytes] | None:
         """The body as rows of a tree; None when the message has more to show than its rows."""
         if side.steps is None or self._rows is None or message.frame is None:
             return None
         if not _is_usual(exchange, message, direction):
             return None
-        return self._rows.text(side.steps, message.frame, message.body_offset)
+        if side.opened:
+            if direction == "request":
+                self._rows.protocol_type = b""
+            elif exchange.request is None or exchange.request.text is None:
+                return None
+        return self._rows.text(side.steps, message.frame, message.body_offset, errors)
 
     def _collect_errors(self, exchange: Exchange, api_key: int, version: int, body: Body, place: str = "") -> None:
         find = self._finders.get((api_key << 16) + version)
@@ -259,11 +287,18 @@ class BodyDecoder:
             find = codec.error_finder(api_key, version)
             self._finders[(api_key << 16) + version] = find
         for path, code in find(body):
-            error = schema.error(code)
-            exchange.errors.append((place + path, code, error.name, error.retriable))
+            self._add_error(exchange, place + path, code)
         if api_key == ENVELOPE and (inner := body.get(ANSWER)):
             place = f"{ANSWER}.body."
             self._collect_errors(exchange, inner["api_key"], inner["api_version"], inner["body"], place)
+
+    def _add_errors(self, exchange: Exchange, errors: list[tuple[str, int]]) -> None:
+        for path, code in errors:
+            self._add_error(exchange, path, code)
+
+    def _add_error(self, exchange: Exchange, path: str, code: int) -> None:
+        error = schema.error(code)
+        exchange.errors.append((path, code, error.name, error.retriable))
 
     def _side(self, exchange: Exchange, direction: Direction, key: int, sides: dict[int, _Side]) -> _Side:
         version = read_version(exchange, direction)
@@ -271,7 +306,9 @@ class BodyDecoder:
         if side is None or side.version != version:
             if len(sides) >= MAX_FACTS:
                 sides.clear()
-            side = sides[key] = _Side(exchange, direction, version, self._records, self._plans, self._digests)
+            side = sides[key] = _Side(
+                exchange, direction, version, self._records, self._plans, self._digests, self._opening
+            )
         return side
 
     def _is_internal(self, topic_id: str) -> bool:

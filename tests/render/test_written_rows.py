@@ -12,6 +12,7 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.dissector import dissect
+from kwiresniff.codec.embedded import OPENERS, NodeView
 from kwiresniff.codec.field_layout import default_value
 from kwiresniff.codec.records import encode_record_set
 from kwiresniff.model import Connection, Dissection, Exchange, Message
@@ -27,6 +28,7 @@ CAPTURES = sorted(
     path for path in (Path(__file__).parents[2] / "captures").iterdir() if path.suffix in (".pcap", ".pcapng")
 )
 FETCH, REASSIGN = 1, 45
+JOIN_GROUP, SYNC_GROUP = 11, 14
 INTERNAL_ID, NAMED_ID = "AAAAAAAAAAAAAAAAAAAAAQ", "ABEiM0RVZneImaq7zN3u_w"
 #: Columns of the terminal, None for a pipe, and whether there are colours.
 PLACES = [(None, False), (None, True), (80, True), (160, False)]
@@ -47,7 +49,7 @@ class Both:
         self._writer = writer
 
     def rows(self, api_key: int, version: int, direction: Any, frame: bytes) -> list[bytes] | None:
-        steps = self._writer.steps(api_key, version, direction)
+        steps = self._writer.plans.steps(api_key, version, direction)
         return None if steps is None else self._writer.text(steps, frame, 0)
 
     def written(self, api_key: int, version: int, direction: Any, frame: bytes) -> str | None:
@@ -56,6 +58,24 @@ class Both:
 
     def dissected(self, api_key: int, version: int, direction: Any, frame: bytes) -> str:
         return self._drawn(frame, dissect(schema.message(api_key, version, direction), frame, 0, topic_name=topic_name))
+
+    def opened(self, api_key: int, version: int, direction: Any, frame: bytes) -> tuple[str, str] | None:
+        """The tree of a message of the groups' protocol, and what comes of its nodes; None for one with no rows."""
+        steps = self._writer.plans.opened_steps(api_key, version, direction)
+        assert steps is not None
+        self._writer.protocol_type = b"consumer" if direction == "response" else b""
+        errors: list[tuple[str, int]] = []
+        rows = self._writer.text(steps, frame, 0, errors if direction == "response" else None)
+        if rows is None:
+            return None
+        found = dissect(schema.message(api_key, version, direction), frame, 0, topic_name=topic_name)
+        request = Message(1, 0, 1, 0, 0, b"")
+        request.body = {"protocol_type": "consumer"}
+        exchange = Exchange(Connection(1, "", ""), api_key, version, 1, None, request, None)
+        OPENERS[api_key, direction](NodeView(found.root, found.problems), exchange, topic_name)
+        body, _ = codec.decoder(api_key, version, direction)(frame, 0, [])
+        assert errors == codec.error_finder(api_key, version)(body) or direction == "request"
+        return self._drawn(frame, rows), self._drawn(frame, found)
 
     def _drawn(self, frame: bytes, read: Dissection | list[bytes]) -> str:
         message = Message(1, 0, 1, 0, len(frame), frame)
@@ -104,6 +124,49 @@ def test_every_message_at_every_version_is_drawn_as_the_walker_reads_it(api: Any
             assert both.rows(*which, frame + b"\0") is None
             for cut in range(0, len(frame), max(1, len(frame) // 8)):
                 assert both.rows(*which, frame[:cut]) is None
+
+
+CONTENTS = {JOIN_GROUP: "ConsumerProtocolSubscription", SYNC_GROUP: "ConsumerProtocolAssignment"}
+
+
+def with_contents(value: Any, message: str, rng: random.Random) -> None:
+    """Put what consumers say to each other into the bytes of a body, and make nothing an error."""
+    for name, field in value.items():
+        if name in ("metadata", "assignment"):
+            version = rng.randint(*schema.data_versions(message))
+            content = random_body(schema.data_message(message, version), rng)
+            content["user_data"] = rng.choice((None, b"", b"", b"", b"x"))
+            value[name] = rng.choice((b"", version.to_bytes(2, "big") + codec.data_encoder(message, version)(content)))
+            if rng.random() < 0.1:
+                value[name] += b"y"
+        elif name == "protocol_type":
+            value[name] = rng.choice(("consumer", "consumer", "consumer", "connect", "other", ""))
+        for part in field if isinstance(field, list) else ():
+            if isinstance(part, dict):
+                with_contents(part, message, rng)
+
+
+@pytest.mark.parametrize("api_key", CONTENTS)
+@pytest.mark.parametrize("direction", ["request", "response"])
+def test_what_consumers_say_to_each_other_is_drawn_as_it_is_opened_in_nodes(api_key: int, direction: Any) -> None:
+    """At every version, with the type of the group in the message or the request, and errors of the whole message."""
+    rng = random.Random(f"contents {api_key} {direction}")
+    drawn = 0
+    boths = [Both(*place) for place in PLACES]
+    for version in range(schema.version_range(api_key)[0], schema.version_range(api_key)[1] + 1):
+        definition = schema.message(api_key, version, direction)
+        for _ in range(24):
+            body = usual(random_body(definition, rng), definition.fields)
+            with_contents(body, CONTENTS[api_key], rng)
+            code = rng.choice((0, 0, 79)) if direction == "response" else 0
+            if "error_code" in body:
+                body["error_code"] = code
+            frame = codec.encoder(api_key, version, direction)(body)
+            for both in boths:
+                text = both.opened(api_key, version, direction, frame)
+                assert text is None or text[0] == text[1]
+                drawn += text is not None
+    assert drawn > 300
 
 
 def fetch_response(records: bytes, **changes: Any) -> bytes:

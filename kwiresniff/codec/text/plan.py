@@ -46,6 +46,10 @@ TOPIC_ID: Final = 16
 #: Fields that are passed over (``kwiresniff.codec.text.digest_steps``).
 JUMP: Final = 17
 
+#: BYTES that the writer of trees looks into, and such as it only writes when they are empty; both come last.
+OPENED: Final = 18
+CLOSED: Final = 19
+
 #: Types of fixed size that the writers know, by the names of ``kwiresniff.schema.wire_types``. FLOAT64, which is in no
 #: message that is written often, and any type that is added later are refused.
 FIXED_KINDS: Final = {
@@ -98,6 +102,8 @@ class Step:
         self.last: i64 = 0
         self.last_said = b""
         self.ranges: dict[bytes, bytes] = {}
+        self.content = ""
+        self.tells_protocol = False
         self.uuids: dict[bytes, bytes] = {}
 
 

@@ -43,14 +43,18 @@ class RecordSetRows(RecordRows):
     def __init__(self, words: Words, values: ValueWriter, depths: BytesWriter) -> None:
         super().__init__(words, values, depths)
         self.batch = BatchReader()
+        self.budget: RecordBudget | None = None  # of the message that is being read
         self.batch_second: i64 = 0
         self.batch_second_text = words.instant(0)
         self.batch_seconds: dict[int, bytes] = {}
         self.facts: dict[int, bytes] = {}
         self.batches = [words.key(f"batch[{index}]") for index in range(BATCHES_SHOWN)]
 
-    def write(self, frame: bytes, start: i64, end: i64, size: i64, name: str, budget: RecordBudget, depth: i64) -> bool:
+    def write(self, frame: bytes, start: i64, end: i64, size: i64, name: str, depth: i64) -> bool:
         """The batches of ``frame[start:end]``, a field of ``size`` bytes; False for anything unusual in them."""
+        if self.budget is None:
+            self.budget = RecordBudget()
+        budget = self.budget
         if not fills(frame, start, end):
             head = self.words.span("name", f"{name} ") + self.words.span("value", self.words.size(size).decode())
             self.add_row(depth, head)

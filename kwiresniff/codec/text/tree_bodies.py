@@ -8,32 +8,31 @@ reader here is given a position that is not beyond the end of the frame and retu
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import BytesWriter
 
-from kwiresniff import schema
 from kwiresniff.base.json_text import int16
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, NAME_COLUMN, SCALARS_SHOWN
-from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.text.plan import (
+    BYTES,
+    CLOSED,
+    ERROR_CODE,
     INT16,
+    JUMP,
     RECORDS,
     STRING,
     STRUCTURE,
     TAG_SECTION,
     TOPIC,
     Step,
-    plan,
 )
 from kwiresniff.codec.text.tree_batches import RecordSetRows
-from kwiresniff.codec.text.tree_labels import label
-from kwiresniff.codec.text.tree_values import KEPT, ValueRows
+from kwiresniff.codec.text.tree_labels import RangeTexts, TreePlans
+from kwiresniff.codec.text.tree_values import ValueRows
 from kwiresniff.codec.text.tree_wording import Words
 from kwiresniff.codec.value_labels import meaning_of
-from kwiresniff.errors import DecodeError, SchemaError
-from kwiresniff.model import Direction
+from kwiresniff.errors import DecodeError
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -43,11 +42,17 @@ MAX_NODES: Final = 200_000
 #: Arrays of version ranges whose row is kept, and bytes of one: the brokers of a cluster have all the same.
 KEPT_RANGES: Final = 64
 MAX_KEPT_RANGES: Final = 4096
+#: Bytes of what consumers say to each other that is looked into here: as many nodes are shown of a dozen of them.
+MAX_CONTENT: Final = 8000
 
 
 @final
 class RowWriter(ValueRows):
-    """Writes the rows of one body after another."""
+    """Writes the rows of one body after another, by ``plans``.
+
+    ``errors`` gets the paths and codes of those of a whole message. ``protocol_type`` is what the last member of
+    a group has said that its group is; whoever begins with another exchange forgets it.
+    """
 
     def __init__(
         self, words: Words, is_internal: Callable[[str], bool], topic_name: Callable[[str], str | None]
@@ -61,26 +66,21 @@ class RowWriter(ValueRows):
         self.column: i64 = 0  # as wide the names of the message's fields are made, and as they should be
         self.widest: i64 = 0
         self.nodes: i64 = 0
-        self.budget: RecordBudget | None = None
-        self._range_names: dict[int, str] = {}  # by API key, of which there are no more than 65,536
-        self._range_texts: dict[tuple[str, int, int], bytes] = {}
+        self.range_texts = RangeTexts(words)
         self.inline = False  # whether the container that was read last stands on the row of its structure
-        self._plans: dict[tuple[int, int, Direction], list[Step] | None] = {}
+        self.plans = TreePlans(words)
+        self.errors: list[tuple[str, int]] | None = None
+        self.protocol_type = b""
 
-    def steps(self, api_key: int, version: int, direction: Direction) -> list[Step] | None:
-        """How a message is written; None for one that cannot be."""
-        key = (api_key, version, direction)
-        if key not in self._plans:
-            steps: list[Step] | None = None
-            with suppress(SchemaError):
-                steps = plan(schema.message(api_key, version, direction))
-                label(steps, self.words)
-            self._plans[key] = steps
-        return self._plans[key]
+    def text(
+        self, steps: list[Step], frame: bytes, offset: i64, errors: list[tuple[str, int]] | None = None
+    ) -> list[bytes] | None:
+        """The depths of the rows, one byte each, and then the rows; None for a body with anything unusual.
 
-    def text(self, steps: list[Step], frame: bytes, offset: i64) -> list[bytes] | None:
-        """The depths of the rows, one byte each, and then the rows; None for a body with anything unusual."""
+        An error code of the whole message is nothing unusual where ``errors`` gets its path and itself.
+        """
         self.frame = frame
+        self.errors = errors
         # Most messages have the same fields as the one before.
         self.column = steps[0].column if steps else 0
         end: i64 = self._read(steps, offset)
@@ -102,8 +102,10 @@ class RowWriter(ValueRows):
         self.record_sets.nodes = 0
         self.depths.truncate(0)
         self.nodes = 0
-        self.budget = None
+        self.record_sets.budget = None
         self.widest = 0
+        if self.errors is not None:
+            self.errors.clear()
         try:
             end: i64 = self._message(steps, offset)
         except (IndexError, UnicodeDecodeError, DecodeError):
@@ -135,8 +137,11 @@ class RowWriter(ValueRows):
         if step.padded_at != self.column:
             self._pad(step)
         out.write(step.padded)
-        if step.array or kind in (STRUCTURE, RECORDS):
+        start: i64 = pos
+        if step.array or kind in (STRUCTURE, RECORDS) or kind > JUMP:
             pos = self._container(step, kind, pos, 0)
+        elif kind == ERROR_CODE and self.errors is not None and int16(self.frame, pos):
+            pos = self._failure(step, pos, out)
         else:
             pos = self.value(step, kind, pos, out)
         if self.inline and pos > 0:
@@ -145,7 +150,41 @@ class RowWriter(ValueRows):
                 self.widest = length
             self._row(0, out.getvalue())
         out.truncate(0)
+        if step.tells_protocol and pos > 0:
+            length = self.length_of(step, start)
+            if length > 0:
+                self.protocol_type = self.frame[self.pos : pos]
         return pos
+
+    def _failure(self, step: Step, pos: i64, out: BytesWriter) -> i64:
+        """The error code of a message that says what went wrong."""
+        code: int = int16(self.frame, pos)
+        assert step.field is not None
+        if self.errors is not None:
+            self.errors.append((step.name, code))
+        out.truncate(0)
+        out.write(self.words.error(step.name, self.column, code, meaning_of(step.field, code)))
+        return pos + 2
+
+    def _opened(self, step: Step, kind: i64, pos: i64, level: int) -> i64:
+        """Bytes with what a consumer says to others, rows of their own; or none."""
+        length: i64 = self.length_of(step, pos)
+        if length <= 0:
+            self.inline = True
+            return self.value(step, BYTES, pos, self.outs[level])
+        if kind == CLOSED or length > MAX_CONTENT or (self.protocol_type and self.protocol_type != b"consumer"):
+            return -1
+        pos = self.pos
+        version = int16(self.frame, pos)
+        steps = self.plans.content_steps(step.content, version)
+        if (
+            steps is None
+            or self._structure(steps, self.words.opened(step.name, step.content, version), pos + 2, level + 1)
+            != pos + length
+        ):
+            return -1
+        self.inline = False
+        return pos + length
 
     def _tag_section(self, section: Step, pos: i64, level: int) -> i64:
         """The tagged fields of a message or of the structure of ``level``, all of them known and in order."""
@@ -186,6 +225,8 @@ class RowWriter(ValueRows):
         out = self.outs[level]
         if step.array:
             return self._array(step, kind, pos, level)
+        if kind > JUMP:
+            return self._opened(step, kind, pos, level)
         if kind == RECORDS:
             start: i64 = pos
             length: i64 = self.length_of(step, pos)
@@ -195,12 +236,10 @@ class RowWriter(ValueRows):
                 out.write(self.marks.empty if length == 0 else self.marks.null)
                 return pos if length >= -1 else -1
             self.inline = False
-            if self.budget is None:
-                self.budget = RecordBudget()
             stop: i64 = pos + length
             assert step.field is not None
             name = step.field.name
-            return stop if self.record_sets.write(self.frame, pos, stop, stop - start, name, self.budget, level) else -1
+            return stop if self.record_sets.write(self.frame, pos, stop, stop - start, name, level) else -1
         if step.nullable:
             mark: i64 = self.frame[pos]
             pos += 1
@@ -210,7 +249,7 @@ class RowWriter(ValueRows):
                 return pos
             if mark != 1:
                 return -1
-        pos = self._structure(step, step.labels[0], pos, level + 1)
+        pos = self._structure(step.steps, step.labels[0], pos, level + 1)
         self.inline = False
         return pos
 
@@ -239,7 +278,7 @@ class RowWriter(ValueRows):
             if index == ELEMENTS_SHOWN:
                 rows = len(self.rows)
                 depths = len(self.depths)
-            pos = self._structure(step, step.labels[index] if index < ELEMENTS_SHOWN else b"", pos, level + 1)
+            pos = self._structure(step.steps, step.labels[index] if index < ELEMENTS_SHOWN else b"", pos, level + 1)
             if pos < 0:
                 return -1
             if index >= ELEMENTS_SHOWN:
@@ -307,7 +346,7 @@ class RowWriter(ValueRows):
                     elif child.field.name.startswith("max"):
                         high = number
                     else:
-                        name = self._range_name(child, number)
+                        name = self.range_texts.name(child.field, number)
                 else:
                     if (child.kind != STRING and child.kind != TOPIC) or child.array:
                         return -1
@@ -317,7 +356,7 @@ class RowWriter(ValueRows):
                     pos = self.pos + length
                     name = frame[self.pos : pos].decode()
             out.write(self.marks.gap)
-            out.write(self._range(name, low, high))
+            out.write(self.range_texts.text(name, low, high))
         text = out.getvalue()
         self._row(level, text)
         out.truncate(0)
@@ -327,38 +366,20 @@ class RowWriter(ValueRows):
             step.ranges[key] = text
         return pos
 
-    def _range_name(self, step: Step, number: int) -> str:
-        """What a number at the beginning of a range is called."""
-        name = self._range_names.get(number)
-        if name is None:
-            assert step.field is not None
-            name = self._range_names[number] = meaning_of(step.field, number) or str(number)
-        return name
-
-    def _range(self, name: str, low: int, high: int) -> bytes:
-        """A version range; every broker has nearly the same."""
-        key = (name, low, high)
-        text = self._range_texts.get(key)
-        if text is None:
-            if len(self._range_texts) >= KEPT:
-                self._range_texts.clear()
-            text = self._range_texts[key] = self.words.version_range(name, low, high)
-        return text
-
     def _more_outs(self) -> BytesWriter:
         out = BytesWriter()
         self.outs.append(out)
         self.names.append(0)
         return out
 
-    def _structure(self, step: Step, label: bytes, pos: i64, level: int) -> i64:
+    def _structure(self, steps: list[Step], label: bytes, pos: i64, level: int) -> i64:
         """A structure: its plain fields on its own row, first what identifies it, the others below."""
         out = self.outs[level] if level < len(self.outs) else self._more_outs()
         place = len(self.rows)
         self._row(level - 1, b"")
         out.write(label)
         self.names[level] = len(out)
-        for child in step.steps:
+        for child in steps:
             if child.field is not None:
                 self.nodes += 1
                 pos = self._field(child, pos, level)
@@ -376,7 +397,7 @@ class RowWriter(ValueRows):
         start = len(out)
         kind: i64 = step.kind
         out.write(step.label)
-        if step.array or kind in (STRUCTURE, RECORDS):
+        if step.array or kind in (STRUCTURE, RECORDS) or kind > JUMP:
             pos = self._container(step, kind, pos, level)
             if not self.inline:
                 out.truncate(start)

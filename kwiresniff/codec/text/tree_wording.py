@@ -50,6 +50,12 @@ class Words(Protocol):
     def value(self, name: str, type: str, value: Any, meaning: str, identifies: bool) -> bytes:
         """The value of a field and its meaning."""
 
+    def error(self, name: str, width: int, value: int, meaning: str) -> bytes:
+        """An error code, the ``value`` of its field, that says what went wrong; the name as wide as others are."""
+
+    def opened(self, name: str, content: str, version: int) -> bytes:
+        """What bytes are called by that hold something."""
+
     def element(self, type: str, value: Any, meaning: str) -> bytes:
         """A value of an array and its meaning."""
 
