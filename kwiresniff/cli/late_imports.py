@@ -1,7 +1,7 @@
 """click, imported without the modules that it asks only for what is seldom wanted: a fifth of the time of a short run.
 
-``inspect`` brings the parser and the compiler of Python, ``uuid`` asks what machine this is. While click is imported,
-something stands in for each of them that imports it when click uses it.
+``inspect`` brings the parser and the compiler of Python, ``uuid`` asks what machine this is, ``gettext`` compiles a
+grammar. While click is imported, something stands in for each of them that imports it when click uses it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,20 @@ class _LateInspect(_Late):
         return cleaned
 
 
+class _LateGettext(_Late):
+    """What stands in for ``gettext``, of which click takes these functions for its messages."""
+
+    def gettext(self, message: str) -> str:
+        """The message in the user's language."""
+        told: str = import_module("gettext").gettext(message)
+        return told
+
+    def ngettext(self, singular: str, plural: str, n: int) -> str:
+        """The message about so many things in the user's language."""
+        told: str = import_module("gettext").ngettext(singular, plural, n)
+        return told
+
+
 class LongNames(dict[str, Any]):
     """The options of a command by their long names, for click's parser, which looks for every name here first.
 
@@ -61,7 +75,8 @@ def import_click() -> None:
     """Import click, if nobody has yet."""
     if "click" in sys.modules:
         return
-    late = [one for one in (_LateInspect("inspect"), _Late("uuid")) if one.__name__ not in sys.modules]
+    stand_ins = (_LateInspect("inspect"), _Late("uuid"), _LateGettext("gettext"))
+    late = [one for one in stand_ins if one.__name__ not in sys.modules]
     sys.modules.update((one.__name__, one) for one in late)
     try:
         import_module("click")

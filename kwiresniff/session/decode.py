@@ -30,7 +30,7 @@ from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode
 from kwiresniff.session.apis import MAX_FACTS, read_version
 from kwiresniff.session.secrets import conceal, has_secrets, is_sound
-from kwiresniff.session.topic_ids import TopicNameTable, names_topics
+from kwiresniff.session.topic_ids import TopicNameTable, carries_ids, names_topics
 
 if TYPE_CHECKING:
     from kwiresniff.codec.text.digest_bodies import DigestReader
@@ -64,7 +64,8 @@ class _Side:
         self.trouble: Problem | None = None
         self.skipper: MessageSkipper | None = None
         self.guess = version != exchange.api_version and not (exchange.api_key == API_VERSIONS and version == 0)
-        self.names_topics = names_topics(exchange.api_key, direction)
+        may_name = names_topics(exchange.api_key, direction)
+        self.names_topics = may_name and version >= 0 and carries_ids(exchange.api_key, version, direction)
         self.secret = has_secrets(exchange.api_key, direction)
         self.open = OPENERS.get((exchange.api_key, direction))
         self.look = QUICK_LOOKS.get((exchange.api_key, direction))
@@ -86,7 +87,7 @@ class _Side:
             if plans is not None:
                 self.steps = plans(api_key, version, direction)
                 self.opened = closed and self.steps is not None
-            if digests is not None and not self.names_topics:
+            if digests is not None and not may_name:
                 self.looks = digests.steps(api_key, version, direction)
             if self.steps is not None or self.looks is not None:  # few bodies will be decoded then
                 self.decode = made_when_called(lambda: codec.decoder(api_key, version, direction, records))

@@ -7,6 +7,7 @@ from itertools import islice
 from sys import getsizeof
 from typing import ClassVar
 
+from kwiresniff import schema
 from kwiresniff.base.api_keys import (
     CREATE_TOPICS,
     DELETE_TOPICS,
@@ -16,8 +17,9 @@ from kwiresniff.base.api_keys import (
     METADATA,
     UPDATE_METADATA,
 )
+from kwiresniff.base.entities import TOPIC_ID
 from kwiresniff.base.known_ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID
-from kwiresniff.model import Body
+from kwiresniff.model import Body, Direction
 from kwiresniff.session.sensitive_names import SensitiveNames
 
 #: Names remembered per run; a cluster has at most some 10,000s of topics, an attacker has any number.
@@ -44,6 +46,13 @@ NAMING_RESPONSES = frozenset(api_key for api_key, direction in _NAMING if direct
 def names_topics(api_key: int, direction: str) -> bool:
     """Whether such a message carries both ids and names."""
     return (api_key, direction) in _NAMING
+
+
+def carries_ids(api_key: int, version: int, direction: Direction) -> bool:
+    """Whether a message that ``names_topics`` does so at this version: the older ones have no ids."""
+    array, _ = _NAMING[api_key, direction]
+    fields = schema.message(api_key, version, direction).fields
+    return any(one.name == TOPIC_ID for field in fields if field.name == array for one in field.fields)
 
 
 class TopicNameTable:
@@ -74,7 +83,7 @@ class TopicNameTable:
             return
         array, name_field = place
         for topic in body.get(array) or ():
-            topic_id, name = topic.get("topic_id"), topic.get(name_field)
+            topic_id, name = topic.get(TOPIC_ID), topic.get(name_field)
             if topic_id and topic_id != ZERO_UUID and isinstance(name, str):
                 self._remember(topic_id, name)
 
