@@ -172,7 +172,7 @@ def test_it_stays_root_when_the_next_files_would_be_out_of_reach_and_says_so(sta
 
 @pytest.mark.capturing
 def test_names_of_topics_out_of_reach_are_read_as_root_like_keys(start: Start, tmp_path: Path) -> None:
-    """They are opened after the sockets, when somebody else would be told that there is no permission."""
+    """The file is opened after the sockets, when somebody else would be told that there is no permission."""
     tmp_path.chmod(0o700)
     names = tmp_path / "topics.txt"
     names.write_text("Topic: orders\tTopicId: ABEiM0RVZneImaq7zN3u_w\n")
