@@ -71,7 +71,10 @@ class ConnectionLimitRule(Rule):
             how = case.counts("how")
             at_once = how.get("at once", 0) > how.get("later", 0)
             open_ = self._open_at(host, broker, case.first_ns)
-            if at_once:
+            if at_once and not open_:
+                title = f"{times(case.count)} at once: a proxy without a broker behind it, or a limit on connections"
+                remedy = _PROXY
+            elif at_once:
                 title = f"{times(case.count)} at once, while {open_} others of it were open: a limit on connections"
                 remedy = _NUMBER
             else:
@@ -106,6 +109,10 @@ _NUMBER = (
     "See max.connections.per.ip, max.connections.per.ip.overrides and max.connections of the listener (the broker's "
     "log says 'Rejected connection'), and why that host has so many: clients made anew and never closed, or many "
     "behind one address (NAT, a proxy)."
+)
+_PROXY = (
+    "If a load balancer or proxy listens there, see whether the broker behind it is up and reachable from it; else see "
+    "max.connections and max.connections.per.ip of the broker."
 )
 _RATE = (
     "See the quota connection_creation_rate of the address (kafka-configs --entity-type ips --describe) and "
