@@ -8,10 +8,11 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from math import inf
 from pathlib import Path
 from zlib import crc32
 
@@ -23,15 +24,14 @@ MIN_JAVA = 17
 _TIMEOUT = 20
 #: Seconds for an archive of Java's own classes; without one the start is slower, no more.
 _DUMP_TIMEOUT = 60
-#: An archive that has not grown for so long is complete; it is written in one go.
+#: An archive that has not grown for so long is complete when nobody is known to write it.
 _ARCHIVE_SECONDS = 2
 #: Who begins while another Java may still be writing one makes none of its own: it takes ten seconds of both cores.
 _MAKING_SECONDS = 60
+#: A process that has the number of a Java for longer than that is another one.
+_WRITING_SECONDS = 600
 #: What ``nice`` calls it.
 _LEAST_PRIORITY = 19
-
-#: The option by which Java writes an archive when it exits.
-MAKES_ARCHIVE = "-XX:ArchiveClassesAtExit"
 
 #: Spark's launcher always asks for a module that the small runtime from PyPI does not have, that every other one
 #: warns of, and that nothing here uses; and for a package that went with the security manager in Java 24 (JEP 486).
@@ -87,16 +87,16 @@ class Java:
         text = _WRAPPER.format(unwanted=unwanted, java=self.program)
         return str(cached(f"java-{self._id}/bin/java", text, executable=True).parent.parent)
 
-    def archive_options(self, classes: str) -> str:
+    def archive_options(self, classes: str, process: Callable[[], int | None] = lambda: None) -> str:
         """Options that make and use an archive of loaded classes, which halves the start from the second run on.
 
         ``classes`` names what is loaded (see ``fingerprint``): Java refuses an archive of other jars, and then starts
         more slowly than without any. An archive is written when Java exits, and used under another name, so that nobody
-        ever finds half of one.
+        ever finds half of one. ``process`` gives the id of that Java, when this process ends.
         """
         archive = cache_folder() / f"{classes}-{self._id}.jsa"
         fresh, making = archive.with_suffix(".new"), archive.with_suffix(".making")
-        if fresh.exists() and time.time() - fresh.stat().st_mtime > _ARCHIVE_SECONDS:
+        if fresh.exists() and not _is_written(making) and _age(fresh) > _ARCHIVE_SECONDS:
             with suppress(OSError):
                 fresh.replace(archive)
                 making.unlink(missing_ok=True)
@@ -106,13 +106,13 @@ class Java:
         if archive.exists():
             files = f"{base}:{archive}" if base else archive
             return f"-XX:SharedArchiveFile={files} {quiet}"
-        if fresh.exists() or _is_young(making):
+        if fresh.exists() or _is_written(making) or _age(making) < _MAKING_SECONDS:
             return ""
         making.parent.mkdir(parents=True, exist_ok=True)
-        _touch(making)
-        atexit.register(_touch, making)  # it is written after the end of this process, which may be hours from now
+        making.write_text("")
+        atexit.register(_leave_writing, making, process)  # which may be hours from now
         under = f"-XX:SharedArchiveFile={base} " if base else ""
-        return f"{under}{MAKES_ARCHIVE}={fresh} {quiet}"
+        return f"{under}-XX:ArchiveClassesAtExit={fresh} {quiet}"
 
     def _base_archive(self) -> Path | None:
         """The archive of Java's own classes for a Java that was delivered without, as small runtimes are.
@@ -140,13 +140,29 @@ def make_way(process: int) -> None:
             os.setpriority(os.PRIO_PROCESS, thread, _LEAST_PRIORITY)
 
 
-def _touch(path: Path) -> None:
+def _leave_writing(making: Path, process: Callable[[], int | None]) -> None:
+    """Leaves Java alone with its archive, behind whatever else is to be done: the next run may begin at once."""
+    number = process()
     with suppress(OSError):
-        path.touch()
+        making.write_text("" if number is None else str(number))
+    if number is not None:
+        make_way(number)
 
 
-def _is_young(path: Path) -> bool:
-    return path.exists() and time.time() - path.stat().st_mtime < _MAKING_SECONDS
+def _is_written(making: Path) -> bool:
+    """Whether the Java is still there that was left writing."""
+    with suppress(OSError, ValueError):
+        os.kill(int(making.read_text()), 0)
+        return _age(making) < _WRITING_SECONDS
+    return False
+
+
+def _age(path: Path) -> float:
+    """Seconds since the last change of a file; without end for one that is not there."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return inf
 
 
 def fingerprint(jars: Path) -> str:

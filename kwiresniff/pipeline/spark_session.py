@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import socket
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.pipeline.failures import first_line
-from kwiresniff.pipeline.java import MAKES_ARCHIVE, cached, find_java, fingerprint, make_way
+from kwiresniff.pipeline.java import cached, find_java, fingerprint
 
 #: In local mode the driver is the executor. Decoding happens in Python beside it, so the JVM only moves rows.
 DRIVER_MEMORY = "1g"
@@ -130,9 +129,7 @@ def _classic(builder: Any, master: str, ui: bool) -> Any:
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     level = "error" if ui else "off"
     logging = cached(f"log4j2-{level}.properties", _LOGGING.format(level=level))
-    archive = java.archive_options(f"spark-{version('pyspark')}-{fingerprint(_jars())}")
-    if MAKES_ARCHIVE in archive:
-        atexit.register(_make_way)
+    archive = java.archive_options(f"spark-{version('pyspark')}-{fingerprint(_jars())}", _java_process)
     options = f"{_JVM_OPTIONS} -Dlog4j2.configurationFile={logging} {archive}"
     return (
         builder.master(master)
@@ -147,13 +144,12 @@ def _classic(builder: Any, master: str, ui: bool) -> Any:
     )
 
 
-def _make_way() -> None:
-    """Lets Java write its archive behind whatever else is to be done: the next run may begin at once."""
+def _java_process() -> int | None:
+    """The id of the Java that this process has started, None before that."""
     from pyspark import SparkContext
 
     process = getattr(getattr(SparkContext, "_gateway", None), "proc", None)
-    if process is not None:
-        make_way(process.pid)
+    return None if process is None else int(process.pid)
 
 
 def active_session() -> Any:

@@ -153,6 +153,10 @@ def test_an_archive_of_classes_is_used_when_it_is_complete(bare: Path) -> None:
     assert "-XX:ArchiveClassesAtExit=" in java.archive_options("spark-1"), "and never came to it"
     fresh.write_bytes(b"half")
     assert java.archive_options("spark-1") == ""
+    fresh.with_suffix(".making").write_text(str(os.getpid()))
+    os.utime(fresh, (1, 1))
+    assert java.archive_options("spark-1") == "", "who writes it is still there, however slow it is"
+    fresh.with_suffix(".making").write_text("")
     os.utime(fresh, (1, 1))
     assert f"-XX:SharedArchiveFile={fresh.with_suffix('.jsa')}" in java.archive_options("spark-1")
     assert [path.suffix for path in cache.iterdir()] == [".jsa"]
