@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 def summary(manifest: dict[str, Any]) -> str:
     """What a run has done, and what there is in all."""
     run, total = manifest["this_run"], manifest["total"]
-    new = f"{run['rows'].get('exchanges', 0)} exchanges from {run['files']} files"
+    exchanges = run["rows"].get("exchanges", 0)
+    # A file counts with the first task that reads it; an earlier run may have done that one.
+    read = "files that were begun before" if exchanges and not run["files"] else f"{run['files']} files"
+    new = f"{exchanges} exchanges from {read}"
     done = f"; {total['rows'].get('exchanges', 0)} exchanges in all" if total != _only_totals(run) else ""
     problems = total["rows"].get("problems", 0)
     problem_text = f", {problems} problems (table problems)" if problems else ""
