@@ -109,14 +109,14 @@ class Poll:
         self.unknown: list[str] = []
         self.clients: dict[str, ClientState] = {}
 
-    def settle(self) -> None:
-        """Counts the requests for each client."""
+    def settle(self, *, late: bool = False) -> None:
+        """Counts the requests for each client; a ``late`` one is older than what came before it."""
         if not self.requests:
             return
         requests, last_ns = self.requests, self.last_ns
         for client in self.clients.values():
             client.flow.requests += requests
-            if last_ns > client.last_ns:
+            if late or last_ns > client.last_ns:
                 client.last_ns = last_ns
         self.requests = 0
 

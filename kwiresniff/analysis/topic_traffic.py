@@ -60,7 +60,7 @@ class TopicTraffic:
         if ns > self._last_ns:
             self._last_ns = ns
         api_key = exchange.api_key
-        if response is None:  # it is older than what came before it
+        if response is None or ns < self._last_ns:  # it is older than what came before it
             self._settle()
         if api_key == PRODUCE:
             self._produce(exchange, request, response, ns)
@@ -147,7 +147,9 @@ class TopicTraffic:
             # What an incremental fetch does not name, because nothing has changed, was asked for all the same.
             poll = self._poll(exchange, role, fetched, ns)
             poll.requests += 1
-            poll.last_ns = max(poll.last_ns, ns)
+            poll.last_ns = ns
+            if ns < self._last_ns:
+                poll.settle(late=True)
             for name in {named.name for named in _parts(response)}:  # which have been counted already
                 named_too = poll.clients.get(name)
                 if named_too is not None:
