@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 
 from kwiresniff.analysis.doctor.errors import ErrorRule
 from kwiresniff.analysis.doctor.examine import RULES
+from tests.support.package import HOME
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
-SOURCES = ROOT / "kwiresniff" / "analysis" / "doctor"
+SOURCES = HOME / "kwiresniff" / "analysis" / "doctor"
 PAGE = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (?:`(\w+)`)? ?\| `(\w+)` \|", PAGE, re.MULTILINE)
 
