@@ -10,11 +10,11 @@ import json
 import sys
 import types
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = ROOT / "kwiresniff" / "schema" / "wire_types.py"
 ROWS = """    WireType("uint64", "UINT64", "integer", 0, Fixed("Q", 8)),
     WireType("decimal", "DECIMAL", "number", 0, Fixed("q", 8), reader="decimal_value", writer="decimal_bytes"),
 """
@@ -26,11 +26,14 @@ RAW = VALUE.to_bytes(8, "big")
 
 def add_rows() -> None:
     """Put the table with two more rows in the place of the module, before anybody has imported it."""
-    source = TABLE.read_text(encoding="utf-8")
+    package = find_spec("kwiresniff")  # the checkout's, or what is installed where there are no sources
+    assert package is not None and package.origin is not None
+    table = Path(package.origin).with_name("schema") / "wire_types.py"
+    source = table.read_text(encoding="utf-8")
     assert source.count(LAST_ROW) == 1
     module = types.ModuleType("kwiresniff.schema.wire_types")
     sys.modules[module.__name__] = module
-    exec(compile(source.replace(LAST_ROW, ROWS + LAST_ROW), str(TABLE), "exec"), module.__dict__)
+    exec(compile(source.replace(LAST_ROW, ROWS + LAST_ROW), str(table), "exec"), module.__dict__)
 
 
 def told(make: Callable[[], Any]) -> Any:
