@@ -10,6 +10,8 @@ from typing import Final
 
 #: Elements of an array of structures.
 ELEMENTS_SHOWN: Final = 12
+#: Version ranges of an array that stand on one row; a longer array is shown like any other. Kafka has a hundred APIs.
+RANGES_SHOWN: Final = 256
 #: Values of an array that stand on one line: the replicas of any sane partition, the bits of any small set.
 SCALARS_SHOWN: Final = 32
 #: Batches of a record set, records of a batch, headers of a record.
@@ -26,5 +28,6 @@ _RANGE_ENDS: Final = frozenset(["min_version", "max_version", "min_version_level
 
 
 def is_range(names: list[str]) -> bool:
-    """Whether a structure with these fields is a name and two ends of a range: all of an array stand on one row."""
+    """Whether a structure with these fields is a name and two ends of a range: all of an array stand on one row,
+    if they are not more than ``RANGES_SHOWN``."""
     return len(names) == 3 and names[0] in _RANGE_NAMES and set(names[1:]) <= _RANGE_ENDS

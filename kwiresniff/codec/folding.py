@@ -11,7 +11,7 @@ from functools import lru_cache
 from struct import iter_unpack
 from typing import TYPE_CHECKING
 
-from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, SCALARS_SHOWN, is_range
+from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, RANGES_SHOWN, SCALARS_SHOWN, is_range
 from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
 from kwiresniff.codec.dissector import (
     ELEMENTS,
@@ -84,7 +84,7 @@ class _Folding(Dissector):
         self.looked_at = GARBLED | (RECORDED if read.records else 0) | (LOADED if opened else 0)
 
     def elements(self, node: Node, entry: WireField, count: int, path: str) -> None:
-        shown = self.shown(entry)
+        shown = self.shown(entry, count)
         if count <= shown:
             super().elements(node, entry, count, path)
             return
@@ -130,8 +130,8 @@ class _Folding(Dissector):
                 return False
         return not found.garbled or len(self.problems) >= MAX_PROBLEMS
 
-    def shown(self, entry: WireField) -> int:
-        """Elements of an array that have nodes in any case."""
+    def shown(self, entry: WireField, count: int) -> int:
+        """Elements that have nodes in any case, of an array of ``count``."""
         return 0
 
     def may_hide(self, wrong: int) -> bool:
@@ -154,10 +154,11 @@ class _Shown(_Folding):
         super().__init__(read, opened)
         self.looked_at |= FAILED
 
-    def shown(self, entry: WireField) -> int:
+    def shown(self, entry: WireField, count: int) -> int:
         if entry.type != STRUCT:
             return SCALARS_SHOWN
-        return MAX_COUNTED if is_range([field.name for field in regular(entry.fields)]) else ELEMENTS_SHOWN
+        on_a_row = count <= RANGES_SHOWN and is_range([field.name for field in regular(entry.fields)])
+        return count if on_a_row else ELEMENTS_SHOWN
 
     def may_hide(self, wrong: int) -> bool:
         return wrong > ELEMENTS_SHOWN  # as many are shown, and one more tells that there are others

@@ -5,7 +5,7 @@ KIP-35 (supported versions of every API) and KIP-584 (versions of features).
 
 from __future__ import annotations
 
-from kwiresniff.base.tree_sizes import is_range
+from kwiresniff.base.tree_sizes import RANGES_SHOWN, is_range
 from kwiresniff.model import Node
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
@@ -14,7 +14,9 @@ from kwiresniff.render.values import Style, is_wrong, problem_spans
 
 
 def is_range_array(array: Node) -> bool:
-    """Whether every element is a name and two ends of a range, and nothing is wrong with any."""
+    """Whether an array can stand on one row: few elements, each a name and two ends of a range, none wrong."""
+    if len(array.children) > RANGES_SHOWN:
+        return False
     for element in array.children:
         if not is_range([child.name for child in element.children if child.type != "TAGGED_FIELDS"]):
             return False

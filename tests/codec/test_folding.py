@@ -12,7 +12,7 @@ import google_crc32c
 import pytest
 
 from kwiresniff import codec, schema
-from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN
+from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, RANGES_SHOWN
 from kwiresniff.codec import batch_nodes, dissector, folding
 from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.folding import dissect_shown, front_of, problems_of
@@ -170,3 +170,26 @@ def test_elements_with_bytes_are_kept_for_who_opens_them_but_not_all(monkeypatch
         (array,) = (node for node in found.root.children if node.name == "assignments")
         assert len(array.children) == 100
         assert sum(child is not dissector.FOLDED for child in array.children) == kept
+
+
+@pytest.mark.parametrize("count", [RANGES_SHOWN, RANGES_SHOWN + 1])
+@pytest.mark.parametrize("garbled", [False, True], ids=["sound", "with a name that is no UTF-8"])
+def test_version_ranges_are_the_same_folded(count: int, garbled: bool) -> None:
+    """Arrays of as many as stand on one row, and of one more."""
+    check(schema.message("ApiVersions", 3, "response"), features(count, garbled))
+
+
+def test_version_ranges_beyond_a_row_of_them_have_no_nodes() -> None:
+    """Thirty thousand features cost what their bytes do; no broker has more than a few."""
+    message = schema.message("ApiVersions", 3, "response")
+    assert distinct(dissect_shown(message, features(30_000), 0).root) < 100
+    assert distinct(dissect_shown(message, features(RANGES_SHOWN), 0).root) > 3 * RANGES_SHOWN
+
+
+def features(count: int, garbled: bool = False) -> bytes:
+    """An ApiVersions response v3 of a broker with so many features; ``garbled`` makes the second last name no UTF-8."""
+    supported = [{"name": f"f{index:05}", "min_version": 1, "max_version": 3} for index in range(count)]
+    plain_body = {"error_code": 0, "api_keys": [], "throttle_time_ms": 0, "supported_features": supported}
+    rest = {"finalized_features_epoch": -1, "finalized_features": [], "zk_migration_ready": False}
+    frame = bytes(codec.encoder(18, 3, "response")({**plain_body, **rest}))
+    return frame.replace(b"f%05d" % (count - 2), b"f\xff0000") if garbled else frame

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kwiresniff import codec, schema
+from kwiresniff.base.tree_sizes import RANGES_SHOWN
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.embedded import OPENERS, NodeView
@@ -254,6 +255,16 @@ def test_many_elements_are_drawn_as_the_first_ones_and_how_many_there_are(both: 
         topics = [{"name": f"topic-{index}", "partitions": partitions} for index in range(count)]
         frame = codec.encoder(REASSIGN, 0, "request")({"timeout_ms": 60_000, "topics": topics})
         assert both.written(REASSIGN, 0, "request", frame) == both.dissected(REASSIGN, 0, "request", frame)
+
+
+@pytest.mark.parametrize("count", [RANGES_SHOWN, RANGES_SHOWN + 1])
+def test_version_ranges_are_drawn_on_one_row_up_to_a_number(count: int, both: Both) -> None:
+    """Kafka has a hundred APIs; what answers with more of them is no broker."""
+    keys = [{"api_key": key, "min_version": 0, "max_version": 3} for key in range(count)]
+    frame = codec.encoder(18, 0, "response")({"error_code": 0, "api_keys": keys})
+    written = both.written(18, 0, "response", frame)
+    assert written == both.dissected(18, 0, "response", frame)
+    assert written is not None and ("more of 257" in written) == (count > RANGES_SHOWN)
 
 
 @pytest.mark.parametrize("capture", mostly_slow(CAPTURES), ids=lambda path: path.name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import BytesWriter
 
 from kwiresniff.base.json_text import int16
-from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, NAME_COLUMN, SCALARS_SHOWN
+from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, NAME_COLUMN, RANGES_SHOWN, SCALARS_SHOWN
 from kwiresniff.codec.text.plan import (
     BYTES,
     CLOSED,
@@ -267,7 +267,7 @@ class RowWriter(ValueRows):
         if kind != STRUCTURE:
             self.inline = True
             return self._scalars(step, kind, pos, count, out)
-        if step.is_range:
+        if step.is_range and count <= RANGES_SHOWN:
             pos = self._ranges(step, pos, count, level)
             self.inline = False
             return pos
