@@ -117,4 +117,4 @@ def test_a_tls_recording_tells_who_spoke_which_version_without_keys() -> None:
     assert {connection.broker for connection in connections} == {said["broker"] for said in logged(row)}
     assert {connection.client for connection in connections} == {said["client"] for said in logged(row)}
     facts = {(one.tls["version"], *(one.tls["server_certificate_names"] or ())) for one in connections if one.tls}
-    assert facts == {("TLSv1.2", "broker-1.test"), ("TLSv1.3",)}
+    assert facts == {("TLSv1.2", "broker-1.test", "10.9.0.1"), ("TLSv1.3",)}
