@@ -11,7 +11,7 @@ from tests.support.odd_bodies import conversations
 
 @pytest.mark.parametrize("digests", [True, False], ids=["digests", "bodies"])
 @pytest.mark.parametrize("damage", [False, True], ids=["whole", "damaged"])
-@pytest.mark.parametrize("seed", ["a", "b"])
+@pytest.mark.parametrize("seed", ["a", pytest.param("b", marks=pytest.mark.slow)])
 def test_odd_texts_are_told_as_text(seed: str, damage: bool, digests: bool) -> None:
     """No message of any API in any version ends a command, and nothing is told as Python would write it."""
     for wire in conversations(seed, damage=damage):

@@ -11,6 +11,7 @@ from kwiresniff.model import Exchange
 from tests.captures.coverage import CAPTURES, ROWS, seen_in
 from tests.support.comparison import Reading, read
 from tests.support.reference import Oracle
+from tests.support.sample import mostly_slow
 
 #: What is readable without keys. The recording over TLS is held to the broker's log in test_decode.
 PLAIN = [row for row in ROWS if "keylog" not in row]
@@ -37,7 +38,7 @@ def decoded(exchanges: list[Exchange]) -> set[tuple[int, int, str]]:
     return found
 
 
-@pytest.mark.parametrize("row", PLAIN, ids=[row["file"] for row in PLAIN])
+@pytest.mark.parametrize("row", mostly_slow(PLAIN, 2), ids=[row["file"] for row in PLAIN])
 def test_every_byte_is_part_of_a_message_that_decodes(row: dict[str, Any]) -> None:
     """The streams are laid out and cut by code that owes nothing to the reader's."""
     segments = list(open_captures([str(CAPTURES / row["file"])]))

@@ -24,6 +24,7 @@ from kwiresniff.schema import message
 from kwiresniff.session import analyze
 from tests.support import log_text
 from tests.support.request_log import differences, identity, logged_identity, refused_unread
+from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 ROWS: list[dict[str, Any]] = tomllib.loads((CAPTURES / "MANIFEST.toml").read_text(encoding="utf-8"))["capture"]
@@ -60,7 +61,7 @@ class Recording:
     logged: list[dict[str, Any]]
 
 
-@pytest.fixture(scope="module", params=ROWS, ids=lambda row: row["file"])
+@pytest.fixture(scope="module", params=mostly_slow(ROWS, 2), ids=lambda row: row["file"])
 def recording(request: pytest.FixtureRequest) -> Recording:
     """A recording, decoded once for all tests of it."""
     return Recording(request.param, exchanges(request.param), logged(request.param))

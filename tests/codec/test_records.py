@@ -342,6 +342,7 @@ def zstd_batch(size: int, count: int) -> bytes:
     return bytes(wire) + bytes(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "code"), [(4 << 20, []), ((4 << 20) + 7, ["decompressed_too_large"])])
 def test_few_bytes_do_not_become_very_many(size: int, code: list[str]) -> None:
     """Whatever zstd packs into a kilobyte: four megabytes are more than a producer puts into a batch."""

@@ -93,6 +93,7 @@ def test_a_peer_that_hangs_up_is_not_worth_a_word(server: HttpServer, capsys: py
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_there_are_no_more_connections_than_may_be(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each would have a thread; who comes then is hung up on, and served when others have gone."""
     monkeypatch.setattr(metrics_http, "MAX_CONNECTIONS", 4)
