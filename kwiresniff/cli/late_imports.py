@@ -39,13 +39,13 @@ class _LateGettext(_Late):
 
     def gettext(self, message: str) -> str:
         """The message in the user's language."""
-        told: str = import_module("gettext").gettext(message)
-        return told
+        translated: str = import_module("gettext").gettext(message)
+        return translated
 
     def ngettext(self, singular: str, plural: str, n: int) -> str:
         """The message about so many things in the user's language."""
-        told: str = import_module("gettext").ngettext(singular, plural, n)
-        return told
+        translated: str = import_module("gettext").ngettext(singular, plural, n)
+        return translated
 
 
 class LongNames(dict[str, Any]):
@@ -58,17 +58,17 @@ class LongNames(dict[str, Any]):
     def __init__(self, long: dict[str, Any], short: dict[str, Any]) -> None:
         super().__init__(long)
         self._short = short
-        self._asked = ""
+        self._looked_up = ""
 
     def __contains__(self, name: object) -> bool:
-        self._asked = str(name)
+        self._looked_up = str(name)
         return super().__contains__(name) or name in self._short
 
     def __missing__(self, name: str) -> Any:
         return self._short[name]
 
     def __bool__(self) -> bool:
-        return len(self) > 0 and self._asked.startswith("--")
+        return len(self) > 0 and self._looked_up.startswith("--")
 
 
 def import_click() -> None:

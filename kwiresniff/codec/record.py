@@ -33,11 +33,11 @@ def decode_records(
     data: bytes, pos: int, end: int, batch: dict[str, Any], records: list[dict[str, Any]], budget: RecordBudget
 ) -> None:
     """Append the records of ``data[pos:end]``; raises DecodeError at the first one that does not fit."""
-    said = batch["records_count"]
-    if said < 0:
-        raise DecodeError(f"records_count is {said}", code="bad_records_count", offset=pos - 4)
+    declared = batch["records_count"]
+    if declared < 0:
+        raise DecodeError(f"records_count is {declared}", code="bad_records_count", offset=pos - 4)
     base_offset, base_timestamp = batch["base_offset"], batch["base_timestamp"]
-    count = min(said, budget.records)
+    count = min(declared, budget.records)
     # Sums of a sane base and deltas of 32 bits cannot leave INT64, so the fast loop need not look.
     sane = -_HALF_INT64 < base_offset < _HALF_INT64 and -_HALF_INT64 < base_timestamp < _HALF_INT64
     while len(records) < count:
@@ -46,14 +46,14 @@ def decode_records(
             if len(records) == count:
                 break
         if pos == end:
-            message = f"records_count is {said}, the batch holds {len(records)}"
+            message = f"records_count is {declared}, the batch holds {len(records)}"
             raise DecodeError(message, code="bad_records_count", offset=pos)
         record, pos = _decode_record(data, pos, end, base_offset, base_timestamp)
         records.append(record)
-    if count < said:
+    if count < declared:
         raise too_many_records()
     if pos != end:
-        message = f"{end - pos} bytes are left after {said} records"
+        message = f"{end - pos} bytes are left after {declared} records"
         raise DecodeError(message, code="bad_records_count", offset=pos)
 
 

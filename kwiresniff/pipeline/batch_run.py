@@ -115,11 +115,11 @@ def assign_connections(
 
 def keep_assignments(sources: Sequence[CaptureSeries], before: Iterable[CaptureSeries]) -> list[CaptureSeries]:
     """The sources, with the assignments of earlier runs to captures that have been deleted since."""
-    told = {source.name: source for source in before}
-    gone = told.keys() - {source.name for source in sources}
+    by_name = {source.name: source for source in before}
+    gone = by_name.keys() - {source.name for source in sources}
     found = []
     for source in sources:
-        earlier = told.get(source.name, source)
+        earlier = by_name.get(source.name, source)
         left = tuple(one for one in earlier.left_out if one.kept in gone)
         if earlier.files == source.files and (left or any(one.other in gone for one in earlier.filled)):
             found.append(earlier)

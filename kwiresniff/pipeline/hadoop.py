@@ -51,7 +51,7 @@ class HadoopInputs:
         """The files that URIs of files, folders and patterns name; each with the place of its copy as ``path``."""
         found = {}
         for uri in uris:
-            with _told(uri):
+            with _java_errors(uri):
                 for file in self._find(uri):
                     found[file.origin] = file
         return list(found.values())
@@ -68,7 +68,7 @@ class HadoopInputs:
             )
         try:
             for file in remote.values():
-                with _told(file.origin):
+                with _java_errors(file.origin):
                     self._copy(file)
             yield
         finally:
@@ -103,7 +103,7 @@ class HadoopInputs:
 
 
 @contextmanager
-def _told(uri: str) -> Iterator[None]:
+def _java_errors(uri: str) -> Iterator[None]:
     """Raises errors of Java as one line."""
     try:
         yield

@@ -55,7 +55,7 @@ def query(spark: Any, out: str, sql: str, *, variants: bool = False) -> tuple[li
     open_views(spark, out, [table for table in WRITABLE if table in sql.lower()], variants=variants)
     # Besides raising them, Spark writes errors to stderr as JSON.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
-    with _told():
+    with _query_errors():
         frame = spark.sql(sql)
         return frame.columns, _rows(frame)
 
@@ -70,13 +70,14 @@ def _by_depth(files: list[str]) -> Iterable[list[str]]:
 
 def _rows(frame: Any) -> Iterator[list[Any]]:
     # What is wrong with a value shows when its row comes.
-    with _told():
+    with _query_errors():
         for row in frame.toLocalIterator():
             yield [_plain(value) for value in row]
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _query_errors() -> Iterator[None]:
+    """Raises errors of Spark as one line."""
     try:
         yield
     except Exception as error:  # Spark's own, and Java's when it is the rows that tell

@@ -1,6 +1,6 @@
-"""The few words of a summary line on a Produce or Fetch whose bodies nobody decoded: topics, records, codecs.
+"""The Info column of a Produce or Fetch whose bodies are not decoded: topics, records, codecs, from their digests.
 
-Read from digests; ``kwiresniff.render.info_column`` says the same of decoded bodies.
+``kwiresniff.render.info_column`` makes the same words of decoded bodies.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_TOPICS: Final[list[TopicDigest]] = []
 
 
 def digest_facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str] | None:
-    """What the exchange is about, most important first; None where that must be asked of the bodies."""
+    """The facts of an exchange, most important first; None where one of its messages has no digest."""
     request, response = exchange.request, exchange.response
     asked = request.digest if request is not None else None
     answered = response.digest if response is not None else None
@@ -55,8 +55,8 @@ def _topics(digest: Digest) -> list[TopicDigest] | None:
 def _produce(asked: Digest, parts: list[TopicDigest], topic_name: TopicNames | None) -> list[str]:
     out: list[str] = []
     if parts:
-        out.append(_told_topics(parts, topic_name))
-    _tell_records(asked, parts, NO_RECORDS, out)
+        out.append(_topics_text(parts, topic_name))
+    _add_record_facts(asked, parts, NO_RECORDS, out)
     if asked.acks == 0:
         out.append("acks 0")
     if asked.transactional_ids is not None:
@@ -68,13 +68,13 @@ def _fetch(
     asked: list[TopicDigest], answer: Digest | None, answered: list[TopicDigest], topic_name: TopicNames | None
 ) -> list[str]:
     out: list[str] = []
-    told = [topic for topic in answered if _is_filled(topic)] or asked or answered
-    if told:
-        out.append(_told_topics(told, topic_name))
+    topics = [topic for topic in answered if _is_filled(topic)] or asked or answered
+    if topics:
+        out.append(_topics_text(topics, topic_name))
     elif answer is not None and answer.session_id:
         out.append(f"session {answer.session_id}")
     if answer is not None:
-        _tell_records(answer, answered, NOTHING_NEW, out)
+        _add_record_facts(answer, answered, NOTHING_NEW, out)
     return out
 
 
@@ -86,8 +86,10 @@ def _is_filled(topic: TopicDigest) -> bool:
     return False
 
 
-def _told_topics(topics: list[TopicDigest], topic_name: TopicNames | None) -> str:
-    """``topic_name`` has the names of topics that go by their ids: as late as here, more of them are known."""
+def _topics_text(topics: list[TopicDigest], topic_name: TopicNames | None) -> str:
+    """Topics with their partitions: ``orders-0,1,2,+9``. ``topic_name`` gives the names of topic ids, which may have
+    become known since the message was read.
+    """
     words = []
     for topic in topics[:NAMED]:
         name = topic.name
@@ -103,7 +105,8 @@ def _told_topics(topics: list[TopicDigest], topic_name: TopicNames | None) -> st
     return " ".join(words)
 
 
-def _tell_records(digest: Digest, topics: list[TopicDigest], nothing: str, out: list[str]) -> None:
+def _add_record_facts(digest: Digest, topics: list[TopicDigest], nothing: str, out: list[str]) -> None:
+    """Add how many records there are, their bytes and codecs, or ``nothing`` where there are none."""
     size: i64 = 0
     codecs: list[int] = []
     for topic in topics:

@@ -160,8 +160,8 @@ class Heads(QuickLines):
         waiting = exchange.waiting
         words = self._waits.get(waiting)
         if words is None:
-            told = self._words.span("wait", f" {escape(waiting)}") if waiting else b""
-            words = self._waits[waiting] = (told, self._words.span("name", broker_words(waiting)))
+            reason = self._words.span("wait", f" {escape(waiting)}") if waiting else b""
+            words = self._waits[waiting] = (reason, self._words.span("name", broker_words(waiting)))
         out.write(self._duration(WAITED if waiting else TAKEN, latency_ns))
         out.write(words[0])
         queued, held = exchange.queued, exchange.held

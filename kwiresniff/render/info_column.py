@@ -56,9 +56,9 @@ def queued_long(exchange: Exchange) -> bool:
 
 def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]:
     """What the exchange is about, most important first; empty when no body was decoded."""
-    told = digest_facts(exchange, topic_name)
-    if told is not None:
-        return told
+    found = digest_facts(exchange, topic_name)
+    if found is not None:
+        return found
     if exchange.api_key == API_VERSIONS and not exchange.errors:
         return list(_versions_facts(exchange))
     return _body_facts(exchange, topic_name)
@@ -109,9 +109,9 @@ def _common(request: Fields, response: Fields, topic_name: TopicNames | None, ou
     topics = _topics(request) or _topics(response)
     if topics:
         out.append(topics_text(topics, topic_name))
-        _tell_records(_topics(response), "", out)
+        _add_record_facts(_topics(response), "", out)
     else:
-        _tell_named(request, out)
+        _add_names(request, out)
     member = _scalar("member_id", request, response)
     if member:
         out.append(f"member {member if len(member) <= MEMBER_ID_SHOWN else '…' + member[-MEMBER_ID_SHOWN:]}")
@@ -129,7 +129,7 @@ def _scalar(name: str, request: Fields, response: Fields) -> str | None:
     return None
 
 
-def _tell_named(body: Fields, out: Facts) -> None:
+def _add_names(body: Fields, out: Facts) -> None:
     """Names inside the arrays of a body: ``resources orders,payments``, ``groups billing``."""
     for field, value in body.items():
         names: list[str] = []
@@ -145,7 +145,7 @@ def _produce(request: Fields, response: Fields, topic_name: TopicNames | None, o
     topics = _topics(request)
     if topics:
         out.append(topics_text(topics, topic_name))
-    _tell_records(topics, NO_RECORDS, out)
+    _add_record_facts(topics, NO_RECORDS, out)
     if request.get("acks") == 0:
         out.append("acks 0")
     if name := field_text(request.get("transactional_id")):
@@ -154,13 +154,13 @@ def _produce(request: Fields, response: Fields, topic_name: TopicNames | None, o
 
 def _fetch(request: Fields, response: Fields, topic_name: TopicNames | None, out: Facts) -> None:
     answered = _topics(response)
-    told = [topic for topic in answered if _is_filled(topic)] or _topics(request) or answered
-    if told:
-        out.append(topics_text(told, topic_name))
+    topics = [topic for topic in answered if _is_filled(topic)] or _topics(request) or answered
+    if topics:
+        out.append(topics_text(topics, topic_name))
     elif response.get("session_id"):
         out.append(f"session {response['session_id']}")
     if response:
-        _tell_records(answered, NOTHING_NEW, out)
+        _add_record_facts(answered, NOTHING_NEW, out)
 
 
 def _is_filled(topic: Any) -> bool:
@@ -171,7 +171,7 @@ def _is_filled(topic: Any) -> bool:
     return False
 
 
-def _tell_records(topics: Sequence[Any], nothing: str, out: Facts) -> None:
+def _add_record_facts(topics: Sequence[Any], nothing: str, out: Facts) -> None:
     records = size = 0
     codecs: dict[str, None] = {}
     for topic in topics:

@@ -154,9 +154,9 @@ class TreeWriter:
             head.append([("name", "correlation_id "), ("value", str(exchange.correlation_id))])
             if exchange.client_id:
                 head.append([("name", "client_id "), ("client", escape(exchange.client_id))])
-        told = {problem.message for problem in dissection.problems} | _problem_texts(dissection)
+        known = {problem.message for problem in dissection.problems} | _problem_texts(dissection)
         rows = self._content(dissection, message.size_bytes)
-        rows += self._problems([problem for problem in exchange.problems if problem.message not in told])
+        rows += self._problems([problem for problem in exchange.problems if problem.message not in known])
         self._draw(Row(head), "", "    ", Gutter(0, None, 0), lines)
         gutter = Gutter(self._verbosity, message.frame, self._bytes_per_row())
         for index, row in enumerate(rows):
@@ -202,21 +202,21 @@ class TreeWriter:
             rest = f"{self._paint.glyphs.ellipsis} {format_units.count(left, 'byte')} not decoded"
             rows.append(Row([[("dim", rest)]]))
         if dissection.problems:
-            told = _problem_texts(dissection)
-            rows += self._problems([problem for problem in dissection.problems if problem.message not in told])
+            known = _problem_texts(dissection)
+            rows += self._problems([problem for problem in dissection.problems if problem.message not in known])
         return rows
 
     def _exchange_problems(
         self, exchange: Exchange, request: Dissection | None, response: Dissection | None
     ) -> list[Row]:
-        """The exchange's problems that no dissection has told already."""
+        """The exchange's problems that no dissection has shown already."""
         if not exchange.problems:
             return []
-        told = {problem.message for dissection in (request, response) if dissection for problem in dissection.problems}
+        known = {problem.message for dissection in (request, response) if dissection for problem in dissection.problems}
         for dissection in (request, response):
             if dissection:
-                told |= _problem_texts(dissection)
-        return self._problems([problem for problem in exchange.problems if problem.message not in told])
+                known |= _problem_texts(dissection)
+        return self._problems([problem for problem in exchange.problems if problem.message not in known])
 
     def _problems(self, problems: Sequence[Problem]) -> list[Row]:
         shown = problems if self._verbosity else problems[:PROBLEMS_SHOWN]

@@ -109,13 +109,13 @@ class BodyView:
         raw = self.body[name]
         if content is None:
             return None
-        told = content.sure and len(self.problems) < MAX_PROBLEMS
-        if not told and not _fits(raw, content):
+        is_reported = content.sure and len(self.problems) < MAX_PROBLEMS
+        if not is_reported and not _fits(raw, content):
             return None
         try:
             data, end = data_decoder(content.message, content.version)(raw, content.start, [])
         except DecodeError as error:
-            if told:
+            if is_reported:
                 _complain(self, name, content.title, str(error))
             return None
         if content.exact and end != len(raw):

@@ -98,9 +98,9 @@ class Step:
         self.is_error = False
         self.is_range = False
         self.meant = False
-        self.said: dict[int, bytes] = {}
+        self.labelled: dict[int, bytes] = {}
         self.last: i64 = 0
-        self.last_said = b""
+        self.last_text = b""
         self.ranges: dict[bytes, bytes] = {}
         self.content = ""
         self.tells_protocol = False

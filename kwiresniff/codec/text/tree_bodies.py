@@ -403,7 +403,7 @@ class RowWriter(ValueRows):
                 out.truncate(start)
             return pos
         pos = self.value(step, kind, pos, out)
-        if step.identifies and self.told and pos > 0:
+        if step.identifies and self.is_distinctive and pos > 0:
             names = self.names[level]
             if start != names:
                 text = out.getvalue()

@@ -38,7 +38,8 @@ class ValueRows(BodyReader):
     """Writes values of a body.
 
     ``is_internal`` is asked whether a topic id belongs to one of Kafka's own topics, ``topic_name`` for the name
-    behind one. ``told`` says whether the value that was read last would tell its structure from others.
+    behind one. ``is_distinctive`` says whether the value read last can tell its structure from its neighbours: it is
+    neither null nor empty nor a zero id.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class ValueRows(BodyReader):
         self.is_internal = is_internal
         self.topic_name = topic_name
         self.values = ValueWriter(words)
-        self.told = False
+        self.is_distinctive = False
         self.marks = TreeMarks(words)
         self.styled = bool(self.marks.ident)
         self._named: list[Step] = []  # fields with topic ids whose names are kept
@@ -70,12 +71,12 @@ class ValueRows(BodyReader):
         pos = self.pos
         if step.is_error and number:
             return -1
-        self.told = True
+        self.is_distinctive = True
         if step.meant:
-            if number != step.last or not step.last_said:
-                step.last_said = self._said(step, number, kind == BOOLEAN)
+            if number != step.last or not step.last_text:
+                step.last_text = self._labelled(step, number, kind == BOOLEAN)
                 step.last = number
-            out.write(step.last_said)
+            out.write(step.last_text)
         elif not self.styled:
             write_number(out, number)
         elif step.identifies:
@@ -92,15 +93,15 @@ class ValueRows(BodyReader):
             out.write(self.marks.dim_off)
         return pos
 
-    def _said(self, step: Step, number: int, is_boolean: bool) -> bytes:
+    def _labelled(self, step: Step, number: int, is_boolean: bool) -> bytes:
         """A number with its meaning."""
-        text = step.said.get(number)
+        text = step.labelled.get(number)
         if text is None:
-            if len(step.said) >= KEPT:
-                step.said.clear()
+            if len(step.labelled) >= KEPT:
+                step.labelled.clear()
             # In two branches: compiled, an expression of either would be an integer.
             text = self._worded(step, number != 0) if is_boolean else self._worded(step, number)
-            step.said[number] = text
+            step.labelled[number] = text
         return text
 
     def _worded(self, step: Step, value: object) -> bytes:
@@ -116,14 +117,14 @@ class ValueRows(BodyReader):
         if stop > len(self.frame):
             return -1
         raw = self.frame[pos:stop]
-        self.told = raw.count(0) < 16
+        self.is_distinctive = raw.count(0) < 16
         text = step.uuids.get(raw)
         if text is None:
             value = uuid_text(raw)
             if kind == TOPIC_ID and self.is_internal(value):
                 return -1
             text = self._worded(step, value)
-            if self.told and self.topic_name(value) is not None and len(step.uuids) < KEPT:
+            if self.is_distinctive and self.topic_name(value) is not None and len(step.uuids) < KEPT:
                 if not step.uuids:
                     self._named.append(step)
                 step.uuids[raw] = text
@@ -135,9 +136,9 @@ class ValueRows(BodyReader):
         frame = self.frame
         length: i64 = self.length_of(step, pos)
         pos = self.pos
-        self.told = kind == BYTES or length > 0
+        self.is_distinctive = kind == BYTES or length > 0
         if length < 0:
-            self.told = False
+            self.is_distinctive = False
             out.write(self.marks.null)
             return pos if length == -1 else -1
         stop: i64 = pos + length
@@ -147,8 +148,8 @@ class ValueRows(BodyReader):
             out.write(self._worded(step, frame[pos:stop].decode()))
             return stop
         if length == 22 and kind != BYTES and frame[pos:stop] == _ZERO_BYTES:
-            self.told = False
-        if step.identifies and self.told:
+            self.is_distinctive = False
+        if step.identifies and self.is_distinctive:
             out.write(self.marks.ident)
             self.values.write(out, frame, pos, stop, kind != BYTES, True)
             out.write(self.marks.ident_off)
