@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kwiresniff.base import batch_layout, body_members, known_ids, sequence_numbers
+from kwiresniff.base import batch_layout, body_members, known_ids, placeholders, sequence_numbers
 
 PACKAGE = Path(known_ids.__file__).resolve().parent.parent
 SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
@@ -22,6 +22,10 @@ SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rgl
         pytest.param(body_members.UNKNOWN_TAGS, body_members, id="unknown tagged fields"),
         pytest.param(body_members.DECODED, body_members, id="what bytes hold"),
         pytest.param(body_members.CUT_SHORT, body_members, id="a batch that is cut short"),
+        pytest.param(placeholders.NO_CLIENT_ID, placeholders, id="a client without a client id"),
+        pytest.param(placeholders.NO_REQUEST, placeholders, id="an exchange without a request"),
+        pytest.param(placeholders.NO_TOPIC, placeholders, id="an exchange without a topic"),
+        pytest.param(placeholders.OTHERS, placeholders, id="the row of all others"),
         pytest.param(batch_layout.CODEC_NAMES, batch_layout, id="compression codecs"),
     ],
 )

@@ -14,6 +14,7 @@ from kwiresniff.analysis.body_entities import message_groups, message_topics, me
 from kwiresniff.analysis.client_traffic import ClientTraffic, InventoryMemory, Names
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS
+from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection, Exchange, TopicNames
 from kwiresniff.results.clients import ApiUse, Client
 
@@ -23,11 +24,6 @@ MAX_CLIENTS = 10_000
 MAX_IDS = 100
 
 _Identity: TypeAlias = tuple[Any, ...]
-
-
-def host_of(endpoint: str) -> str:
-    """``10.0.0.5`` of ``10.0.0.5:50000``, ``[::1]`` of ``[::1]:50000``."""
-    return endpoint.rpartition(":")[0]
 
 
 def names_in(exchange: Exchange, topic_name: TopicNames | None = None) -> tuple[list[str], list[str], list[str]]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from sys import getsizeof
 from typing import Any
 
-#: The name of the row that takes in all for which there is no room.
-OTHERS = "(others)"
 #: An entry of a dict: its slot, and the room that the dict grows ahead of use.
 ENTRY_BYTES = 100
 #: A dict or a list, empty.

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
-from kwiresniff.analysis.memory_budget import OTHERS
-from kwiresniff.analysis.stats_keys import NO_REQUEST, NO_TOPIC, topics_in
+from kwiresniff.analysis.stats_keys import topics_in
 from kwiresniff.analysis.top_k import Labels, TopK
+from kwiresniff.base.flows import host_of
+from kwiresniff.base.placeholders import NO_REQUEST, NO_TOPIC, OTHERS
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.metrics import Metric
 
@@ -141,10 +142,10 @@ class Metrics:
                 table.review()
         connection = exchange.connection
         self._apis.row((exchange.api or NO_REQUEST,)).add(exchange)
-        self._clients.row((label(exchange.client_id or ""), connection.client.rpartition(":")[0])).add(exchange)
+        self._clients.row((label(exchange.client_id or ""), host_of(connection.client))).add(exchange)
         self._brokers.row((connection.broker,)).add(exchange)
         for topic in self._topics_in(exchange):
-            if topic is not NO_TOPIC:
+            if topic != NO_TOPIC:
                 self._topics.row((label(topic),)).add(exchange)
         for problem in exchange.problems:
             _count(self._problems, problem.code)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.places import request_place
 from kwiresniff.analysis.producer_sequences import MAX_HOLES, Sequence
 from kwiresniff.analysis.producer_state import ProducerState
 from kwiresniff.base.field_values import field_text
+from kwiresniff.base.flows import host_of
+from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.model import Exchange
 
 #: Producers, partitions and transactions of all together: some ten thousand producers.
@@ -64,4 +65,4 @@ class ProducerTable:
 
 def client_name(exchange: Exchange) -> str:
     """A client by its id and its address."""
-    return f"{exchange.client_id or '(no client id)'} {host_of(exchange.connection.client)}"
+    return f"{exchange.client_id or NO_CLIENT_ID} {host_of(exchange.connection.client)}"

@@ -14,9 +14,9 @@ from typing import Final, Protocol, TypeAlias, final
 
 from kwiresniff.analysis.intake import Intake
 from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
-from kwiresniff.analysis.memory_budget import OTHERS
-from kwiresniff.analysis.stats_keys import MAX_SHARED, NO_REQUEST, Key, SharedKeys, key_parts, keys_of
+from kwiresniff.analysis.stats_keys import MAX_SHARED, Key, SharedKeys, key_parts, keys_of
 from kwiresniff.analysis.stats_row import ROW_BYTES, Row
+from kwiresniff.base.placeholders import NO_REQUEST, OTHERS
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.results.stats import StatRow
 

@@ -20,6 +20,8 @@ from kwiresniff.analysis.record_counts import batches_in, records_in
 from kwiresniff.base.api_keys import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, PRODUCE, SHARE_FETCH
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.entities import PARTITION_FIELDS, PARTITION_LISTS
+from kwiresniff.base.flows import host_of
+from kwiresniff.base.placeholders import NO_REQUEST
 from kwiresniff.model import Body, Exchange, TopicNames
 
 NO_PARTITION: Final = "(no partition)"
@@ -46,12 +48,12 @@ RecordCounts: TypeAlias = tuple[dict[str, int], dict[str, int]]
 
 def by_host(exchange: Exchange) -> tuple[str, ...]:
     """The client's address without its port."""
-    return (exchange.connection.client.rpartition(":")[0],)
+    return (host_of(exchange.connection.client),)
 
 
 def by_version(exchange: Exchange) -> tuple[str, ...]:
     """The API with its version."""
-    return (f"{exchange.api or '(request missing)'} v{exchange.api_version}",)
+    return (f"{exchange.api or NO_REQUEST} v{exchange.api_version}",)
 
 
 def by_principal(exchange: Exchange) -> tuple[str, ...]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
+from kwiresniff.base.flows import host_of
+from kwiresniff.base.placeholders import NO_CLIENT_ID, NO_REQUEST, NO_TOPIC
 from kwiresniff.model import Exchange, TopicNames
-
-NO_TOPIC = "(no topic)"
-NO_REQUEST = "(request missing)"
 
 #: Topics of a fetch session that are counted as one at first, and the sessions of which that is remembered.
 MANY: Final = 16
@@ -89,7 +88,7 @@ def _by_api(exchange: Exchange) -> Sequence[str]:
 
 
 def _by_client(exchange: Exchange) -> Sequence[str]:
-    return (f"{exchange.client_id or '(no client id)'} {exchange.connection.client.rpartition(':')[0]}",)
+    return (f"{exchange.client_id or NO_CLIENT_ID} {host_of(exchange.connection.client)}",)
 
 
 def _by_broker(exchange: Exchange) -> Sequence[str]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from kwiresniff.analysis.memory_budget import OTHERS
 from kwiresniff.analysis.metrics import DEFAULT_SERIES, label
 from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.base.placeholders import OTHERS
 from kwiresniff.model import Event, Exchange, TopicNames
 from kwiresniff.results.metrics import Metric
 from kwiresniff.results.topics import Topic

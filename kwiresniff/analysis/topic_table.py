@@ -5,10 +5,10 @@ What finds no room is counted in ``left_out``; nothing that is remembered is giv
 
 from __future__ import annotations
 
-from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.latency import BUCKET_BYTES
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.topic_state import MORE_BUCKETS, ClientState, Identity, PartitionState, TopicState
+from kwiresniff.base.flows import host_of
 from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Exchange
 
@@ -113,8 +113,8 @@ class TopicTable:
             identity = known[1]
             if identity[0] == exchange.client_id and identity[3] == principal:
                 return identity
-        told = software or {}
-        named = (told.get("name"), told.get("version"))
+        reported = software or {}
+        named = (reported.get("name"), reported.get("version"))
         identity = (exchange.client_id, host_of(connection.client), named, principal)
         if len(self._speakers) >= MAX_SPEAKERS:
             self._speakers.clear()

@@ -1,4 +1,7 @@
-"""Flow keys: source address, destination address, source port, destination port, as raw bytes in network order."""
+"""Flow keys: source address, destination address, source port, destination port, as raw bytes in network order.
+
+And their ends as text, ``ip:port``.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,11 @@ def endpoints(flow: bytes) -> tuple[str, str]:
     address = (len(flow) - 4) // 2
     ports = flow[2 * address :]
     return _text(flow[:address], ports[:2]), _text(flow[address : 2 * address], ports[2:])
+
+
+def host_of(endpoint: str) -> str:
+    """The address in ``ip:port``: ``10.0.0.5`` of ``10.0.0.5:50000``, ``[::1]`` of ``[::1]:50000``."""
+    return endpoint.rpartition(":")[0]
 
 
 def _text(raw: bytes, port: bytes) -> str:

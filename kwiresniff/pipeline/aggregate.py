@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final, final
 
-from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.latency import Histogram
+from kwiresniff.base.flows import host_of
 from kwiresniff.model import Exchange
 from kwiresniff.pipeline.exchange_table import seen_ns
 from kwiresniff.pipeline.rows import Row, when

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TextIO
 
+from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import format_units
 from kwiresniff.render.blocks import INDENT, BlockWriter
@@ -54,7 +55,7 @@ class ClientWriter(BlockWriter):
                 self._facts([("breaks" if finding.breaks else "may break", self._finding(finding))])
 
     def _who(self, client: Client) -> list[Chunk]:
-        name = escape(client.client_id) if client.client_id else "(no client id)"
+        name = escape(client.client_id) if client.client_id else NO_CLIENT_ID
         path = f"{escape(client.address)} {self._paint.glyphs.arrow} {escape(client.broker)}"
         chunks: list[Chunk] = [[("ident" if client.client_id else "dim", name)], [("value", path)]]
         if _KINDS[client.kind]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.render import format_units
 from kwiresniff.render.blocks import INDENT, BlockWriter
 from kwiresniff.render.escape import escape
@@ -68,7 +69,7 @@ def _facts(topic: Topic) -> Iterator[tuple[str, list[Chunk]]]:
 
 
 def _client(client: TopicClient) -> Iterator[Chunk]:
-    yield [("ident" if client.client_id else "dim", escape(client.client_id or "") or "(no client id)")]
+    yield [("ident" if client.client_id else "dim", escape(client.client_id or "") or NO_CLIENT_ID)]
     yield [("value", escape(client.address))]
     name, version = client.software
     if name:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kwiresniff.analysis import metrics as module
-from kwiresniff.analysis.memory_budget import OTHERS
 from kwiresniff.analysis.metrics import BOUNDS, Metrics
 from kwiresniff.analysis.top_k import TopK
+from kwiresniff.base.placeholders import OTHERS
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Event, Exchange, Message, Problem
 from kwiresniff.results.metrics import Metric

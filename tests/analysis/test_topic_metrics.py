@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwiresniff.analysis.memory_budget import OTHERS
 from kwiresniff.analysis.topic_metrics import TopicMetrics
+from kwiresniff.base.placeholders import OTHERS
 from tests.support.exchanges import START_NS, exchange
 
 SECOND_NS = 1_000_000_000

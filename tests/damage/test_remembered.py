@@ -13,7 +13,8 @@ from kwiresniff.analysis import stats
 from kwiresniff.analysis.doctor import Doctor, causes, evidence
 from kwiresniff.analysis.doctor.causes import explains
 from kwiresniff.analysis.groups import GroupTimeline
-from kwiresniff.analysis.memory_budget import OTHERS, MemoryBudget, value_bytes
+from kwiresniff.analysis.memory_budget import MemoryBudget, value_bytes
+from kwiresniff.base.placeholders import OTHERS
 from kwiresniff.results.findings import Finding
 from tests.support.exchanges import exchange
 from tests.support.resident import resident

@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.base.api_keys import (
     ADD_PARTITIONS_TO_TXN,
@@ -26,6 +25,7 @@ from kwiresniff.base.api_keys import (
     STREAMS_GROUP_HEARTBEAT,
 )
 from kwiresniff.base.field_values import field_text
+from kwiresniff.base.flows import host_of
 from kwiresniff.model import Body, Exchange
 from kwiresniff.schema import versions_in
 

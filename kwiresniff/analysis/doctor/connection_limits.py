@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.doctor.endings import Ending, Reason
 from kwiresniff.analysis.doctor.evidence import client_text
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES
 from kwiresniff.base.api_keys import API_VERSIONS
+from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection
 from kwiresniff.results.findings import Explains, Finding, scope_of
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from kwiresniff.analysis.body_entities import replica_id_of
-from kwiresniff.analysis.clients import host_of
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, OTHERS, MemoryBudget, text_bytes
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.base.flows import host_of
+from kwiresniff.base.placeholders import NO_CLIENT_ID, OTHERS
 from kwiresniff.model import Exchange
 
 #: Subjects counted apart by one rule; those that come later are counted together.
@@ -177,7 +178,7 @@ def client_of(exchange: Exchange) -> str:
 
 def client_text(client_id: str | None, endpoint: str) -> str:
     """A client by its id and the address of its endpoint."""
-    return _client_text(clipped(client_id) if client_id else "(no client id)", endpoint)
+    return _client_text(clipped(client_id) if client_id else NO_CLIENT_ID, endpoint)
 
 
 @lru_cache(maxsize=4096)  # asked of every exchange, and there are as many as clients

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
-from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.doctor.absences import Failures, absences, episode_of
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, clipped
@@ -20,6 +19,8 @@ from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import METADATA
+from kwiresniff.base.flows import host_of
+from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.model import Body, Connection, ConnectionAttempt, Exchange
 from kwiresniff.results.findings import Finding, scope_of
 
@@ -185,7 +186,7 @@ class ListenerRule(Rule):
             names = [name for name in waiting if name] or names
         if not case.count:
             case.merge(dialled.case)
-        clients = [f"{name} {host}" for name in names] or [f"(no client id) {host}"]
+        clients = [f"{name} {host}" for name in names] or [f"{NO_CLIENT_ID} {host}"]
         return found(
             "advertised_listener",
             "error",

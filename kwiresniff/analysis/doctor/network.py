@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.doctor.evidence import client_of, client_text
 from kwiresniff.analysis.doctor.rule import ERROR, SYMPTOM, WASTE, Context, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.wording import duration, times
 from kwiresniff.analysis.places import place_of
+from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection, Exchange, Problem
 from kwiresniff.results.findings import Explains, Finding
 

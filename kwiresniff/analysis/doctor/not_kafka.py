@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.clients import host_of
 from kwiresniff.analysis.doctor.evidence import clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.wording import times
+from kwiresniff.base.flows import host_of
 from kwiresniff.model import Problem
 from kwiresniff.results.findings import Finding, scope_of
 

@@ -7,6 +7,7 @@ from importlib import resources
 from importlib.util import find_spec
 from typing import Any, Final
 
+from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.errors import ExportError
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import format_units
@@ -89,7 +90,7 @@ def _people(clients: Sequence[TopicClient]) -> str:
     """The busiest producers or consumers, each once, with its lag; replicas are not named."""
     people = [client for client in clients if client.role != "replica"]
     texts = [
-        f"{client.client_id or '(no client id)'} {client.address}" + (f" (lag {client.lag:,})" if client.lag else "")
+        f"{client.client_id or NO_CLIENT_ID} {client.address}" + (f" (lag {client.lag:,})" if client.lag else "")
         for client in people[:_PEOPLE]
     ]
     more = [f"and {len(people) - _PEOPLE:,} more"] if len(people) > _PEOPLE else []
