@@ -150,15 +150,16 @@ class ClientTraffic:
         message = request or response
         assert message is not None
         self.exchanges += 1
-        self.errors += bool(exchange.errors)
-        self.unanswered += exchange.outcome == "unanswered"
+        failed = bool(exchange.errors) and not exchange.is_negotiation
+        self.errors += failed
+        self.unanswered += exchange.outcome == "unanswered" and not exchange.is_negotiation
         self.span(message.first_ns, (response or message).last_ns)
         if response is not None:
             self.response_bytes += response.size_bytes
         if request is None:
             return
         self.request_bytes += request.size_bytes
-        self._count_use(exchange, message.first_packet, message.first_ns)
+        self._count_use(exchange, failed, message.first_packet, message.first_ns)
         if not self.cluster and _is_of_cluster(exchange.api_key, exchange.api_version, request):
             self.cluster = True
         topics, groups, transactional_ids = names(exchange)
@@ -171,7 +172,7 @@ class ClientTraffic:
         if exchange.api_key == API_VERSIONS and response is not None and response.body is not None:
             self._take_offer(_offered(response.body))
 
-    def _count_use(self, exchange: Exchange, packet: int, ns: int) -> None:
+    def _count_use(self, exchange: Exchange, failed: bool, packet: int, ns: int) -> None:
         use = self.uses.get((exchange.api_key, exchange.api_version))
         if use is None:
             if not self._admit(_USE_BYTES + text_bytes(exchange.api)):
@@ -180,7 +181,7 @@ class ClientTraffic:
             use = [exchange.api, 0, 0, packet, ns]
             self.uses[exchange.api_key, exchange.api_version] = use
         use[1] += 1
-        use[2] += bool(exchange.errors)
+        use[2] += failed
 
     def _take_offer(self, offer: Offer) -> None:
         known = self.offered

@@ -52,6 +52,18 @@ def test_a_client_is_counted_over_its_connections() -> None:
     assert (client.uses[0].first_ns, client.first_ns) == (START_NS, START_NS)
 
 
+def test_steps_of_the_protocol_are_no_errors_of_a_client() -> None:
+    """What ``stats`` counts as negotiation: a rebalance that is announced, a long poll under way at the end."""
+    rebalance = [("error_code", 27, "REBALANCE_IN_PROGRESS", True)]
+    client = only(
+        exchange("Heartbeat", 12, 4, request={"group_id": "g"}, response={}, errors=rebalance, outcome="error"),
+        exchange(request={}, latency_ns=None, outcome="unanswered", waiting="long poll"),
+        ended=(connection(),),
+    )
+    assert (client.exchanges, client.errors, client.unanswered) == (2, 0, 0)
+    assert [use.errors for use in client.uses] == [0, 0]
+
+
 def test_different_software_user_or_broker_is_another_client() -> None:
     given = [connection(number) for number in range(4)]
     given[1].client_software = {"name": "librdkafka", "version": "2.5"}

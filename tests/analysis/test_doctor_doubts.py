@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kwiresniff.analysis.doctor import Doctor
 from kwiresniff.model import Connection, Event, Exchange, Problem
 from tests.support.exchanges import START_NS, connection, exchange
@@ -236,3 +238,74 @@ def test_a_muted_channel_is_no_stall() -> None:
     assert said(before, muted) == []
     muted.queued, muted.muted_ns, muted.waiting = 0, 0, ""
     assert said(before, muted) == [("broker_stalled", "error")]
+
+
+def asked_in_vain(closed_by: str = "") -> list[Event]:
+    """Three requests that nobody answered for ten seconds, and a connection of that broker which ended with them."""
+    silent, other = connection(1, f"{HOST}:5000", BROKER), connection(2, f"{HOST}:5001", BROKER)
+    for one in (silent, other):
+        one.handshake_seen, one.bytes, one.packets = True, [300, 300], [6, 6]
+        one.first_ns, one.last_ns, one.first_packet = START_NS, START_NS + 10 * SECOND, one.id
+    other.closed_by, other.closed_ns = closed_by, START_NS + SECOND // 10
+    before = exchange(request={}, response={}, on=silent, start_ns=START_NS - SECOND)
+    asked = [
+        exchange("Metadata", 3, 12, request={}, latency_ns=None, outcome="unanswered", on=silent,
+                 start_ns=START_NS + number * SECOND // 10)
+        for number in range(3)
+    ]  # fmt: skip
+    end = exchange(request={}, response={}, on=connection(3, f"{HOST}:1", "172.19.0.9:9092"),
+                   start_ns=START_NS + 10 * SECOND)  # fmt: skip
+    return [before, *asked, end, other, silent]
+
+
+def test_a_broker_that_closes_its_connections_does_not_stand_still() -> None:
+    """A process that was stopped by a signal, or pauses, closes none; one that ends closes all."""
+    assert said(*asked_in_vain()) == [("broker_stalled", "error")]
+    assert said(*asked_in_vain(closed_by="client")) == [("broker_stalled", "error")]
+    doctor = Doctor()
+    for event in asked_in_vain(closed_by="broker"):
+        doctor.add(event)
+    (found,) = doctor.findings()
+    assert (found.code, found.severity) == ("unanswered", "warning")
+    assert "stopped or killed" in found.title
+
+
+@pytest.mark.parametrize(
+    "handshake, sent, again, one_way",
+    [(True, 300, 3, True), (False, 300, 0, True), (False, 300, 4, False), (True, 0, 3, False)],
+    ids=["established", "going on", "sent again", "SYNs alone"],
+)
+def test_a_capture_of_one_direction_says_nothing_of_answers(
+    handshake: bool, sent: int, again: int, one_way: bool
+) -> None:
+    """A client that sends a request was let in, and one that need not send it again was acknowledged: somebody
+    answered, and the capture does not have it. Where the client sends again and again, nobody did."""
+    events = asked_in_vain()
+    silent = events[-1]
+    assert isinstance(silent, Connection)
+    silent.handshake_seen, silent.bytes, silent.packets, silent.retransmits = handshake, [sent, 0], [6, 0], [again, 0]
+    assert said(*events) == [("one_way_capture", "info") if one_way else ("broker_stalled", "error")]
+
+
+def test_findings_of_one_subject_are_joined_under_its_name() -> None:
+    """Six kinds of requests that one broker did not answer: nobody else is concerned."""
+    on = connection(1, f"{HOST}:5000", BROKER)
+    on.closed_by, on.closed_ns, on.packets = "client", START_NS + 60 * SECOND, [20, 20]
+    names = {
+        15: "DescribeGroups",
+        8: "OffsetCommit",
+        22: "InitProducerId",
+        19: "CreateTopics",
+        26: "EndTxn",
+        0: "Produce",
+    }
+    asked = [
+        exchange(name, key, 5, request={}, latency_ns=None, outcome="unanswered", on=on) for key, name in names.items()
+    ]
+    events: list[Event] = [*asked, on]
+    doctor = Doctor()
+    for event in events:
+        doctor.add(event)
+    (found,) = doctor.findings()
+    assert found.subject == BROKER
+    assert len([line for line in found.details if line.startswith("also: ") and "was not answered" in line]) == 5

@@ -131,10 +131,14 @@ def merged_alike(findings: list[Finding]) -> list[Finding]:
         for finding in alike[1:]:
             whole = _joined(whole, finding, whole.subject, whole.title)
         subjects = list(dict.fromkeys(one.subject for one in alike))
+        if len(subjects) == 1:
+            titles = tuple(dict.fromkeys(f"also: {one.title}" for one in alike[1:]))
+            merged.append(replace(whole, details=(*whole.details, *titles)[:MAX_SYMPTOMS]))
+            continue
+        others = f"{len(subjects) - 1} {'other' if len(subjects) == 2 else 'others'}"
         numbers = {**whole.numbers, "subjects": subjects[:100], "subject_count": len(subjects)}
-        details = (*whole.details, f"and {len(subjects) - 1} others in the same way")
-        merged.append(replace(whole, subject=f"{subjects[0]} and {len(subjects) - 1} others", numbers=numbers,
-                            details=details))  # fmt: skip
+        details = (*whole.details, f"and {others} in the same way")
+        merged.append(replace(whole, subject=f"{subjects[0]} and {others}", numbers=numbers, details=details))
     return merged
 
 

@@ -26,7 +26,7 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.base.field_values import field_text
 from kwiresniff.base.flows import host_of
-from kwiresniff.model import Body, Exchange
+from kwiresniff.model import Body, Connection, Exchange
 from kwiresniff.schema import versions_in
 
 #: Nodes remembered, and addresses. A large cluster has some hundred, each with some listeners.
@@ -35,6 +35,9 @@ MAX_NODES = 10_000
 MAX_OFFERS = 500
 #: Connections remembered on which clients got to work.
 MAX_WORKING = 20_000
+#: Times remembered of each broker at which it closed a connection, and how near to its silence that has to be.
+MAX_CLOSED = 100
+ABOUT_NS = 1_000_000_000
 
 #: The release that took away the versions of before 2.1 (KIP-896), and the last that had them.
 NEW_RELEASE, LAST_OLD_RELEASE = "4.0", "3.9"
@@ -73,6 +76,20 @@ class Cluster:
         self.served: dict[tuple[str, str], set[str]] = {}
         self.old: set[str] = set()
         self._working: set[int] = set()
+        self._closed: dict[str, list[int]] = {}
+
+    def ended(self, connection: Connection) -> None:
+        """Notes when a broker closed a connection."""
+        broker = connection.broker
+        if connection.closed_by == "broker" and (broker in self._closed or len(self._closed) < MAX_NODES):
+            closed = self._closed.setdefault(broker, [])
+            if len(closed) < MAX_CLOSED:
+                closed.append(connection.closed_ns)
+
+    def went(self, broker: str, ns: int) -> bool:
+        """Whether a broker closed connections about then: one that fell silent was stopped or killed, and does not
+        merely stand still."""
+        return any(abs(closed_ns - ns) < ABOUT_NS for closed_ns in self._closed.get(broker, ()))
 
     def answered(self, exchange: Exchange, ns: int) -> None:
         """Notes a response from a broker's address."""

@@ -115,13 +115,22 @@ class Endings:
         ending = self._open.pop(connection.id, None)
         gap = connection.id in self._gaps
         self._gaps.discard(connection.id)
-        if ending is None or not ending.requests or gap:
+        if ending is None or not ending.requests or gap or is_one_way(connection):
             return None
         ending.connection = connection
         over_ns = connection.closed_ns or end_ns
         ending.waited_ns = max(over_ns - ending.first.last_ns, 0)
         ending.reason = _reason(ending, cluster)
         return ending
+
+
+def is_one_way(connection: Connection) -> bool:
+    """Whether the capture has nothing of a broker that did send something: without its SYN-ACK the client would have
+    sent no request, and without its acknowledgements most of its packets again and again."""
+    if connection.packets[1] or not connection.packets[0]:
+        return False
+    established = connection.handshake_seen and connection.bytes[0] > 0
+    return established or connection.retransmits[0] * 10 < connection.packets[0]
 
 
 def client_in(ending: Ending) -> str:

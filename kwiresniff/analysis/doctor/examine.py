@@ -95,6 +95,7 @@ class Doctor:
             self.exchange(event)
         elif isinstance(event, Connection):
             self._sampled.pop(event.id, None)
+            self.context.cluster.ended(event)
             ending = self._endings.end(event, self.context.cluster, self.context.end_ns)
             for take_connection in self._on_connection:
                 take_connection(event)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.endings import is_one_way
 from kwiresniff.analysis.doctor.evidence import client_of, client_text
-from kwiresniff.analysis.doctor.rule import ERROR, SYMPTOM, WASTE, Context, Rule, as_brokers, found
+from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, SYMPTOM, WASTE, Context, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.wording import duration, times
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.flows import host_of
@@ -132,12 +133,21 @@ def is_node(client: str) -> bool:
 class DamageRule(Rule):
     """What is damaged: batches on the wire, and the capture itself."""
 
-    codes = ("bad_crc", "capture_gaps")
+    codes = ("bad_crc", "capture_gaps", "one_way_capture")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._damaged = context.tally()
         self._lost = context.case()
+        self._one_way = context.case()
+        self._connections = 0
+
+    def connection(self, connection: Connection) -> None:
+        """Counts those of which the capture has one direction only."""
+        self._connections += 1
+        if is_one_way(connection):
+            self._one_way.add(connection.first_packet, connection.first_ns, until_ns=connection.last_ns)
+            self._one_way.note("brokers", [connection.broker])
 
     def failure(self, exchange: Exchange) -> None:
         """A batch whose checksum does not match."""
@@ -177,4 +187,17 @@ class DamageRule(Rule):
                 self._lost,
                 {"missing_bytes": self._lost.total},
                 rank=WASTE,
+            )
+        if self._one_way.count:
+            yield found(
+                "one_way_capture",
+                "info",
+                "the capture",
+                f"of {self._one_way.count} of {self._connections} connections it has what clients send, and no packet "
+                "of the brokers: whether and when they answered cannot be told",
+                "Capture both directions: a filter like 'port 9092' instead of 'dst port 9092', both halves of a "
+                "mirrored port, and a place that both ways of an asymmetric route pass.",
+                self._one_way,
+                {"connections": self._one_way.count, "of": self._connections},
+                rank=INCIDENT,
             )

@@ -136,8 +136,12 @@ class StallRule(Rule):
 
     def findings(self) -> Iterator[Finding]:
         """Stalls of one time are one finding."""
-        answered = self.context.cluster.last_answer_ns
-        unended = [one for one in self._silent.values() if answered.get(one.broker, 0) <= one.first_ns]
+        cluster = self.context.cluster
+        unended = [
+            one
+            for one in self._silent.values()
+            if cluster.last_answer_ns.get(one.broker, 0) <= one.first_ns and not cluster.went(one.broker, one.first_ns)
+        ]
         stalls = sorted([*self._stalls, *unended], key=lambda one: one.first_ns)
         while stalls:
             together = [stalls.pop(0)]

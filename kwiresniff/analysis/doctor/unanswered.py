@@ -15,8 +15,9 @@ from kwiresniff.schema import API_NAMES
 #: Requests that only nodes of the cluster send.
 CLUSTER_API_NAMES = frozenset(API_NAMES[key] for key in CLUSTER_APIS if key in API_NAMES)
 
-#: A request that was not answered so short a time before the end may just not have been answered yet.
-LATE_NS = 2_000_000_000
+#: A request that was not answered so short a time before the end may just not have been answered yet, as one that takes
+#: so long is no trouble either (``VERY_SLOW_NS`` of slow answers).
+LATE_NS = 5_000_000_000
 #: A client that leaves sooner was not waiting for the answer, it was closing.
 GAVE_UP_NS = 1_000_000_000
 
@@ -80,7 +81,10 @@ class UnansweredRule(Rule):
             # Whatever came from the broker afterwards, it was not dead.
             alive = self.context.cluster.last_answer_ns.get(broker, 0) > case.first_ns
             passed_on = alive and not calm and api in TO_CONTROLLER
-            severity = "info" if calm else "warning" if api in CLUSTER_API_NAMES else "error"
+            went = not alive and self.context.cluster.went(broker, case.first_ns)
+            severity = "info" if calm else "warning" if api in CLUSTER_API_NAMES or went else "error"
+            if went:
+                title += ": the broker closed other connections then, it was stopped or killed"
             yield found(
                 "unanswered",
                 severity,
