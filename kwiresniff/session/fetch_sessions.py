@@ -278,6 +278,8 @@ def _digest(exchange: Exchange, direction: Direction) -> Digest | None:
     message, digests = exchange.request if direction == "request" else exchange.response, _digests()
     if message is None or message.frame is None or digests is None:
         return None
+    if message.digest is not None:
+        return message.digest
     steps = digests.steps(exchange.api_key, read_version(exchange, direction), direction)
     return digests.digest(steps, message.frame, message.body_offset) if steps is not None else None
 

@@ -49,19 +49,22 @@ class EventOutput:
 
     def complete(self, exchange: Exchange) -> None:
         """Adds an exchange that is as complete as it will be: filtered, and decoded as far as asked for."""
-        if self.fetch_sessions is not None and exchange.api_key in SESSION_APIS:
-            self.fetch_sessions.follow(exchange)
-        if self.exchange_filter is not None and self.exchange_filter(exchange) is False:
-            if self.shallow is not None:
-                self.shallow.scan(exchange)
-        else:
-            if self.decoder is not None:
-                self.decoder.decode(exchange)
-            elif self.shallow is not None:
-                self.shallow.scan(exchange)
-            # What waits to be reported comes first, or the order of events would not be that of the capture.
-            if self.sink is None or self.events or not self.sink.exchange(exchange):
-                self.events.append(exchange)
+        sessions = self.fetch_sessions if exchange.api_key in SESSION_APIS else None
+        wanted = True
+        if self.exchange_filter is not None:
+            if sessions is not None:  # a filter may ask for the topics
+                sessions.follow(exchange)
+                sessions = None
+            wanted = self.exchange_filter(exchange) is not False
+        if wanted and self.decoder is not None:
+            self.decoder.decode(exchange)
+        elif self.shallow is not None:
+            self.shallow.scan(exchange)
+        if sessions is not None:  # by the digests that the decoder has made, where it has
+            sessions.follow(exchange)
+        # What waits to be reported comes first, or the order of events would not be that of the capture.
+        if wanted and (self.sink is None or self.events or not self.sink.exchange(exchange)):
+            self.events.append(exchange)
         counts = exchange.connection.exchanges
         outcome = exchange.outcome
         counts[outcome] = counts.get(outcome, 0) + 1
