@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kwiresniff import __version__
@@ -17,6 +17,7 @@ from kwiresniff.pipeline.failures import spark_errors
 from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote, local_path
 from kwiresniff.pipeline.observed_connections import ObservedConnection
 from kwiresniff.pipeline.output_store import Commit, OutputStore
+from kwiresniff.pipeline.plain_values import from_plain
 from kwiresniff.pipeline.plan import CaptureSeries, WorkUnit, grouped, local_files, plan, share_out
 from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.spark_tasks import observe, run_units
@@ -76,7 +77,7 @@ def make_job(sources: Sequence[CaptureSeries], parallelism: int, commits: dict[s
 def _only_fewer(source: CaptureSeries, commits: Iterable[Commit]) -> bool:
     """Whether all that has changed since the commits is that some files are gone, as a rotation deletes them."""
     for commit in commits:
-        known = {file.path: file for file in WorkUnit.from_json(commit["unit"]).source.files}
+        known = {file.path: file for file in from_plain(WorkUnit, commit["unit"]).source.files}
         gone = sorted(known.keys() - {file.path for file in source.files})
         if not gone:
             return False
@@ -198,15 +199,15 @@ class Run:
                 spark = start_session()
                 with spark_errors():
                     for source, one in observe(spark, list(map(WorkUnit, self._sources)), self._settings):
-                        seen.setdefault(source, []).append(ObservedConnection.from_json(one))
+                        seen.setdefault(source, []).append(from_plain(ObservedConnection, one))
         before = (
-            [] if self._fresh else [WorkUnit.from_json(one["unit"]).source for one in self.store.commits().values()]
+            [] if self._fresh else [from_plain(WorkUnit, one["unit"]).source for one in self.store.commits().values()]
         )
         self._sources = keep_assignments(assign_connections(self._sources, seen), before)
         self.job = self._make_job()
 
     def _submit(self, spark: Any, progress: Callable[[dict[str, Any]], None]) -> None:
-        job = {"settings": self._settings.as_json(), "tables": self._tables, "out": self.store.out}
+        job = {"settings": asdict(self._settings), "tables": self._tables, "out": self.store.out}
         with spark_errors(), ThreadPoolExecutor(1) as pool:
             result = pool.submit(run_units, spark, share_out(self.job.units, self._parallelism), job)
             try:

@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import merge
 from statistics import median_low
-from typing import Any
 
 from kwiresniff.base.flows import reverse
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
@@ -63,12 +62,6 @@ class Filled:
     shift_ns: int
     lacking: tuple[tuple[Range, ...], tuple[Range, ...]]
     syns: tuple[bool, bool]
-
-    @staticmethod
-    def from_json(value: dict[str, Any]) -> Filled:
-        """What ``dataclasses.asdict`` gave, after JSON."""
-        one, other = (tuple((start, length) for start, length in way) for way in value["lacking"])
-        return Filled(**{**value, "lacking": (one, other), "syns": (value["syns"][0], value["syns"][1])})
 
 
 def shared(by_source: dict[str, list[ObservedConnection]]) -> tuple[dict[str, list[LeftOut]], dict[str, list[Filled]]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from kwiresniff.base.flows import reverse
 from kwiresniff.base.sequence_numbers import SEQ_MASK
@@ -46,14 +45,6 @@ class ObservedConnection:
         """How far the parts reach in each direction."""
         one, other = (parts[-1][1] - parts[0][0] if parts else 0 for parts in self.parts)
         return one, other
-
-    @staticmethod
-    def from_json(value: list[Any]) -> ObservedConnection:
-        """What ``dataclasses.astuple`` gave, after JSON."""
-        flow, first_ns, last_ns, initial, first, parts, marks, *rest = value
-        numbers = (initial[0], initial[1]), (first[0], first[1])
-        one, other, mark, back = (tuple((start, end) for start, end in way) for way in (*parts, *marks))
-        return ObservedConnection(flow, first_ns, last_ns, *numbers, (one, other), (mark, back), *rest)
 
 
 class _Seen:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from glob import escape, glob
 from typing import Any
 
@@ -53,13 +53,6 @@ class Batch:
     def source_id(self) -> str:
         """The id of the capture series that the batch belongs to."""
         return CaptureSeries(self.source, ()).id
-
-    @staticmethod
-    def from_json(value: dict[str, Any]) -> Batch:
-        """What ``dataclasses.asdict`` gave, after JSON."""
-        files = tuple(File(**file) for file in value["files"])
-        grown = tuple((path, size) for path, size in value["grown"])
-        return Batch(value["source"], value["round"], files, grown, value["finish"])
 
 
 class States:
@@ -274,5 +267,5 @@ def run_batch(batch: Batch, settings: Settings, tables: Sequence[str], out: str,
 
     unit = WorkUnit(CaptureSeries(batch.source, batch.files))
     return write_unit(
-        reading, store, batch.id, {"unit": unit.as_json(), "round": batch.round}, tables, settings.audit_target, keep
+        reading, store, batch.id, {"unit": asdict(unit), "round": batch.round}, tables, settings.audit_target, keep
     )

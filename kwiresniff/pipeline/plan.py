@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from itertools import takewhile
-from typing import Any
 
 from kwiresniff.capture.paths import STANDARD_INPUT, expand
 from kwiresniff.errors import CaptureError
@@ -77,17 +76,6 @@ class CaptureSeries:
     filled: tuple[Filled, ...] = ()
     others: tuple[CaptureSeries, ...] = ()
 
-    @staticmethod
-    def from_json(value: dict[str, Any]) -> CaptureSeries:
-        """What ``dataclasses.asdict`` gave, after JSON."""
-        return CaptureSeries(
-            value["name"],
-            tuple(File(**file) for file in value["files"]),
-            tuple(LeftOut(**one) for one in value["left_out"]),
-            tuple(map(Filled.from_json, value["filled"])),
-            tuple(map(CaptureSeries.from_json, value["others"])),
-        )
-
     @property
     def all_files(self) -> list[File]:
         """Every file of this series and of the others that are read with it."""
@@ -120,15 +108,6 @@ class WorkUnit:
     def fingerprint(self, settings: str) -> str:
         """A hash of the unit's files, their sizes and times, and of the settings."""
         return blake2b(f"{asdict(self)!r} {settings}".encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values, for the way to an executor."""
-        return asdict(self)
-
-    @staticmethod
-    def from_json(value: dict[str, Any]) -> WorkUnit:
-        """What ``as_json`` gave."""
-        return WorkUnit(CaptureSeries.from_json(value["source"]), value["shard"], value["shards"])
 
 
 def find_sources(paths: Sequence[str], grouping: str = "series") -> list[CaptureSeries]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import chain
 from typing import Any, cast
 
@@ -30,6 +30,7 @@ from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import conditions
 from kwiresniff.pipeline.columns import HEADER_COLUMNS, READABLE, TABLES, ddl
 from kwiresniff.pipeline.hadoop import is_remote, local_path
+from kwiresniff.pipeline.plain_values import from_plain
 from kwiresniff.pipeline.plan import WorkUnit, file_at, find_sources, plan, share_out
 from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.stream_source import TableStream
@@ -128,10 +129,10 @@ class _TableReader(DataSourceReader):
             raise CaptureError(f"{path}: not a path; 'kwiresniff pipeline run' copies captures from other file systems")
         units = plan(find_sources([local_path(path) for path in self._paths], self._grouping), self._parallelism)
         tasks = share_out(units, self._parallelism)
-        return [InputPartition([unit.as_json() for unit in task]) for task in tasks]
+        return [InputPartition([asdict(unit) for unit in task]) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        units = map(WorkUnit.from_json, partition.value)
+        units = [from_plain(WorkUnit, unit) for unit in partition.value]
         return chain.from_iterable(table_batches(self._table, unit, self._settings, self._columns) for unit in units)
 
 

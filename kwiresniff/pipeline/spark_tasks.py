@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 from functools import partial
 from itertools import islice
 from typing import Any
 
 from kwiresniff.pipeline.observed_connections import observed_connections
+from kwiresniff.pipeline.plain_values import from_plain
 from kwiresniff.pipeline.plan import WorkUnit
 from kwiresniff.pipeline.task import run_unit
 from kwiresniff.pipeline.unit_reader import Settings, UnitReader
@@ -40,21 +41,21 @@ def _work(work: Callable[[str], list[str]], pieces: Sequence[str], at: int) -> l
 
 def run_units(spark: Any, tasks: Sequence[Sequence[WorkUnit]], job: dict[str, Any]) -> None:
     """Has units read, written and committed; ``job`` has ``settings``, ``tables`` and ``out``."""
-    in_tasks(spark, _run, [json.dumps({**job, "units": [unit.as_json() for unit in task]}) for task in tasks])
+    in_tasks(spark, _run, [json.dumps({**job, "units": [asdict(unit) for unit in task]}) for task in tasks])
 
 
 def _run(piece: str) -> list[str]:
     job = json.loads(piece)
-    settings = Settings.from_json(job["settings"])
-    for unit in map(WorkUnit.from_json, job["units"]):
-        run_unit(unit, settings, job["tables"], job["out"])
+    settings = from_plain(Settings, job["settings"])
+    for unit in job["units"]:
+        run_unit(from_plain(WorkUnit, unit), settings, job["tables"], job["out"])
     return []
 
 
 def observe(spark: Any, units: Sequence[WorkUnit], settings: Settings) -> Iterator[tuple[str, Any]]:
     """The connections that each source has seen, with its name, as plain values."""
-    job = {"settings": settings.as_json()}
-    for text in in_tasks(spark, _observe, [json.dumps({**job, "unit": unit.as_json()}) for unit in units]):
+    job = {"settings": asdict(settings)}
+    for text in in_tasks(spark, _observe, [json.dumps({**job, "unit": asdict(unit)}) for unit in units]):
         source, found = json.loads(text)
         for one in found:
             yield source, one
@@ -62,6 +63,6 @@ def observe(spark: Any, units: Sequence[WorkUnit], settings: Settings) -> Iterat
 
 def _observe(piece: str) -> list[str]:
     job = json.loads(piece)
-    unit = WorkUnit.from_json(job["unit"])
-    seen = map(astuple, observed_connections(UnitReader(unit, Settings.from_json(job["settings"])).segments()))
+    unit = from_plain(WorkUnit, job["unit"])
+    seen = map(astuple, observed_connections(UnitReader(unit, from_plain(Settings, job["settings"])).segments()))
     return [json.dumps((unit.source.name, some)) for some in iter(lambda: list(islice(seen, OBSERVED_A_TEXT)), [])]

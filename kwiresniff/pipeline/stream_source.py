@@ -21,6 +21,7 @@ from kwiresniff.pipeline.batches import event_batches
 from kwiresniff.pipeline.file_watcher import FileWatcher
 from kwiresniff.pipeline.open_state import Batch, BatchReading, States, batches, run_batch
 from kwiresniff.pipeline.output_store import OutputStore
+from kwiresniff.pipeline.plain_values import from_plain
 from kwiresniff.pipeline.unit_reader import Settings
 
 
@@ -79,7 +80,7 @@ class _RoundsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(asdict(batch)) for batch in work] or [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        return iter(()) if partition.value is None else self.batch(Batch.from_json(partition.value))
+        return iter(()) if partition.value is None else self.batch(from_plain(Batch, partition.value))
 
     def batch(self, batch: Batch) -> Iterator[Any]:
         """What a batch of a source gives."""
@@ -97,7 +98,7 @@ class _WatchReader(_RoundsReader):
 
     def batch(self, batch: Batch) -> Iterator[tuple[str, str]]:
         job = self._job
-        commit = run_batch(batch, Settings.from_json(job["settings"]), job["tables"], job["out"], job["idle_ns"])
+        commit = run_batch(batch, from_plain(Settings, job["settings"]), job["tables"], job["out"], job["idle_ns"])
         yield batch.id, json.dumps(commit)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from kwiresniff import __version__
@@ -30,7 +31,7 @@ def run_unit(unit: WorkUnit, settings: Settings, tables: Sequence[str], out: str
     A source that cannot be read to its end keeps what was read, gets a row in ``problems``, and is tried again by
     the next run.
     """
-    about = {"unit": unit.as_json(), "fingerprint": unit.fingerprint(settings_text(settings, tables))}
+    about = {"unit": asdict(unit), "fingerprint": unit.fingerprint(settings_text(settings, tables))}
     return write_unit(
         UnitReader(unit, settings.for_tables(tables), text="exchanges" in tables),
         OutputStore(out),

@@ -6,7 +6,7 @@ What is wrong with a file never stops the others: it becomes a Problem.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kwiresniff.analysis.intake import Intake
@@ -48,18 +48,6 @@ class Settings:
     pushed: tuple[Condition, ...] = ()
     software: tuple[str, ...] = ()
     topics: File | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values, for the way to an executor."""
-        return asdict(self)
-
-    @staticmethod
-    def from_json(value: dict[str, Any]) -> Settings:
-        """What ``as_json`` gave."""
-        pushed = tuple(Condition(column, tuple(values), between) for column, values, between in value["pushed"])
-        topics = None if value["topics"] is None else File(**value["topics"])
-        others = {"ports": tuple(value["ports"]), "pushed": pushed, "software": tuple(value["software"])}
-        return Settings(**{**value, **others, "topics": topics})
 
     def for_tables(self, tables: Collection[str]) -> Settings:
         """The settings to fill some tables with: records are decoded only for those that show them."""

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from kwiresniff import __version__
@@ -65,7 +65,7 @@ class Watch:
             "grouping": grouping,
             "settle_s": settle_s,
             "idle_ns": idle_ns,
-            "settings": replace(settings, software=software()).as_json(),
+            "settings": asdict(replace(settings, software=software())),
             "tables": list(tables),
             "finish": finish,
         }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from kwiresniff.pipeline import software as software_module
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import Condition, conditions
 from kwiresniff.pipeline.columns import HEADER_COLUMNS, TABLES
+from kwiresniff.pipeline.plain_values import from_plain
 from kwiresniff.pipeline.plan import WorkUnit, file_at, find_sources
 from kwiresniff.pipeline.software import check_software, software
 from kwiresniff.pipeline.unit_reader import Settings
@@ -92,7 +95,7 @@ def test_settings_survive_the_way_to_an_executor() -> None:
         software=software(),
         topics=file_at(str(CAPTURE)),
     )
-    assert Settings.from_json(settings.as_json()) == settings
+    assert from_plain(Settings, json.loads(json.dumps(asdict(settings)))) == settings
 
 
 def test_a_worker_that_lacks_something_refuses_the_work(monkeypatch: pytest.MonkeyPatch) -> None:

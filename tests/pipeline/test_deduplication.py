@@ -7,7 +7,7 @@ import json
 import lzma
 import random
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from kwiresniff.pipeline.batch_run import assign_connections, keep_assignments
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.deduplication import MAX_CLOCK_NS, LeftOut, is_same, shared
 from kwiresniff.pipeline.observed_connections import ObservedConnection, observed_connections
+from kwiresniff.pipeline.plain_values import from_plain
 from kwiresniff.pipeline.plan import WorkUnit, find_sources
 from kwiresniff.pipeline.sequence_ranges import MAX_MARKS, MAX_PARTS, SequenceRanges, lacking
 from kwiresniff.pipeline.unit_reader import Settings, UnitReader
@@ -105,7 +106,7 @@ def told(*paths: Path) -> list[Exchange]:
     sources = find_sources([str(path) for path in paths], "file")
     found: list[Exchange] = []
     for source in assign_connections(sources, {source.name: seen(Path(source.name)) for source in sources}):
-        unit = WorkUnit.from_json(json.loads(json.dumps(WorkUnit(source).as_json())))
+        unit = from_plain(WorkUnit, json.loads(json.dumps(asdict(WorkUnit(source)))))
         assert unit == WorkUnit(source) and unit.fingerprint("") == WorkUnit(source).fingerprint("")
         found += [event for event in UnitReader(unit, Settings()).events() if isinstance(event, Exchange)]
     return found

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from kwiresniff.base.flows import reverse
 from kwiresniff.errors import CaptureError
+from kwiresniff.pipeline.plain_values import from_plain
 from kwiresniff.pipeline.plan import CaptureSeries, File, WorkUnit, find_sources, plan, series_name, share_out
 from kwiresniff.pipeline.shards import shard_of
 
@@ -118,7 +120,7 @@ def test_both_directions_of_a_connection_are_in_the_same_shard() -> None:
 def test_a_unit_survives_the_way_to_an_executor_and_notices_a_grown_file() -> None:
     """Through JSON and back; size, time, settings and split all count."""
     unit = WorkUnit(source("a", 10), 1, 2)
-    assert WorkUnit.from_json(json.loads(json.dumps(unit.as_json()))) == unit
+    assert from_plain(WorkUnit, json.loads(json.dumps(asdict(unit)))) == unit
     others = [
         WorkUnit(source("a", 11), 1, 2),
         WorkUnit(source("a", 10), 0, 2),
