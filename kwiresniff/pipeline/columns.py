@@ -6,6 +6,7 @@ and ``records`` is a folder in Parquet. Names are those of the exported JSON whe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -19,6 +20,19 @@ class Column(NamedTuple):
     meaning: str
 
 
+#: pyarrow's names for Spark SQL's types that are neither nested nor moments.
+_ARROW_NAMES = {
+    "STRING": "string",
+    "BINARY": "binary",
+    "SMALLINT": "int16",
+    "INT": "int32",
+    "BIGINT": "int64",
+    "BOOLEAN": "bool",
+    "DATE": "date32",
+}
+#: A field of a STRUCT; those of a STRUCT inside it belong to its type.
+_FIELD = re.compile(r"\w+: \w+(?:<(?:[^<>]|<[^<>]*>)*>)?")
+
 #: A latency histogram that merges by adding: see ``kwiresniff.analysis.latency``.
 SKETCH = (
     "STRUCT<count: BIGINT, zeros: BIGINT, sum_ns: BIGINT, min_ns: BIGINT, max_ns: BIGINT, "
@@ -29,6 +43,18 @@ ERRORS = "ARRAY<STRUCT<path: STRING, code: INT, name: STRING, retriable: BOOLEAN
 USES = "ARRAY<STRUCT<api: STRING, version: INT, exchanges: BIGINT, errors: BIGINT>>"
 
 COUNTS = "ARRAY<STRUCT<name: STRING, count: BIGINT>>"
+
+#: Columns that several tables have.
+_SOURCE = Column("source", "STRING", "the series of files, or the file")
+_BROKER = Column("broker", "STRING", "ip:port, IPv6 in brackets")
+_CLIENT_ID = Column("client_id", "STRING", "as the client calls itself")
+_CLIENT_HOST = Column("client_host", "STRING", "the client's address without the port")
+_API = Column("api", "STRING", "official name; null when the request is missing")
+_WAITING = Column("waiting", "STRING", "why the broker held the answer back on purpose, or null")
+_MINUTE = Column("minute", "TIMESTAMP", "start of the UTC minute of the request")
+_PACKET = Column("packet", "BIGINT", "1-based, counted in that file")
+_FIRST_TIME = Column("first_time", "TIMESTAMP", "first seen")
+_LAST_TIME = Column("last_time", "TIMESTAMP", "last seen")
 
 #: How many exchanges a row stands for, and how long they took.
 _EXCHANGE_COUNTS = (
@@ -43,20 +69,20 @@ _LATENCIES = (
     Column("broker_time", SKETCH, "the broker's own time, of those where something was left to it"),
 )
 _CLIENT = (
-    Column("source", "STRING", "the series of files, or the file"),
+    _SOURCE,
     Column("kind", "STRING", "client, broker (nodes of the cluster among themselves) or encrypted"),
-    Column("client_id", "STRING", "as the client calls itself"),
-    Column("client_host", "STRING", "the client's address without the port"),
-    Column("broker", "STRING", "ip:port, IPv6 in brackets"),
+    _CLIENT_ID,
+    _CLIENT_HOST,
+    _BROKER,
     Column("software_name", "STRING", "what the client says of itself in ApiVersions"),
     Column("software_version", "STRING", "the same"),
     Column("principal", "STRING", "who authenticated, where the mechanism shows it"),
 )
 _PLACE = (
-    Column("source", "STRING", "the series of files, or the file"),
+    _SOURCE,
     Column("connection", "BIGINT", "number of the connection, unique within its source"),
     Column("client", "STRING", "ip:port, IPv6 in brackets"),
-    Column("broker", "STRING", "ip:port, IPv6 in brackets"),
+    _BROKER,
 )
 
 
@@ -75,15 +101,15 @@ def _message(direction: str) -> tuple[Column, ...]:
 TABLES: dict[str, tuple[Column, ...]] = {
     "exchanges": (
         Column("date", "DATE", "UTC day of the request, of the response when the request is missing"),
-        Column("api", "STRING", "official name; null when the request is missing"),
+        _API,
         Column("time", "TIMESTAMP", "the same moment in microseconds"),
         *_PLACE,
         Column("api_key", "SMALLINT", "-1 when the request is missing"),
         Column("api_version", "SMALLINT", "-1 when the request is missing"),
         Column("correlation_id", "INT", "ties response to request"),
-        Column("client_id", "STRING", "as the client calls itself"),
+        _CLIENT_ID,
         Column("outcome", "STRING", "ok, error, no_response_expected, unanswered, request_missing, undecoded"),
-        Column("waiting", "STRING", "why the broker held the answer back on purpose, or null"),
+        _WAITING,
         Column("latency_ns", "BIGINT", "last byte of the request to first byte of the response"),
         Column("queued_ns", "BIGINT", "of it, until the answer before on the connection had gone"),
         Column("held_ns", "BIGINT", "of it, held back by the broker on purpose"),
@@ -113,9 +139,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("details", "STRING", "the whole connection as the exported JSON has it"),
     ),
     "problems": (
-        Column("source", "STRING", "the series of files, or the file"),
+        _SOURCE,
         Column("file", "STRING", "the file, when one is to blame"),
-        Column("packet", "BIGINT", "1-based, counted in that file"),
+        _PACKET,
         Column("time", "TIMESTAMP", "when it was seen"),
         Column("code", "STRING", "what kind of problem"),
         Column("message", "STRING", "what a person should read"),
@@ -127,7 +153,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("api", "STRING", "Produce, Fetch, ..."),
         Column("time", "TIMESTAMP", "when that message was seen"),
         *_PLACE,
-        Column("client_id", "STRING", "as the client calls itself"),
+        _CLIENT_ID,
         Column("correlation_id", "INT", "of the exchange"),
         Column("topic", "STRING", "name; the id when the capture does not tell the name"),
         Column("partition", "INT", "partition index"),
@@ -142,9 +168,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("is_control", "BOOLEAN", "of the batch"),
     ),
     "segments": (
-        Column("source", "STRING", "the series of files, or the file"),
+        _SOURCE,
         Column("file", "STRING", "the file"),
-        Column("packet", "BIGINT", "1-based, counted in that file"),
+        _PACKET,
         Column("time", "TIMESTAMP", "capture time"),
         Column("timestamp_ns", "BIGINT", "nanoseconds since the epoch"),
         Column("sender", "STRING", "ip:port, IPv6 in brackets"),
@@ -156,40 +182,40 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("missing_bytes", "BIGINT", "payload that was on the wire and is not in the capture"),
     ),
     "latency": (
-        Column("minute", "TIMESTAMP", "start of the UTC minute of the request"),
-        Column("api", "STRING", "official name; null when the request is missing"),
-        Column("client_id", "STRING", "as the client calls itself"),
-        Column("client_host", "STRING", "the client's address without the port"),
-        Column("broker", "STRING", "ip:port, IPv6 in brackets"),
-        Column("waiting", "STRING", "why the broker held the answer back on purpose, or null"),
+        _MINUTE,
+        _API,
+        _CLIENT_ID,
+        _CLIENT_HOST,
+        _BROKER,
+        _WAITING,
         *_EXCHANGE_COUNTS,
         *_LATENCIES,
     ),
     "topic_latency": (
-        Column("minute", "TIMESTAMP", "start of the UTC minute of the request"),
+        _MINUTE,
         Column("topic", "STRING", "an exchange with several topics counts for each of them"),
         Column("api", "STRING", "official name"),
-        Column("broker", "STRING", "ip:port, IPv6 in brackets"),
-        Column("waiting", "STRING", "why the broker held the answer back on purpose, or null"),
+        _BROKER,
+        _WAITING,
         *_EXCHANGE_COUNTS,
         *_LATENCIES,
     ),
     "errors": (
-        Column("minute", "TIMESTAMP", "start of the UTC minute of the request"),
-        Column("api", "STRING", "official name; null when the request is missing"),
+        _MINUTE,
+        _API,
         Column("error", "STRING", "official name of the error code"),
         Column("code", "INT", "the error code"),
         Column("retriable", "BOOLEAN", "whether clients are to try again"),
-        Column("client_id", "STRING", "as the client calls itself"),
-        Column("client_host", "STRING", "the client's address without the port"),
-        Column("broker", "STRING", "ip:port, IPv6 in brackets"),
+        _CLIENT_ID,
+        _CLIENT_HOST,
+        _BROKER,
         Column("exchanges", "BIGINT", "responses with this error"),
         Column("times", "BIGINT", "how often it stood in them"),
     ),
     "clients": (
         *_CLIENT,
-        Column("first_time", "TIMESTAMP", "first seen"),
-        Column("last_time", "TIMESTAMP", "last seen"),
+        _FIRST_TIME,
+        _LAST_TIME,
         Column("connections", "BIGINT", "how many"),
         *_EXCHANGE_COUNTS,
         Column("uses", USES, "what it asked, by API and version"),
@@ -199,11 +225,11 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("details", "STRING", "the whole client as the JSON of the command clients has it"),
     ),
     "topics": (
-        Column("source", "STRING", "the series of files, or the file"),
+        _SOURCE,
         Column("topic", "STRING", "name; the id when nothing tells the name"),
         Column("topic_id", "STRING", "null where none was told"),
-        Column("first_time", "TIMESTAMP", "first seen"),
-        Column("last_time", "TIMESTAMP", "last seen"),
+        _FIRST_TIME,
+        _LAST_TIME,
         *(
             Column(f"{way}_{what}", "BIGINT", meaning)
             for way in ("produced", "consumed")
@@ -263,31 +289,18 @@ def ddl(table: str, names: Sequence[str] = ()) -> str:
 
 def arrow_schema(table: str, names: Sequence[str] = (), *, without: Sequence[str] = ()) -> Any:
     """The schema of a table for pyarrow: of some columns or of all, leaving out those ``without``."""
-    types = _arrow_types(import_module("pyarrow"))
+    arrow = import_module("pyarrow")
     by_name = {name: type for name, type, _ in TABLES[table]}
-    return types["schema"]([(name, types[by_name[name]]) for name in names or by_name if name not in without])
+    return arrow.schema([(name, _arrow_type(by_name[name], arrow)) for name in names or by_name if name not in without])
 
 
-def _arrow_types(arrow: Any) -> dict[str, Any]:
-    bucket = arrow.struct([("bucket", arrow.int64()), ("count", arrow.int64())])
-    numbers = [(name, arrow.int64()) for name in ("count", "zeros", "sum_ns", "min_ns", "max_ns")]
-    error = [("path", arrow.string()), ("code", arrow.int32()), ("name", arrow.string()), ("retriable", arrow.bool_())]
-    count = [("name", arrow.string()), ("count", arrow.int64())]
-    use = [("api", arrow.string()), ("version", arrow.int32()), *((n, arrow.int64()) for n in ("exchanges", "errors"))]
-    return {
-        "schema": arrow.schema,
-        "STRING": arrow.string(),
-        "BINARY": arrow.binary(),
-        "SMALLINT": arrow.int16(),
-        "INT": arrow.int32(),
-        "BIGINT": arrow.int64(),
-        "BOOLEAN": arrow.bool_(),
-        "DATE": arrow.date32(),
-        "TIMESTAMP": arrow.timestamp("us", tz="UTC"),
-        "ARRAY<STRING>": arrow.list_(arrow.string()),
-        "ARRAY<INT>": arrow.list_(arrow.int32()),
-        ERRORS: arrow.list_(arrow.struct(error)),
-        COUNTS: arrow.list_(arrow.struct(count)),
-        USES: arrow.list_(arrow.struct(use)),
-        SKETCH: arrow.struct([*numbers, ("buckets", arrow.list_(bucket))]),
-    }
+def _arrow_type(type: str, arrow: Any) -> Any:
+    """The pyarrow type of a Spark SQL type as DDL."""
+    if type.startswith("ARRAY<"):
+        return arrow.list_(_arrow_type(type[len("ARRAY<") : -1], arrow))
+    if type == "TIMESTAMP":
+        return arrow.timestamp("us", tz="UTC")
+    if not type.startswith("STRUCT<"):
+        return arrow.type_for_alias(_ARROW_NAMES[type])
+    fields = [field.split(": ", 1) for field in _FIELD.findall(type[len("STRUCT<") : -1])]
+    return arrow.struct([(name, _arrow_type(inner, arrow)) for name, inner in fields])

@@ -50,14 +50,14 @@ class CodecRule(Rule):
         client = client_of(exchange)
         if self._behind:
             for topic, part in _partitions(exchange.request):
-                key = client, self._name(topic), part.index
+                key = client, clipped(self.context.topic_in(topic)), part.index
                 if part.offset >= self._behind.get(key, part.offset + 1):
                     self._behind[key] = READ
         for topic, part in _partitions(exchange.response):
             zstd = ZSTD in part.codecs if part.codecs is not None else part.batches and part.codec == ZSTD_NUMBER
             if not zstd or is_replica(exchange):
                 continue
-            name = self._name(topic)
+            name = clipped(self.context.topic_in(topic))
             key = client, name, part.index
             if key not in self._behind:
                 size = ENTRY_BYTES + text_bytes(client, name)
@@ -71,9 +71,6 @@ class CodecRule(Rule):
             software = exchange.connection.client_software or {}
             if software:
                 case.note("software", [f"{software.get('name')} {software.get('version')}".strip()])
-
-    def _name(self, topic: TopicDigest) -> str:
-        return clipped(self.context.topic_name(topic.name) or topic.name if topic.is_id else topic.name)
 
     def findings(self) -> Iterator[Finding]:
         """By client and topic, where the client has not asked for what is behind."""

@@ -85,7 +85,7 @@ class LagRule(Rule):
         self._looked[connection] = ns
         client = client_of(exchange)
         for topic in parts:
-            name = clipped(self.context.topic_name(topic.name) or topic.name if topic.is_id else topic.name)
+            name = clipped(self.context.topic_in(topic))
             for part in topic.partitions:
                 if part.batches and part.high_watermark >= 0:
                     self._look(client, name, part, packet, ns)
@@ -115,7 +115,7 @@ class LagRule(Rule):
         ):
             self._groups[client] = group
         for topic in parts_of(request):
-            name = clipped(self.context.topic_name(topic.name) or topic.name if topic.is_id else topic.name)
+            name = clipped(self.context.topic_in(topic))
             for part in topic.partitions:
                 key = client, name, part.index
                 if part.offset >= 0 and (

@@ -151,7 +151,7 @@ def _written(request: Message, context: Context) -> list[tuple[str, _Sizes]]:
     if digest is not None and not digest.is_cut and all(topic.name for topic in digest.parts or ()):
         return [
             (
-                (context.topic_name(topic.name) or topic.name) if topic.is_id else topic.name,
+                context.topic_in(topic),
                 [(partition.index, partition.size_bytes) for partition in topic.partitions],
             )
             for topic in digest.parts or ()

@@ -12,6 +12,7 @@ from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import Case, Tally, new_budget
 from kwiresniff.base.field_values import field_text
+from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem, TopicNames
 from kwiresniff.results.findings import Explains, Finding, scope_of
 
@@ -55,6 +56,10 @@ class Context:
                 return name
         topic_id = body.get("topic_id")
         return (self.topic_name(topic_id) or topic_id) if isinstance(topic_id, str) else ""
+
+    def topic_in(self, topic: TopicDigest) -> str:
+        """The topic of a digest by its name, or by its id where the capture has not shown its name."""
+        return (self.topic_name(topic.name) or topic.name) if topic.is_id else topic.name
 
     def tally(self) -> Tally:
         """A new tally that shares the budget of memory."""

@@ -104,7 +104,7 @@ class TruncationRule(Rule):
         broker, client = exchange.connection.broker, client_of(exchange)
         for topic, part in _each(parts):
             if part.batches:
-                name = self.context.topic_name(topic.name) or topic.name if topic.is_id else topic.name
+                name = self.context.topic_in(topic)
                 key = client, self._key(exchange, name, part.index)
                 size = 3 * ENTRY_BYTES + text_bytes(name, client)
                 room = len(self._read) < MAX_PARTITIONS
