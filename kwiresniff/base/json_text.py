@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from librt.strings import BytesWriter, read_i16_be, read_i32_be, read_i64_le, write_i64_le
+from librt.strings import BytesWriter, read_i64_le, write_i64_le
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -26,16 +26,6 @@ _SMALL: Final = 0x3FFFFFFFFFFFFFFF
 _CONTROLS: Final = [
     {8: b"\\b", 9: b"\\t", 10: b"\\n", 12: b"\\f", 13: b"\\r"}.get(code, b"\\u%04x" % code) for code in range(32)
 ]
-
-
-def int16(data: bytes, pos: i64) -> int:
-    """The big-endian INT16 at a position; IndexError beyond the end."""
-    return read_i16_be(data, pos)
-
-
-def int32(data: bytes, pos: i64) -> int:
-    """The big-endian INT32 at a position; IndexError beyond the end."""
-    return read_i32_be(data, pos)
 
 
 def write_text(out: BytesWriter, data: bytes, start: i64, stop: i64) -> bool:

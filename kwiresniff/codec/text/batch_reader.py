@@ -26,8 +26,8 @@ from kwiresniff.base.batch_layout import (
     MAX_TIMESTAMP_AT,
     RECORDS_COUNT_AT,
 )
-from kwiresniff.base.json_text import int16, int32
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, RecordBudget
+from kwiresniff.codec.text.body_reader import int16, int32
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

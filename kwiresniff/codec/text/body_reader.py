@@ -7,13 +7,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from librt.strings import read_i64_be
+from librt.strings import read_i16_be, read_i32_be, read_i64_be
 
-from kwiresniff.base.json_text import int16, int32
 from kwiresniff.codec.text.plan import BOOLEAN, ERROR_CODE, INT16, INT32, INT64, UINT16, UINT32, Step
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
+
+
+def int16(data: bytes, pos: i64) -> int:
+    """The big-endian INT16 at a position; IndexError beyond the end.
+
+    One call where this is interpreted; ``base.fastint``, which needs no library, makes trees take 6 % longer there.
+    """
+    return read_i16_be(data, pos)
+
+
+def int32(data: bytes, pos: i64) -> int:
+    """The big-endian INT32 at a position; IndexError beyond the end."""
+    return read_i32_be(data, pos)
 
 
 class BodyReader:

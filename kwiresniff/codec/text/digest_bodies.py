@@ -12,10 +12,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
 from kwiresniff.base.batch_layout import CODEC_MASK, CODEC_NAMES, CONTROL, LAST_DELTA_AT, PRODUCER_ID_AT
-from kwiresniff.base.json_text import int16, int32
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.batch_reader import SHORT, BatchHeader
-from kwiresniff.codec.text.body_reader import BodyReader
+from kwiresniff.codec.text.body_reader import BodyReader, int16, int32
 from kwiresniff.codec.text.digest_steps import (
     A_GROUP,
     A_PARTITION,

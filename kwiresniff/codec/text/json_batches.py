@@ -17,11 +17,12 @@ from kwiresniff.base.batch_layout import (
     PRODUCER_ID_AT,
     TRANSACTIONAL,
 )
-from kwiresniff.base.json_text import int16, int32, write_number
+from kwiresniff.base.json_text import write_number
 from kwiresniff.codec.compression import codec_name
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.records import decode_record_set
 from kwiresniff.codec.text.batch_reader import UNUSUAL, BatchReader
+from kwiresniff.codec.text.body_reader import int16, int32
 from kwiresniff.codec.text.json_records import RecordWriter
 from kwiresniff.model import Problem
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import BytesWriter
 
-from kwiresniff.base.json_text import int16, int32, write_number, write_text
+from kwiresniff.base.json_text import write_number, write_text
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.record_limits import RecordBudget
-from kwiresniff.codec.text.body_reader import BodyReader
+from kwiresniff.codec.text.body_reader import BodyReader, int16, int32
 from kwiresniff.codec.text.json_batches import RecordSetWriter, hand_over
 from kwiresniff.codec.text.plan import (
     BOOLEAN,

@@ -18,10 +18,11 @@ from kwiresniff.base.batch_layout import (
     TRANSACTIONAL,
 )
 from kwiresniff.base.body_members import CUT_SHORT
-from kwiresniff.base.json_text import int16, int32, write_number
+from kwiresniff.base.json_text import write_number
 from kwiresniff.base.tree_sizes import BATCHES_SHOWN
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.text.batch_reader import SHORT, UNUSUAL, BatchReader
+from kwiresniff.codec.text.body_reader import int16, int32
 from kwiresniff.codec.text.tree_records import KEPT_SECONDS, RecordRows, write_thousandths
 from kwiresniff.codec.text.tree_text import ValueWriter
 from kwiresniff.codec.text.tree_wording import Words

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import BytesWriter
 
-from kwiresniff.base.json_text import int16
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, NAME_COLUMN, RANGES_SHOWN, SCALARS_SHOWN
+from kwiresniff.codec.text.body_reader import int16
 from kwiresniff.codec.text.plan import (
     BYTES,
     CLOSED,
