@@ -67,6 +67,7 @@ COMPILED = (
     "kwiresniff/codec/record_limits.py",
     "kwiresniff/codec/text/batch_reader.py",
     "kwiresniff/codec/text/body_reader.py",
+    "kwiresniff/codec/text/body_values.py",
     "kwiresniff/codec/text/digest_bodies.py",
     "kwiresniff/codec/text/json_batches.py",
     "kwiresniff/codec/text/json_bodies.py",

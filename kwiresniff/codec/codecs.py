@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kwiresniff.codec.text.plan import Step
     from kwiresniff.codec.text.tree_bodies import RowWriter
     from kwiresniff.codec.text.tree_wording import Words
+    from kwiresniff.schema.types import MessageVersion
 
 #: Compiled functions kept of each sort. All of Kafka's messages at all versions are about 700 in each direction, and
 #: nobody meets them all; a function takes some 20 kB.
@@ -40,9 +41,25 @@ def decoder(api_key: int, version: int, direction: Direction, records: RecordsMo
     ``skip`` gives their size. The decoder raises DecodeError and nothing else; what is wrong inside records is
     appended to ``issues``.
     """
-    from kwiresniff.codec.decoder_gen import compile_decoder
+    message = schema.message(api_key, version, direction)
 
-    return compile_decoder(schema.message(api_key, version, direction), records, _record_set_decoder)
+    def make() -> Decoder:
+        from kwiresniff.codec.decoder_gen import compile_decoder
+
+        return compile_decoder(message, records, _record_set_decoder)
+
+    return _plan_decoder(message, make) or make()
+
+
+def _plan_decoder(message: MessageVersion, make: Callable[[], Decoder]) -> Decoder | None:
+    """The decoder that leaves to the one that ``make`` makes what is unusual; None where it is not compiled, or not for
+    such messages."""
+    try:
+        from kwiresniff.codec.text import body_values
+    except ImportError:
+        return None
+    steps = body_values.value_steps(message) if is_compiled(body_values) else None
+    return None if steps is None else body_values.PlanDecoder(steps, make)
 
 
 def _record_set_decoder() -> RecordSetDecoder:
@@ -62,9 +79,14 @@ def encoder(api_key: int, version: int, direction: Direction) -> Encoder:
 @lru_cache(KEPT)
 def data_decoder(name: str, version: int) -> Decoder:
     """The decoder of a message that others carry or a log stores, such as ConsumerProtocolSubscription."""
-    from kwiresniff.codec.decoder_gen import compile_decoder
+    message = schema.data_message(name, version)
 
-    return compile_decoder(schema.data_message(name, version))
+    def make() -> Decoder:
+        from kwiresniff.codec.decoder_gen import compile_decoder
+
+        return compile_decoder(message)
+
+    return _plan_decoder(message, make) or make()
 
 
 @lru_cache(KEPT)

@@ -7,7 +7,8 @@ are one ``unpack_from``, lengths end such a run, one- and two-byte varints are i
 are read by one ``iter_unpack``.
 
 It is the reader for whoever wants values: filters, analyses, plugins. Without it all of them would wait for the
-dissector.
+dissector. Where compiled, ``kwiresniff.codec.text.body_values`` goes before it and leaves to it what is unusual or has
+record sets.
 """
 
 from __future__ import annotations

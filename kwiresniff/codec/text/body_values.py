@@ -1,0 +1,175 @@
+"""Bodies as dicts straight from bytes, by a plan: making the decoder of a message costs as much as reading hundreds.
+
+A body that comes out has been read to the last byte of its frame, and is the one that the generated decoder
+(``kwiresniff.codec.decoder_gen``) gives. Whatever is unusual is left to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, final
+
+from kwiresniff.codec.field_layout import default_value
+from kwiresniff.codec.primitives import uuid_text
+from kwiresniff.codec.text.body_reader import BodyReader
+from kwiresniff.codec.text.plan import (
+    BOOLEAN,
+    BYTES,
+    RECORDS,
+    STRING,
+    STRUCTURE,
+    TAG_SECTION,
+    TOPIC,
+    TOPIC_ID,
+    UUID,
+    Step,
+    plan,
+)
+from kwiresniff.errors import DecodeError, SchemaError
+from kwiresniff.model import Problem
+from kwiresniff.schema.types import MessageVersion
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from kwiresniff.codec.decoder_gen import Decoder
+
+#: Bytes of the frames that are read here; of the values in larger ones the generated decoders keep count.
+MAX_BYTES: Final = 1 << 18
+
+
+def value_steps(message: MessageVersion) -> list[Step] | None:
+    """How bodies of a message are read; None for one that holds record sets, or types that no plan knows."""
+    try:
+        steps = plan(message, leads=False)
+    except SchemaError:
+        return None
+    return None if _holds_records(steps) else steps
+
+
+def _holds_records(steps: list[Step]) -> bool:
+    for step in steps:  # noqa: SIM110 - compiled, a generator is dear
+        if step.kind == RECORDS or _holds_records(step.steps):
+            return True
+    return False
+
+
+@final
+class ValueReader(BodyReader):
+    """Reads one body after another."""
+
+    def body(self, steps: list[Step], frame: bytes, offset: i64) -> dict[str, Any] | None:
+        """The body from ``offset`` to the end of the frame; None for one with anything unusual."""
+        self.frame = frame
+        try:
+            found = self._structure(steps, offset)
+        except (IndexError, UnicodeDecodeError, DecodeError):
+            return None
+        return found if self.pos == len(frame) else None
+
+    def _structure(self, steps: list[Step], pos: i64) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        self.pos = pos
+        for step in steps:
+            if step.kind == TAG_SECTION:
+                self._tag_section(step, found, self.pos)
+            elif step.array:
+                found[step.name] = self._array(step, self.pos)
+            else:
+                found[step.name] = self._value(step, self.pos)
+        return found
+
+    def _tag_section(self, section: Step, found: dict[str, Any], pos: i64) -> None:
+        """Tagged fields: what is not there has its default, in the order of tags all the same."""
+        left: i64 = self.frame[pos]
+        self.pos = pos + 1
+        for step in section.steps:
+            assert step.field is not None
+            found[step.name] = default_value(step.field)
+        last: i64 = -1
+        while left:
+            left -= 1
+            tag: i64 = self.uvarint(self.pos)
+            stop: i64 = self.uvarint(self.pos)
+            stop += self.pos
+            known = [step for step in section.steps if step.tag == tag]
+            if tag <= last or not known:
+                raise _unusual()
+            last = tag
+            step = known[0]
+            found[step.name] = self._array(step, self.pos) if step.array else self._value(step, self.pos)
+            if self.pos != stop:
+                raise _unusual()
+
+    def _array(self, step: Step, pos: i64) -> list[Any] | None:
+        count: i64 = self.count_of(step, pos)
+        if count < 0:
+            if count == -1:
+                return None
+            raise _unusual()
+        found: list[Any] = []
+        while count:
+            count -= 1
+            found.append(self._value(step, self.pos))
+        return found
+
+    def _value(self, step: Step, pos: i64) -> Any:
+        """A single value, whether a field or an element of an array."""
+        kind: i64 = step.kind
+        if kind == BOOLEAN:
+            return self.number(kind, pos) != 0
+        if kind == UUID or kind == TOPIC_ID:  # noqa: SIM109 - two comparisons when compiled
+            if pos + 16 > len(self.frame):
+                raise _unusual()
+            self.pos = pos + 16
+            return uuid_text(self.frame[pos : pos + 16])
+        if kind == STRUCTURE:
+            return self._nullable_structure(step, pos) if step.nullable else self._structure(step.steps, pos)
+        if kind == STRING or kind == TOPIC or kind == BYTES:  # noqa: SIM109
+            return self._sized(step, kind, pos)
+        return self.number(kind, pos)
+
+    def _nullable_structure(self, step: Step, pos: i64) -> dict[str, Any] | None:
+        mark: i64 = self.frame[pos]
+        if mark == 1:
+            return self._structure(step.steps, pos + 1)
+        if mark != (255 if step.tag < 0 else 0):  # see ``null_mark`` of ``kwiresniff.codec.field_layout``
+            raise _unusual()
+        self.pos = pos + 1
+        return None
+
+    def _sized(self, step: Step, kind: i64, pos: i64) -> str | bytes | None:
+        """A string or bytes, behind their length."""
+        length: i64 = self.length_of(step, pos)
+        if length < 0:
+            if length == -1:
+                return None
+            raise _unusual()
+        begin: i64 = self.pos
+        self.pos = begin + length
+        raw = self.frame[begin : self.pos]
+        return raw if kind == BYTES else raw.decode()
+
+
+def _unusual() -> DecodeError:
+    return DecodeError("this is for a decoder")
+
+
+@final
+class PlanDecoder:
+    """A decoder that reads by ``steps``, and what is unusual by that which ``make`` makes."""
+
+    def __init__(self, steps: list[Step], make: Callable[[], Decoder]) -> None:
+        self._steps = steps
+        self._make = make
+        self._made: Decoder | None = None
+
+    def __call__(self, frame: bytes, body_offset: int, issues: list[Problem]) -> tuple[dict[str, Any], int]:
+        """The body and where it ends, see ``kwiresniff.codec.codecs.decoder``."""
+        if len(frame) <= MAX_BYTES:
+            body = ValueReader().body(self._steps, frame, body_offset)
+            if body is not None:
+                return body, len(frame)
+        if self._made is None:
+            self._made = self._make()
+        return self._made(frame, body_offset, issues)
