@@ -98,6 +98,8 @@ def test_what_was_remembered_of_texts_is_bounded_and_forgetting_changes_nothing(
         ("a++b", "possessive repetitions are not supported"),
         ("((a{1,900}){1,900}b?)+", "too large: more than 2000 steps"),
         ("(a", "missing )"),
+        ("(" * 2000 + "a" + ")" * 2000, "expected a regular expression (its parentheses nest too deeply)"),
+        ("(a|" * 900 + "b" + ")*" * 900, "its parentheses nest too deeply"),
     ],
 )
 def test_what_cannot_be_searched_is_said_in_one_line(pattern: str, says: str) -> None:

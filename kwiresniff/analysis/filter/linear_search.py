@@ -53,16 +53,19 @@ _Item: TypeAlias = tuple[Any, Any]
 def search_function(pattern: str) -> Callable[[str], bool]:
     """Whether an expression matches anywhere in a text, of which the first ``MAX_SEARCHED_CHARS`` count.
 
-    Raises re.error for what is no expression, or one that cannot be searched in such time; OverflowError and
-    RecursionError as ``re.compile`` does.
+    Raises re.error for what is no expression, nests too deeply, or cannot be searched in such time; OverflowError as
+    ``re.compile`` does.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # "[[a]" means what it says today, whatever it may mean to a later Python
-        compiled = re.compile(pattern)
-        tree = _parser.parse(pattern)
     ways = _Ways()
-    ways.count(tree, repeated=False)
-    automaton = None if ways.is_plain else _Automaton(list(tree), tree.state.flags, backwards=False)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "[[a]" means what it says today, whatever it may mean to a later Python
+            compiled = re.compile(pattern)
+            tree = _parser.parse(pattern)
+        ways.count(tree, repeated=False)
+        automaton = None if ways.is_plain else _Automaton(list(tree), tree.state.flags, backwards=False)
+    except RecursionError:
+        raise re.error("its parentheses nest too deeply") from None
 
     def search(text: str) -> bool:
         if automaton is None or ways.at_most(len(text)) <= MAX_BACKTRACKING_STEPS:

@@ -84,7 +84,7 @@ def _search(kind: str, op: Token, value: Token) -> Test:
         raise FilterError(f"expected == != < <= > or >= beside a {kind}, not {op}", position=op.position)
     try:
         search = search_function(value.text)
-    except (re.error, OverflowError, RecursionError) as error:
+    except (re.error, OverflowError) as error:
         where = getattr(error, "pos", None) or 0
         # A string token starts one column before its text.
         position = value.position + where + (value.kind == "string")
