@@ -248,15 +248,33 @@ if type(file_index).__name__ == "function":
     setattr(Message, "body", vars(Message)["_body"])  # noqa: B010
 
 
-class FetchedTopics(NamedTuple):
+class FetchedTopics:
     """What an incremental fetch is about without saying so: the topics (by name or id) and partitions of its session.
 
+    They are the first ``topic_count`` of ``names`` and the first ``partition_count`` of ``numbers``, which all fetches
+    share for as long as their session only grows: what was added since an earlier fetch stands behind its own.
     ``is_whole`` says that the beginning of the session is in the capture.
     """
 
-    topics: tuple[str, ...]
-    partitions: tuple[int, ...]
-    is_whole: bool
+    STATE: ClassVar[tuple[str, ...]] = ("is_whole", "names", "numbers", "partition_count", "topic_count")
+    __slots__ = STATE
+
+    def __init__(self, names: list[str], numbers: list[int], is_whole: bool) -> None:
+        self.names = names
+        self.numbers = numbers
+        self.topic_count = len(names)
+        self.partition_count = len(numbers)
+        self.is_whole = is_whole
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics, by name or id."""
+        return self.names[: self.topic_count]
+
+    @property
+    def partitions(self) -> list[int]:
+        """The numbers of their partitions, each once."""
+        return self.numbers[: self.partition_count]
 
 
 #: Error codes that are steps of an ordinary conversation: a first join is sent back with the member's id (KIP-394), a

@@ -7,45 +7,69 @@ them. Clients that come later are counted in ``left_out``, those that used more 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeAlias
 
-from kwiresniff.analysis.body_entities import message_groups, message_topics, message_transactional_ids, session_topics
+from kwiresniff.analysis.body_entities import message_groups, message_topics, message_transactional_ids
 from kwiresniff.analysis.client_traffic import ClientTraffic, InventoryMemory, Names
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.base.flows import host_of
-from kwiresniff.model import Connection, Exchange, TopicNames
+from kwiresniff.model import Connection, Exchange, FetchedTopics, TopicNames
 from kwiresniff.results.clients import ApiUse, Client
 
 #: Clients kept; nobody reads more.
 MAX_CLIENTS = 10_000
 #: Client ids kept of a connection that has not ended. Clients have one; proxies and forged traffic have more.
 MAX_IDS = 100
+#: Fetch sessions of which it is remembered which of their topics their client was told to have; then all are forgotten.
+MAX_GIVEN = 64
 
 _Identity: TypeAlias = tuple[Any, ...]
 
 
-def names_in(exchange: Exchange, topic_name: TopicNames | None = None) -> tuple[list[str], list[str], list[str]]:
-    """The topics, groups and transactional ids that the bodies of an exchange name."""
-    request, response = exchange.request, exchange.response
-    topics = message_topics(request, topic_name) + message_topics(response, topic_name)
-    return (
-        topics + session_topics(exchange, topic_name) if exchange.fetched is not None else topics,
-        message_groups(request) + message_groups(response),
-        message_transactional_ids(request) + message_transactional_ids(response),
-    )
+class NamesInTraffic:
+    """The topics, groups and transactional ids that the bodies of exchanges name, and the topics of fetch sessions.
+
+    Of a session whose topics a client was told to have before, only those are given that it has had since.
+    """
+
+    def __init__(self, topic_name: TopicNames | None = None) -> None:
+        self._topic_name = topic_name
+        # By connection and client: the names of a session as its fetches share them, and how many were given.
+        self._given: dict[tuple[int, str | None], tuple[list[str], int]] = {}
+
+    def __call__(self, exchange: Exchange) -> tuple[list[str], list[str], list[str]]:
+        """The names in one exchange."""
+        request, response, topic_name = exchange.request, exchange.response, self._topic_name
+        topics = message_topics(request, topic_name) + message_topics(response, topic_name)
+        return (
+            topics if exchange.fetched is None else topics + self._session_topics(exchange, exchange.fetched),
+            message_groups(request) + message_groups(response),
+            message_transactional_ids(request) + message_transactional_ids(response),
+        )
+
+    def _session_topics(self, exchange: Exchange, fetched: FetchedTopics) -> list[str]:
+        key = (exchange.connection.id, exchange.client_id)
+        given = self._given.get(key)
+        start = given[1] if given is not None and given[0] is fetched.names else 0
+        if start < fetched.topic_count:
+            if len(self._given) >= MAX_GIVEN:
+                self._given.clear()
+            self._given[key] = fetched.names, fetched.topic_count
+        topic_name = self._topic_name
+        found = fetched.names[start : fetched.topic_count]
+        return found if topic_name is None else [topic_name(topic) or topic for topic in found]
 
 
 class Inventory:
     """Collects clients from exchanges with decoded bodies and from ended connections."""
 
     def __init__(self, topic_name: TopicNames | None = None, *, names: Names | None = None) -> None:
-        """``names`` replaces ``names_in`` where its result is known already."""
+        """``names`` replaces ``NamesInTraffic`` where its result is known already."""
         self.left_out = 0
         self._memory = InventoryMemory()
         self._topic_name = topic_name
-        self._names: Names = names or partial(names_in, topic_name=topic_name)
+        self._names: Names = names or NamesInTraffic(topic_name)
         # By connection: what is known of a client's software and identity is complete when its connection ends.
         self._open: dict[int, tuple[Connection, dict[str | None, ClientTraffic]]] = {}
         self._refused: set[int] = set()  # open connections for whose first client there was no room

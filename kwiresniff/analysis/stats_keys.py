@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from kwiresniff.base.flows import host_of
 from kwiresniff.base.placeholders import NO_CLIENT_ID, NO_REQUEST, NO_TOPIC
-from kwiresniff.model import Exchange, TopicNames
+from kwiresniff.model import Exchange, FetchedTopics, TopicNames
 
 #: Topics of a fetch session that are counted as one at first, and the sessions of which that is remembered.
 MANY: Final = 16
@@ -31,11 +31,12 @@ class SharedKeys:
     They only become more: there are new ones at the end of ``names``, and the exchanges before are not about those.
     """
 
-    __slots__ = ("_known", "fetched", "names")
+    __slots__ = ("_known", "fetched", "names", "taken")
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self.fetched: tuple[str, ...] = ()  # the same as the session has them
+        self.fetched: list[str] = []  # as the session has them, of whose list it is
+        self.taken = 0  # of them
         self._known: set[str] = set()
 
     def __iter__(self) -> Iterator[str]:
@@ -45,20 +46,18 @@ class SharedKeys:
         """Whether all of these are among the keys."""
         return self._known.issuperset(names)
 
-    def extend(self, fetched: tuple[str, ...], topic_name: TopicNames | None) -> bool:
+    def extend(self, fetched: FetchedTopics, topic_name: TopicNames | None) -> bool:
         """Takes in what a session has now; False for one that has lost topics, or is another."""
-        before = self.fetched
-        if fetched is before:
-            return True
-        size = len(before)
-        if fetched[:size] != before:
+        names, taken, count = fetched.names, self.taken, fetched.topic_count
+        if count < taken or (names is not self.fetched and names[:taken] != self.fetched[:taken]):
             return False
-        for topic in fetched[size:]:
+        self.fetched = names
+        self.taken = count
+        for topic in names[taken:count]:
             name = topic if topic_name is None else topic_name(topic) or topic
             if name not in self._known:
                 self._known.add(name)
                 self.names.append(name)
-        self.fetched = fetched
         return True
 
 
@@ -71,7 +70,7 @@ class SessionTopics:
         self._topic_name = topic_name
         self._by_connection: dict[int, SharedKeys] = {}
 
-    def of(self, connection: int, fetched: tuple[str, ...]) -> SharedKeys | None:
+    def of(self, connection: int, fetched: FetchedTopics) -> SharedKeys | None:
         """The topics of the session that is used on a connection; None for one that is seen for the first time."""
         keys = self._by_connection.get(connection)
         if keys is not None and keys.extend(fetched, self._topic_name):
@@ -120,8 +119,8 @@ def topics_in(topic_name: TopicNames | None) -> Keys:
             found = tuple(dict.fromkeys([*asked, *answered]))
         fetched = exchange.fetched
         if fetched is not None:
-            if len(fetched.topics) >= MANY:
-                keys = sessions.of(exchange.connection.id, fetched.topics)
+            if fetched.topic_count >= MANY:
+                keys = sessions.of(exchange.connection.id, fetched)
                 if keys is not None and keys.holds(found):
                     return keys
             found = tuple(dict.fromkeys((*found, *session_topics(exchange, topic_name))))

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.memory_budget import NUMBER_BYTES, MemoryBudget
 from kwiresniff.digest import PartitionDigest
+from kwiresniff.model import FetchedTopics
 from kwiresniff.results.topics import TopicFlow
 
 #: Batches of a partition that were produced and not yet seen by every consumer: a second of a busy partition.
@@ -99,15 +100,22 @@ class Poll:
     ``requests`` have been made since, the last one at ``last_ns``, and are counted for the clients later.
     """
 
-    __slots__ = ("clients", "known", "last_ns", "requests", "topics", "unknown")
+    __slots__ = ("clients", "known", "last_ns", "requests", "taken", "topics", "unknown")
 
     def __init__(self) -> None:
         self.requests = 0
         self.last_ns = -1
-        self.topics: tuple[str, ...] = ()
+        self.topics: list[str] = []  # as the session has them, of whose list it is
+        self.taken = 0  # of them
         self.known = 0
         self.unknown: list[str] = []
         self.clients: dict[str, ClientState] = {}
+
+    def is_before(self, fetched: FetchedTopics) -> bool:
+        """Whether a session has in ``fetched`` all that it had so far, and maybe more."""
+        if fetched.topic_count < self.taken:
+            return False
+        return fetched.names is self.topics or fetched.names[: self.taken] == self.topics[: self.taken]
 
     def settle(self, *, late: bool = False) -> None:
         """Counts the requests for each client; a ``late`` one is older than what came before it."""

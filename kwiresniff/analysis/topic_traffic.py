@@ -161,25 +161,26 @@ class TopicTraffic:
         Most fetches of a session ask for the same as the one before, and those that do not mostly for more.
         """
         table = self._table
-        key, topics = (exchange.connection.id, role, table.identity(exchange)), fetched.topics
+        key = (exchange.connection.id, role, table.identity(exchange))
+        topics, count = fetched.names, fetched.topic_count
         poll = self._polls.get(key)
-        if poll is None or (topics is not poll.topics and topics[: len(poll.topics)] != poll.topics):
+        if poll is None or not poll.is_before(fetched):
             if poll is not None:
                 poll.settle()
             elif len(self._polls) >= MAX_POLLS:
                 self._settle()
                 self._polls.clear()
             poll = self._polls[key] = Poll()
-        elif topics is poll.topics and not (poll.unknown and len(table.topics) != poll.known):
+        elif count == poll.taken and not (poll.unknown and len(table.topics) != poll.known):
             return poll
-        poll.settle()
-        names = [*poll.unknown, *topics[len(poll.topics) :]]
-        poll.topics, poll.unknown, poll.known = topics, [], len(table.topics)
+        names = [*poll.unknown, *topics[poll.taken : count]]
+        poll.topics, poll.taken, poll.unknown, poll.known = topics, count, [], len(table.topics)
         for name in names:
             topic = table.topics.get(name)
             client = table.client(topic, role, exchange, ns) if topic is not None else None
             if client is not None:
                 poll.clients[name] = client
+                client.flow.requests -= poll.requests  # which were none of its own
             else:
                 poll.unknown.append(name)
                 if topic is not None:

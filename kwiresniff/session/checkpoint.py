@@ -8,9 +8,8 @@ nothing. So the form follows the classes, and a file made by classes with other 
 
 The whole is deflated (RFC 1950). In the text ``objects`` is a list of ``[class, content...]``; the analyzer is number
 0, its topics are number 1, its output is number 2. A value is a JSON number, text, boolean or null, or
-``["b", offset, length]`` (bytes), ``["t", value...]`` (tuple), ``["p", value...]`` (problem), ``["f", value...]``
-(what a fetch session is about), ``["o", number]`` (object), ``["u"]`` (the connection of one that is not identified),
-``["-"]`` (field not set).
+``["b", offset, length]`` (bytes), ``["t", value...]`` (tuple), ``["p", value...]`` (problem), ``["o", number]``
+(object), ``["u"]`` (the connection of one that is not identified), ``["-"]`` (field not set).
 """
 
 from __future__ import annotations
@@ -80,6 +79,7 @@ EMPTY: dict[type, _Maker] = {
     Exchange: lambda: Exchange(UNIDENTIFIED_CONNECTION, 0, 0, 0, None, None, None),
     FetchSession: lambda: FetchSession(True),
     FetchSessions: FetchSessions,
+    FetchedTopics: lambda: FetchedTopics([], [], True),
     FrameReader: lambda: FrameReader(0, 0, _placeholder().budget),
     HandshakeParser: HandshakeParser,
     HalfStream: _half,
@@ -193,8 +193,6 @@ class _Writer:
             return ["b", start, len(value)]
         if cls is tuple:
             return ["t", *map(self._value, value)]
-        if cls is FetchedTopics:
-            return ["f", *map(self._value, value)]
         if cls is Problem:
             return ["p", *map(self._value, value)]
         if value is UNIDENTIFIED_CONNECTION:
@@ -237,8 +235,6 @@ class _Reader:
             return self._objects[written[1]]
         if kind == "t":
             return tuple([self._value(part) for part in written[1:]])
-        if kind == "f":
-            return FetchedTopics(*map(self._value, written[1:]))
         if kind == "p":
             return Problem(*map(self._value, written[1:]))
         if kind == "u":

@@ -51,16 +51,23 @@ Key: TypeAlias = tuple[str, int] | tuple[str, str, str]
 class FetchSession:
     """One session: topics by name or id with their partitions. ``is_whole`` says that its beginning was seen.
 
-    ``fetched`` is what exchanges get as theirs, made anew when something has changed. ``size_bytes`` is its memory.
+    ``fetched`` is what exchanges get as theirs, made anew when something has changed, of the lists ``names`` and
+    ``numbers``, which are extended, and made anew when something was forgotten. ``size_bytes`` is its memory.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("is_whole", "partitions", "size_bytes", "fetched", "topics")
+    STATE: ClassVar[tuple[str, ...]] = (
+        "fetched", "has_shrunk", "is_whole", "known_numbers", "names", "numbers", "partitions", "size_bytes", "topics",
+    )  # fmt: skip
     __slots__ = STATE
 
     def __init__(self, is_whole: bool) -> None:
         self.is_whole = is_whole
         self.topics: dict[str, dict[int, bool]] = {}
         self.partitions = 0  # of all of them
+        self.names: list[str] = []
+        self.numbers: list[int] = []
+        self.known_numbers: dict[int, bool] = {}
+        self.has_shrunk = False
         self.fetched: FetchedTopics | None = None
         self.size_bytes = 2 * _ENTRY_BYTES
 
@@ -83,6 +90,7 @@ class FetchSession:
             if len(self.topics) >= MAX_SESSION_TOPICS:
                 return
             known = self.topics[name] = {}
+            self.names.append(name)
             self.fetched = None
         else:
             before = _topic_bytes(name, known)
@@ -90,7 +98,10 @@ class FetchSession:
             if index not in known and self.partitions < MAX_SESSION_PARTITIONS:
                 known[index] = True
                 self.partitions += 1
-                self.fetched = None
+                if index not in self.known_numbers:
+                    self.known_numbers[index] = True
+                    self.numbers.append(index)
+                    self.fetched = None
         self.size_bytes += _topic_bytes(name, known) - before
 
     def forget(self, topics: list[Body]) -> None:
@@ -108,13 +119,18 @@ class FetchSession:
             else:
                 self.size_bytes -= before
                 del self.topics[name]
-            self.fetched = None
+            self.has_shrunk = True
 
     def content(self) -> FetchedTopics:
         """The topics and partitions that the session has now."""
+        if self.has_shrunk:
+            self.has_shrunk = False
+            self.fetched = None
+            self.names = list(self.topics)
+            self.known_numbers = {index: True for known in self.topics.values() for index in known}
+            self.numbers = list(self.known_numbers)
         if self.fetched is None:
-            partitions = dict.fromkeys(index for known in self.topics.values() for index in known)
-            self.fetched = FetchedTopics(tuple(self.topics), tuple(partitions), self.is_whole)
+            self.fetched = FetchedTopics(self.names, self.numbers, self.is_whole)
         return self.fetched
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis import client_traffic, clients
-from kwiresniff.analysis.clients import Inventory
-from kwiresniff.model import Connection, Exchange
+from kwiresniff.analysis.clients import Inventory, NamesInTraffic
+from kwiresniff.model import Connection, Exchange, FetchedTopics
 from kwiresniff.results.clients import Client
 from tests.support.exchanges import START_NS, connection, exchange
 
@@ -62,6 +62,19 @@ def test_steps_of_the_protocol_are_no_errors_of_a_client() -> None:
     )
     assert (client.exchanges, client.errors, client.unanswered) == (2, 0, 0)
     assert [use.errors for use in client.uses] == [0, 0]
+
+
+def test_topics_of_a_fetch_session_are_taken_once_by_each_client() -> None:
+    """A fetch of a hundred bytes may be about a thousand topics; two clients share a connection by way of a proxy."""
+    told, on, growing = NamesInTraffic(), connection(1), ["t0", "t1"]
+    standing = exchange(on=on, fetched=FetchedTopics(["t0", "t1"], [0], is_whole=True))
+    grown = [exchange(on=on, fetched=FetchedTopics(growing, [0], is_whole=True))]
+    growing.append("t2")
+    grown += [exchange(on=on, fetched=FetchedTopics(growing, [0], is_whole=True), client_id=who) for who in "ab"]
+    assert [told(one)[0] for one in (standing, standing, *grown, grown[1])] == [
+        ["t0", "t1"], [], ["t0", "t1"], ["t0", "t1", "t2"], ["t0", "t1", "t2"], [],
+    ]  # fmt: skip
+    assert only(standing, standing).topics == ("t0", "t1")
 
 
 def test_different_software_user_or_broker_is_another_client() -> None:

@@ -170,7 +170,7 @@ def polls(rng: Random, count: int) -> Iterator[Exchange]:
     given names in between."""
     connections = [connection(number, f"10.0.0.{number}:50000") for number in (1, 2, 3)]
     topics: dict[int, list[str]] = {one.id: [f"t{one.id * 5 + at}" for at in range(20)] for one in connections}
-    content = {number: FetchedTopics(tuple(names), (0,), is_whole=True) for number, names in topics.items()}
+    content = {number: FetchedTopics(list(names), [0], is_whole=True) for number, names in topics.items()}
     for at in range(count):
         on = rng.choice(connections)
         names = topics[on.id]
@@ -180,7 +180,7 @@ def polls(rng: Random, count: int) -> Iterator[Exchange]:
                 names.append(new)
             else:
                 del names[rng.randrange(len(names))]
-            content[on.id] = FetchedTopics(tuple(names), (0,), is_whole=True)
+            content[on.id] = FetchedTopics(list(names), [0], is_whole=True)
         failed = rng.random() < 0.1
         yield exchange(
             latency_ns=rng.choice([None, 0, -5, rng.randrange(1, 10**9)]) if failed else rng.randrange(1, 10**9),
@@ -235,7 +235,7 @@ def test_a_fetch_of_a_session_of_thousands_of_topics_is_counted_a_few_times(monk
     monkeypatch.setattr(stats_row.Row, "merge", counted(stats_row.Row.merge))
     made, names = StatsTable(("topic",)), tuple(f"topic-{number}" for number in range(1_000))
     sizes = [*range(16, 1_000), *[1_000] * 2_000]
-    content = {size: FetchedTopics(names[:size], (0,), is_whole=True) for size in set(sizes)}
+    content = {size: FetchedTopics(list(names[:size]), [0], is_whole=True) for size in set(sizes)}
     for size in sizes:
         made.add(exchange(topics=(), fetched=content[size]))
     found = {row.key[0]: row.count for row in made.rows()}

@@ -79,8 +79,8 @@ def test_partitions_go_with_the_topic_above_them() -> None:
 def test_an_incremental_fetch_counts_for_the_partitions_of_its_session() -> None:
     """Where they are those of one topic; whose they are of several nobody says."""
     one, two = exchange(request={}, response={}), exchange(request={}, response={})
-    one.fetched = FetchedTopics(("orders",), (0, 4), is_whole=True)
-    two.fetched = FetchedTopics(("orders", "payments"), (0, 4), is_whole=True)
+    one.fetched = FetchedTopics(["orders"], [0, 4], is_whole=True)
+    two.fetched = FetchedTopics(["orders", "payments"], [0, 4], is_whole=True)
     assert counts(("partition",), one, two) == {
         "orders-0": 1, "orders-4": 1, "(partitions of the fetch session)": 1,
     }  # fmt: skip

@@ -262,14 +262,14 @@ def test_an_incremental_fetch_is_a_request_of_all_topics_of_its_session() -> Non
     empty = fetch(None, 10, [], start_ns=START_NS + MS)
     assert empty.request is not None and empty.response is not None
     empty.request.body, empty.response.body = {"topics": []}, {"responses": []}
-    empty.fetched = FetchedTopics(("orders",), (0,), is_whole=True)
+    empty.fetched = FetchedTopics(["orders"], [0], is_whole=True)
     topic = only(fetch(3, 10, []), empty)
     assert topic.consumers[0].flow.requests == 2
 
 
 def test_a_session_s_fetches_count_for_a_topic_from_when_it_is_known() -> None:
     """Whom the fetches of a session count for is remembered between them, and looked up anew when more is known."""
-    session = FetchedTopics(("orders", "later"), (0,), is_whole=True)
+    session = FetchedTopics(["orders", "later"], [0], is_whole=True)
 
     def poll(number: int) -> Exchange:
         empty = fetch(None, 10, [], start_ns=START_NS + number * MS)
@@ -294,7 +294,7 @@ def test_more_fetch_sessions_than_are_remembered_are_counted_all_the_same(monkey
     monkeypatch.setattr("kwiresniff.analysis.topic_traffic.MAX_POLLS", 2)
     traffic = TopicTraffic()
     connections = [connection(number, f"10.0.0.5:{number}") for number in (1, 2, 3)]
-    sessions = [FetchedTopics(("orders",), (0,), is_whole=True) for _ in connections]
+    sessions = [FetchedTopics(["orders"], [0], is_whole=True) for _ in connections]
     traffic.exchange(fetch(3, 10, [], on=connections[0]))
     for turn in range(1, 4):
         for on, session in zip(connections, sessions, strict=True):
@@ -322,7 +322,7 @@ def test_a_session_that_grows_and_shrinks_counts_for_what_it_has_at_each_fetch()
         one.request.body = {"topics": [{"topic": name, "partitions": [{"partition": 0}]} for name in new]}
         answers = [{"topic": name, "partitions": [{"partition_index": 0}]} for name in told]
         one.response.body = {"responses": answers}
-        one.fetched = FetchedTopics(tuple(names), (0,), is_whole=True)
+        one.fetched = FetchedTopics(list(names), [0], is_whole=True)
         counted.update(names)
         traffic.exchange(one)
     assert {one.name: one.consumers[0].flow.requests for one in traffic.topics()} == counted
@@ -330,7 +330,7 @@ def test_a_session_that_grows_and_shrinks_counts_for_what_it_has_at_each_fetch()
     one = fetch(None, 10, [])
     assert one.request is not None and one.response is not None
     one.request.body, one.response.body = {"topics": []}, {"responses": twice}
-    one.fetched = FetchedTopics(("t",), (0,), is_whole=True)
+    one.fetched = FetchedTopics(["t"], [0], is_whole=True)
     assert only(one).consumers[0].flow.requests == 2
 
 

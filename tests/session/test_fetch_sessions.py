@@ -13,7 +13,7 @@ from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.base.fastint import COMPILED
 from kwiresniff.codec.text.digest_bodies import DigestReader
-from kwiresniff.model import Event, Exchange
+from kwiresniff.model import Event, Exchange, FetchedTopics
 from kwiresniff.session import checkpoint, fetch_sessions
 from kwiresniff.session.analyzer import Analyzer
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, request, response
@@ -82,11 +82,16 @@ def conversation(*turns: tuple[bytes, bytes], wire: Wire | None = None) -> Wire:
     return wire
 
 
+def content(of: FetchedTopics) -> tuple[tuple[str, ...], tuple[int, ...], bool]:
+    """Topics, partitions, and whether the session's beginning is in the capture."""
+    return tuple(of.topics), tuple(of.partitions), of.is_whole
+
+
 def told(*wires: Wire, depth: str = "errors") -> dict[int, tuple[tuple[str, ...], tuple[int, ...], bool] | None]:
     """By correlation id what each fetch was told of its session."""
     options: dict[str, object] = {"topics": True} if depth == "errors" else {"sessions": True}
     found = exchanges(events(*wires, depth=depth, **options))
-    return {one.correlation_id: None if one.fetched is None else tuple(one.fetched) for one in found}  # type: ignore[misc]
+    return {one.correlation_id: None if one.fetched is None else content(one.fetched) for one in found}
 
 
 def by_topic(found: list[Event], analyzer: Analyzer) -> dict[str, int]:
@@ -169,6 +174,17 @@ def test_a_fetch_without_a_session_begins_none() -> None:
     assert found == {1: None, 2: None}
 
 
+def test_fetches_of_a_session_that_grows_share_its_topics() -> None:
+    """A list for each of a hundred fetches would be as long as the session; each has what there was at its time."""
+    turns = [(fetch(2 + n, 1 + n, topic(f"t{n}", n)), fetched(2 + n)) for n in range(100)]
+    found = [one.fetched for one in exchanges(events(conversation(BEGIN, *turns), depth="bodies", sessions=True))[1:]]
+    names = ["orders", "bills", *(f"t{n}" for n in range(100))]
+    for at, one in enumerate(found):
+        assert one is not None and one.topics == names[: 3 + at]
+        assert one.partitions == list(dict.fromkeys([0, 1, 3, *range(1 + at)]))
+        assert one.names is found[0].names and one.numbers is found[0].numbers  # type: ignore[union-attr]
+
+
 def test_a_session_from_before_the_capture_is_named_as_soon_as_something_in_it_is() -> None:
     """First by nothing, then by an answer, then by a fetch."""
     wire = conversation(
@@ -180,7 +196,7 @@ def test_a_session_from_before_the_capture_is_named_as_soon_as_something_in_it_i
     )
     analyzer = Analyzer("errors", topics=True)
     found = list(analyzer.analyze(wire.segments))
-    sessions = {one.correlation_id: one.fetched for one in found if isinstance(one, Exchange) and one.fetched}
+    sessions = {one.correlation_id: content(one.fetched) for one in found if isinstance(one, Exchange) and one.fetched}
     assert sessions[1] == ((), (), False)
     assert sessions[2] == sessions[3] == (("orders",), (4,), False)
     assert sessions[4] == (("orders", "bills"), (4, 1), False)
@@ -278,7 +294,7 @@ def test_a_session_goes_on_in_the_next_file() -> None:
     seen = len(first.segments)
     conversation((fetch(3, 2), fetched(3)), wire=first)
     (one,) = exchanges(list(later.process(first.segments[seen:])))
-    assert one.fetched == (("orders", "bills"), (0, 1, 3), True)
+    assert one.fetched is not None and content(one.fetched) == (("orders", "bills"), (0, 1, 3), True)
 
 
 def test_the_bytes_of_a_session_are_those_of_what_it_has() -> None:
