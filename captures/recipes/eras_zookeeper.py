@@ -22,6 +22,53 @@ def delete(topic: str) -> tuple[str, ...]:
     return ("tool", "kafka.admin.TopicCommand", "--zookeeper", "ZOOKEEPER", "--delete", "--topic", topic)
 
 
+def start_to_stop(name: str, shows: str, version: str, *, nodes: int = 3) -> Scenario:
+    """A recording of brokers from start to stop: a producer, a group, one broker stopped, and the last one killed."""
+    return era(
+        name,
+        shows,
+        java("OldProduce", "gauges", version=version),
+        f"kafka-clients (Java) {version}, the brokers' own clients",
+        prepare=create(f"gauges:2:{nodes}", "passing:1:2"),
+        then=(
+            java("OldConsume", "gauges", "32", version=version),
+            ("stop", "2"),
+            ("start", "2"),
+            delete("passing"),
+            ("kill", str(nodes)),
+            ("wait", "3"),
+        ),
+        broker=ZookeeperSetup(version, nodes=nodes),
+        exceptions=CUT_OFF,
+    )
+
+
+def start_to_stop_with_transactions(
+    name: str, shows: str, version: str, codecs: tuple[str, ...], consumed: str
+) -> Scenario:
+    """A recording of three brokers from start to stop, with transactions and a replica that is moved."""
+    return era(
+        name,
+        shows,
+        java("OldProduce", "gauges", *codecs, version=version),
+        f"kafka-clients (Java) {version}, the brokers' own clients",
+        prepare=create("gauges:2:3", "incoming:1:2", "outgoing:3:2"),
+        then=(
+            java("OldTransactions", "incoming", "outgoing", "3", version=version),
+            ("stop", "2"),
+            java("OldConsume", "gauges", consumed, version=version),
+            ("start", "2"),
+            ("reassign", "incoming", "0", "3,2"),
+            ("wait", "1"),
+            delete("outgoing"),
+            ("kill", "3"),
+            ("wait", "3"),
+        ),
+        broker=ZookeeperSetup(version),
+        exceptions=CUT_OFF,
+    )
+
+
 def failover(name: str, version: str, year: int) -> Scenario:
     """A recording of clients that go on while brokers do not."""
     return era(
@@ -74,97 +121,39 @@ SCENARIOS: tuple[Scenario, ...] = (
         tap=QUIET_TAP,
         exceptions=CUT_OFF,
     ),
-    era(
+    start_to_stop(
         "era-0.9-cluster",
         "Two brokers of 2015 from start to stop: the first Java consumer group, message sets of magic 0, a leader"
         " stopped and one killed.",
-        java("OldProduce", "gauges", version="0.9.0.1"),
-        "kafka-clients (Java) 0.9.0.1, the brokers' own clients",
-        prepare=create("gauges:2:2", "passing:1:2"),
-        then=(
-            java("OldConsume", "gauges", "32", version="0.9.0.1"),
-            ("stop", "2"),
-            ("start", "2"),
-            delete("passing"),
-            ("kill", "2"),
-            ("wait", "3"),
-        ),
-        broker=ZookeeperSetup("0.9.0.1", nodes=2),
-        exceptions=CUT_OFF,
+        "0.9.0.1",
+        nodes=2,
     ),
-    era(
+    start_to_stop(
         "era-0.10.0-cluster",
         "Two brokers of 2016 from start to stop: the first ApiVersions, message sets of magic 1, a leader stopped and"
         " one killed.",
-        java("OldProduce", "gauges", version="0.10.0.1"),
-        "kafka-clients (Java) 0.10.0.1, the brokers' own clients",
-        prepare=create("gauges:2:2", "passing:1:2"),
-        then=(
-            java("OldConsume", "gauges", "32", version="0.10.0.1"),
-            ("stop", "2"),
-            ("start", "2"),
-            delete("passing"),
-            ("kill", "2"),
-            ("wait", "3"),
-        ),
-        broker=ZookeeperSetup("0.10.0.1", nodes=2),
-        exceptions=CUT_OFF,
+        "0.10.0.1",
+        nodes=2,
     ),
-    era(
+    start_to_stop(
         "era-0.10-cluster",
         "Three brokers of 2017 from start to stop: topics, replication, a producer in every codec, a group, one broker"
         " stopped and one killed.",
-        java("OldProduce", "gauges", version="0.10.2.2"),
-        "kafka-clients (Java) 0.10.2.2, the brokers' own clients",
-        prepare=create("gauges:2:3", "passing:1:2"),
-        then=(
-            java("OldConsume", "gauges", "32", version="0.10.2.2"),
-            ("stop", "2"),
-            ("start", "2"),
-            delete("passing"),
-            ("kill", "3"),
-            ("wait", "3"),
-        ),
-        broker=ZookeeperSetup("0.10.2.2"),
-        exceptions=CUT_OFF,
+        "0.10.2.2",
     ),
-    era(
+    start_to_stop(
         "era-0.11-cluster",
         "Two brokers of 2017 from start to stop: the first record batches, a leader stopped and one killed.",
-        java("OldProduce", "gauges", version="0.11.0.3"),
-        "kafka-clients (Java) 0.11.0.3, the brokers' own clients",
-        prepare=create("gauges:2:2", "passing:1:2"),
-        then=(
-            java("OldConsume", "gauges", "32", version="0.11.0.3"),
-            ("stop", "2"),
-            ("start", "2"),
-            delete("passing"),
-            ("kill", "2"),
-            ("wait", "3"),
-        ),
-        broker=ZookeeperSetup("0.11.0.3", nodes=2),
-        exceptions=CUT_OFF,
+        "0.11.0.3",
+        nodes=2,
     ),
-    era(
+    start_to_stop_with_transactions(
         "era-1.1-cluster",
         "Three brokers of 2018 from start to stop: topics, transactions whose markers go from broker to broker, a"
         " group, a replica moved, one broker stopped and one killed.",
-        java("OldProduce", "gauges", version="1.1.1"),
-        "kafka-clients (Java) 1.1.1, the brokers' own clients",
-        prepare=create("gauges:2:3", "incoming:1:2", "outgoing:3:2"),
-        then=(
-            java("OldTransactions", "incoming", "outgoing", "3", version="1.1.1"),
-            ("stop", "2"),
-            java("OldConsume", "gauges", "32", version="1.1.1"),
-            ("start", "2"),
-            ("reassign", "incoming", "0", "3,2"),
-            ("wait", "1"),
-            delete("outgoing"),
-            ("kill", "3"),
-            ("wait", "3"),
-        ),
-        broker=ZookeeperSetup("1.1.1"),
-        exceptions=CUT_OFF,
+        "1.1.1",
+        (),
+        "32",
     ),
     era(
         "era-1.1-admin",
@@ -175,26 +164,13 @@ SCENARIOS: tuple[Scenario, ...] = (
         broker=ZookeeperSetup("1.1.1", nodes=2, settings=GUARDED),
         exceptions=CUT_OFF,
     ),
-    era(
+    start_to_stop_with_transactions(
         "era-2.3-cluster",
         "Three brokers of 2019 from start to stop: topics, zstd, transactions whose markers go from broker to broker, a"
         " group, a replica moved, one broker stopped and one killed.",
-        java("OldProduce", "gauges", "gzip", "zstd", version="2.3.1"),
-        "kafka-clients (Java) 2.3.1, the brokers' own clients",
-        prepare=create("gauges:2:3", "incoming:1:2", "outgoing:3:2"),
-        then=(
-            java("OldTransactions", "incoming", "outgoing", "3", version="2.3.1"),
-            ("stop", "2"),
-            java("OldConsume", "gauges", "16", version="2.3.1"),
-            ("start", "2"),
-            ("reassign", "incoming", "0", "3,2"),
-            ("wait", "1"),
-            delete("outgoing"),
-            ("kill", "3"),
-            ("wait", "3"),
-        ),
-        broker=ZookeeperSetup("2.3.1"),
-        exceptions=CUT_OFF,
+        "2.3.1",
+        ("gzip", "zstd"),
+        "16",
     ),
     era(
         "era-2.3-admin",

@@ -7,20 +7,17 @@ request log of the same minute is kept beside them. Needs what record.py needs, 
 
 from __future__ import annotations
 
-import argparse
-import hashlib
-import lzma
 import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+import manifest
 import oracle
 import programs
 import rig
-from manifest import capinfos, table
-from record import DEFAULT_WORK
+from record import work_folder
 from wire import MIRROR_LINK, lossy_network
 
 FOLDER = Path(__file__).parents[1] / "lossy"
@@ -66,11 +63,8 @@ def record(work: Path) -> None:
                 _run(command, running.bootstrap, work, scratch)
         rows = oracle.of_capture(oracle.read_logs(running.request_logs, starts), scratch / "client.pcap")
         FOLDER.mkdir(exist_ok=True)
-        for name in TAPS:
-            content = lzma.compress((scratch / f"{name}.pcap").read_bytes(), preset=9 | lzma.PRESET_EXTREME)
-            (FOLDER / f"{name}.pcap.xz").write_bytes(content)
         oracle.write_to(rows, FOLDER / "expected.jsonl.gz")
-        (FOLDER / "MANIFEST.toml").write_text(HEADER + "".join(_row(name, scratch) for name in TAPS))
+        manifest.keep_taps(FOLDER, scratch, HEADER, {name: _facts(name) for name in TAPS})
 
 
 def _run(command: tuple[str, ...], bootstrap: str, work: Path, scratch: Path) -> None:
@@ -80,31 +74,15 @@ def _run(command: tuple[str, ...], bootstrap: str, work: Path, scratch: Path) ->
     subprocess.run(inside, check=True, cwd=scratch, timeout=CLIENT_TIMEOUT_S, stdout=sys.stderr)
 
 
-def _row(name: str, scratch: Path) -> str:
-    form, link, packets = capinfos(scratch / f"{name}.pcap")
-    netem = f"each way {ENDS}" + (f"; copied with {MIRROR}" if name == "mirror" else "")
-    row = {
-        "file": f"{name}.pcap.xz",
+def _facts(name: str) -> dict[str, str]:
+    return {
         "shows": TAPS[name][1],
-        "netem": netem,
+        "netem": f"each way {ENDS}" + (f"; copied with {MIRROR}" if name == "mirror" else ""),
         "broker": rig.BrokerSetup().described,
         "client": "kafka-clients (Java) 4.4.0, librdkafka 2.16.0 (confluent-kafka 2.16.1)",
         "recipe": "recipes/lossy.py",
-        "sha256": hashlib.sha256((FOLDER / f"{name}.pcap.xz").read_bytes()).hexdigest(),
-        "format": form,
-        "link_type": link,
-        "packets": packets,
     }
-    return "\n[[capture]]\n" + table(row)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where downloads are kept")
-    options = parser.parse_args()
-    options.work.mkdir(parents=True, exist_ok=True)
-    record(options.work)
 
 
 if __name__ == "__main__":
-    main()
+    record(work_folder(__doc__))

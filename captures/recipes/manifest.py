@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import subprocess
 import tomllib
 from collections import Counter
@@ -110,6 +111,23 @@ def not_logged(capture: Path, scenario: Scenario, rows: list[oracle.Row]) -> dic
     # A key without a name is a bare SASL token that tshark took for a request.
     beyond = [(names[key], version, count) for (key, version), count in sorted((seen - logged).items()) if key in names]
     return {f"{name} v{version}": count for name, version, count in beyond}
+
+
+def keep_taps(folder: Path, scratch: Path, header: str, facts: dict[str, dict[str, Any]]) -> None:
+    """Keep what several taps recorded at once, compressed, with a manifest of its own.
+
+    ``scratch`` has NAME.pcap for every name in ``facts``, which are what its row says besides what the file shows.
+    """
+    text = header
+    for name, said in facts.items():
+        recorded, kept = scratch / f"{name}.pcap", folder / f"{name}.pcap.xz"
+        content = lzma.compress(recorded.read_bytes(), preset=9 | lzma.PRESET_EXTREME)
+        kept.write_bytes(content)
+        form, link, packets = capinfos(recorded)
+        digest = hashlib.sha256(content).hexdigest()
+        row = {"file": kept.name, **said, "sha256": digest, "format": form, "link_type": link, "packets": packets}
+        text += "\n[[capture]]\n" + table(row)
+    (folder / "MANIFEST.toml").write_text(text)
 
 
 def capinfos(capture: Path) -> tuple[str, str, int]:

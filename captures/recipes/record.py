@@ -88,6 +88,15 @@ def refresh(scenario: Scenario) -> None:
         manifest.update(scenario, manifest.look_at(plain, scenario, oracle.read(capture)))
 
 
+def work_folder(description: str | None) -> Path:
+    """The folder that ``--work`` names, the only option of a recipe that records all or nothing."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where downloads are kept")
+    work: Path = parser.parse_args().work
+    work.mkdir(parents=True, exist_ok=True)
+    return work
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="captures to record; all when none is named")

@@ -7,9 +7,6 @@ they are. Unlike the broker the proxy resumes sessions. Needs what record.py nee
 
 from __future__ import annotations
 
-import argparse
-import hashlib
-import lzma
 import subprocess
 import sys
 import tempfile
@@ -18,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import manifest
 import programs
 import rig
-from manifest import capinfos, table
-from record import DEFAULT_WORK
+from record import work_folder
 
 FOLDER = Path(__file__).parents[1] / "twins"
 PORT = 9093
@@ -78,35 +75,17 @@ def record(work: Path) -> None:
                 subprocess.run(inside, check=True, cwd=scratch, timeout=120, stdout=sys.stderr)
         FOLDER.mkdir(exist_ok=True)
         (FOLDER / "keys.log").write_bytes((scratch / "keys.log").read_bytes())
-        for name in TAPS:
-            content = lzma.compress((scratch / f"{name}.pcap").read_bytes(), preset=9 | lzma.PRESET_EXTREME)
-            (FOLDER / f"{name}.pcap.xz").write_bytes(content)
-        (FOLDER / "MANIFEST.toml").write_text(HEADER + "".join(_row(name, scratch) for name in TAPS))
+        manifest.keep_taps(FOLDER, scratch, HEADER, {name: _facts(name) for name in TAPS})
 
 
-def _row(name: str, scratch: Path) -> str:
-    form, link, packets = capinfos(scratch / f"{name}.pcap")
-    row = {
-        "file": f"{name}.pcap.xz",
+def _facts(name: str) -> dict[str, str]:
+    return {
         "shows": TAPS[name][1],
         "broker": BROKER.described,
         "client": "kafka-clients (Java) 4.4.0, librdkafka 2.16.0 (confluent-kafka 2.16.1), franz-go 1.22.2",
         "recipe": "recipes/twins.py",
-        "sha256": hashlib.sha256((FOLDER / f"{name}.pcap.xz").read_bytes()).hexdigest(),
-        "format": form,
-        "link_type": link,
-        "packets": packets,
     }
-    return "\n[[capture]]\n" + table(row)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where downloads are kept")
-    options = parser.parse_args()
-    options.work.mkdir(parents=True, exist_ok=True)
-    record(options.work)
 
 
 if __name__ == "__main__":
-    main()
+    record(work_folder(__doc__))

@@ -1,8 +1,8 @@
 """Bytes to values and back for any Kafka message: compiled decoders and encoders, and the annotating dissector."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from kwiresniff.base.lazy_names import lazy_names
 from kwiresniff.codec.codecs import (
     body_writer,
     data_decoder,
@@ -45,8 +45,7 @@ __all__ = [
     "text_steps",
 ]
 
-#: Where the others are. Imported on use: who only looks for error codes needs none of them. No module here has the name
-#: of one of these functions: importing it would put it in the function's place.
+#: Where the others are. Imported on use: who only looks for error codes needs none of them.
 _HOMES = {
     "RequestHeader": "headers",
     "decode_request_header": "headers",
@@ -54,10 +53,5 @@ _HOMES = {
     "dissect": "dissector",
 }
 
-if not TYPE_CHECKING:  # mypy would take any name for one of this package
-
-    def __getattr__(name: str) -> Any:
-        home = _HOMES.get(name)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{home}"), name)
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -6,9 +6,9 @@ the wire reaches the stream unescaped, and nothing is said by colour alone.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from kwiresniff.base.lazy_names import lazy_names
 from kwiresniff.render.escape import escape
 
 if TYPE_CHECKING:
@@ -48,10 +48,5 @@ _HOMES = {
     "width_of": "terminal",
 }
 
-if not TYPE_CHECKING:  # mypy would take any name for one of this package
-
-    def __getattr__(name: str) -> Any:
-        home = _HOMES.get(name)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{home}"), name)
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -4,9 +4,9 @@ The definition files under ``data/`` are in a small language of our own (``defin
 ``importer.py`` from Kafka's official definitions.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from kwiresniff.base.lazy_names import lazy_names
 from kwiresniff.schema.apis import API_NAMES, api_by_key, api_by_name, apis, find_api, version_range
 from kwiresniff.schema.enums import enum_names, enum_value
 from kwiresniff.schema.errorcodes import KafkaError, error, error_by_name
@@ -59,8 +59,7 @@ __all__ = [
     "versions_in",
 ]
 
-#: Where the others are. Imported on use: only filters and audits need them. No module here that is imported later than
-#: this one has the name of one of these functions: importing it would put it in the function's place.
+#: Where the others are. Imported on use: only filters and audits need them.
 _HOMES = {
     "body_names": "aliases",
     "find_release": "release_table",
@@ -70,10 +69,5 @@ _HOMES = {
     "versions_in": "release_table",
 }
 
-if not TYPE_CHECKING:  # mypy would take any name for one of this package
-
-    def __getattr__(name: str) -> Any:
-        home = _HOMES.get(name)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{home}"), name)
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _HOMES)

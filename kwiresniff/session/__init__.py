@@ -1,10 +1,10 @@
 """Frames to exchanges: who is the broker, which response belongs to which request, what both say."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwiresniff.base.depths import Depth
 from kwiresniff.base.flows import endpoints
+from kwiresniff.base.lazy_names import lazy_names
 from kwiresniff.session.analyzer import Analyzer, analyze
 from kwiresniff.session.topic_ids import TopicNameTable
 
@@ -14,11 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Analyzer", "BodyDecoder", "Depth", "TopicNameTable", "analyze", "dissect_message", "endpoints"]
 
-if not TYPE_CHECKING:  # mypy would take any name for one of this package
+#: Where the others are. Imported on use: who wants no bodies needs nothing that decodes them.
+_HOMES = {"BodyDecoder": "decode", "dissect_message": "annotation"}
 
-    def __getattr__(name: str) -> Any:
-        # Imported on use: who wants no bodies needs nothing that decodes them.
-        home = {"BodyDecoder": "decode", "dissect_message": "annotation"}.get(name)
-        if home is not None:
-            return getattr(import_module(f"{__name__}.{home}"), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _HOMES)
