@@ -26,11 +26,12 @@ def test_mypy_does_not_see_the_late_import(room: str) -> None:
     """A ``__getattr__`` that mypy sees gives every name the type Any, misspelled ones, too."""
     tree = ast.parse((ROOT / "kwiresniff" / room / "__init__.py").read_text(encoding="utf-8"))
     hidden = [
-        part.name
+        ast.unparse(target)
         for node in tree.body
         if isinstance(node, ast.If) and ast.unparse(node.test) == "not TYPE_CHECKING"
         for part in node.body
-        if isinstance(part, ast.FunctionDef)
+        if isinstance(part, ast.Assign)
+        for target in part.targets
     ]
     assert hidden == ["__getattr__"]
     assert not [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "__getattr__"]
