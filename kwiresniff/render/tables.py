@@ -247,6 +247,9 @@ def _caption(rows: Sequence[StatRow], shown: Container[str], glyphs: Glyphs, sca
     lines = ["Latency at the capture point: request's last byte to response's first byte."]
     if "produced" in shown or "fetched" in shown:
         lines.append("produced, fetched: records in Produce requests, and in Fetch responses.")
+    summed = [name for name in ("queued", "held", "broker") if name in shown]
+    if summed:
+        lines.append(f"{', '.join(summed)}: the times of all requests of a row, added up.")
     if any(row.waiting for row in rows):
         lines.append("~ held back by the broker on purpose: counted above, timed apart.")
     if any(row.queued is not None for row in rows):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped
 from kwiresniff.analysis.doctor.group_members import REBALANCES, Group, Member, history, is_storm, waited_for
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
-from kwiresniff.analysis.doctor.wording import duration, listed, times
+from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import (
@@ -251,7 +251,7 @@ class GroupRule(Rule):
         left = sum(member.left for member in group.members.values())
         removed = sum(member.removed for member in group.members.values())
         overslept = [(client, member) for client, member in members if member.overslept_ns]
-        causes = [f"{joined} joins, {left} leaves" + (f", {removed} removed" if removed else "")]
+        causes = [f"{counted(joined, 'join')}, {counted(left, 'leave')}" + (f", {removed} removed" if removed else "")]
         causes += [
             f"{client} was longer between polls ({duration(member.overslept_ns)}) than max.poll.interval.ms "
             f"({duration(member.interval_ms * 1_000_000)})"

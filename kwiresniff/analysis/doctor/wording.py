@@ -40,3 +40,8 @@ def listed(names: Sequence[str], most: int = MAX_LISTED) -> str:
 def times(count: int) -> str:
     """``once``, ``twice``, ``7 times``."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 join``, ``7 joins``."""
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
