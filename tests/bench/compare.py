@@ -139,15 +139,22 @@ OUTPUTS = (
 FINE = (0, 1)
 
 
+class CommandError(Exception):
+    """A command that failed, with its last line on standard error."""
+
+
 def measure(command: Sequence[str], cpu: bool) -> Run:
-    """Run a command to its end; raise RuntimeError when it fails."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    wall_s = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (FINE if "audit" in command else FINE[:1]):
-        raise RuntimeError(f"exit code {process.returncode}: {' '.join(command)}")
+    """Run a command to its end; raise CommandError when it fails."""
+    with tempfile.TemporaryFile() as said:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=said)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall_s = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode not in (FINE if "audit" in command else FINE[:1]):
+            said.seek(0)
+            lines = said.read().decode(errors="replace").splitlines()
+            raise CommandError(lines[-1] if lines else f"exit code {process.returncode}: {' '.join(command)}")
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in KiB on Linux
     return Run(usage.ru_utime + usage.ru_stime if cpu else wall_s, usage.ru_maxrss * unit)
 
@@ -228,7 +235,11 @@ def output_table(measured: Measured, folder: Path, name: str, rounds: int) -> No
         for output in OUTPUTS:
             print(f"{output.name}: {name}", file=sys.stderr)
             lines = [measured.filled(words, capture, Path(scratch) / "out") for words in (output.words, output.beside)]
-            run, beside = alternate(lines, rounds, measured.cpu)
+            try:
+                run, beside = alternate(lines, rounds, measured.cpu)
+            except CommandError as error:  # what an output needs may not be installed
+                print(f"| `{output.name}` | none: {error} | | | |", flush=True)
+                continue
             what = "`stats`" if output.beside == STATS else "`read -o jsonl`"
             print(
                 f"| `{output.name}` | {run.seconds:.2f} s | {what} {beside.seconds:.2f} s "
@@ -274,6 +285,14 @@ def main() -> None:
     parser.add_argument("--cpu", action="store_true", help="the processor's time instead of the clock's")
     options = parser.parse_args()
     measured = Measured(options.command, options.cpu)
+    try:
+        report(measured, options)
+    except CommandError as error:
+        sys.exit(f"{parser.prog}: {error}")
+
+
+def report(measured: Measured, options: argparse.Namespace) -> None:
+    """Print all that was asked for."""
     print(machine(measured))
     what = "user and system time" if options.cpu else "wall time"
     print(f"Medians of {options.rounds} runs in alternation, {what} of whole processes, output to /dev/null.")
