@@ -42,7 +42,7 @@ DECRYPTED: Final = 0x100
 
 
 class SegmentSink:
-    """Who takes segments one by one, the members of ``Segment`` as arguments.
+    """Takes segments one by one, the members of ``Segment`` as arguments.
 
     A reader's loop and its sink are compiled together, so this is a class to derive from, not a protocol.
     """
@@ -60,7 +60,7 @@ class SegmentSink:
         end: i64,
         missing: i64,
     ) -> bool:
-        """Take one segment; True asks for a pause, because there is something to be done with what came of it."""
+        """Take one segment; True asks the caller to pause, because there is something to do with what came of it."""
         raise NotImplementedError
 
 
@@ -88,10 +88,10 @@ class SegmentList(SegmentSink):
 
 
 class ExchangeSink:
-    """Who takes exchanges one by one as they are complete, instead of having them among the events."""
+    """Takes exchanges one by one as they complete, so that they need not come among the events."""
 
     def exchange(self, exchange: Exchange) -> bool:
-        """Take one exchange, or leave it to be one of the events."""
+        """Take one exchange; False leaves it to be one of the events."""
         raise NotImplementedError
 
 
@@ -106,7 +106,7 @@ def file_index(reference: int) -> int:
 
 
 class Problem(NamedTuple):
-    """Something that is wrong with the input, said beside what was understood all the same.
+    """Something wrong with the input, reported beside what could be understood in spite of it.
 
     ``offset`` counts bytes from the start of the frame for a problem inside a frame (the 4-byte length not
     included), from the start of the file for a problem of the capture. ``details`` are further JSON members.
@@ -164,7 +164,7 @@ class Connection:
 
 
 class ConnectionAttempt(NamedTuple):
-    """A connection that never came to be: its SYN was refused with a RST, or not answered.
+    """A TCP connection that was never established: its SYN was refused with a RST, or not answered.
 
     ``client`` and ``server`` are ``ip:port`` texts; whether the server is a broker, nobody has said. ``syns`` counts
     the SYNs, of which the first is ``packet``; ``last_ns`` is the time of the last packet.
@@ -343,8 +343,9 @@ class Exchange:
 
     @property
     def is_negotiation(self) -> bool:
-        """Whether all its errors are steps of an ordinary conversation, or it is a long poll that was under way when
-        the connection ended: nothing that went wrong."""
+        """Whether nothing went wrong although there is an error: all its errors are ordinary steps of a conversation,
+        or it is a long poll that was under way when the connection ended.
+        """
         if not self.errors:
             return self.outcome == "unanswered" and self.waiting != ""
         for _, _, name, _ in self.errors:
@@ -364,17 +365,19 @@ class Exchange:
 
     @property
     def queued_ns(self) -> int | None:
-        """Until the answer before had gone and its mute was over, or None."""
+        """How long the request waited until the previous answer had gone and its mute was over, in nanoseconds, or
+        None.
+        """
         return self.queued if self.queued >= 0 else None
 
     @property
     def held_ns(self) -> int | None:
-        """Held back on purpose, or None."""
+        """How long the broker held the response back on purpose, in nanoseconds, or None."""
         return self.held if self.held >= 0 else None
 
     @property
     def broker_ns(self) -> int | None:
-        """What is left of the latency: the broker's own time, or None."""
+        """The rest of the latency, the time the broker itself needed, in nanoseconds, or None."""
         if self.request is None or self.response is None or self.queued < 0 or self.held < 0:
             return None
         return self.response.first_ns - self.request.last_ns - self.queued - self.held

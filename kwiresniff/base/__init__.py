@@ -1,1 +1,1 @@
-"""What all rooms share and what knows nothing of them: numbers, words and fast ways to write and read both."""
+"""What every room shares and what knows none of them: numbers, names, and fast ways to read and write both."""

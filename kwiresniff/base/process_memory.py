@@ -29,8 +29,9 @@ def keep_freed_memory() -> None:
 
 @contextlib.contextmanager
 def rare_garbage() -> Iterator[None]:
-    """Has Python look for garbage rarely meanwhile, and not among what there was before: that is a tenth of the time of
-    a pass over a capture."""
+    """Has Python collect garbage rarely while the context lasts, and not what was there before: a tenth of the time of
+    a pass over a capture.
+    """
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD)

@@ -28,6 +28,7 @@ _RANGE_ENDS: Final = frozenset(["min_version", "max_version", "min_version_level
 
 
 def is_range(names: list[str]) -> bool:
-    """Whether a structure with these fields is a name and two ends of a range: all of an array stand on one row,
-    if they are not more than ``RANGES_SHOWN``."""
+    """Whether a structure with these fields is a version range: a name and two ends. An array of up to ``RANGES_SHOWN``
+    such elements is shown on one row.
+    """
     return len(names) == 3 and names[0] in _RANGE_NAMES and set(names[1:]) <= _RANGE_ENDS

@@ -39,7 +39,8 @@ LONGEST_MAGIC = max(map(len, MAGICS))
 class Source(Protocol):
     """Bytes in order: at most ``size`` of them a call, none at the end."""
 
-    def read(self, size: int, /) -> bytes: ...
+    def read(self, size: int, /) -> bytes:
+        """The next bytes."""
 
 
 class DamagedStream(Exception):
@@ -203,12 +204,12 @@ def _wrong(error: Exception) -> str:
 
 
 def compression_of(head: bytes) -> str:
-    """The name of the compression that data starting with ``head`` is under, or an empty text."""
+    """The name of the compression of data that starts with ``head``, or an empty text."""
     return next((name for magic, name in MAGICS.items() if head.startswith(magic)), "")
 
 
 def decompressed(name: str, source: Source) -> Source:
-    """``source`` without its compression ``name``, one of the values of MAGICS."""
+    """``source`` without its compression ``name``, one of the values of MAGICS. Its ``read`` raises DamagedStream."""
     if name == "zstd":
         import zstandard
 

@@ -50,5 +50,7 @@ NEVER: Front = (struct.Struct("").unpack_from, sys.maxsize, None, 0, 0, 0, 0)
 
 
 def front(link_type: int, order: str) -> Front:
-    """The common case on ``link_type``; ``order`` is the file's byte order, which the null link type follows."""
+    """The common case on ``link_type`` (a LINKTYPE_ number); ``order`` (``<`` or ``>``) is the byte order of the file,
+    which the null link type follows.
+    """
     return _NULL[order] if link_type == NULL else _FRONTS.get(link_type, NEVER)

@@ -63,7 +63,8 @@ class _FirstPacket:
 
 
 def open_reader(stream: Stream, decoder: PacketDecoder, reference: int, report: Callable[[Problem], None]) -> Reader:
-    """The reader for a stream at its start; ``reference`` is the packet reference before the first packet's.
+    """The reader for a stream at its start; packets are counted on from ``reference``, the packet reference before the
+    first one's.
 
     Raises NotACapture when it is not a capture, saying what it is instead.
     """
@@ -78,7 +79,7 @@ def open_reader(stream: Stream, decoder: PacketDecoder, reference: int, report: 
 
 
 def first_timestamp(stream: Stream) -> int | None:
-    """The time of the first packet, consuming the stream; None when there is none."""
+    """The time of the first packet in nanoseconds since 1970; None when there is none. Consumes the stream."""
     reader = open_reader(stream, _FirstPacket(), 0, lambda problem: None)
     return next((segment[1] for segment in segments_of(reader)), None)
 

@@ -1,4 +1,4 @@
-"""Key logs, and the program that decrypts with them.
+"""TLS key logs, and whether tshark, which decrypts with them, is installed.
 
 Format: SSLKEYLOGFILE (draft-ietf-tls-keylogfile). A line is a label, the client's random (32 bytes) and a secret, both
 in hex. For TLS 1.2 there is an older form, which agents in Java write and tshark reads: ``RSA Session-ID:HEX
@@ -34,7 +34,7 @@ _LABELS = {b"CLIENT_RANDOM": _WHOLE, b"CLIENT_TRAFFIC_SECRET_0": _CLIENT, b"SERV
 
 
 def check_key_log(path: str, *, growing: bool = False) -> None:
-    """CaptureError, one line, when there is no key log at ``path``.
+    """Raises CaptureError, one line, when there is no key log at ``path``.
 
     One that is still ``growing`` may have nothing but comments, which OpenSSL begins with, and a line under way.
     """

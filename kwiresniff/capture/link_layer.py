@@ -120,10 +120,12 @@ def ppp(buffer: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def only_ipv4(buffer: bytes, start: int, end: int) -> tuple[int, int]:
+    """No link layer at all, and the link type says IPv4."""
     return IPV4, start
 
 
 def only_ipv6(buffer: bytes, start: int, end: int) -> tuple[int, int]:
+    """No link layer at all, and the link type says IPv6."""
     return IPV6, start
 
 

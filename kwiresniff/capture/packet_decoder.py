@@ -1,4 +1,4 @@
-"""One captured packet to its TCP segment, for every packet that is not the common case.
+"""One captured packet to its TCP segment, for every packet that the fast path does not take.
 
 The readers recognise plain IPv4 and TCP themselves (``fast_path``); everything else comes here: tags, tunnels,
 IPv6, options, fragments. What is not TCP in the end is counted by a short name in ``other``.
@@ -51,14 +51,17 @@ class _NoSegment(Exception):
 class PacketDecoder(Protocol):
     """What a file reader needs: how the common case looks, and what to do with the rest."""
 
-    def front(self, link_type: int, order: str, /) -> Front: ...
+    def front(self, link_type: int, order: str, /) -> Front:
+        """What ``LayerDecoder.front`` gives."""
+
     def segment(
         self, packet: int, timestamp_ns: int, link_type: int, buffer: bytes, start: int, end: int, missing: int, /
-    ) -> Segment | None: ...
+    ) -> Segment | None:
+        """What ``LayerDecoder.segment`` gives; None for a packet without a TCP segment."""
 
 
 class LayerDecoder:
-    """Takes packets of one file apart; keeps its unfinished fragments.
+    """Decodes the packets of one file layer by layer; keeps its unfinished IP fragments.
 
     ``other`` counts the packets that gave no TCP segment, by reason.
     """
@@ -74,7 +77,9 @@ class LayerDecoder:
     def segment(
         self, packet: int, timestamp_ns: int, link_type: int, buffer: bytes, start: int, end: int, missing: int
     ) -> Segment | None:
-        """The TCP segment of the packet ``buffer[start:end]``, of which ``missing`` bytes were not captured."""
+        """The TCP segment of the packet ``buffer[start:end]``, of which ``missing`` bytes were not captured; None for
+        one that has none, which is counted in ``other``.
+        """
         try:
             link = LINK_LAYERS.get(link_type)
             if link is None:

@@ -99,15 +99,18 @@ class Section:
         self._option = struct.Struct(order + "HH").unpack_from
 
     def take(self, kind: int, buffer: bytes, start: int, end: int) -> None:
-        """Learn from the whole block ``buffer[start:end]`` of type ``kind`` what packets need; most have nothing."""
+        """Learn from the whole block ``buffer[start:end]`` of type ``kind`` what later packets need (an interface, TLS
+        keys); most blocks have nothing.
+        """
         if kind == INTERFACE:
             self._take_interface(buffer, start, end)
         elif kind == SECRETS and end - start >= _SECRETS_HEADER_BYTES:
             self._take_secrets(buffer, start, end)
 
     def packet(self, kind: int, buffer: bytes, start: int, end: int) -> tuple[Interface, int | None, int, int, int]:
-        """Read a packet block of type ``kind``: its interface, timestamp in the interface's units or None, start of the
-        data, captured length, length on the wire."""
+        """Read a packet block of type ``kind``: its interface, its timestamp in that interface's units or None, the
+        offset of its data, its captured length and its length on the wire. Raises BadBlock.
+        """
         if kind == SIMPLE_PACKET:
             number, ticks, data = 0, None, start + _SIMPLE_HEADER_BYTES
             if end - 4 < data:

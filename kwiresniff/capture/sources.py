@@ -31,7 +31,8 @@ class SegmentSource(Protocol):
         """Bytes read so far."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Closes what is open."""
 
 
 class SegmentProducer(Protocol):
@@ -52,7 +53,8 @@ class Reader(SegmentProducer, Protocol):
     packets: int
 
     @property
-    def secrets(self) -> list[bytes]: ...
+    def secrets(self) -> list[bytes]:
+        """The TLS key logs found so far."""
 
 
 def segments_of(reader: SegmentProducer) -> Iterator[Segment]:

@@ -1,4 +1,4 @@
-"""TLS undone: what encrypted connections carry, as segments beside the encrypted ones.
+"""Decrypted TLS: what encrypted connections carry, as segments beside the encrypted ones.
 
 The decryption is tshark's, run by pyshark. It gets no capture file but a stream of its own: only the connections that
 begin with a TLS hello, each frame with plain IPv4 and TCP headers and made-up addresses. So it is the same to it how

@@ -25,7 +25,7 @@ class SegmentMerger:
         self._starts, self._breaks = RecordStarts(), Breaks()
 
     def segment(self, segment: Segment, plaintexts: Iterable[bytes]) -> Iterator[Segment]:
-        """What ``segment`` completed, then itself."""
+        """The decrypted segments that ``segment`` completed, then itself."""
         packet, ns, flow, seq, _, flags = segment[:6]
         begun = self._starts.segment(segment)
         for data in plaintexts:

@@ -1,4 +1,4 @@
-"""Facts from encrypted TLS records: when each begins, and from when on they are no longer decrypted.
+"""Times of encrypted TLS records, and the places where their decryption breaks off (RFC 8446, section 5.1).
 
 A record is decrypted when its last byte is there, but the time of its first one counts too.
 """

@@ -1,4 +1,4 @@
-"""The stream that tshark decrypts: a pcapng file of the TLS connections alone, in a form of our own.
+"""The stream that tshark decrypts: a pcapng file of the TLS connections alone, with made-up addresses.
 
 A connection's client is at 10.x.y.z with a number of the connection's in it, its server at 11.0.0.1 and always the
 same port; sequence numbers and payloads are the real ones.
@@ -83,7 +83,7 @@ class TlsConversations:
         return sides[flow]
 
     def forget(self, flow: bytes) -> None:
-        """A connection of which ``flow`` is one direction is followed no longer."""
+        """Stops following the connection of which ``flow`` is one direction."""
         self._sides.pop(flow, None)
         self._sides.pop(reverse(flow), None)
 
@@ -124,7 +124,7 @@ def segment_blocks(side: Side, segment: Segment) -> Iterator[bytes]:
 
 
 def frame_block(side: Side, seq: int, ack: int, flags: int, payload: bytes, missing: int) -> bytes:
-    """An enhanced packet block with one IPv4 packet; ``missing`` bytes of its payload are not there."""
+    """An enhanced packet block (pcapng) with one IPv4 packet; ``missing`` bytes of its payload are not there."""
     client, by_client = side
     size = _HEADERS_BYTES + len(payload)
     wire = size + missing
@@ -135,7 +135,9 @@ def frame_block(side: Side, seq: int, ack: int, flags: int, payload: bytes, miss
 
 
 def marker_block() -> bytes:
-    """An enhanced packet block with an empty UDP datagram: whoever prints it has read everything before it."""
+    """An enhanced packet block (pcapng) with an empty UDP datagram: when tshark prints it, it has read everything
+    before it.
+    """
     return _packet(_ip(0x45, 28, 64, 17, _SERVER, _SERVER) + pack(">HHHxx", _CLIENT_PORT, _CLIENT_PORT, 8), 28)
 
 
@@ -153,7 +155,7 @@ def _packet(data: bytes, wire: int) -> bytes:
 
 
 def secrets_block(secret: bytes) -> bytes:
-    """A decryption secrets block that holds a TLS key log."""
+    """A decryption secrets block (pcapng) that holds a TLS key log."""
     padding = -len(secret) & 3
     length = 20 + len(secret) + padding
     return _secrets_block(10, length, TLS_KEY_LOG, len(secret)) + secret + bytes(padding) + length.to_bytes(4, "little")

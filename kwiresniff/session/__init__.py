@@ -1,4 +1,4 @@
-"""Frames to exchanges: who is the broker, which response belongs to which request, what both say."""
+"""Frames to exchanges: which side is the broker, which response belongs to which request, what both say."""
 
 from typing import TYPE_CHECKING
 

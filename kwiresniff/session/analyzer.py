@@ -1,4 +1,4 @@
-"""The one loop: segments in, exchanges, connections and problems out.
+"""The one loop that all commands run: segments in, exchanges, connections and problems out.
 
 Everything that reads Kafka traffic goes through :class:`Analyzer`, whether the segments come from a file, a network
 interface or a partition of a cluster job.
@@ -146,7 +146,7 @@ class Analyzer(ConnectionServices):
                 yield from self.events()
 
     def events(self) -> list[Event]:
-        """The events that are complete and have not been taken yet."""
+        """Removes and returns the events that are complete."""
         return self.output.pop()
 
     def segment(
@@ -162,7 +162,7 @@ class Analyzer(ConnectionServices):
         end: i64,
         missing: i64,
     ) -> bool:
-        """Take a segment; True when there are events."""
+        """Take a segment (the members of ``Segment``); True when there are events."""
         table = self.table
         self.now_ns = ns
         one = table.open.get(flow)
@@ -199,11 +199,13 @@ class Analyzer(ConnectionServices):
         self.output.sink = sink
 
     def show(self, reader: ExchangeSink) -> None:
-        """From now on ``reader`` is offered every exchange when all of the segment has been read that completed it."""
+        """Offers every exchange to ``reader`` from now on, as soon as the segment that completed it has been read to
+        its end.
+        """
         self.output.reader = reader
 
     def expire(self, idle_ns: int) -> Iterator[Event]:
-        """End the connections that have been silent for ``idle_ns`` at the last segment, and yield what that gives."""
+        """Ends the connections that were silent for ``idle_ns`` at the last segment, and yields what that gives."""
         before = len(self.output.events)
         self.table.expire(idle_ns)
         self._put_in_order(before)
@@ -223,7 +225,7 @@ class Analyzer(ConnectionServices):
         self.table.end_attempts(idle_ns)
 
     def close(self) -> None:
-        """End every connection that is still open, and say what was there besides Kafka.
+        """Ends every connection that is still open, and reports the traffic that was not Kafka.
 
         Requests that nobody will answer now come in the order of their times, whichever connection they are on.
         """

@@ -1,4 +1,4 @@
-"""How a broker serves one connection, and what of each wait that explains.
+"""The parts of each wait for a response: queued on the connection, held back by the broker on purpose, and the rest.
 
 A broker reads the next request of a connection when the answer to the one before has gone; a throttled client's channel
 it mutes for ``throttle_time_ms`` more (KIP-219). So the wait for an answer is, in this order: queued behind the answer
@@ -41,7 +41,7 @@ MAX_MUTE_JITTER_NS: Final = 200_000_000
 
 
 class Channel:
-    """What is known of one connection as the broker sees it.
+    """The state of one connection as the broker serves it, by the times of its messages (nanoseconds since 1970).
 
     ``free_ns`` is when the answer before had gone, ``muted_until_ns`` when the mute it announced ends, ``served_ns``
     the last byte of the request it answered (of the latest of them), ``lost_ns`` when an answer may have gone unseen,
@@ -59,7 +59,7 @@ class Channel:
         self.served_ns: int = NEVER
 
     def answered(self, exchange: Exchange, request: Message, response: Message, facts: ApiFacts) -> None:
-        """Split the wait for an answer, which leaves the channel as it is for the next."""
+        """Splits the wait for a response into its parts, which it sets in ``exchange``."""
         sent_ns: int = request.last_ns
         waited_ns: int = response.first_ns - sent_ns
         exchange.queued = 0

@@ -1,4 +1,4 @@
-"""What an analyzer knows between two files, as bytes and back: for reading that is interrupted and goes on later.
+"""Saved states: all that an analyzer knows between two files, as bytes and back, for reading that goes on later.
 
 The form is explicit. Besides numbers, texts, bytes and Python's own containers only objects of the classes in ``EMPTY``
 are written, by the names of the fields that each class has in its ``STATE``; reading makes nothing else and calls

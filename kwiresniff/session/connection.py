@@ -61,7 +61,7 @@ class ConnectionAnalyzer(TlsPhase):
         data: bytes,
         lost: i64,
     ) -> None:
-        """A frame from the client or the broker; see ``FrameHandler``."""
+        """Handles a frame from the client or the broker by the phase of the connection; see ``FrameHandler``."""
         if side == self.client_side:
             if self.phase == KAFKA or not self.is_token(first_ns, size, data, lost):
                 self.request(first_packet, first_ns, last_packet, last_ns, size, data, lost)
@@ -78,7 +78,9 @@ class ConnectionAnalyzer(TlsPhase):
         self.response(first_packet, first_ns, last_packet, last_ns, size, data, lost)
 
     def on_gap(self, side: i64, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
-        """A half stream skipped bytes: reported, or only counted as long as the connection is not identified."""
+        """Handles bytes that a half stream skipped: they are reported, or only counted until the connection is
+        identified.
+        """
         half = self.half(side)
         if self.tls is not None:
             self.count_encrypted_gap(half, packet, ns, missing)

@@ -92,7 +92,7 @@ class ConnectionState(FrameHandler):
             self.client_side = client.side
 
     def identify(self, client: HalfStream, protocol: str) -> None:
-        """Gives the connection its number, now that its protocol and its client are known."""
+        """Gives the connection its number, once its ``protocol`` (``kafka`` or ``tls``) and client are known."""
         self.set_client(client)
         self.apply_keep_limits()
         carrier = self.carrier
@@ -112,7 +112,7 @@ class ConnectionState(FrameHandler):
         self.broker.frames.filters = services.filters
 
     def report_gap(self, half: HalfStream, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
-        """Report bytes that were not in the capture or could not be read; until it is known what it is, count them."""
+        """Reports bytes that were not in the capture or could not be read; counts them until the phase is known."""
         skipped += half.unreported_bytes
         if self.connection is UNIDENTIFIED_CONNECTION:
             half.unreported_bytes = skipped

@@ -1,4 +1,4 @@
-"""The connections of a capture: they begin and end with segments, by time-outs, or to make room for others.
+"""The connections of a capture: when each begins, and when it ends (FIN, RST, silence, or to make room for others).
 
 Sources: RFC 9293 (sections 3.5 and 3.6: how connections begin and end; 3.5.3: reset), RFC 7413 (data in a SYN).
 """
@@ -63,7 +63,9 @@ class ConnectionTable(FlowTable):
         end: int,
         missing: int,
     ) -> None:
-        """Take a segment that begins, ends or repeats a connection, or of one that is not known, or decrypted bytes."""
+        """Take a segment that is not simply the next one of an open connection: it begins or ends one, belongs to none
+        that is known, or carries decrypted bytes.
+        """
         self._end_late(packet, ns)
         handshakes = self._handshakes
         one = self.find(flow)
@@ -308,6 +310,8 @@ class ConnectionTable(FlowTable):
 
 
 def answers_another(client: HalfStream, ack: int) -> bool:
-    """Whether a SYN with ACK answers another SYN than the one that opened this connection, which nobody answered."""
+    """Whether a SYN with ACK answers another SYN than the one that opened this connection, which then was never
+    answered.
+    """
     asked = client.syn_seq
     return asked >= 0 and (ack - 1 - asked) & SEQ_MASK > MAX_SYN_BYTES

@@ -99,7 +99,7 @@ class _Side:
 
 
 class BodyDecoder:
-    """Decodes what an exchange's frames hold, to the depth asked for."""
+    """Decodes the bodies of exchanges to the depth asked for."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class BodyDecoder:
         self._finders: dict[int, ErrorFinder] = {}
 
     def decode(self, exchange: Exchange) -> None:
-        """Fill in bodies, errors, problems and outcome of a complete exchange."""
+        """Fills in bodies, errors, problems and outcome of an exchange; bytes that do not fit become problems."""
         request, response = exchange.request, exchange.response
         if request is None:
             return
@@ -151,7 +151,7 @@ class BodyDecoder:
             exchange.outcome = "error" if exchange.errors else "undecoded"
 
     def decode_side(self, exchange: Exchange, direction: Direction) -> None:
-        """Decode one message of an exchange, or read it as far as it goes."""
+        """Decodes one message of an exchange as far as it can be read."""
         message = exchange.request if direction == "request" else exchange.response
         assert message is not None
         sides = self._requests if direction == "request" else self._responses

@@ -1,6 +1,6 @@
 """Responses that a broker holds back on purpose, which is not slowness.
 
-Fetch holds its answer until ``min_bytes`` are there or ``max_wait_ms`` is over (KIP-74 and before), ShareFetch alike
+Fetch holds its answer until ``min_bytes`` are there or ``max_wait_ms`` is over (protocol guide), ShareFetch alike
 (KIP-932), JoinGroup and SyncGroup until the whole group has come (KIP-62, KIP-134). Brokers before KIP-219 also held
 the answers of clients beyond their quota.
 """

@@ -93,7 +93,7 @@ class ProtocolDetector:
     def tls(
         self, half: HalfStream, client: HalfStream, broker: HalfStream, offset: int, opened_by_syn: bool
     ) -> Verdict:
-        """The verdict TLS, with records that begin at ``offset`` (bytes) of what ``half`` searches."""
+        """The verdict TLS, with records that begin at ``offset`` in the bytes under search of ``half``."""
         peer = broker if half is client else client
         sender = hello_sender(half.resync.buffer.data, offset)
         if sender:
@@ -255,7 +255,7 @@ def guess_from_both(client: HalfStream, broker: HalfStream) -> str:
 
 
 def header_bytes(data: bytes | bytearray) -> int:
-    """Bytes of a request's length and header up to the end of its client id, as far as ``data`` has them."""
+    """How many bytes a request's length and header take, up to the end of the client id, as far as ``data`` has them."""
     if len(data) < REQUEST_FRONT_BYTES:
         return REQUEST_FRONT_BYTES
     client_id_length: int = request_front(data, 0)[4]

@@ -1,4 +1,5 @@
-"""Fetch sessions (KIP-227) and share sessions (KIP-932): what an incremental fetch is about without saying so.
+"""Fetch sessions (KIP-227) and share sessions (KIP-932): which topics an incremental fetch is about although it does
+not name them.
 
 The first fetch of a session names all its partitions; those that follow name what is new, what has changed and what is
 forgotten, most of them nothing, and their answers name only what has records. A broker knows a fetch session by its id,
@@ -105,7 +106,7 @@ class FetchSession:
         self.size_bytes += _topic_bytes(name, known) - before
 
     def forget(self, topics: list[Body]) -> None:
-        """Partitions that a fetch removes from the session; a topic without any goes, too."""
+        """Removes the partitions that a fetch forgets, and topics that have none left."""
         for topic in topics:
             name = _name(topic)
             known = self.topics.get(name)
@@ -145,7 +146,7 @@ class FetchSessions:
         self.held_bytes = 0
 
     def follow(self, exchange: Exchange) -> None:
-        """Follows a fetch and its response, and sets ``exchange.fetched`` to what its session holds."""
+        """Follows a fetch and its response, and sets ``exchange.fetched`` to what its session holds then."""
         request = exchange.request
         if request is None or request.frame is None:
             return

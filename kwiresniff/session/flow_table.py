@@ -1,4 +1,4 @@
-"""The flow table: by flow, the half stream that its segments belong to, and the connection of that."""
+"""The flow table: the half stream and the connection that the segments of each flow belong to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FlowTable:
         self.transient: dict[bytes, Endpoint] = {}
 
     def find(self, flow: bytes) -> Endpoint | None:
-        """The entry of a flow."""
+        """The entry of a flow, None where there is none."""
         return self.open.get(flow) or self.transient.get(flow)
 
     def add(self, connection: ConnectionAnalyzer) -> Endpoint:
@@ -67,7 +67,7 @@ class FlowTable:
         return list({id(one.connection): one.connection for one in ends}.values())
 
     def owners(self) -> Iterator[BufferOwner]:
-        """All that buffer bytes: connections, their half streams, and the connections inside TLS."""
+        """Everything that buffers bytes: connections, their half streams, and the connections inside TLS."""
         for connection in self.connections():
             for one in (connection, connection.carried):
                 if one is not None:

@@ -1,4 +1,4 @@
-"""What confirms that a frame found by its header is one: that its body reads, or that the other side answers it.
+"""Confirmation of a frame that was found by its header: its body reads as a message, or the other side answers it.
 
 See ``Confirm`` in ``frame_search`` for what asks.
 """
@@ -19,7 +19,9 @@ _length = Struct(">i").unpack_from
 
 
 def confirm_request(frame: bytes, grade: int, fills: bool) -> bool:
-    """Whether a frame of the client, whose header has a ``grade``, is a request; ``fills``: it ends with a segment."""
+    """Whether a frame of the client (without its length) is a request. ``grade`` is what ``score_request_header`` gave
+    its header; ``fills`` says that it ends where a segment ends.
+    """
     reading = read_request(frame)
     return reading == READS or (reading == LEFT_OVER and fills)
 
@@ -30,8 +32,9 @@ def accept_any(frame: bytes, grade: int, fills: bool) -> bool:
 
 
 def is_empty_produce(frame: bytes) -> bool:
-    """Whether a request is a Produce of nothing: no client sends that, but a response with a small correlation id,
-    a topic's name and zeros reads so (OffsetCommit does)."""
+    """Whether a frame reads as a Produce request without topics. No client sends one, but an OffsetCommit response
+    reads so: a small correlation id, the name of a topic, zeros.
+    """
     api_key, api_version, _, _ = unpack_request_header(frame)
     if api_key != PRODUCE:
         return False
@@ -41,7 +44,7 @@ def is_empty_produce(frame: bytes) -> bool:
 
 
 def is_answered(buffer: ResyncBuffer, other: ResyncBuffer, frame: bytes, strong: bool, sure: bool) -> bool:
-    """Whether a segment of ``other``, what is under search of the other side, begins with the response to a request.
+    """Whether a segment of ``other``, the bytes under search of the other side, begins with the response to a request.
 
     ``buffer``, which has the request, pays for it. A small correlation id stands everywhere, so it must read like one,
     or be so long that it is not all there, or be as unknown as a ``strong`` request. To a request whose header is

@@ -102,7 +102,9 @@ def score_request_header(data: bytes | bytearray, offset: int, versions: Version
 
 
 def is_near(correlation_id: int, first_correlation_id: int | None) -> bool:
-    """Whether a correlation id can be one of a request shortly before ``first_correlation_id``, the first one seen."""
+    """Whether a correlation id can belong to a request sent shortly before the first one seen, which had
+    ``first_correlation_id``.
+    """
     if first_correlation_id is None:
         return False
     return -MAX_QUEUED_REQUESTS <= first_correlation_id - correlation_id <= MAX_MISSED_REQUESTS
@@ -251,8 +253,8 @@ class _Candidates:
 
 
 def earliest(data: bytearray, place: int, starts: Sequence[int]) -> int:
-    """Where a row of responses begins that ends exactly at ``place``, where one is sure to begin: the first segment
-    start from which lengths lead there, or ``place`` itself.
+    """Where the row of responses begins that ends exactly at ``place``, at which one certainly begins: the first start
+    of a segment from which lengths lead there, or ``place`` itself.
 
     What a broker held back for long answers requests from long before, which nothing else shows; so the correlation
     ids on the way must not be above the one at ``place`` by more than those that were queued.

@@ -1,4 +1,4 @@
-"""Buffers the first segments of connections whose opening is out of order: data before the handshake, for one.
+"""The first segments of connections whose opening comes out of order, such as data before the handshake.
 
 It may be that the capture began in the middle of the connection; or the capture point reordered its opening. So the
 first segments are held back until the handshake is there or has had its time, as long as a gap gets
@@ -22,7 +22,7 @@ MAX_SPAN_BYTES = 1 << 20
 
 
 class HandshakeBuffer:
-    """The buffered segments, by connection."""
+    """The buffered segments by connection (canonical flow)."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_held",)
     __slots__ = STATE
@@ -70,7 +70,7 @@ def can_follow(held: Sequence[Segment], flow: bytes, seq: int) -> bool:
 
 
 def first_seq(held: Sequence[Segment], flow: bytes) -> int:
-    """The lowest sequence number of a flow's data, or of its end when that is all there is, or -1."""
+    """The lowest sequence number of a flow's data, or of its FIN or RST when there is no data, or -1."""
     seqs = [
         seq
         for _, _, one, seq, _, flags, _, start, end, missing in held

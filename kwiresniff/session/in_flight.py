@@ -27,12 +27,14 @@ Outstanding: TypeAlias = "dict[int, Exchange | deque[Exchange]]"
 
 
 def oldest(found: Exchange | deque[Exchange]) -> Exchange:
-    """The oldest of the requests outstanding under one id."""
+    """The oldest of the requests in flight with one correlation id."""
     return found[0] if isinstance(found, deque) else found
 
 
 def request_bytes(exchange: Exchange) -> i64:
-    """The memory that a request takes while it waits. Escaped, a byte of a client id is four."""
+    """The memory in bytes that a request takes while it waits. A byte of a client id counts four: so long is its
+    escape.
+    """
     size: i64 = EXCHANGE_BYTES
     request, client_id = exchange.request, exchange.client_id
     if request is not None and request.frame is not None:
@@ -41,7 +43,7 @@ def request_bytes(exchange: Exchange) -> i64:
 
 
 class InFlightRequests:
-    """Outstanding requests of one connection.
+    """The requests in flight on one connection.
 
     ``by_id`` maps a correlation id to its request, or to several in order while it is reused; ``bytes`` is the memory
     of all of them. The usual case, an id of its own, is stored, taken and counted by the connection without a call.
@@ -57,7 +59,7 @@ class InFlightRequests:
         self.reused = 0  # requests beyond the first of each id
 
     def add_reused(self, exchange: Exchange) -> None:
-        """Remember a request whose correlation id is outstanding already."""
+        """Adds a request whose correlation id is in flight already."""
         older = self.by_id[exchange.correlation_id]
         if isinstance(older, deque):
             older.append(exchange)
@@ -78,7 +80,9 @@ class InFlightRequests:
         return exchange
 
     def first_of(self, correlation_id: int, found: Exchange | deque[Exchange]) -> Exchange:
-        """The oldest of what was found (and removed) under an id; the others stay outstanding. It is still counted."""
+        """The oldest of the requests ``found`` (and removed) under a correlation id; the others stay. Its memory is
+        still counted.
+        """
         if not isinstance(found, deque):
             return found
         first = found.popleft()

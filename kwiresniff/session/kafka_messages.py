@@ -45,7 +45,7 @@ _PEEKED: Final = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
 
 
 class KafkaMessages(SaslPhase):
-    """The messages of one connection.
+    """The requests and responses of one connection.
 
     ``in_flight`` are the requests without a response, ``reordering`` holds the responses without a request;
     ``releasing`` says that some of these are let in.
@@ -263,7 +263,7 @@ class KafkaMessages(SaslPhase):
         return (ack - request.end_seq) & SEQ_MASK < SEQ_HALF
 
     def evict_overtaken(self, last_packet: int, size: int, data: bytes) -> None:
-        """The first frame from the broker after bytes were lost is this one.
+        """Gives up older requests when the first frame from the broker after lost bytes is this one.
 
         Brokers answer in order, so a request older than the one that is answered now will not be answered any more.
         """

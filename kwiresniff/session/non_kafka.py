@@ -19,7 +19,7 @@ _FURTHER = "further servers"
 
 
 class NonKafkaTraffic:
-    """Counts of traffic besides Kafka; those of a server are a list: connections, bytes, first packet, its time."""
+    """Counts of traffic besides Kafka; those of one server are a list: connections, bytes, first packet, its time (ns)."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_answers", "_flows", "_hellos", "_kafka", "_servers")
     __slots__ = STATE
@@ -42,7 +42,7 @@ class NonKafkaTraffic:
         return True
 
     def forget(self, *flows: bytes) -> None:
-        """Forgets flows whose ports a new connection uses."""
+        """Forgets flows, because a new connection uses their ports."""
         for flow in flows:
             self._flows.pop(flow, None)
 

@@ -44,7 +44,7 @@ class EventOutput:
         return self.shallow.stripper(exchange, body_offset) if self.shallow is not None else None
 
     def report(self, event: Event) -> None:
-        """Adds a connection, an attempt or a problem to the events."""
+        """Adds a connection, a connection attempt or a problem to the events."""
         self.events.append(event)
 
     def complete(self, exchange: Exchange) -> None:
@@ -79,6 +79,6 @@ class EventOutput:
         return False
 
     def pop(self) -> list[Event]:
-        """Removes and returns the events so far."""
+        """Removes and returns the events so far, in the order in which they were complete."""
         events, self.events = self.events, []
         return events

@@ -1,4 +1,4 @@
-"""The few bytes of a frame that every depth looks at, read by hand because they are read for every frame."""
+"""The few fields of a frame that are read at every depth, by hand because that is done for every frame. All big-endian."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def peek_body(exchange: Exchange, direction: Direction) -> Body | None:
 
 
 def runs_into_body(client_id: str | bytes | None) -> bool:
-    """Whether a client id has run on into what follows it: an empty tag section, or the front of a length, both 0."""
+    """Whether a client id runs on into what follows it, because its length is wrong: it has a zero byte, as an empty
+    tag section and the front of a length are.
+    """
     if isinstance(client_id, bytes):
         return 0 in client_id
     return client_id is not None and "\0" in client_id

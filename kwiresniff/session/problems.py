@@ -10,7 +10,7 @@ def _where(connection: Connection) -> dict[str, object]:
 
 
 def lost_message(connection: Connection, direction: Direction, packet: int, ns: int, size: int, lost: int) -> Problem:
-    """The problem of a frame of which so much is missing that it belongs to no exchange."""
+    """The problem of a frame of ``size`` bytes of which so many are ``lost`` that it belongs to no exchange."""
     return Problem(
         f"lost_{direction}",
         f"a {direction} of {size} bytes is missing from the capture",
@@ -23,7 +23,9 @@ def lost_message(connection: Connection, direction: Direction, packet: int, ns: 
 def incomplete(
     connection: Connection, direction: Direction, what: str, packet: int, ns: int, size: int, present: int
 ) -> Problem:
-    """The problem of a frame that had begun, in ``packet``, when its connection or the capture ended."""
+    """The problem of a frame of ``size`` bytes that had begun, in ``packet``, when its connection or the capture ended;
+    ``present`` bytes of it came.
+    """
     of = f"{present} of {size} bytes" if size else f"{present} bytes of its length"
     return Problem(
         f"incomplete_{direction}",
@@ -59,19 +61,23 @@ def lost_bytes(
 
 
 def too_many_connections(limit: int, evicted: int, ns: int) -> Problem:
-    """The problem of ``evicted`` connections, ended to make room for others: more than ``limit`` there cannot be."""
+    """The problem that ``evicted`` connections were ended to make room for others, because there may be no more than
+    ``limit``.
+    """
     what = f"more than {limit} connections: the {evicted} that were idle longest are given up"
     return Problem("too_many_connections", what, timestamp_ns=ns, details={"connections": evicted})
 
 
 def too_many_topic_names(limit: int, forgotten: int) -> Problem:
-    """The problem of topic names ``forgotten`` to make room for others: more than ``limit`` there cannot be."""
+    """The problem that ``forgotten`` topic names made room for others, because there may be no more than ``limit``."""
     what = f"more than {limit} topic names, or too long ones: the {forgotten} learned first were forgotten"
     return Problem("too_many_topic_names", what, details={"names": forgotten})
 
 
 def too_much_held(connection: Connection, what: str, size: int, limit: int, ns: int) -> Problem:
-    """The problem of a connection that released ``what`` because all together held more than ``limit`` bytes."""
+    """The problem that a connection released ``what`` (``size`` bytes), because all together held more than ``limit``
+    bytes.
+    """
     return Problem(
         "too_much_held",
         f"more than {limit >> 20} MB held for all connections: {size} bytes of {what} are given up",

@@ -21,7 +21,7 @@ READS: Final = 3
 
 
 def read_body(api_key: int, version: int, direction: Direction, frame: bytes, offset: int) -> int:
-    """How ``frame[offset:]`` reads as the body of this message."""
+    """How ``frame[offset:]`` reads as the body of this message: one of the values above."""
     try:
         decode = codec.decoder(api_key, version, direction, "skip")
     except SchemaError:
@@ -72,6 +72,8 @@ def read_response(api_key: int, api_version: int, frame: bytes) -> int:
 
 
 def with_plain_client_id(frame: bytes) -> bytes:
-    """A request with another client id of the same length: brokers take any bytes for one, decoders only text."""
+    """The request with its client id replaced by a text of the same length: brokers take any bytes for one, decoders
+    only UTF-8.
+    """
     length = unpack_request_header(frame)[3]
     return frame[:MIN_REQUEST_BYTES] + b"?" * length + frame[MIN_REQUEST_BYTES + length :] if length > 0 else frame

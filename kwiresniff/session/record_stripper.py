@@ -77,7 +77,7 @@ class RecordStripper(FrameFilter):
             self._kept += end - at
 
     def finish(self) -> None:
-        """Ends the frame, which is complete."""
+        """Called when the frame is complete."""
         self.parts.append(self._head or self._empty)
 
     def broken(self, within: bool) -> None:

@@ -39,7 +39,7 @@ class ResponseReorderBuffer:
         self.held_bytes: i64 = 0
 
     def is_too_much(self, size: int) -> bool:
-        """Whether a response with ``size`` bytes of memory is too much beside the others."""
+        """Whether a response that takes ``size`` bytes of memory is too much beside those that are buffered."""
         return len(self.held) >= MAX_REORDERED or self.held_bytes + size > MAX_REORDERED_BYTES
 
     def hold(self, response: Response) -> None:
@@ -81,7 +81,7 @@ class ResponseReorderBuffer:
 
 
 def response_bytes(data: bytes) -> int:
-    """The memory that a response takes while it is held back."""
+    """The memory in bytes that a response takes while it is buffered."""
     return len(data) + EXCHANGE_BYTES
 
 

@@ -45,7 +45,9 @@ class Sasl:
         sasl.update({name: last[name] for name in sasl if name in last})
 
     def begin(self, mechanism: str | None, ns: int) -> dict[str, Any]:
-        """A SaslHandshake request, or a GSS-API token where one was not expected; ``ns`` is 0 when it was not seen."""
+        """An authentication begins: by SaslHandshake, or by a GSS-API token where none was expected. ``ns`` is 0 when
+        its beginning was not seen. Returns its facts.
+        """
         begun = {
             "timestamp_ns": ns or None,
             "mechanism": mechanism[:MAX_MECHANISM_CHARACTERS] if mechanism is not None else None,
@@ -79,7 +81,7 @@ class Sasl:
         self._summarize()
 
     def client_token(self, token: bytes) -> None:
-        """A token from the client, bare or out of SaslAuthenticate; takes what it says in the clear."""
+        """Takes from a client's token, bare or out of SaslAuthenticate, the facts that it has in the clear."""
         from kwiresniff.session.sasl_tokens import read_token  # brings base64 and JSON
 
         facts = self._facts()
@@ -97,7 +99,7 @@ class Sasl:
         self._summarize()
 
     def authenticate_answered(self, body: Body, ns: int) -> bool:
-        """A SaslAuthenticate response; returns whether it was the last."""
+        """Takes in a SaslAuthenticate response; returns whether it was the last one."""
         facts = self._facts()
         if body.get("error_code", 0):
             self.finished(False, ns)

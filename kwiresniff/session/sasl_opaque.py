@@ -1,4 +1,4 @@
-"""SASL tokens that go without a header between requests and responses that have one.
+"""SASL tokens sent as frames without a Kafka header, between requests and responses that have one.
 
 Source: KIP-43 (after SaslHandshake v0 each token is a frame of its own), KIP-152 (which ended that). Before Kafka 0.10
 GSS-API tokens begin the connection. Only its content distinguishes a token from a request.
@@ -16,7 +16,7 @@ _FRONT_BYTES = 1100
 
 
 class OpaqueTokens:
-    """What is known of the tokens on one connection.
+    """The state of such tokens on one connection.
 
     ``expected`` is false when the client sends none any more. ``awaiting`` counts those that the broker has not
     answered. ``from_client`` and ``from_broker`` say that frames of that side may be tokens, until one is not.
@@ -41,6 +41,6 @@ class OpaqueTokens:
 
 
 def is_request(size: int, data: bytes, versions: Versions) -> bool:
-    """Whether a frame from the client is no token but a request, which shows that the tokens were accepted."""
+    """Whether a frame from the client is a request and no token, which shows that the broker has accepted the tokens."""
     grade = score_request_header(size.to_bytes(4, "big") + data[:_FRONT_BYTES], 0, versions)
     return grade == STRONG or (grade == WEAK and read_request(data) == READS)

@@ -1,4 +1,4 @@
-"""What the tokens of a SASL mechanism say in the clear: who it is, until when, at which service.
+"""What the tokens of a SASL mechanism say in the clear: the user, when it expires, which service it is for.
 
 Sources: RFC 4616 (PLAIN), RFC 5802 (SCRAM), KIP-48 (``tokenauth``), RFC 7628 (OAUTHBEARER), RFC 7519 (JSON Web Token),
 RFC 4121 and RFC 4120 (GSS-API with Kerberos). Nothing is verified. Passwords, proofs, bearer tokens and tickets stay

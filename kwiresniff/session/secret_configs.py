@@ -1,4 +1,4 @@
-"""Which configs hold a secret, by Kafka's types, the broker's word (``is_sensitive``), their names and their values."""
+"""Which configs hold a secret: by Kafka's types, by what the broker says (``is_sensitive``), by name and by value."""
 
 from __future__ import annotations
 

@@ -73,13 +73,13 @@ def has_secrets(api_key: int, direction: str) -> bool:
 
 
 def may_hide(api_key: int, direction: str) -> bool:
-    """Whether a secret may hide in any field of such a message, when it is not sound."""
+    """Whether any field of such a message may hold a secret when the message is not sound (``is_sound``)."""
     where = (api_key, direction)
     return where in _SECRET_FIELDS or where in _CONFIG_APIS or api_key == ENVELOPE
 
 
 def is_sound(problems: Iterable[Problem], missing: int) -> bool:
-    """Whether what was read of a message is what was written: all is well, or only the capture cut its end off."""
+    """Whether a message read as it was written: nothing is wrong with it, or only its end was not captured."""
     codes = [problem.code for problem in problems]
     return not codes or (missing > 0 and codes == ["truncated"])
 

@@ -39,7 +39,7 @@ class ShallowReader:
         self._strippers: dict[int, list[ScanStep] | None] = {}
 
     def scan(self, exchange: Exchange) -> None:
-        """Look through the frames of a complete exchange."""
+        """Looks through the frames of a complete exchange and fills in what it finds."""
         request, response = exchange.request, exchange.response
         if request is None:
             return

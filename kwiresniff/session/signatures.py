@@ -1,4 +1,4 @@
-"""What a connection that is not Kafka speaks, as far as its first bytes show.
+"""Which protocol a connection speaks that is not Kafka, as far as its first bytes show.
 
 Sources: for each protocol the fixed bytes that its specification puts first. What has none is not named.
 """
@@ -70,8 +70,9 @@ def _patterns() -> list[tuple[str, re.Pattern[bytes]]]:
 
 
 def response_protocol(first: bytes) -> tuple[str, str | None] | None:
-    """The protocol of a server that answers Kafka with ``first``, and of a TLS alert what it says; None when nothing
-    gives it away. To be asked about what has a length that no answer of Kafka's has."""
+    """The protocol of a server that answers Kafka with ``first``, and the text of a TLS alert; None when nothing gives
+    it away. To be asked only about bytes where a length stands that no response of Kafka has.
+    """
     name = guess_protocol(first)
     if name == "unknown":
         return None
@@ -83,8 +84,9 @@ def response_protocol(first: bytes) -> tuple[str, str | None] | None:
 
 
 def is_certain_response(first: bytes | bytearray) -> bool:
-    """Whether ``first`` is a whole TLS alert in the clear or begins an HTTP answer: not what merely looks so even
-    when nobody knows whether a message begins there."""
+    """Whether ``first`` certainly is another protocol's answer, wherever a message may begin: a whole TLS alert in the
+    clear, or the beginning of an HTTP response.
+    """
     alert = len(first) == 7 and first[0] == _ALERT and _is_tls(first) and first[3:6] in (b"\0\2\1", b"\0\2\2")
     return alert or re.match(rb"HTTP/1\.[01] [1-5][0-9]{2} ", first) is not None
 
@@ -94,7 +96,9 @@ def _is_tls(first: bytes | bytearray) -> bool:
 
 
 def is_zookeeper(first: bytes) -> bool:
-    """A ConnectRequest (44 or 45 bytes) or ConnectResponse (36 or 37): both hold a 16-byte password."""
+    """Whether ``first`` begins with a ConnectRequest (44 or 45 bytes) or ConnectResponse (36 or 37) of ZooKeeper: both
+    hold a 16-byte password.
+    """
     if len(first) < 32:
         return False
     size, version = _zookeeper_front(first)

@@ -53,7 +53,7 @@ def throttle_time_ms(facts: ApiFacts, response: Message) -> i64:
 
 
 def throttle_offset(facts: ApiFacts) -> i64:
-    """How many bytes behind the beginning of a response's body ``throttle_time_ms`` is, the same in all of them.
+    """The offset of ``throttle_time_ms`` from the beginning of a response's body in bytes, where it is fixed.
 
     NOT_FIXED where fields of variable length are before it or it is not there, LAST_FIELD where nothing follows it.
     """

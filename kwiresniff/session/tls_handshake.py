@@ -1,4 +1,4 @@
-"""What the two sides of a TLS connection say in the clear before they encrypt.
+"""What both sides of a TLS connection say in the clear before they encrypt.
 
 Source: RFC 8446 (TLS 1.3: sections 4.1.2, 4.1.3, 4.2.1, 5.1), RFC 5246 (TLS 1.2: sections 6.2.1, 7.4), RFC 6066
 (server name, section 3), RFC 7301 (application protocols). All numbers are big-endian. A handshake message inside
@@ -70,7 +70,7 @@ class _Cursor:
 
 
 class HandshakeParser:
-    """The plaintext front of one direction.
+    """The handshake messages of one direction, as far as they are not encrypted.
 
     ``done`` once nothing more can be learned from it; ``hello`` once a hello was read. What was not seen stays None:
     ``version`` and ``cipher`` are a server's choice, ``server_name`` and ``offered`` (application protocols) a client's
@@ -103,7 +103,7 @@ class HandshakeParser:
         self._room = MAX_HANDSHAKE_BYTES
 
     def feed(self, data: bytes | bytearray) -> None:
-        """The next bytes in order."""
+        """Takes the next bytes in order; bytes that are no handshake end it."""
         if self.done:
             return
         self._room -= len(data)
@@ -135,7 +135,7 @@ class HandshakeParser:
         return len(self._buffer) + len(self._messages)
 
     def stop(self) -> None:
-        """Learn no more."""
+        """Ends the parsing; what was learned stays."""
         self.done = True
         self._buffer = self._messages = bytearray()
 
@@ -211,6 +211,7 @@ class HandshakeParser:
 
     @property
     def version_name(self) -> str | None:
+        """The name of the version that the server chose, None before that is known."""
         return None if self.version is None else version_name(self.version)
 
 

@@ -1,4 +1,4 @@
-"""TLS connections: what their hellos say; the rest is counted.
+"""Inspection of TLS connections: their handshakes are read, the rest is counted.
 
 Decrypted data, if there are keys, comes from ``capture`` as segments of its own beside the encrypted ones.
 """
@@ -16,7 +16,7 @@ ENCRYPTED = "encrypted"
 
 
 class TlsInspection:
-    """The plaintext fronts of the two directions; ``direction`` is 0 for the client's and 1 for the server's.
+    """The unencrypted beginnings of both directions; ``direction`` is 0 for the client's and 1 for the server's.
 
     ``answered_bytes`` is what the server had sent when the client began to encrypt.
     """
@@ -29,17 +29,17 @@ class TlsInspection:
         self.answered_bytes = 0
 
     def feed(self, direction: int, data: bytes | bytearray) -> bool:
-        """The next bytes of a direction; True when nothing in the clear is left of it."""
+        """Takes the next bytes of a direction; True when all that follows is encrypted."""
         parser = self._parsers[direction]
         parser.feed(data)
         return parser.done
 
     def gap(self, direction: int) -> None:
-        """Bytes are missing: behind a gap there are no records to be found; what was read before it stands."""
+        """Bytes of a direction are missing: no records can be found behind a gap; what was read before it stands."""
         self._parsers[direction].done = True
 
     def has_client_hello(self) -> bool:
-        """Whether the client has said hello."""
+        """Whether the client's hello was read."""
         return self._parsers[0].hello
 
     def held_bytes(self) -> int:

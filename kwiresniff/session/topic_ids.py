@@ -49,7 +49,7 @@ def names_topics(api_key: int, direction: str) -> bool:
 
 
 def carries_ids(api_key: int, version: int, direction: Direction) -> bool:
-    """Whether a message that ``names_topics`` does so at this version: the older ones have no ids."""
+    """Whether a message that ``names_topics`` has topic ids at this version: older versions have none (KIP-516)."""
     array, _ = _NAMING[api_key, direction]
     fields = schema.message(api_key, version, direction).fields
     return any(one.name == TOPIC_ID for field in fields if field.name == array for one in field.fields)

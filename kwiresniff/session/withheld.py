@@ -1,4 +1,4 @@
-"""The replacement of a secret in bodies and in trees: its size, nothing else."""
+"""The replacement of a secret in bodies and in trees: how long it is, and nothing else."""
 
 from __future__ import annotations
 

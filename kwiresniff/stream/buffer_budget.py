@@ -1,4 +1,4 @@
-"""How many bytes all connections together hold back, and who gives way when that is too much.
+"""How many bytes all connections together may buffer, and which of them release bytes when that is too much.
 
 Each direction and each connection has limits of its own; thousands of connections at their limits would still be more
 than any machine has. Whoever takes bytes in adds them to ``held``, and nobody subtracts any, so that nothing is paid
@@ -31,17 +31,17 @@ SMALL_BYTES: Final = 2048
 
 
 class BufferOwner(Protocol):
-    """Somebody who holds bytes back."""
+    """Something that buffers bytes and can release them."""
 
     def held_bytes(self) -> int:
-        """How much memory is held."""
+        """Bytes of memory that it holds."""
 
     def release(self) -> None:
-        """Give it up, as far as that is possible, or a good part of it."""
+        """Release all of them, or a good part, as far as that is possible."""
 
 
 class BufferBudget:
-    """The account of one analyzer: ``held`` bytes at the most, of which there should be no more than ``limit``."""
+    """The account of one analyzer: an upper bound of the bytes ``held``, which should not exceed ``limit``."""
 
     STATE: ClassVar[tuple[str, ...]] = ("held", "limit")
     __slots__ = STATE
@@ -51,7 +51,8 @@ class BufferBudget:
         self.limit: i64 = limit
 
     def enforce(self, owners: Iterable[BufferOwner]) -> Iterator[tuple[BufferOwner, int]]:
-        """Make room: of all who may hold anything, the biggest gives way first. Yields who did, and how many bytes.
+        """Has the owners that hold most release bytes, the biggest first, until all together hold well below the limit.
+        Yields each of them and how many bytes it released.
 
         To be called between two segments only, since whoever gives way may hand on what waited.
         """

@@ -1,4 +1,4 @@
-"""What is kept of a frame that comes in pieces."""
+"""The bytes that are kept of a frame that comes in pieces."""
 
 from __future__ import annotations
 
@@ -105,26 +105,26 @@ class FrameBuffer:
         return data if len(data) <= keep else data[:keep]
 
     def keep_no_more(self) -> None:
-        """Bytes of the frame are missing: what comes behind them is not kept."""
+        """Keeps nothing more of the current frame, because bytes of it are missing."""
         self.keepable = self.awaiting_budget = 0
         if self.filter is not None:
             self.filter.broken(self.skip_remaining > 0)
             self.filter = None
 
     def forget(self) -> None:
-        """There is no current frame."""
+        """Drops the current frame."""
         self.parts = NOTHING
         self.remaining = 0
         self.keepable = self.awaiting_budget = 0
         self.filter = None
 
     def release(self) -> None:
-        """Give up all but the front of the current frame."""
+        """Releases all but the front of the current frame."""
         if self.remaining:
             self.parts = [b"".join(self.parts)[:RELEASED_FRONT_BYTES]]
             self.keepable = self.awaiting_budget = 0
             self.filter = None
 
     def held_bytes(self) -> int:
-        """Memory of the current frame."""
+        """Bytes of memory that the current frame takes."""
         return sum(map(len, self.parts)) + SEGMENT_BYTES if self.remaining else 0

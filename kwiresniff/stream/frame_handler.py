@@ -1,4 +1,4 @@
-"""What becomes of frames: the classes that whoever reads a direction derives from.
+"""The interfaces between a direction of a connection and whoever handles its frames.
 
 Calls between compiled classes cost what calls in C cost, so these are classes to derive from, not protocols. ``side``
 is 0 or 1: which of the two directions of a connection speaks, in the order in which the connection knows them.
@@ -34,15 +34,17 @@ class FrameFilter:
         self.plain = False
 
     def feed(self, data: bytes, at: i64, end: i64, left: i64) -> i64:
-        """Filter ``data[at:end]``, the next bytes of ``left`` to come; returns how many behind them nobody needs."""
+        """Filter ``data[at:end]``, where ``left`` bytes of the frame are still to come; returns how many of the bytes
+        behind ``end`` are not needed.
+        """
         raise NotImplementedError
 
     def finish(self) -> None:
-        """The frame is complete."""
+        """Called when the frame is complete."""
         raise NotImplementedError
 
     def broken(self, within: bool) -> None:
-        """Bytes of the frame are missing, and nothing behind them is kept.
+        """Called when bytes of the frame are missing, after which nothing of it is kept.
 
         ``within`` says that they begin before the end of what is being passed over.
         """
@@ -63,7 +65,7 @@ class FrameHandler:
         data: bytes,
         lost: i64,
     ) -> None:
-        """A frame is complete.
+        """Called with each complete frame of ``size`` bytes, its 4-byte length not counted.
 
         ``data`` is the frame without its length, or only its first bytes when no more are kept, or when ``lost`` bytes
         of it are missing from the capture.
@@ -71,26 +73,30 @@ class FrameHandler:
         raise NotImplementedError
 
     def on_gap(self, side: i64, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
-        """Bytes were not in the capture (``missing``) or could not be read (``skipped``); ``code`` is a ``LOST_*``."""
+        """Called when bytes were not in the capture (``missing``) or could not be read (``skipped``); ``code`` is a
+        ``LOST_*``.
+        """
         raise NotImplementedError
 
     def on_search(self, side: i64) -> int:
-        """The offset in the bytes under search at which a frame surely begins, or -1."""
+        """The offset in the bytes under search at which a frame certainly begins, or -1."""
         raise NotImplementedError
 
     def on_invalid_length(self, side: i64, packet: int, ns: int, first: bytes) -> bool:
-        """Where a length should be, ``first`` stands; True when what comes from here on is not to be read."""
+        """Called with the bytes ``first`` that stand where a length should be and are none; True when the rest of the
+        stream is not to be read.
+        """
         return False
 
     def must_pause(self) -> bool:
-        """Whether so much waits to be taken that what can wait in the queue should.
+        """Whether so many events wait to be taken that queued segments should stay in the queue.
 
         When it is so, ``resume_delivery`` will be called once that has been taken.
         """
         return False
 
     def resume_delivery(self) -> None:
-        """Hand on what had to wait."""
+        """Hands on what ``must_pause`` had kept back."""
         raise NotImplementedError
 
     def frame_filter(self, side: i64, data: bytes, start: i64, end: i64) -> FrameFilter | None:

@@ -201,7 +201,7 @@ class FrameReader(FrameBuffer):
         handler.on_gap(self.side, packet, ns, missing, skipped, LOST_GAP)
 
     def desynchronize(self, reason: str) -> None:
-        """Notes that it is not known any more where frames begin, and why."""
+        """Notes that it is no longer known where frames begin, and the ``reason``, a ``LOST_*``."""
         self.synchronized = False
         self.reason = reason
         self.at_frame_start = False
@@ -209,7 +209,7 @@ class FrameReader(FrameBuffer):
         self.forget()
 
     def synchronize(self) -> None:
-        """The next byte is the first of a frame."""
+        """Takes the next byte for the first of a frame."""
         self.synchronized = True
         self.at_frame_start = True
         self._head = b""
@@ -229,7 +229,9 @@ class FrameReader(FrameBuffer):
         self._head = b""
 
     def unfinished(self) -> tuple[int, int, bytes]:
-        """``(size_bytes, bytes_present, data)`` of the frame that has begun and not ended, or zeros."""
+        """``(size_bytes, bytes_present, data)`` of a frame that began and did not end: its size, how many of its bytes
+        came, and those that were kept. Zeros and no bytes when there is none.
+        """
         if self.remaining > MAX_FRAME_BYTES:
             return 0, 0, b""  # nothing but counted
         if self.remaining:

@@ -104,7 +104,7 @@ class HalfStream(Reassembler):
     def feed_anyhow(
         self, handler: FrameHandler, packet: i64, ns: int, seq: i64, buffer: bytes, start: i64, end: i64, missing: i64
     ) -> None:
-        """Take the data of a segment, in whatever order it comes; without data it marks the end of the stream."""
+        """Take the data of a segment in whatever order it comes; a segment without data marks the end of the stream."""
         piece = self.arrange(packet, ns, seq, buffer, start, end, missing)
         if piece is not None:
             self._deliver_piece(handler, piece)
@@ -151,7 +151,9 @@ class HalfStream(Reassembler):
         queue.confirm(self.stream_offset + self.distance(ack), packet, ns)
 
     def skip_gap(self, handler: FrameHandler) -> bool:
-        """Declare the bytes before the first queued segment lost and go on behind them; False when that has to wait."""
+        """Declares the bytes before the first queued segment lost and goes on behind them; False when that has to wait
+        (``must_pause``).
+        """
         if not self.queue.is_next(self.stream_offset):
             if not self.frames.synchronized:
                 self.search(handler)  # the other side may have shown since the last search what there is to find
@@ -160,7 +162,9 @@ class HalfStream(Reassembler):
         return self.deliver_queued(handler)
 
     def flush(self, handler: FrameHandler) -> bool:
-        """Skips every gap, because nothing more will come; False when some of what was queued has to wait."""
+        """Skips every gap, because nothing more will come; False when some of what is queued has to wait
+        (``must_pause``).
+        """
         while self.queue.segments:
             if not self.skip_gap(handler):
                 return False
@@ -200,7 +204,7 @@ class HalfStream(Reassembler):
     # -- synchronisation ----------------------------------------------------------------------------------------
 
     def desynchronize(self, reason: str) -> None:
-        """Forget where frames begin; the next bytes are searched for it."""
+        """Forgets where frames begin, for ``reason`` (a ``LOST_*``); the next bytes are searched for it."""
         self.frames.desynchronize(reason)
         self.resync.buffer.begin()
 
@@ -258,7 +262,7 @@ class HalfStream(Reassembler):
             self.unreported_gap = (first_packet, first_ns, before + missing)
 
     def held_bytes(self) -> int:
-        """Memory of segments out of order, of the frame that is being assembled and of what is searched."""
+        """Bytes of memory of queued segments, of the frame being assembled and of the bytes under search."""
         queue = self.queue
         queued = queue.bytes + SEGMENT_BYTES * len(queue)
         return queued + self.resync.held_bytes() + self.frames.held_bytes()

@@ -43,14 +43,14 @@ class OutOfOrderQueue:
         return len(self.segments)
 
     def push(self, segment: QueuedSegment) -> None:
-        """Queues a segment."""
+        """Queue a segment; O(log n) in the number of segments."""
         if not self.segments:
             self._acked = -1  # whatever was acknowledged, this gap was not
         heappush(self.segments, segment)
         self.bytes += len(segment[3])
 
     def is_too_much(self) -> bool:
-        """Whether the queue is over its limit, so that the gap in front must be skipped."""
+        """Whether the queue exceeds its limit, so that the gap in front must be skipped."""
         return self.bytes > MAX_QUEUED_BYTES or len(self.segments) > MAX_QUEUED_SEGMENTS
 
     def is_next(self, place: i64) -> bool:
@@ -58,13 +58,13 @@ class OutOfOrderQueue:
         return len(self.segments) > 0 and self.segments[0][0] <= place
 
     def pop(self) -> QueuedSegment:
-        """Remove the first segment."""
+        """Remove and return the first segment. The queue must not be empty."""
         segment = heappop(self.segments)
         self.bytes -= len(segment[3])
         return segment
 
     def confirm(self, place: i64, packet: i64, ns: int) -> None:
-        """Notes that the receiver acknowledges, in ``packet``, everything before ``place``."""
+        """Notes that the receiver acknowledges, in ``packet`` at ``ns``, everything before ``place``."""
         if self.is_next(place):
             self._acked, self._acked_packet, self._acked_ns = place, packet, ns
 

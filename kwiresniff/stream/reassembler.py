@@ -24,7 +24,7 @@ Piece: TypeAlias = "tuple[int, int, bytes, int, int, int]"
 
 
 class Reassembler:
-    """Sequence numbers of one direction, and what came before its turn.
+    """The sequence numbers of one direction, and its out-of-order segments.
 
     ``next_seq`` and ``syn_seq`` are -1 until they are known; ``ack`` is what the segment acknowledges that is being
     handed on, -1 where that is not known. ``stream_offset`` is the place of ``next_seq`` in the order of the queue,
@@ -117,12 +117,14 @@ class Reassembler:
         return None
 
     def skip(self) -> tuple[int, int, int]:
-        """Skips the gap before the first queued segment; returns that one's packet and time, and the bytes skipped."""
+        """Skips the gap before the first queued segment; returns ``(packet, ns, size_bytes)``: the packet and time of
+        that segment, and the bytes skipped.
+        """
         offset, packet, ns, *_ = self.queue.segments[0]
         missing = offset - self.stream_offset
         self.advance(missing)
         return packet, ns, missing
 
     def is_awaited(self) -> bool:
-        """Whether bytes are missing that the other side has not confirmed, so that they will be sent again."""
+        """Whether bytes are missing that the receiver has not acknowledged, so that they will be sent again."""
         return len(self.queue) > 0 and not self.queue.is_confirmed()

@@ -46,7 +46,9 @@ class Resynchronizer:
         return buffer.feed(packet, ns, ack, data)
 
     def find(self, handler: FrameHandler) -> int:
-        """Where in the buffer a frame begins, or -1. A search is paid for with steps; see ``ResyncBuffer``."""
+        """The offset in the buffer at which a frame begins, or -1. Every search is paid for with steps; see
+        ``ResyncBuffer``.
+        """
         if not len(self.buffer) or not self.buffer.can_pay():
             return -1
         return handler.on_search(self.side)
@@ -66,5 +68,5 @@ class Resynchronizer:
             handler.on_gap(self.side, packet, ns, 0, size, reason)
 
     def held_bytes(self) -> int:
-        """Memory of what is under search."""
+        """Bytes of memory of what is under search."""
         return len(self.buffer) + MARK_BYTES * len(self.buffer.marks)

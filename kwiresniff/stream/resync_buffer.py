@@ -70,7 +70,7 @@ class ResyncBuffer:
         self._fresh = 0
 
     def excess(self, length: i64) -> i64:
-        """How many bytes must go before ``length`` more are taken."""
+        """How many bytes must be dropped before ``length`` more are taken."""
         # Out of budget: every segment is a buffer of its own, so only what starts in it can be found.
         held = len(self.data)
         over = held if self._searched + length > SEARCH_BUDGET_BYTES else held + length - MAX_RESYNC_BYTES
@@ -79,7 +79,7 @@ class ResyncBuffer:
         return max(over, MAX_RESYNC_BYTES // SEARCH_GROWTH) if held and over > 0 else 0
 
     def trim(self, over: i64) -> int:
-        """Give up whole segments at the front until ``over`` bytes are gone; returns how many went."""
+        """Drops whole segments at the front until ``over`` bytes are gone; returns how many bytes went."""
         cut = len(self.data)
         for index, (offset, *_) in enumerate(self.marks):
             if offset >= over:
@@ -106,26 +106,26 @@ class ResyncBuffer:
         self.steps += STEPS_PER_SEGMENT + length * STEPS_PER_BYTE
 
     def looked_at(self) -> None:
-        """Notes that a search looks at all bytes in the buffer."""
+        """Notes that a search has looked at all bytes in the buffer."""
         self._fresh = 0
 
     def can_pay(self) -> bool:
-        """Whether there are steps left for a search; takes what every search takes."""
+        """Whether there are steps left for a search; takes off what every search costs."""
         if self.steps <= 0:
             return False
         self.steps -= SEARCH_STEPS + 4 * len(self.data)  # they are copied, too, when something is found
         return True
 
     def starts(self) -> list[int]:
-        """Where segments begin."""
+        """The offsets in ``data`` at which segments begin."""
         return [offset for offset, *_ in self.marks]
 
     def place(self, offset: i64) -> tuple[int, int]:
-        """Packet and time of the segment that the byte at ``offset`` came in."""
+        """Packet reference and time (ns) of the segment that the byte at ``offset`` came in."""
         return next((packet, ns) for start, packet, ns, _ in reversed(self.marks) if start <= offset)
 
     def segments(self, offset: i64) -> Iterator[tuple[int, int, int, int, int]]:
-        """What came from ``offset`` on: start, end, packet, time and acknowledgement of each segment's part."""
+        """The segments from ``offset`` on, each as ``(start, end, packet, ns, ack)`` with offsets in ``data``."""
         ends = [start for start, *_ in self.marks[1:]] + [len(self.data)]
         for (start, packet, ns, ack), end in zip(self.marks, ends, strict=True):
             if end > offset:

@@ -81,7 +81,9 @@ class CaptureProcess:
     """A dumpcap or tcpdump process that captures for us."""
 
     def __init__(self, program: str, options: LiveOptions, user: str | None = None) -> None:
-        """Raises PipeFailed when it is not there, may not capture either, or cannot do so as ``user``."""
+        """Raises CaptureProcessError when the program is not there, may not capture either, or cannot do so as
+        ``user``.
+        """
         self.problems: list[Problem] = []
         self.waiting = 0
         self._program = program
@@ -153,6 +155,7 @@ class CaptureProcess:
         return packets, buffer[at:]
 
     def dropped(self) -> int:
+        """Packets that the program, or the kernel before it, reported as dropped."""
         return self._dropped
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ REPORT_INTERVAL_SECONDS = 10.0
 
 
 class Drops:
-    """Counts of lost packets: ``total``, and ``passed_over``, the part of it that was written into the file, but
+    """Counts of lost packets: ``total`` of all, and ``passed_over``, those of them that were written to the file but
     not decoded for lack of time.
 
     What is new since the last time becomes a ``packets_dropped`` among ``problems``.

@@ -35,7 +35,7 @@ def network_interfaces() -> list[NetworkInterface]:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """CaptureError for a name that no interface has, with the names there are."""
+    """Raises CaptureError for a name that no interface has; the message lists those there are."""
     known = [name for _, name in socket.if_nameindex()]
     for name in names:
         if name != ANY and name not in known:

@@ -71,7 +71,9 @@ class LiveCapture:
         return filter(None, self.beats())
 
     def beats(self) -> Iterator[Segment | None]:
-        """The segments, and None after each batch of packets and at every pause: a beat, ten a second at the least."""
+        """The segments, and None after each batch of packets and at every pause, ten times a second at the least, so
+        that the caller gets to work without traffic.
+        """
         options, files = self._options, self._packet_files
         decoder = LayerDecoder(self.other_packets)
         now = time.monotonic()

@@ -67,7 +67,9 @@ class PacketRing:
     """
 
     def __init__(self, options: LiveOptions) -> None:
-        """Raises PermissionError when the user may not, OSError when the kernel cannot, CaptureError."""
+        """Raises PermissionError when the user may not capture, OSError when the kernel cannot, and CaptureError for
+        interfaces or a filter that cannot be used.
+        """
         self.problems: list[Problem] = []
         self.waiting = 0
         self.link_type = LINUX_SLL2
@@ -163,6 +165,7 @@ class PacketRing:
         return self._dropped
 
     def close(self) -> None:
+        """Closes the socket and unmaps the ring."""
         self._socket.close()
         if self._map is not None:
             self._map.close()

@@ -1,4 +1,5 @@
-"""Giving up root once the sockets of a live capture are open: somebody else reads what comes from the network.
+"""Giving up root once the sockets of a live capture are open, so that what comes from the network is read by an
+ordinary user.
 
 It is tcpdump's order: sockets first, then another user, then files, which belong to that user. ``-Z USER`` names them;
 otherwise it is who called sudo, or nobody, unless the files to read or write are out of their reach.

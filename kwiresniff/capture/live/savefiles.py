@@ -122,7 +122,7 @@ class SavefileWriter:
             self._next_file()
 
     def close(self) -> None:
-        """Raises CaptureError."""
+        """Writes what is buffered and closes the file. Raises CaptureError."""
         try:
             self.flush()
         finally:

@@ -41,7 +41,7 @@ class LiveOptions:
 
 
 class PacketSource(Protocol):
-    """Something that captures.
+    """A source of captured packets.
 
     ``link_type`` is the LINKTYPE_ number of its packets, ``problems`` what went wrong on the way. ``waiting`` counts
     the packets that were kept and have not been given yet.
@@ -66,4 +66,5 @@ class PacketSource(Protocol):
         """Packets lost so far before they came here; a source that learns it only at its end says 0 until closed."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Ends the capture; ``dropped`` is final then."""
