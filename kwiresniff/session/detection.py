@@ -255,7 +255,7 @@ def guess_from_both(client: HalfStream, broker: HalfStream) -> str:
 
 
 def header_bytes(data: bytes | bytearray) -> int:
-    """How many bytes a request's length and header take, up to the end of the client id, as far as ``data`` has them."""
+    """Bytes of a request's length and header up to the end of the client id, as far as ``data`` has them."""
     if len(data) < REQUEST_FRONT_BYTES:
         return REQUEST_FRONT_BYTES
     client_id_length: int = request_front(data, 0)[4]

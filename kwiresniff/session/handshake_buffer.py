@@ -70,7 +70,7 @@ def can_follow(held: Sequence[Segment], flow: bytes, seq: int) -> bool:
 
 
 def first_seq(held: Sequence[Segment], flow: bytes) -> int:
-    """The lowest sequence number of a flow's data, or of its FIN or RST when there is no data, or -1."""
+    """The lowest sequence number of a flow's data, or of its FIN when there is no data, or -1."""
     seqs = [
         seq
         for _, _, one, seq, _, flags, _, start, end, missing in held

@@ -19,7 +19,7 @@ _FURTHER = "further servers"
 
 
 class NonKafkaTraffic:
-    """Counts of traffic besides Kafka; those of one server are a list: connections, bytes, first packet, its time (ns)."""
+    """Counts of traffic besides Kafka; those of a server are a list: connections, bytes, first packet, its time."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_answers", "_flows", "_hellos", "_kafka", "_servers")
     __slots__ = STATE

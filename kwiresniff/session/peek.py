@@ -1,4 +1,4 @@
-"""The few fields of a frame that are read at every depth, by hand because that is done for every frame. All big-endian."""
+"""The few fields that are read of every frame at every depth, so by hand. All are big-endian."""
 
 from __future__ import annotations
 

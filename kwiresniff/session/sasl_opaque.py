@@ -41,6 +41,6 @@ class OpaqueTokens:
 
 
 def is_request(size: int, data: bytes, versions: Versions) -> bool:
-    """Whether a frame from the client is a request and no token, which shows that the broker has accepted the tokens."""
+    """Whether a frame from the client is a request, no token, which shows that the tokens were accepted."""
     grade = score_request_header(size.to_bytes(4, "big") + data[:_FRONT_BYTES], 0, versions)
     return grade == STRONG or (grade == WEAK and read_request(data) == READS)
