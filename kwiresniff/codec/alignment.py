@@ -1,4 +1,4 @@
-"""Where the first whole batch begins in a piece that was cut out of a log without regard to batches.
+"""The first whole batch in a piece of a log that was cut without regard to batches.
 
 FetchSnapshot sends a snapshot in pieces of so many bytes (``unaligned_records``, KIP-630), so a piece may begin and end
 inside a batch. Only record batches of magic 2 are in snapshots. A batch found inside a piece is believed when its CRC
@@ -29,7 +29,9 @@ _MAX_CRC_ROUNDS = 4
 
 
 def first_batch(buf: bytes, start: int, end: int) -> int:
-    """The offset of the first batch in ``buf[start:end]``, whole unless it is at ``start``; ``end`` without one."""
+    """The offset of the first batch in ``buf[start:end]``: whole, unless it is at ``start``; ``end`` when there is
+    none.
+    """
     if _FRONT.match(buf, start, end):
         return start
     left = _MAX_CRC_ROUNDS * (end - start)

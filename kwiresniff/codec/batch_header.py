@@ -1,4 +1,4 @@
-"""Where the batches of a record set begin and end, and the fields of their headers.
+"""The bounds of the batches in a record set, and the fields of their headers.
 
 Both formats start with an INT64 offset and an INT32 size of what follows, and have the magic at byte 16. All
 numbers are big-endian. Sources: protocol guide ("Record Batch", "Message sets").
@@ -34,8 +34,9 @@ _offset_and_size = Struct(">qi").unpack_from
 
 
 def batch_span(buf: bytes, pos: int, end: int) -> tuple[int, int, Problem | None]:
-    """Where the batch at ``pos`` ends, and its magic; -1 when it cannot be decoded, with the problem unless it is
-    merely cut short. Without a usable length the batch takes the rest of the set."""
+    """``(end, magic, problem)`` of the batch at ``pos``. The magic is -1 when the batch cannot be decoded; then there
+    is a problem, unless the batch is merely cut short. A batch without a usable length takes the rest of the set.
+    """
     if end - pos < LOG_OVERHEAD:
         return end, -1, None
     _, size = _offset_and_size(buf, pos)

@@ -31,7 +31,7 @@ class BatchNodes:
         self.nodes = 0
 
     def is_full(self) -> bool:
-        """Whether there are so many nodes that no more are made."""
+        """Whether the limit on nodes is reached, so that no more are made."""
         return self.nodes >= MAX_NODES
 
     def header(self, node: Node, data: bytes, end: int) -> None:
@@ -49,12 +49,14 @@ class BatchNodes:
         return node
 
     def fail(self, node: Node, error: DecodeError, path: str, offset: int) -> None:
-        """Say what is wrong with a node, and that it is at ``offset``."""
+        """Marks a node with what is wrong with it, at ``offset``."""
         node.problem = str(error)
         self.problems.append(Problem(error.code, str(error), offset, path))
 
     def check_crc(self, node: Node, declared: int, actual: int, path: str) -> None:
-        """Compare the ``declared`` checksum with the ``actual`` one, both UINT32."""
+        """Compares the ``declared`` checksum with the ``actual`` one, both UINT32, and marks the
+        node when they differ.
+        """
         crc = child_of(node, "crc")
         crc.meaning = "ok" if declared == actual else "mismatch"
         if declared != actual:
@@ -63,7 +65,7 @@ class BatchNodes:
             self.problems.append(Problem(problem.code, problem.message, problem.offset, f"{path}.crc"))
 
     def uncompressed(self, node: Node, records: Node, codec: int, size: int) -> None:
-        """Say what decompression by ``codec`` (1 to 4) gave, ``size`` bytes; ``records`` is the last child so far."""
+        """Adds that decompression by ``codec`` (1 to 4) gave ``size`` bytes; ``records`` is the last child so far."""
         ratio = size / records.length if records.length else 0
         records.meaning = f"{codec_name(codec)} {ratio:.1f}x, {records.length:,} -> {size:,} bytes"
         note = Node("uncompressed_size_bytes", "INT32", records.offset, 0, size, derived=True)
@@ -82,7 +84,7 @@ def _field_meaning(name: str, value: int) -> str:
 
 
 def attributes_meaning(attributes: int, magic: int = 2) -> str:
-    """What the bits of ``attributes`` say in the format ``magic``."""
+    """The meaning of the bits of ``attributes`` in the format ``magic``: ``zstd, create time, transactional``."""
     words = [codec_name(attributes & CODEC_MASK)]
     if magic > 0:
         words.append("log append time" if attributes & LOG_APPEND_TIME else "create time")
@@ -98,5 +100,5 @@ def bytes_meaning(name: str, value: bytes | None) -> str:
 
 
 def joined(*phrases: str) -> str:
-    """The phrases that are not empty, with commas."""
+    """The phrases that are not empty, separated by commas."""
     return ", ".join(filter(None, phrases))

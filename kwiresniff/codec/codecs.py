@@ -70,7 +70,9 @@ def _record_set_decoder() -> RecordSetDecoder:
 
 @lru_cache(KEPT)
 def encoder(api_key: int, version: int, direction: Direction) -> Encoder:
-    """``raw = encode(body)`` for one message; raises EncodeError naming the field that does not fit."""
+    """``raw = encode(body)`` for one message, without its header; raises EncodeError naming the field that does not
+    fit.
+    """
     from kwiresniff.codec.encoder_gen import compile_encoder
 
     return compile_encoder(schema.message(api_key, version, direction))
@@ -78,7 +80,9 @@ def encoder(api_key: int, version: int, direction: Direction) -> Encoder:
 
 @lru_cache(KEPT)
 def data_decoder(name: str, version: int) -> Decoder:
-    """The decoder of a message that others carry or a log stores, such as ConsumerProtocolSubscription."""
+    """The decoder of a message that is carried in bytes fields or stored in a log, such as
+    ConsumerProtocolSubscription.
+    """
     message = schema.data_message(name, version)
 
     def make() -> Decoder:
@@ -91,7 +95,7 @@ def data_decoder(name: str, version: int) -> Decoder:
 
 @lru_cache(KEPT)
 def data_encoder(name: str, version: int) -> Encoder:
-    """The encoder of a message that others carry or a log stores."""
+    """The encoder of a message that is carried in bytes fields or stored in a log."""
     from kwiresniff.codec.encoder_gen import compile_encoder
 
     return compile_encoder(schema.data_message(name, version))
@@ -125,7 +129,7 @@ def error_skimmer(api_key: int, version: int) -> Skimmer | None:
 
 
 def record_weigher(api_key: int, version: int) -> Skimmer | None:
-    """The reader of the sizes of a response body's record sets, compiled builds only; else None."""
+    """The reader of the sizes in bytes of a response body's record sets, compiled builds only; else None."""
     try:
         return weigher(schema.message(api_key, version, "response"))
     except SchemaError:
@@ -186,7 +190,7 @@ def text_steps(api_key: int, version: int, direction: Direction) -> list[Step] |
 
 
 def dissect_header(kind: Direction, version: int, frame: bytes) -> Dissection:
-    """Annotate the header at the front of a frame."""
+    """Annotates the header at the front of a frame, of header ``version``."""
     from kwiresniff.codec.dissector import dissect_front
 
     return dissect_front(schema.header(kind, version), frame)

@@ -25,11 +25,12 @@ class Source:
         self._count = 0
 
     def line(self, text: str) -> None:
+        """Adds a line at the current indentation."""
         self._lines.append(f"{'  ' * self._depth}{text}")
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Indent what is added inside under ``head``; an empty block gets ``pass``."""
+        """Adds ``head``, and indents what is added inside the context; an empty block gets ``pass``."""
         self.line(head)
         self._depth += 1
         before = len(self._lines)
@@ -51,6 +52,7 @@ class Source:
         return name
 
     def text(self) -> str:
+        """The lines as one text."""
         return "\n".join(self._lines) + "\n"
 
     def function(self, name: str, title: str) -> Callable[..., Any]:
@@ -73,7 +75,7 @@ def literal(value: Any) -> str:
 
 
 def made_when_called(make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    """A function that is compiled when it is called for the first time."""
+    """A function that is generated and compiled when it is called for the first time."""
     made = cache(make)
 
     def call(*arguments: Any) -> Any:

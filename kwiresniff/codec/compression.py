@@ -73,7 +73,7 @@ def decompress(codec: int, data: bytes, limit: int = MAX_DECOMPRESSED_BYTES, *, 
 
 
 def compress(codec: int, data: bytes) -> bytes:
-    """Compressed the way Kafka's Java client frames it. Raises EncodeError for an unknown codec."""
+    """``data`` compressed and framed the way Kafka's Java client does. Raises EncodeError for an unknown codec."""
     if codec == GZIP:
         return bytes(cramjam.gzip.compress(data))
     if codec == SNAPPY:

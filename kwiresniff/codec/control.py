@@ -1,4 +1,4 @@
-"""Control records: what transaction coordinators and KRaft write between the users' records.
+"""Control records, which transaction coordinators and KRaft write between the records of users.
 
 The key is two INT16, version and type. The value begins with its own INT16 version. A type or a value that is not
 understood keeps its bytes. Sources: protocol guide ("Control Batches"), KIP-98, KIP-595, KIP-630, KIP-853.

@@ -15,16 +15,19 @@ NOTICED = (struct.error, IndexError, UnicodeDecodeError)
 
 
 def truncated(path: str = "", missing: int = 0) -> DecodeError:
+    """The bytes end inside a field; ``missing`` more would have been needed, 0 where that is not known."""
     beyond = f"{missing} bytes " if missing else ""
     where = f" in {path}" if path else ""
     return DecodeError(f"the message ends {beyond}too early{where}", code="truncated", path=path)
 
 
 def bad_length(length: int, path: str) -> DecodeError:
+    """A length that is negative and stands for no null."""
     return DecodeError(f"{path} has length {length}, which it may not have", code="bad_length", path=path)
 
 
 def null_value(path: str) -> DecodeError:
+    """A null where the definition allows none."""
     return DecodeError(f"{path} is null, which it may not be", code="bad_length", path=path)
 
 
@@ -37,12 +40,13 @@ def bad_count(count: int, remaining: int, path: str) -> DecodeError:
 
 
 def bad_varint(path: str = "") -> DecodeError:
+    """A varint that goes on for longer than its type allows."""
     where = f" in {path}" if path else ""
     return DecodeError(f"a varint{where} runs past its largest size", code="bad_varint", path=path)
 
 
 def bad_mark(mark: int, null: int, path: str) -> DecodeError:
-    """The INT8 ``mark`` before a nullable structure is neither 1 nor ``null``, which stands for none."""
+    """The INT8 ``mark`` before a nullable structure that is neither 1 nor ``null``, the mark of a null one."""
     return DecodeError(f"{path} starts with {mark} instead of 1 or {null}", code="bad_struct_mark", path=path)
 
 
@@ -54,6 +58,7 @@ def bad_tag_size(path: str, size: int, used: int, remaining: int) -> DecodeError
 
 
 def invalid_utf8(path: str = "") -> DecodeError:
+    """A string that is not UTF-8."""
     what = path or "a string"
     return DecodeError(f"{what} is not valid UTF-8", code="invalid_utf8", path=path)
 

@@ -1,4 +1,4 @@
-"""Decoders generated from definitions, for who wants values: the dissector takes 25 times as long.
+"""Decoders generated from definitions, for readers that want values: the dissector takes 25 times as long.
 
 Python source for one message at one version is made once and executed. The result is a plain dict in wire order, tagged
 fields after the regular ones by tag, those not on the wire with their defaults. It is 4 to 6 times faster than a bare
@@ -255,10 +255,10 @@ class _DecoderSource(ReaderSource):
 
 
 def holds_records(fields: tuple[WireField, ...]) -> bool:
-    """Whether there is a record set anywhere inside."""
+    """Whether any of the fields, or one inside them, is a record set."""
     return any(is_records(field.type) or holds_records(field.fields) for field in fields)
 
 
 def fixed_expression(wire_type: str, name: str) -> str:
-    """The expression that makes the decoder's value of what ``struct`` gave."""
+    """The Python expression that turns what ``struct`` gave into the decoder's value."""
     return f"{BY_GUIDE[wire_type].reader}({name})" if reader_of(wire_type) else name

@@ -1,4 +1,4 @@
-"""The dissector: says of every field where it lies, what it means and what is wrong, which no other reader does.
+"""The dissector: the only reader that knows of every field where it lies, what it means and what is wrong with it.
 
 Slower than the generated decoder, it reads a message field by field after its definition and gives a ``Node`` for each
 with offset, length, wire type, value and meaning. Bad bytes never make it raise: it keeps what it has read, marks the
@@ -98,7 +98,7 @@ class MessageBytes(NamedTuple):
 
 
 class Dissector:
-    """Reads one message."""
+    """Dissects one message; its methods read the parts of a definition in wire order, each into a node."""
 
     def __init__(self, read: MessageBytes) -> None:
         check_nesting(read.message)
@@ -117,6 +117,7 @@ class Dissector:
         self.parts: dict[int, tuple[list[WireField], list[WireField]]] = {}
 
     def dissect(self, trailing: bool) -> Dissection:
+        """The dissection; with ``trailing`` bytes behind the message are a problem."""
         root = Node(self.message.name, STRUCT, self.position, 0)
         try:
             self.structure(root, self.message.fields, "")
@@ -132,11 +133,14 @@ class Dissector:
         return Dissection(root, self.position, self.problems)
 
     def note_trailing_bytes(self) -> None:
+        """Reports the bytes behind the message."""
         text = f"{self.end - self.position} bytes follow the end of the message"
         self.problems.append(Problem("trailing_bytes", text, self.position))
 
     def keep(self, parent: Node, node: Node) -> None:
-        """Hang a node into the tree, or only count it when there are too many, and stop when there is no end."""
+        """Adds a node to the tree, or only counts it when there are too many. Raises DecodeError at the limit on
+        entries.
+        """
         self.nodes += 1
         if self.nodes <= MAX_NODES:
             parent.children.append(node)
@@ -144,6 +148,7 @@ class Dissector:
             raise decode_errors.too_many_entries(MAX_COUNTED)
 
     def structure(self, node: Node, fields: tuple[WireField, ...], path: str) -> None:
+        """Reads the fields of a structure into children of ``node``."""
         parts = self.parts.get(id(fields))
         if parts is None:
             parts = self.parts[id(fields)] = regular(fields), tagged(fields)
@@ -170,6 +175,7 @@ class Dissector:
         return node
 
     def value(self, node: Node, field: WireField, path: str) -> None:
+        """Reads one value of the field's type into ``node``."""
         if field.array:
             self.array(node, field, path)
         elif field.type == STRUCT:
@@ -181,7 +187,7 @@ class Dissector:
             self.sized(node, field, path)
 
     def take(self, size: int, path: str) -> bytes:
-        """The next ``size`` bytes; when they are not there, nothing is taken."""
+        """The next ``size`` bytes. Raises DecodeError, and takes nothing, when there are not so many."""
         stop = self.position + size
         if stop > self.end:
             raise decode_errors.truncated(path, stop - self.end)
@@ -190,13 +196,16 @@ class Dissector:
         return raw
 
     def fixed(self, node: Node, field: WireField, path: str) -> None:
+        """Reads a value of fixed size."""
         unpack, size, read = _fixed(field.type)
         (value,) = unpack(self.take(size, path))
         node.value = value if read is None else read(value)
         node.meaning = meaning_of(field, node.value, self.topic_name)
 
     def length(self, field: WireField, path: str) -> int | None:
-        """The length of a string, byte array or record set, or the count of an array; None for null."""
+        """The length of a string, byte array or record set, or the count of an array; None for null. Raises DecodeError
+        for a length or count that cannot be.
+        """
         prefix = length_prefix(field, self.flexible)
         if prefix is None:
             value, self.position = read_uvarint(self.frame, self.position)
@@ -213,6 +222,7 @@ class Dissector:
         raise decode_errors.null_value(path) if length == -1 else decode_errors.bad_length(length, path)
 
     def sized(self, node: Node, field: WireField, path: str) -> None:
+        """Reads a string, byte array or record set behind its length."""
         size = self.length(field, path)
         if size is None:
             node.null = True
@@ -232,12 +242,13 @@ class Dissector:
         node.meaning = meaning_of(field, node.value, self.topic_name)
 
     def note(self, node: Node, error: DecodeError, offset: int, path: str) -> None:
-        """Say what is wrong with a node and go on."""
+        """Marks a node with what is wrong with it; the reading goes on."""
         node.problem = str(error)
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(Problem(error.code, str(error), offset, path))
 
     def record_set(self, node: Node, start: int, path: str, *, unaligned: bool) -> None:
+        """Reads the record set between ``start`` and the current position."""
         if not self.records or self.nodes > MAX_NODES:
             node.value = {"size_bytes": self.position - start}
             return
@@ -259,7 +270,7 @@ class Dissector:
         return None
 
     def present(self, node: Node, field: WireField, path: str) -> bool:
-        """Read the mark before a nullable structure."""
+        """Reads the mark before a nullable structure: whether there is one."""
         mark, null = int.from_bytes(self.take(1, path), signed=True), null_mark(field)
         if mark not in (1, null):
             raise decode_errors.bad_mark(mark, null, path)
@@ -267,6 +278,7 @@ class Dissector:
         return not node.null
 
     def array(self, node: Node, field: WireField, path: str) -> None:
+        """Reads an array: its count, then its elements."""
         count = self.length(field, path)
         if count is None:
             node.null = True
@@ -319,6 +331,7 @@ class Dissector:
             node.children = [*regulars, *late, *([unknown] if unknown.children else ())]
 
     def known_tag(self, node: Node, field: WireField, at: int, size: int, path: str) -> Node:
+        """Reads a tagged field that the definition has, ``size`` bytes from ``at`` on."""
         start = self.position
         inner = f"{path}.{field.name}" if path else field.name
         child = self.field(node, field, field.name, inner)

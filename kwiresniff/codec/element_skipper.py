@@ -1,4 +1,4 @@
-"""Elements of an array jumped over: how long each is and whether there is anything to report of it, no more.
+"""Elements of arrays jumped over: how long each is, and whether there is anything in it to report.
 
 The annotating dissector shows a few elements of an array and counts the others. A message may have as many of them as
 it has bytes, and nodes for all would take twenty times as long as reading ordinary traffic.
@@ -53,8 +53,9 @@ _KEPT: Final = 4096
 
 @final
 class SkipStep:
-    """One thing to jump over, by its ``kind``; ``null`` is the mark of a structure that is null, -1 where none
-    may be."""
+    """One part of an element to jump over, by its ``kind``; ``null`` is the mark of a null structure, -1 where none may
+    be null.
+    """
 
     def __init__(self, kind: i64, size: i64 = 0) -> None:
         self.kind: i64 = kind
@@ -71,7 +72,7 @@ _steps: dict[int, tuple[tuple[WireField, ...], SkipStep]] = {}
 
 
 def steps_of(entry: WireField, flexible: bool) -> SkipStep:
-    """How an element of an array (``field_layout.single``) is jumped over."""
+    """The step that jumps over one element of an array (``field_layout.single``)."""
     if not entry.fields:
         return _single(entry._replace(name=""), flexible)
     key = id(entry.fields) << 1 | flexible
@@ -320,7 +321,7 @@ class ElementSkipper:
 
 @final
 class MessageSkipper:
-    """Tells of whole messages whether they can be decoded, without decoding them."""
+    """Finds out of whole messages whether they can be decoded, without decoding them."""
 
     def __init__(self, message: MessageVersion) -> None:
         self._step = steps_of(WireField(message.name, "STRUCT", fields=message.fields), message.flexible)

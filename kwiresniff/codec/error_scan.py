@@ -46,8 +46,9 @@ OPTIONAL: Final = 8  # an INT8: 1 and what is ``inside``, or -1
 
 
 class ScanStep:
-    """One thing to pass over, by its ``kind``. ``nullable`` says whether a length or count may stand for null,
-    ``records`` that it is a record set, and with ``size`` one whose length is wanted."""
+    """One part of a message to pass over, by its ``kind``. ``nullable`` says whether a length or count may stand for
+    null, ``records`` that it is a record set, ``size`` that the length of that is wanted.
+    """
 
     def __init__(
         self,
@@ -66,13 +67,15 @@ class ScanStep:
 
 
 class Skimmer:
-    """``codes(frame, body_offset)``: the error codes that are not zero, in wire order, when it is certain that the body
-    fits; None where the scanner has to look."""
+    """A quick search for error codes: ``codes(frame, body_offset)``."""
 
     def __init__(self, steps: list[ScanStep]) -> None:
         self._steps = steps
 
     def codes(self, data: bytes, offset: int) -> list[int] | None:
+        """The error codes that are not zero, in wire order; None where it is not certain that the body fits, so that a
+        scanner has to look.
+        """
         end: i64 = len(data)
         start: i64 = offset
         found: list[int] = []
@@ -103,7 +106,9 @@ def whole(message: MessageVersion) -> list[ScanStep] | None:
 
 
 def weigher(message: MessageVersion) -> Skimmer | None:
-    """The reader of the bytes of each record set that is not empty; None where the definition nests too deep."""
+    """The reader of the sizes in bytes of all record sets that are not empty; None where the
+    definition nests too deep.
+    """
     check_nesting(message)
     return Skimmer(_Maker(message.flexible, frozenset(), weighs=True).structure(message.fields))
 

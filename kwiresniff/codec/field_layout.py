@@ -44,10 +44,12 @@ def is_compact(wire_type: str) -> bool:
 
 
 def is_string(wire_type: str) -> bool:
+    """Whether a wire type is a string, nullable, compact or neither."""
     return wire_type.endswith("STRING")
 
 
 def is_records(wire_type: str) -> bool:
+    """Whether a wire type is a record set."""
     return wire_type.endswith("RECORDS")
 
 
@@ -73,10 +75,12 @@ def single(field: WireField) -> WireField:
 
 
 def regular(fields: tuple[WireField, ...]) -> list[WireField]:
+    """The fields that are always on the wire, in wire order."""
     return [field for field in fields if field.tag is None]
 
 
 def tagged(fields: tuple[WireField, ...]) -> list[WireField]:
+    """The tagged fields, in the order of their tags."""
     return [field for field in fields if field.tag is not None]
 
 
@@ -109,7 +113,7 @@ def fixed_size(fields: tuple[WireField, ...]) -> int | None:
 
 
 def default_value(field: WireField) -> Any:
-    """What a tagged field holds when it is not on the wire, in the decoder's terms."""
+    """The value that a tagged field has when it is not on the wire, as the decoder gives it."""
     if field.array:
         return None if field.default is None and field.nullable else list(field.default or ())
     if field.type == "STRUCT":

@@ -1,4 +1,4 @@
-"""Dissections of which only so much is kept as somebody looks at: the dissector, in which long arrays are folded.
+"""Dissections with long arrays folded: all elements are read and checked, but only those that are shown have nodes.
 
 A message may have as many elements as it has bytes. All of them are read and checked, but there are nodes only for
 those that the reader asked for, and for what is wrong. What is counted and said of them is what the dissector says.
@@ -61,14 +61,16 @@ def dissect_shown(
 def problems_of(
     message: MessageVersion, frame: bytes, offset: int, *, records: bool = True, missing: int = 0
 ) -> list[Problem]:
-    """What is wrong with a message, and nothing else of it."""
+    """Only the problems of a message, without its nodes."""
     return _Checked(MessageBytes(message, frame, offset, records, None, missing)).dissect(trailing=True).problems
 
 
 def front_of(
     message: MessageVersion, frame: bytes, offset: int, *, records: bool = True, missing: int = 0
 ) -> tuple[Body, list[Problem]]:
-    """A message that cannot be decoded as far as it goes, in the decoder's terms, and what is wrong with it."""
+    """As much of a message that cannot be decoded as can be read, as the decoder gives it, and what
+    is wrong with it.
+    """
     found = _Valued(MessageBytes(message, frame, offset, records, None, missing)).dissect(trailing=True)
     return plain(found.root), found.problems
 

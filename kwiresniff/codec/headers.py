@@ -1,4 +1,4 @@
-"""The header before every body, read fast: who asks what, and where the body starts.
+"""The header before every body, read fast: API, version, correlation id, client, and where the body starts.
 
 Request header v0 is api_key, api_version, correlation_id; v1 adds client_id as a NULLABLE_STRING; v2 adds a tag
 section, while client_id stays a NULLABLE_STRING with an INT16 length so that a broker can read a header whose

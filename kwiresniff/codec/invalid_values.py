@@ -1,4 +1,4 @@
-"""Which value of a body does not fit its definition: asked only after an encoder has failed."""
+"""Which value of a body does not fit its definition, looked for only after an encoder has failed."""
 
 from __future__ import annotations
 

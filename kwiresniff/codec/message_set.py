@@ -95,7 +95,7 @@ def key_and_value(buf: bytes, pos: int, stop: int, magic: int) -> tuple[bytes | 
 
 
 def nullable_bytes(buf: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
-    """Bytes led by an INT32 length, None for a negative one, and the position after them."""
+    """Bytes behind an INT32 length, None for a negative one, and the position after them. Raises DecodeError."""
     if pos + 4 > stop:
         raise DecodeError("the message ends inside a length", code="bad_record", offset=pos)
     (length,) = _INT.unpack_from(buf, pos)
@@ -117,7 +117,8 @@ def inner_set(codec: int, value: bytes | None, budget: RecordBudget) -> bytes:
 
 
 def split_set(data: bytes, budget: RecordBudget) -> tuple[list[tuple[int, int, int, int]], DecodeError | None]:
-    """The messages of a decompressed set as (start, stop, magic, offset), and what ended it early.
+    """The messages of a decompressed set as ``(start, stop, magic, offset)``, and the error that ended it early, or
+    None.
 
     Raises DecodeError when there are too many.
     """

@@ -21,7 +21,7 @@ class MessageNodes(BatchNodes):
     """Adds the fields of messages, and the messages inside compressed ones."""
 
     def message(self, node: Node, path: str) -> None:
-        """Add what follows the header of the message, and check its CRC."""
+        """Adds what follows the header of the message at ``node``, and checks its CRC."""
         stop = node.offset + node.length
         codec = child_of(node, "attributes").value & CODEC_MASK
         actual = zlib.crc32(self.buf[node.offset + CRC_START : stop])

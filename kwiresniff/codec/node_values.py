@@ -1,4 +1,4 @@
-"""From annotated nodes back to the plain values the fast decoder gives."""
+"""Annotated nodes turned back into the plain values that the fast decoder gives."""
 
 from __future__ import annotations
 

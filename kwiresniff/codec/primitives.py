@@ -30,7 +30,7 @@ MAX_TAGS = 1024
 
 
 def read_uvarint(buffer: bytes, position: int) -> tuple[int, int]:
-    """UNSIGNED_VARINT, at most five bytes and 32 bits, least significant group first."""
+    """An UNSIGNED_VARINT of at most five bytes and 32 bits, least significant group first. Raises DecodeError."""
     value = shift = 0
     for _ in range(MAX_VARINT_BYTES):
         if position >= len(buffer):
@@ -71,7 +71,7 @@ def _write_groups(value: int) -> bytes:
 
 @lru_cache(UUID_CACHE_SIZE)
 def uuid_text(raw: bytes) -> str:
-    """16 bytes as Kafka prints them: URL-safe base64 without padding."""
+    """16 bytes (most significant first) as Kafka prints them: URL-safe base64 without padding, 22 characters."""
     return urlsafe_b64encode(raw)[:22].decode()
 
 
@@ -99,7 +99,8 @@ WRITERS: dict[str, Callable[[Any], Any]] = {"uuid_bytes": uuid_bytes, "float": f
 
 
 def reader_of(wire_type: str) -> Callable[[Any], Any] | None:
-    """What makes a value of this type of fixed size of what ``struct`` gives; None where that is the value.
+    """The function that turns what ``struct`` gives into the value of a type of fixed size; None where that is the
+    value.
 
     Raises SchemaError for a type whose reader is not here.
     """
@@ -107,7 +108,7 @@ def reader_of(wire_type: str) -> Callable[[Any], Any] | None:
 
 
 def writer_of(wire_type: str) -> Callable[[Any], Any] | None:
-    """What makes of a value what ``struct`` takes, see ``reader_of``."""
+    """The function that turns a value into what ``struct`` takes; None where that is the value. See ``reader_of``."""
     return _convert(WRITERS, BY_GUIDE[wire_type].writer, wire_type, "written")
 
 
@@ -122,7 +123,7 @@ def _convert(
 
 
 def check_tag_count(count: int, remaining: int, path: str) -> None:
-    """Refuse a section of more tagged fields than the bytes left can hold, or than anybody would define."""
+    """Raises DecodeError for more tagged fields than the ``remaining`` bytes can hold, or than anybody would define."""
     if count * 2 > remaining or count > MAX_TAGS:
         raise bad_count(count, remaining, path)
 
@@ -146,5 +147,7 @@ def read_tags(buffer: bytes, position: int, first: int) -> tuple[dict[int, bytes
 
 
 def skip_tags(buffer: bytes, position: int, first: int) -> int:
-    """Jump over a tag section whose count starts with the byte ``first``, just before ``position``."""
+    """The position behind a tag section whose count starts with the byte ``first``, just before ``position``. Raises
+    DecodeError.
+    """
     return read_tags(buffer, position, first)[1]

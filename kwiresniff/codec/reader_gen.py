@@ -72,7 +72,7 @@ class ReaderSource(Source):
             self.line(f"if end - p > {LARGE_BYTES}: return counting_twin({call})")
 
     def count(self, number: str) -> None:
-        """Take a number of values off what the message may be made of."""
+        """Takes a ``number`` of values off the limit on what one message may be made of."""
         if self.counted:
             self.line(f"left -= {number}")
             self.line("if left < 0: raise too_many_entries()")
@@ -84,7 +84,7 @@ class ReaderSource(Source):
         return name
 
     def jump(self, size: int) -> None:
-        """Add bytes to the run that nobody wants."""
+        """Adds bytes to the run that are not wanted."""
         self._run.append((Fixed("x", size), ""))
 
     def flush(self) -> None:
@@ -203,6 +203,7 @@ class ReaderSource(Source):
 
 
 def run_format(run: list[tuple[Fixed, str]]) -> str:
+    """The ``struct`` format of a run, big-endian."""
     return ">" + "".join(fixed.code if name else f"{fixed.size}x" for fixed, name in run)
 
 
@@ -212,4 +213,5 @@ def joined(path: str, field: WireField) -> str:
 
 
 def dotted(path: str, name: str) -> str:
+    """The path of a field inside the structure at ``path``."""
     return f"{path}.{name}" if path else name

@@ -1,4 +1,4 @@
-"""Records as dicts: a loop that reads nearly all in a fifth of the time, and a careful reader for the others.
+"""Records as dicts: a loop that reads nearly all of them in a fifth of the time, and a careful reader for the others.
 
 What the loop is not sure of, ``record_fields`` reads, which checks everything and says what is wrong; annotated trees
 are made from the same fields.
@@ -253,12 +253,14 @@ def record_fields(data: bytes, start: int, end: int) -> Iterator[RecordField]:
 
 
 def wrapped(number: int) -> int:
-    """The number as INT64 arithmetic gives it."""
+    """``number`` as two's complement INT64 arithmetic wraps it, as Java does."""
     return (number + (1 << 63) & (1 << 64) - 1) - (1 << 63)
 
 
 def read_varint(data: bytes, pos: int, most: int, end: int = 1 << 62) -> tuple[int, int]:
-    """A zigzag VARINT (``most`` 5) or VARLONG (``most`` 10) that ends before ``end``, and the position after it."""
+    """A zigzag VARINT (``most`` 5 bytes) or VARLONG (``most`` 10) that ends before ``end``, and the position after it.
+    Raises DecodeError.
+    """
     at = pos
     number = shift = 0
     stop = min(pos + most, end, len(data))
@@ -275,7 +277,9 @@ def read_varint(data: bytes, pos: int, most: int, end: int = 1 << 62) -> tuple[i
 
 
 def read_bytes(data: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
-    """Bytes led by their varint length, None for a negative one, and the position after them."""
+    """Bytes behind their zigzag VARINT length, None for a negative one, and the position after them. Raises
+    DecodeError.
+    """
     at = pos
     length, pos = read_varint(data, pos, 5, stop)
     if length < 0:

@@ -93,5 +93,7 @@ def decode_batch(
 
 
 def crc_problem(declared: int, actual: int, offset: int) -> Problem:
-    """The ``declared`` checksum, at ``offset``, is not the ``actual`` one of the bytes; both are UINT32."""
+    """The problem of a ``declared`` checksum, at ``offset``, that is not the ``actual`` one of the bytes; both are
+    UINT32.
+    """
     return Problem("bad_crc", f"the CRC says {declared:#010x}, the bytes give {actual:#010x}", offset)

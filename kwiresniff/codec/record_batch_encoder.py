@@ -26,7 +26,7 @@ from kwiresniff.errors import EncodeError
 
 
 def encode_batch(batch: dict[str, Any], *, keep_crc: bool = False) -> bytes:
-    """The batch as bytes; lengths and counts are worked out, the CRC too unless ``keep_crc``.
+    """The batch as bytes; lengths and counts are worked out, the CRC-32C too unless ``keep_crc``. Raises EncodeError.
 
     Fields may be missing: they get what a plain, non-idempotent producer sends.
     """

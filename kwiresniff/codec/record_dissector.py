@@ -68,7 +68,7 @@ def dissect_record_set(
 
 
 class Folded:
-    """A ``node`` that stands for records, and how many ``nodes`` those would have had below them."""
+    """The ``node`` that stands for records that are not shown, and how many ``nodes`` those would have had."""
 
     __slots__ = ("node", "nodes")
 

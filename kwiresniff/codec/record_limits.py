@@ -38,7 +38,9 @@ MAX_BATCH_BYTES = 1 << 30
 
 
 class RecordBudget:
-    """What is left of the limits while one record set, or all those of one message, are decoded."""
+    """What may still be decoded of one record set, or of all those of one message: batches, records, decompressed
+    bytes.
+    """
 
     __slots__ = ("batches", "decompressed_bytes", "records")
 
@@ -48,7 +50,7 @@ class RecordBudget:
         self.decompressed_bytes = MAX_MESSAGE_DECOMPRESSED_BYTES
 
     def decompress_limit(self, compressed_bytes: int) -> int:
-        """Bytes that the next batch, of so many compressed ones, may decompress to."""
+        """The most bytes that the next batch of ``compressed_bytes`` may decompress to."""
         dense = max(ALWAYS_DECOMPRESSED_BYTES, MAX_EXPANSION * compressed_bytes)
         return min(dense, MAX_DECOMPRESSED_BYTES, self.decompressed_bytes)
 
@@ -67,6 +69,7 @@ class RecordBudget:
 
 
 def too_many_records() -> DecodeError:
+    """More records in one message than may be decoded."""
     return DecodeError(f"more than {MAX_RECORDS:,} records in one message", code="too_many_records")
 
 

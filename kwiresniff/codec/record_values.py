@@ -1,4 +1,4 @@
-"""From the nodes of a dissected record set back to the dicts that ``decode_record_set`` gives in full mode."""
+"""Nodes of a dissected record set turned back into the dicts that ``decode_record_set`` gives in full mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person wants to read beside a value: names of codes, times, durations, sizes, topics behind their ids.
+"""Meanings of values, shown beside them: names of codes, times, durations, sizes, topics behind their ids.
 
 The enumeration that the definitions name for a field comes first; a value it does not list, and a field without
 one, follows from what the field's name says about its unit. A meaning is one short phrase, or empty when the value
@@ -89,7 +89,7 @@ def _uuid_meaning(name: str, value: str, topic_name: TopicNames | None) -> str:
 
 
 def error_meaning(code: int) -> str:
-    """``NOT_LEADER_OR_FOLLOWER (retriable)``."""
+    """The name of an error code and whether it is retriable: ``NOT_LEADER_OR_FOLLOWER (retriable)``."""
     error = schema.error(code)
     return f"{error.name} (retriable)" if error.retriable else error.name
 

@@ -1,4 +1,4 @@
-"""What is inside bytes fields: group metadata, records of internal topics, enveloped requests, metrics.
+"""The contents of bytes fields: group metadata, records of internal topics, enveloped requests, metrics.
 
 Everything here works on a ``StructView``, which is a decoded body or a tree of nodes, and puts what it finds beside the
 bytes; bytes of unknown content are left as they are. Each format is one module, which says itself where it is found

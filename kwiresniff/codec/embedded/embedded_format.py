@@ -34,7 +34,8 @@ class Content(NamedTuple):
 
 
 def versioned(message: str, raw: bytes, *, sure: bool = True) -> Content | None:
-    """A message that its version precedes as an INT16; one newer than known is read as the newest, as Kafka does.
+    """A message with its version before it as a big-endian INT16; a version newer than known is read as the newest, as
+    Kafka does.
 
     None when there is no version that could be one.
     """

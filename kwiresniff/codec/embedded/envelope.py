@@ -23,7 +23,7 @@ ANSWER = RESPONSE + DECODED
 
 
 def open_enveloped_request(struct: StructView) -> None:
-    """The forwarded request and who sent it; a principal of somebody's own making stays bytes."""
+    """Opens the forwarded request and the principal who sent it; a principal of a custom class stays bytes."""
     raw = struct.get(REQUEST)
     try:
         struct.open_frame(REQUEST, "request", _header(raw))
@@ -35,7 +35,7 @@ def open_enveloped_request(struct: StructView) -> None:
 
 
 def open_enveloped_response(struct: StructView, request: RequestHeader | None) -> None:
-    """The controller's answer to the request with this header."""
+    """Opens the controller's answer to the request with this header."""
     raw = struct.get(RESPONSE)
     if request is None or not isinstance(raw, bytes) or not raw:
         return
@@ -73,7 +73,9 @@ def _header(raw: object) -> RequestHeader:
 
 
 def forwarded(exchange: Exchange) -> RequestHeader | None:
-    """The header of the request inside an Envelope; read from the frame, since the body may be without it by now."""
+    """The header of the request inside an Envelope, read from the frame because the body may have
+    been stripped of it.
+    """
     request = exchange.request
     if exchange.api_key != ENVELOPE or request is None or request.frame is None:
         return None
@@ -85,7 +87,7 @@ def forwarded(exchange: Exchange) -> RequestHeader | None:
 
 
 def forwarded_answer(exchange: Exchange) -> tuple[RequestHeader, bytes] | None:
-    """The header and the frame of the answer inside an Envelope, read from the frame."""
+    """The header and the frame of the answer inside an Envelope, read from the Envelope's frame."""
     header, response = forwarded(exchange), exchange.response
     if header is None or response is None or response.frame is None:
         return None

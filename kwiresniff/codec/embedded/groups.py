@@ -1,4 +1,4 @@
-"""Messages of group members to each other, which the broker passes on as bytes.
+"""Messages that group members send each other, which brokers pass on as bytes.
 
 ``protocol_type`` says whose language it is. Consumers: ConsumerProtocolSubscription and ConsumerProtocolAssignment,
 in which an assignor may put ``user_data`` of its own, as the sticky ones and that of Kafka Streams do. Connect workers:
@@ -71,7 +71,7 @@ def _open_streams(inner: StructView, message: str, raw: bytes, *, sure: bool) ->
 
 
 def open_group_record(struct: StructView) -> None:
-    """The members of a group as the coordinator has stored them: GroupMetadataValue."""
+    """Opens the members of a group as the coordinator has stored them (GroupMetadataValue)."""
     protocol_type, protocol = struct.get("protocol_type"), struct.get("protocol")
     for member in struct.each("members"):
         open_subscription(member, "subscription", protocol_type, protocol)

@@ -1,4 +1,4 @@
-"""Records of Kafka's internal topics.
+"""Records of Kafka's internal topics: what their keys and values hold.
 
 Coordinators (``__consumer_offsets``, ``__transaction_state``, ``__share_group_state``) write an INT16 record type
 before the key and an INT16 version before the value. The metadata log has no keys; its values, and those of the
@@ -53,7 +53,7 @@ def _records(topic: str, role: str) -> dict[int, str]:
 
 
 def open_batches(struct: StructView, field: str, topic: str) -> None:
-    """The records of an internal topic; ``field`` is the record set's name."""
+    """Opens the records of an internal ``topic``; ``field`` is the record set's name."""
     metadata = topic in _METADATA_LOGS
     for record in struct.records(field):
         if metadata:

@@ -1,4 +1,4 @@
-"""What opens the fields of a message: how a format says in which messages it is found.
+"""Openers: how a format of embedded bytes says in which messages it is found.
 
 A format is a module of this package, and nothing else has to know of it. Its ``OPENERS`` are by API and direction; its
 ``QUICK_LOOKS``, if it has any, say whether it is worth while to try. ``kwiresniff.codec.embedded`` collects both.

@@ -1,4 +1,4 @@
-"""One way to look into a structure and to open its bytes, whether it is a decoded body or a node of a tree.
+"""One interface to look into a structure and to open its bytes, whether it is a decoded body or a node of a tree.
 
 What bytes hold is put beside them: in a body as a member ``<field>_decoded``, a dict of ``message``, ``version`` and
 ``data``; in a tree as the children of the field's node. Bytes that should hold something and do not are a problem

@@ -1,4 +1,4 @@
-"""Bodies straight from their bytes to JSON text, for whoever wants nothing else of them.
+"""Bodies turned from bytes into JSON text, rows of a tree or digests directly, without dicts in between.
 
 The decoders make dicts that everybody can use. A command that only writes them out again as JSON can have the text at
 a tenth of the cost, as long as these modules are compiled: they are written for mypyc, byte by byte with machine

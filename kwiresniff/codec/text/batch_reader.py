@@ -1,4 +1,4 @@
-"""Record sets for writers that are compiled: where a batch ends, and what its header says once it is checked.
+"""Record batches for the compiled writers: where each ends, and the fields of its header once it is checked.
 
 The batches of an ordinary record set, read by machine integers. Whatever is unusual (a message set, control records, a
 wrong CRC) is left to ``kwiresniff.codec.records`` and ``kwiresniff.codec.record_dissector``; if all were read by them,
@@ -38,7 +38,9 @@ SHORT: Final = -2
 
 
 def batch_stop(frame: bytes, pos: i64, end: i64) -> i64:
-    """Where the batch of magic 2 at ``pos`` ends, or one of the two above; the set goes on to ``end``."""
+    """Where the batch of magic 2 at ``pos`` ends, UNUSUAL for one that another reader must take, or SHORT for one cut
+    short; the set goes on to ``end``.
+    """
     if end - pos < LOG_OVERHEAD:
         return SHORT
     if end - pos <= MAGIC_AT or frame[pos + MAGIC_AT] != 2:
@@ -51,7 +53,7 @@ def batch_stop(frame: bytes, pos: i64, end: i64) -> i64:
 
 
 class BatchHeader:
-    """What the header of one batch after another says: ``count`` is the number of its records."""
+    """The fields of the header read last: ``count`` is the number of records of the batch."""
 
     def __init__(self) -> None:
         self.count: i64 = 0
@@ -78,7 +80,9 @@ def _crc32c() -> Callable[[bytes], int]:
 
 @final
 class BatchReader(BatchHeader):
-    """One batch after another. Its records are ``count`` of them in ``data[first:last]``, decompressed."""
+    """Reads one batch after another. The ``count`` records of the last one lie in
+    ``data[first:last]``, decompressed.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What writers that follow a plan over the bytes of a body have in common: numbers, lengths, counts and varints.
+"""Numbers, lengths, counts and varints as all writers that follow a plan read them from the bytes of a body.
 
 Reading past the end raises IndexError.
 """
@@ -36,7 +36,7 @@ class BodyReader:
         self.pos: i64 = 0
 
     def uvarint(self, pos: i64) -> i64:
-        """An UNSIGNED_VARINT, with the position behind it in ``pos``; -1 for one of more than 31 bits."""
+        """An UNSIGNED_VARINT; ``pos`` is behind it then. -1 for one of more than 31 bits."""
         frame = self.frame
         number: i64 = frame[pos]
         pos += 1
@@ -58,7 +58,9 @@ class BodyReader:
         return number
 
     def number(self, kind: i64, pos: i64) -> i64:
-        """A number of a kind up to INT64 (a BOOLEAN is 0 or 1) or an error code, with what is behind it in ``pos``."""
+        """A big-endian number of a kind up to INT64 (a BOOLEAN is 0 or 1), or an error code;
+        ``pos`` is behind it then.
+        """
         frame = self.frame
         if kind == INT32:
             self.pos = pos + 4
@@ -82,7 +84,9 @@ class BodyReader:
         return byte - 256 if byte > 127 else byte
 
     def starts_like_internal(self, pos: i64, length: i64) -> bool:
-        """Whether a name of ``length`` bytes may be that of a topic of Kafka's own: they begin with two underscores."""
+        """Whether the ``length`` bytes at ``pos`` may be the name of one of Kafka's internal topics, which begin with
+        two underscores.
+        """
         return length > 1 and self.frame[pos] == 95 and self.frame[pos + 1] == 95
 
     def length_of(self, step: Step, pos: i64) -> i64:
@@ -101,7 +105,7 @@ class BodyReader:
         return length if length <= len(self.frame) - self.pos else -2
 
     def count_of(self, step: Step, pos: i64) -> i64:
-        """The count of an array; -1 for null, -2 for more elements than are left room for."""
+        """The count of an array; -1 for null, -2 for more elements than the bytes left can hold."""
         count: i64 = 0
         if step.compact_array:
             count = self.uvarint(pos) - 1

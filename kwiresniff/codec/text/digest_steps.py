@@ -1,4 +1,4 @@
-"""What the fields of a message are to a digest, marked in the steps of its plan.
+"""The plan by which digests are read: which role each field of a message has in a digest.
 
 Steps over what nobody asks for are joined to one, because a digest is made of nearly every message there is.
 """

@@ -37,7 +37,7 @@ COMPRESSION: Final = [f',"compression":"{codec_name(codec)}"'.encode() for codec
 
 
 def hand_over(out: BytesWriter, pieces: list[bytes]) -> None:
-    """Move what has been written to the pieces."""
+    """Moves the text written so far to ``pieces``."""
     pieces.append(out.getvalue())
     out.truncate(0)
 

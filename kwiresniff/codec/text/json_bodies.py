@@ -44,7 +44,7 @@ KEPT_BYTES: Final = 1 << 20
 
 @final
 class BodyWriter(BodyReader):
-    """Writes one body after another.
+    """Writes the JSON text of one body after another.
 
     ``encode`` gives the JSON text of a value, for what is not plain ASCII. ``is_internal`` is asked whether a topic
     id belongs to one of Kafka's own topics, whose records hold messages that are opened elsewhere.

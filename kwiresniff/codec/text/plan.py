@@ -1,4 +1,4 @@
-"""How a message becomes text: its definition as steps, which all writers follow."""
+"""Plans: the definition of a message laid out as steps, which all writers of text follow."""
 
 from __future__ import annotations
 
@@ -108,8 +108,11 @@ class Step:
 
 
 def plan(message: MessageVersion, *, leads: bool = True) -> list[Step]:
-    """The steps of a message; raises SchemaError for one that cannot be written this way. Without ``leads`` there are
-    none, nor steps that are nothing but a lead: for who writes no text."""
+    """The steps of a message. Raises SchemaError for one that cannot be written this way.
+
+    Without ``leads`` there is no JSON text before the values, nor steps that are nothing but such a text: for readers
+    that write none.
+    """
     check_nesting(message)
     return _structure(message.fields, message.flexible, leads)
 

@@ -1,4 +1,4 @@
-"""The fronts of records for compiled writers of text: by way of dicts those would take several times as long.
+"""The fields of records for compiled writers of text, which would take several times as long by way of dicts.
 
 Layout and sources: ``kwiresniff.codec.record``, whose reader takes over as soon as there is any doubt here.
 """
@@ -18,7 +18,7 @@ DELTA_GROUPS: Final = 9
 
 
 class RecordReader:
-    """Reads what records are made of. ``pos`` is behind the varint that was read last, or -1.
+    """Reads the parts of records. ``pos`` is behind the varint that was read last, or -1.
 
     Of the record whose front was read last, ``stop`` is its end, and the deltas are those of its timestamp and offset.
     """
@@ -30,7 +30,9 @@ class RecordReader:
         self.offset_delta: i64 = 0
 
     def varint(self, data: bytes, pos: i64, end: i64, groups: i64) -> i64:
-        """The zigzag number at ``pos``, of at most ``groups`` bytes; ``self.pos`` is then behind it, or -1."""
+        """The zigzag number at ``pos``, of at most ``groups`` bytes; ``self.pos`` is behind it then, or -1 when there
+        is none.
+        """
         if pos < end:
             byte: i64 = data[pos]
             if byte < 128:
@@ -70,12 +72,13 @@ class RecordReader:
         return self.pos
 
     def header_count(self, data: bytes, pos: i64, stop: i64) -> i64:
-        """How many headers there are, which begin at ``self.pos``; -1 for what cannot be."""
+        """The number of headers of a record; ``self.pos`` is behind it then. -1 for a number that cannot be."""
         count: i64 = self.varint(data, pos, stop, LENGTH_GROUPS)
         return -1 if self.pos < 0 or count < 0 or count > (stop - self.pos) // 2 else count
 
 
 def is_sane(data: bytes, end: i64, base_offset: i64, base_timestamp: i64) -> bool:
-    """Whether the records lie in ``data[:end]``, and no sum of ``base_offset`` or ``base_timestamp`` and a delta leaves
-    INT64."""
+    """Whether the records lie inside ``data[:end]``, and ``base_offset`` and ``base_timestamp`` plus any delta stay
+    INT64.
+    """
     return end <= len(data) and -_SANE < base_offset < _SANE and -_SANE < base_timestamp < _SANE

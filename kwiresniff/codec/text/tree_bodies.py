@@ -48,7 +48,7 @@ MAX_CONTENT: Final = 8000
 
 @final
 class RowWriter(ValueRows):
-    """Writes the rows of one body after another, by ``plans``.
+    """Writes the rows of one body after another by the ``plans`` of their messages.
 
     ``errors`` gets the paths and codes of those of a whole message. ``protocol_type`` is what the last member of
     a group has said that its group is; whoever begins with another exchange forgets it.

@@ -1,4 +1,4 @@
-"""What the writer of trees puts into a plan for itself: names as they are shown, and which values have a meaning.
+"""Names and meanings that the writer of tree rows puts into a plan for itself.
 
 The plans that it follows, and what it keeps of version ranges.
 """
@@ -45,7 +45,9 @@ _OF_ASSIGNORS: Final = "user_data"
 
 
 def label(steps: list[Step], words: Words, level: int = 0) -> None:
-    """Fill in what is shown; nothing at the top ``level`` (-1 in its tag section) identifies its message."""
+    """Fills in what is shown of each step. At the top ``level`` (-1 in its tag section) no field identifies its
+    structure.
+    """
     if level == 0 and not _holds(steps, RECORDS):
         _open_nothing(steps)
     for step in steps:
@@ -110,7 +112,7 @@ class TreePlans:
         return self._plans[key]
 
     def content_steps(self, content: str, version: int) -> list[Step] | None:
-        """How what consumers say to each other is written; None for a version that is unknown."""
+        """The plan of what consumers send each other; None for a version that is unknown."""
         low, high = schema.data_versions(content)
         if not low <= version <= high:
             return None
@@ -138,7 +140,7 @@ def _mark_contents(steps: list[Step], api_key: int) -> None:
 
 @final
 class RangeTexts:
-    """Version ranges as they read; every broker has nearly the same."""
+    """The texts of version ranges, kept because every broker sends nearly the same ones."""
 
     def __init__(self, words: Words) -> None:
         self._words = words

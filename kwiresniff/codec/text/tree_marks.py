@@ -1,4 +1,4 @@
-"""Texts that stand in every tree, put together once: what begins and ends a kind of text, and words that stay."""
+"""Texts that stand in every tree, made once: escape sequences around each kind of text, and fixed words."""
 
 from __future__ import annotations
 

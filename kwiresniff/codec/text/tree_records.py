@@ -47,12 +47,13 @@ class RecordRows(RecordReader):
         self.marks = TreeMarks(words)
 
     def add_row(self, depth: i64, text: bytes) -> None:
+        """Adds a row of ``depth``."""
         level: int = depth
         self.depths.append(level)
         self.rows.append(text)
 
     def check(self, batch: BatchReader) -> bool:
-        """Whether sound records fill the batch; keeps where the first ones lie."""
+        """Whether the records fill the batch and are sound; remembers where the first ones lie."""
         data, end, count = batch.data, batch.last, batch.count
         base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
         if not is_sane(data, end, base_offset, base_timestamp):
@@ -114,7 +115,7 @@ class RecordRows(RecordReader):
         return pos
 
     def add_records(self, batch: BatchReader, depth: i64) -> None:
-        """Rows of the records that were checked last."""
+        """Adds the rows of the records that ``check`` has passed."""
         width: i64 = 0
         for offset in self.offsets:
             width = max(width, len(str(offset)))

@@ -30,7 +30,7 @@ _KEPT: Final = 4096
 
 @final
 class ValueWriter:
-    """Writes strings and bytes, those of printable ASCII by itself."""
+    """Writes strings and bytes; those of printable ASCII itself, all others by ``Words.text``."""
 
     def __init__(self, words: Words) -> None:
         self.words = words
@@ -74,7 +74,9 @@ class ValueWriter:
 
 
 def look(data: bytes, start: i64, stop: i64) -> i64:
-    """Which of the above is in ``data[start:stop]``, which lies inside the data."""
+    """Flags of what ``data[start:stop]`` contains: ``_HAS_SPACE``, ``_HAS_QUOTE``, ``_IS_ODD``. The slice lies inside
+    the data.
+    """
     found: i64 = 0
     at: i64 = start
     while at + 8 <= stop:

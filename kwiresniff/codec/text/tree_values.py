@@ -35,7 +35,7 @@ _ZERO_BYTES: Final = ZERO_UUID.encode()
 
 
 class ValueRows(BodyReader):
-    """Writes values of a body.
+    """Writes single values of a body, each with its meaning.
 
     ``is_internal`` is asked whether a topic id belongs to one of Kafka's own topics, ``topic_name`` for the name
     behind one. ``is_distinctive`` says whether the value read last can tell its structure from its neighbours: it is
@@ -56,13 +56,15 @@ class ValueRows(BodyReader):
         self._named: list[Step] = []  # fields with topic ids whose names are kept
 
     def forget_names(self) -> None:
-        """Topics have got names since."""
+        """Forgets the texts of topic ids, because topics have become known by name."""
         for step in self._named:
             step.uuids.clear()
         self._named.clear()
 
     def value(self, step: Step, kind: i64, pos: i64, out: BytesWriter) -> i64:
-        """A single value of the ``kind`` of a step, whether a field or an element of an array."""
+        """Writes a single value of ``kind`` (a field, or an element of an array); returns the position behind it, or
+        -1.
+        """
         if kind > INT64 and kind != ERROR_CODE:
             if kind == UUID or kind == TOPIC_ID:  # noqa: SIM109 - two comparisons when compiled
                 return self._uuid(step, kind, pos, out)

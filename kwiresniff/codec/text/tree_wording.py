@@ -1,4 +1,4 @@
-"""How values read in a tree, for the writer of its rows, which knows bytes but no colours and no wording.
+"""The interface by which the writer of tree rows, which handles bytes only, gets colours and wording.
 
 Everything comes as UTF-8, escaped and ready to be written.
 """
