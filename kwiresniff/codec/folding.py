@@ -68,7 +68,7 @@ def problems_of(
 def front_of(
     message: MessageVersion, frame: bytes, offset: int, *, records: bool = True, missing: int = 0
 ) -> tuple[Body, list[Problem]]:
-    """As much of a message that cannot be decoded as can be read, as the decoder gives it, and what
+    """The readable part of a message that cannot be decoded, as the decoder gives it, and what
     is wrong with it.
     """
     found = _Valued(MessageBytes(message, frame, offset, records, None, missing)).dissect(trailing=True)
