@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from kwiresniff.cli.main import main
 from tests.support.command import Done
@@ -19,6 +20,10 @@ from tests.support.paths import ROOT
 if HOME != ROOT:
     # The installed package is tested. Processes that tests start must not find the sources of the checkout first.
     os.environ["PYTHONSAFEPATH"] = "1"
+
+# How long an example takes, or to make one, says nothing of the code on a machine with much else to do.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 #: Which of the tests run there: all are collected, so that everything is imported, and one of so many is run.
 SAMPLE = 40

@@ -59,6 +59,14 @@ def _installed(interrupts: _Interrupts) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@contextmanager
+def ready(stop: Callable[[], None]) -> Iterator[None]:
+    """Until ``for_each`` reads: an interrupt calls ``stop`` and is remembered for it, so that it still gives what has
+    been captured by then. A second one, or one after that reading, is not made to wait."""
+    with _installed(_Interrupts(stop, None)):
+        yield
+
+
 def for_each(
     events: Iterable[Event],
     use: Callable[[Event], None],
@@ -69,9 +77,12 @@ def for_each(
 
     ``stop`` makes ``events`` end soon; what they still give then is used too. ``intake`` takes exchanges meanwhile.
     """
-    interrupts = _Interrupts(stop, intake)
+    interrupts, before = _Interrupts(stop, intake), signal.getsignal(signal.SIGINT)
     try:
         with _installed(interrupts):
+            early = before if isinstance(before, _Interrupts) else _Interrupts(None, None)
+            interrupts.pending |= early.pending
+            early.pending = True
             for event in events:
                 interrupts.writing = True
                 use(event)

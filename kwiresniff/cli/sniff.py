@@ -26,6 +26,7 @@ from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_DELAY_M
 from kwiresniff.cli.event_output import DEPTH_OF_FORM, screen_for
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.handover import open_and_hand_over
+from kwiresniff.cli.interrupts import ready
 from kwiresniff.cli.main import INTERRUPTED, one_line
 from kwiresniff.cli.metrics import AddressType, served_metrics
 from kwiresniff.cli.options import ParamType, ReadOptions, TrafficCommand, live_options
@@ -230,6 +231,7 @@ def command(
         source = view.event_source(segments, options, screen, topics=address is not None)
         if address is not None:
             stack.enter_context(served_metrics(live, source, address, metrics_series, topics=topic_metrics))
+        stack.enter_context(ready(live.stop))
         if not (view.watched or options.quiet):
             _print_listening(live, wanted.expression)
         finished = show(view, live, source, screen)

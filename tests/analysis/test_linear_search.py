@@ -69,7 +69,7 @@ def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(pattern=st.recursive(LEAVES, larger, max_leaves=8), texts=st.lists(st.text("abA1 \né", max_size=8), max_size=6))
 def test_the_verdict_is_that_of_pythons_engine(pattern: str, texts: list[str]) -> None:
     """The automaton alone, which is otherwise asked where Python's engine could take long."""

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -59,7 +59,6 @@ def test_a_value_of_a_megabyte_is_folded_in_linear_time() -> None:
 spans = st.lists(st.tuples(st.just("value"), st.text("ab 東…", min_size=1, max_size=60)), min_size=1, max_size=4)
 
 
-@settings(deadline=None)  # the tables of character widths are loaded on the way
 @given(st.lists(spans, max_size=6), st.integers(8, 60))
 def test_no_line_is_too_wide_and_nothing_but_spaces_is_lost(chunks: list[list[tuple[str, str]]], width: int) -> None:
     lines = texts(chunks, width)

@@ -69,8 +69,9 @@ class Sniffer:
 
 
 def capturing(sniffer: Sniffer) -> None:
-    """Waits until packets are captured."""
-    sniffer.wait_for(lambda: is_listening(sniffer.process.pid))
+    """Waits until packets are captured, and an interrupt ends that in good order."""
+    sniffer.wait_for(lambda: any(line.startswith("kwiresniff: listening on ") for line in list(sniffer.err)))
+    assert is_listening(sniffer.process.pid)
 
 
 def is_listening(pid: int) -> bool:
