@@ -309,3 +309,59 @@ def test_findings_of_one_subject_are_joined_under_its_name() -> None:
     (found,) = doctor.findings()
     assert found.subject == BROKER
     assert len([line for line in found.details if line.startswith("also: ") and "was not answered" in line]) == 5
+
+
+def over_tls(*, beginning: bool, alert: str = "", seen: bool = True) -> Connection:
+    """A connection of TLS that the broker closes, without an answer or with an alert; ``seen``: both directions."""
+    on = connection(1, f"{HOST}:5000", BROKER)
+    on.protocol, on.handshake_seen, on.closed_by, on.closed_ns = "tls", beginning, "broker", START_NS + SECOND
+    on.bytes, on.packets = [46 * seen, 7 if alert else 0], [3 * seen, 4]
+    on.first_ns, on.first_packet = START_NS, 1
+    on.tls = {"version": None, "alert": {"sender": "broker", "description": alert} if alert else None}
+    return on
+
+
+def test_a_handshake_whose_beginning_is_not_there_is_not_judged() -> None:
+    """The broker may have answered the hello before the capture began; then it closes for another reason."""
+    assert said(over_tls(beginning=True)) == [("tls_to_plaintext", "error")]
+    assert said(over_tls(beginning=False)) == []
+
+
+def test_an_alert_to_what_is_not_in_the_capture_is_told_with_the_doubt() -> None:
+    """It answers a refused handshake and plaintext alike."""
+    titles = []
+    for seen in (True, False):
+        doctor = Doctor()
+        doctor.add(over_tls(beginning=True, alert="internal_error", seen=seen))
+        (found,) = [one for one in doctor.findings() if one.code == "tls_refused"]
+        titles.append(found.title)
+    assert "TLS handshake" in titles[0] and "plaintext" not in titles[0]
+    assert "plaintext, or a handshake that it refuses" in titles[1]
+
+
+@pytest.mark.parametrize(
+    "api, key, version, code", [("Produce", 0, 1, "unsupported_version"), ("Metadata", 3, 1, "sasl_wanted")]
+)
+def test_who_asks_a_leader_has_been_answered_without_sasl(api: str, key: int, version: int, code: str) -> None:
+    """Leaders are known from Metadata; the listener that gave it to this client does not want SASL."""
+    on = connection(1, f"{HOST}:5000", BROKER)
+    on.handshake_seen, on.packets, on.exchanges = True, [4, 3], {"unanswered": 1}
+    on.closed_by, on.closed_ns = "broker", START_NS + SECOND // 10
+    doctor = Doctor()
+    doctor.add(exchange(api, key, version, request={}, latency_ns=None, outcome="unanswered", on=on))
+    doctor.add(on)
+    (found,) = [one for one in doctor.findings() if one.severity == "error"]
+    assert found.code == code
+    assert "answers ApiVersions" not in found.title
+
+
+def test_what_does_not_fit_a_segment_is_not_blamed_on_the_size_of_messages() -> None:
+    """RECORD_LIST_TOO_LARGE is about segment.bytes, MESSAGE_TOO_LARGE about max.message.bytes."""
+    for code, name, setting in (
+        (18, "RECORD_LIST_TOO_LARGE", "segment.bytes"),
+        (10, "MESSAGE_TOO_LARGE", "max.message"),
+    ):
+        doctor = Doctor()
+        doctor.add(exchange("Produce", 0, 9, request={}, response={}, errors=[("", code, name, False)]))
+        (found,) = doctor.findings()
+        assert setting in found.remedy

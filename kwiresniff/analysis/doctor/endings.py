@@ -11,7 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from kwiresniff.analysis.doctor.cluster import BEFORE_AUTHENTICATION, LEAST_PRODUCE, Cluster, is_removed
+from kwiresniff.analysis.doctor.cluster import (
+    AT_ADVERTISED,
+    BEFORE_AUTHENTICATION,
+    LEAST_PRODUCE,
+    Cluster,
+    is_removed,
+)
 from kwiresniff.analysis.doctor.evidence import client_text
 from kwiresniff.base.api_keys import FETCH, JOIN_GROUP, PRODUCE, SASL_AUTHENTICATE, SHARE_FETCH
 from kwiresniff.errors import SchemaError
@@ -173,7 +179,8 @@ def _reason(ending: Ending, cluster: Cluster) -> Reason:
         offer = cluster.offer(connection.broker)
         if refused_by(offer, first.api_key, first.version):
             return Reason.VERSION_REFUSED
-        fresh = connection.handshake_seen and connection.sasl is None
+        # One that asks a leader or a coordinator was told of it before, by a broker that answered it without SASL.
+        fresh = connection.handshake_seen and connection.sasl is None and first.api_key not in AT_ADVERTISED
         few = sum(connection.exchanges.get(one, 0) for one in answered) <= 1
         authenticated = connection.broker in cluster.unauthenticated
         if fresh and few and not authenticated and first.api_key not in BEFORE_AUTHENTICATION:

@@ -137,7 +137,12 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "themselves.",
     ),
     "MESSAGE_TOO_LARGE": _TOO_LARGE,
-    "RECORD_LIST_TOO_LARGE": _TOO_LARGE,
+    "RECORD_LIST_TOO_LARGE": Meaning(
+        "error",
+        "sends batches larger than a segment of the log",
+        "max.message.bytes of the topic lets them pass, and its segment.bytes (log.segment.bytes of the broker) is "
+        "smaller: raise it, or bring max.request.size and batch.size of the producer below it.",
+    ),
     "CORRUPT_MESSAGE": Meaning(
         "error",
         "the broker found a batch that is damaged or not allowed",

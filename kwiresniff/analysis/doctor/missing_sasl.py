@@ -26,6 +26,8 @@ class MissingSaslRule(Rule):
         case = self._cases.case(client_in(ending), ending.connection.broker)
         case.add(ending.first.packet, ending.first.first_ns, until_ns=ending.connection.closed_ns)
         case.note("requests", [f"{ending.first.api} v{ending.first.version}"])
+        if ending.connection.exchanges.keys() > {"unanswered"}:
+            case.note("answered", ["ApiVersions"])
 
     def findings(self) -> Iterator[Finding]:
         """By client and broker; what another client got answered there without SASL speaks against it."""
@@ -33,12 +35,13 @@ class MissingSaslRule(Rule):
             if broker in self.context.cluster.unauthenticated:
                 continue
             requests = listed(case.noted("requests"))
+            answers = "answers ApiVersions and " if case.noted("answered") else ""
             yield found(
                 "sasl_wanted",
                 "error",
                 client,
-                f"does not authenticate, and {self.context.cluster.broker_text(broker)} wants SASL: it answers "
-                f"ApiVersions and closes the connection after {requests}, {times(case.count)}",
+                f"does not authenticate, and {self.context.cluster.broker_text(broker)} wants SASL: it {answers}"
+                f"closes the connection after {requests}, {times(case.count)}",
                 "Set security.protocol (SASL_PLAINTEXT or SASL_SSL), sasl.mechanism and credentials of the client as "
                 "the listener has them, or use the port of a listener without SASL.",
                 case,

@@ -29,6 +29,8 @@ _EXPIRED, _UNKNOWN_CA = "certificate_expired", "unknown_ca"
 _ENCRYPTED = "encrypted"
 
 PLAIN_BROKER, UNTRUSTED_BROKER, UNTRUSTED_CLIENT, REFUSED = "plain", "untrusted", "untrusted client", "refused"
+#: Refused, and the capture has nothing of what was.
+UNSEEN = "unseen"
 
 
 class TlsRule(Rule):
@@ -51,13 +53,15 @@ class TlsRule(Rule):
         alert = tls.get("alert") or {}
         description, sender = str(alert.get("description") or ""), str(alert.get("sender") or "")
         if not alert:
-            if tls.get("version") is None and connection.bytes[1] == 0 and connection.closed_by == "broker":
+            silent = tls.get("version") is None and connection.bytes[1] == 0 and connection.closed_by == "broker"
+            if silent and connection.handshake_seen:  # without its beginning, the handshake may have been done before
                 self._count(connection, PLAIN_BROKER)
         elif description in _CERTIFICATE_ALERTS or description == _ENCRYPTED:
             kind = UNTRUSTED_BROKER if sender == "client" else UNTRUSTED_CLIENT
             self._count(connection, f"{kind}\0{description}")
         elif description != "close_notify":
-            self._count(connection, f"{REFUSED}\0{description}\0{sender}")
+            kind = UNSEEN if sender == "broker" and connection.packets[1] and not connection.packets[0] else REFUSED
+            self._count(connection, f"{kind}\0{description}\0{sender}")
 
     def _count(self, connection: Connection, what: str) -> None:
         key = f"{host_of(connection.client)} → {connection.broker}"
@@ -156,6 +160,12 @@ class TlsRule(Rule):
             numbers |= {"alert": what[1], "sender": what[-1]}
             title = f"TLS handshake with {name} refused by the {what[-1] or 'peer'}: {what[1]}, {count}"
             remedy = "Compare protocol versions, ciphers and server names of both sides."
+            if what[0] == UNSEEN:
+                title = (
+                    f"{name} answers with a TLS alert ({what[1]}), {count}, to what the capture does not have: "
+                    "plaintext, or a handshake that it refuses"
+                )
+                remedy = f"Capture what clients send, too. {remedy}"
         hosts = case.noted("hosts")
         return found(
             code,
