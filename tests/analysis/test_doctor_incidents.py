@@ -139,7 +139,19 @@ def test_a_broker_that_served_in_between_was_away_twice() -> None:
 
 def test_what_is_no_broker_is_not_told() -> None:
     """Other servers refuse connections too."""
-    assert findings(attempt("10.0.0.50:5432", refused=True)) == []
+    assert findings(*[attempt("10.0.0.50:5432", at * SECOND, refused=True, number=at) for at in range(40)]) == []
+
+
+@pytest.mark.parametrize(("times", "severity"), [(2, "info"), (10, "warning"), (40, "error")])
+def test_a_usual_port_where_nobody_answers_is_told_with_the_doubt(times: int, severity: str) -> None:
+    """The only broker that a client knows is down: nothing in the capture says that it is one."""
+    refused = [attempt("10.0.0.50:9092", at * SECOND, refused=True, number=at) for at in range(times)]
+    (found,) = findings(*refused)
+    assert (found.code, found.severity) == ("broker_unreachable", severity)
+    assert "refuses connections" in found.title and "whether it is a broker, the capture does not show" in found.title
+    served = Connection(99, f"{CLIENT}:6000", BROKER)
+    served.bytes, served.first_ns, served.last_ns = [100, 100], START_NS, START_NS + SECOND
+    assert [one.severity for one in findings(*refused, served)] == ["info"]
 
 
 # -- TLS, SASL, versions --------------------------------------------------------------------------------------------
@@ -355,6 +367,9 @@ def test_a_topic_that_is_produced_to_and_does_not_exist_is_an_error() -> None:
     assert found.named("topic") == ["orders"]
     joins = exchange("JoinGroup", 11, 9, request={"group_id": "g"}, response={"generation_id": 1, "member_id": "m"})
     assert codes(joins, *asked) == [("unknown_topic_or_partition", "warning")]
+    for key_type, severity in ((0, "warning"), (1, "error")):  # the coordinator of a group, or of a transaction
+        finds = exchange("FindCoordinator", 10, 4, request={"key_type": key_type}, response={})
+        assert codes(finds, *asked) == [("unknown_topic_or_partition", severity)]
     assert codes(unknown(0)) == [("unknown_topic_or_partition", "info")]
     assert codes(*asked, metadata(partition(0, 1, 0), at_ns=9 * SECOND)) == [("unknown_topic_or_partition", "info")]
 

@@ -8,7 +8,7 @@ does not resolve leaves not even a SYN: the client asks for Metadata again and a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 
 from kwiresniff.analysis.doctor.absences import Failures, absences, episode_of
@@ -39,6 +39,11 @@ ASKED_EVERY_NS = 5_000_000_000
 MAX_SERVED = 1_000
 #: A broker that is away for longer is more than one that restarts.
 AWAY_NS = 30_000_000_000
+#: The last digits of ports that brokers listen on by habit: 9092 to 9099, 19092, 29092. Where nobody answers there, it
+#: is worth telling, though nothing says that it is a broker.
+USUAL_PORTS = range(9092, 9100)
+#: Attempts from which on a server that nobody knows is more than a bootstrap address of before.
+FEW_ATTEMPTS = 3
 
 
 @dataclass(slots=True)
@@ -135,6 +140,9 @@ class ListenerRule(Rule):
             if server in known or self.context.cluster.is_advertised(server):
                 for absence in absences(attempts, self._times(server, attempts)):
                     yield self._unreachable(server, absence)
+            elif _usual_port(server):
+                for absence in absences(attempts, []):
+                    yield self._unknown(self._unreachable(server, absence))
 
     # -- what is advertised -------------------------------------------------------------------------------------
 
@@ -221,6 +229,17 @@ class ListenerRule(Rule):
             return "where the client never connects, though it goes on asking for the leaders of its topics"
         return "a private address that cannot be reached from elsewhere"
 
+    def _unknown(self, finding: Finding) -> Finding:
+        """A finding on a server of which nothing says that it is a broker; its clients may work with others."""
+        working = {host for host, _ in self._reached}
+        calm = finding.count < FEW_ATTEMPTS or not working.isdisjoint(finding.named("host"))
+        lasting = finding.last_ns - finding.first_ns >= AWAY_NS
+        return replace(
+            finding,
+            severity="info" if calm else "error" if lasting else "warning",
+            title=f"{finding.title}; whether it is a broker, the capture does not show",
+        )
+
     # -- brokers that are away ----------------------------------------------------------------------------------
 
     def _times(self, server: str, attempts: list[tuple[str, Failures]]) -> list[tuple[int, int]]:
@@ -241,13 +260,13 @@ class ListenerRule(Rule):
         came_back = back > case.last_ns
         starting = self.context.cluster.last_answer_ns.get(server, 0) == 0 and not unanswered
         how = "refuses connections" if refused >= unanswered else "does not answer SYNs"
-        lasted = duration(case.last_ns - case.first_ns)
+        lasted = case.last_ns - case.first_ns
+        until = f", for {duration(lasted)} at least" if lasted >= 1_000_000 else ""
         return found(
             "broker_unreachable",
-            "error" if case.last_ns - case.first_ns >= AWAY_NS else "info" if came_back or starting else "warning",
+            "error" if lasted >= AWAY_NS else "info" if came_back or starting else "warning",
             self.context.cluster.broker_text(server),
-            f"{how}{span(case.first_ns, case.last_ns)}"
-            + (", then is back" if came_back else f", for {lasted} at least"),
+            f"{how}{span(case.first_ns, case.last_ns)}" + (", then is back" if came_back else until),
             "Refused: no process listens there, the broker is down or starting. Not answered: the machine is down, or "
             "something drops packets on the way (firewall, security group, routing).",
             case,
@@ -257,6 +276,10 @@ class ListenerRule(Rule):
             explains={"connection_churn": as_brokers(server)},
             rank=SYMPTOM,
         )
+
+
+def _usual_port(server: str) -> bool:
+    return int(server.rpartition(":")[2]) % 10_000 in USUAL_PORTS
 
 
 def _is_elsewhere(address: str, client: str, broker: str) -> bool:

@@ -13,7 +13,7 @@ from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.negotiation import ADMIN_APIS
 from kwiresniff.analysis.places import place_of
-from kwiresniff.base.api_keys import DELETE_TOPICS, FETCH, INIT_PRODUCER_ID, METADATA, PRODUCE
+from kwiresniff.base.api_keys import DELETE_TOPICS, FETCH, FIND_COORDINATOR, INIT_PRODUCER_ID, METADATA, PRODUCE
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding, scope_of
 
@@ -61,7 +61,7 @@ class TopicRule(Rule):
     """UNKNOWN_TOPIC_OR_PARTITION and its like, by topic and client: never there, not there yet, or deleted."""
 
     codes = ("unknown_topic_or_partition", "topic_deleted")
-    apis = frozenset({METADATA, DELETE_TOPICS, INIT_PRODUCER_ID, 2, 8, 9, 11, 68, 76, 88})
+    apis = frozenset({METADATA, DELETE_TOPICS, INIT_PRODUCER_ID, FIND_COORDINATOR, 2, 8, 9, 11, 68, 76, 88})
     judges = UNKNOWN
 
     def __init__(self, context: Context) -> None:
@@ -80,6 +80,10 @@ class TopicRule(Rule):
             self._remember_kind(client_of(exchange), "consumer")
         elif api_key == INIT_PRODUCER_ID:
             self._remember_kind(client_of(exchange), "producer")
+        elif api_key == FIND_COORDINATOR:
+            asked = exchange.request.body if exchange.request is not None else None
+            if asked is not None and not asked.get("key_type"):  # of a group, as all are in v0
+                self._remember_kind(client_of(exchange), "consumer")
         elif body is None:
             return
         elif api_key == METADATA:
