@@ -328,7 +328,7 @@ def test_a_handshake_whose_beginning_is_not_there_is_not_judged() -> None:
 
 
 def test_an_alert_to_what_is_not_in_the_capture_is_told_with_the_doubt() -> None:
-    """It answers a refused handshake and plaintext alike."""
+    """An alert answers a refused handshake and plaintext alike."""
     titles = []
     for seen in (True, False):
         doctor = Doctor()

@@ -309,6 +309,22 @@ def test_a_leader_change_has_partitions_from_to_and_how_long(told_by: str) -> No
     assert [one.code for one in found.symptoms] == ["slow"]
 
 
+def test_each_of_two_changes_has_its_own_wait() -> None:
+    """A rolling restart moves a partition there and back; in between its clients were served."""
+    there, back = connection(3, f"{CLIENT}:3", "10.0.0.3:9092"), connection(4, f"{CLIENT}:4", "10.0.0.2:9092")
+    events = [
+        metadata(partition(0, 2, 4)),
+        not_leader(SECOND, leader=3, epoch=5),
+        produce(SECOND + SECOND // 5, on=there),
+        produce(20 * SECOND, on=there),
+        not_leader(26 * SECOND, "10.0.0.3:9092", leader=2, epoch=6),
+        produce(26 * SECOND + SECOND // 2, on=back),
+    ]
+    found = sorted(findings(*events), key=lambda one: one.first_ns)
+    assert [(one.code, one.severity) for one in found] == [("leader_change", "info")] * 2
+    assert [round(one.numbers["longest_ns"] / SECOND, 1) for one in found] == [0.2, 0.5]
+
+
 def test_an_answer_of_before_is_no_change_back() -> None:
     """A broker that is behind tells an older leader epoch; and two clusters may have a topic of one name."""
     moved = [metadata(partition(0, 2, 4)), metadata(partition(0, 3, 5)), metadata(partition(0, 2, 4))]

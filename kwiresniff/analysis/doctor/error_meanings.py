@@ -195,8 +195,9 @@ MEANINGS: Final[dict[str, Meaning]] = {
     ),
     "FETCH_SESSION_ID_NOT_FOUND": Meaning(
         "info",
-        "fetch sessions are evicted",
-        "Many: raise max.incremental.fetch.session.cache.slots on the brokers.",
+        "the broker does not have the fetch session: it was restarted, or has evicted it",
+        "The client begins a new one. Many without restarts: raise max.incremental.fetch.session.cache.slots on the "
+        "brokers.",
     ),
     "INVALID_FETCH_SESSION_EPOCH": Meaning(
         "info", "a fetch session got out of step", "The client begins a new session; many point at lost connections."

@@ -15,6 +15,8 @@ from kwiresniff.model import Exchange
 
 #: Waits of clients for the new leaders of partitions.
 MAX_WAITING = 5_000
+#: A client that was served for so long and is sent away again waits anew, for the leader after the next change.
+SERVED_NS = 1_000_000_000
 
 
 @dataclass(slots=True)
@@ -29,11 +31,12 @@ class Wait:
 
 
 class LeaderWaits:
-    """Waits by client and partition. ``unserved`` counts those that have not ended."""
+    """All waits, each with its client and partition. ``unserved`` counts those that have not ended."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.waits: dict[tuple[str, Partition], Wait] = {}
+        self.waits: list[tuple[str, Partition, Wait]] = []
+        self._newest: dict[tuple[str, Partition], Wait] = {}
         self.unserved = 0
 
     def begin(self, client: str, partition: Partition, exchange: Exchange, leader: int | None) -> bool:
@@ -41,13 +44,14 @@ class LeaderWaits:
 
         ``leader`` is the node that leads the partition, as far as that is known.
         """
-        wait = self.waits.get((client, partition))
+        wait = self._newest.get((client, partition))
         broker = exchange.connection.broker
-        if wait is None:
+        if wait is None or 0 <= wait.recovered_ns < place_of(exchange)[1] - SERVED_NS:
             size = 10 * ENTRY_BYTES + text_bytes(client, partition[1])
             if len(self.waits) >= MAX_WAITING or not self.context.budget.admit(size):
                 return False
-            wait = self.waits[client, partition] = Wait(self.context.case(), broker)
+            wait = self._newest[client, partition] = Wait(self.context.case(), broker)
+            self.waits.append((client, partition, wait))
             self.unserved += 1
         elif wait.recovered_ns >= 0:
             wait.recovered_ns = -1
@@ -78,7 +82,7 @@ class LeaderWaits:
                 self._end(client, (cluster, topic, partition), exchange)
 
     def _end(self, client: str, partition: Partition, exchange: Exchange) -> None:
-        wait = self.waits.get((client, partition))
+        wait = self._newest.get((client, partition))
         if wait is not None and wait.recovered_ns < 0:
             wait.recovered_ns = place_of(exchange)[1]
             wait.longest_ns = max(wait.longest_ns, wait.recovered_ns - wait.case.first_ns)

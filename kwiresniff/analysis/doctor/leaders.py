@@ -109,18 +109,18 @@ class LeaderRule(Rule):
 
     def findings(self) -> Iterator[Finding]:
         """Changes that belong together are one finding, with the clients that followed them."""
-        reported: set[tuple[str, Partition]] = set()
+        reported: set[int] = set()
         for changes in self._leaders.incidents():
             moved = {change.partition for change in changes}
             since, until = changes[0].ns - TOGETHER_NS, changes[-1].ns + TOGETHER_NS
             waits: list[tuple[str, Wait]] = []
-            for key, wait in self._waits.waits.items():
+            for number, (client, partition, wait) in enumerate(self._waits.waits):
                 before = 0 <= wait.recovered_ns < changes[0].ns  # it had followed another change
-                if key[1] in moved and since <= wait.case.last_ns and wait.case.first_ns <= until and not before:
-                    waits.append((key[0], wait))
-                    reported.add(key)
+                if partition in moved and since <= wait.case.last_ns and wait.case.first_ns <= until and not before:
+                    waits.append((client, wait))
+                    reported.add(number)
             yield self._finding(changes, waits)
-        yield from self._lost({key: wait for key, wait in self._waits.waits.items() if key not in reported})
+        yield from self._lost([one for number, one in enumerate(self._waits.waits) if number not in reported])
         yield from self._stale()
         yield from self._following()
 
@@ -219,10 +219,10 @@ class LeaderRule(Rule):
             f"{client} needed {duration(ns)} until it was served by the new leader" for client, ns in waited[:10]
         ]
 
-    def _lost(self, waits: dict[tuple[str, Partition], Wait]) -> Iterator[Finding]:
+    def _lost(self, waits: list[tuple[str, Partition, Wait]]) -> Iterator[Finding]:
         """Clients that asked brokers that do not lead, where no change was seen."""
         by_client: dict[str, Case] = {}
-        for (client, partition), wait in waits.items():
+        for client, partition, wait in waits:
             case = by_client.setdefault(client, self.context.case())
             case.merge(wait.case)
             case.note("clients", [client])
@@ -256,7 +256,7 @@ class LeaderRule(Rule):
             )
 
     def _stale(self) -> Iterator[Finding]:
-        for (client, (cluster_id, topic, number)), wait in self._waits.waits.items():
+        for client, (cluster_id, topic, number), wait in self._waits.waits:
             case = wait.case
             if wait.stale_errors < STALE_ERRORS or case.last_ns - case.first_ns < STALE_NS:
                 continue
