@@ -58,8 +58,10 @@ class Source:
     def function(self, name: str, title: str) -> Callable[..., Any]:
         """Compile the lines and return the function called ``name`` among them."""
         namespace = self.namespace
-        exec(compile(self.text(), f"<{title}>", "exec"), namespace)
+        exec(self.text(), namespace)
         made: Callable[..., Any] = namespace[name]
+        # Told here, not to ``compile``, which makes all classes of syntax trees when it is called for the first time.
+        made.__code__ = made.__code__.replace(co_filename=f"<{title}>")
         return made
 
 

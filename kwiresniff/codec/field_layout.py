@@ -16,6 +16,10 @@ from kwiresniff.schema.wire_types import BY_DEFINITION, BY_GUIDE, FIXED, Fixed
 #: nested loops, and an array costs one and a tagged field another.
 MAX_NESTING = 9
 
+#: Frames up to this size are read without counting what is made of them: the smallest structure takes two bytes and
+#: becomes a dict of 184, so this is 24 MB at the worst.
+LARGE_BYTES = 1 << 18
+
 #: The field whose record set may begin and end inside a batch (FetchSnapshot, KIP-630).
 UNALIGNED = "unaligned_records"
 

@@ -14,13 +14,17 @@ from typing import Any
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.codec import decode_errors, primitives
 from kwiresniff.codec.codegen import Source, made_when_called
-from kwiresniff.codec.field_layout import VARINT_BYTE, length_prefix, may_be_null, single, smallest_size, tagged
+from kwiresniff.codec.field_layout import (
+    LARGE_BYTES,
+    VARINT_BYTE,
+    length_prefix,
+    may_be_null,
+    single,
+    smallest_size,
+    tagged,
+)
 from kwiresniff.schema.types import WireField
 from kwiresniff.schema.wire_types import FIXED, Fixed
-
-#: Frames up to this size are read without counting what is made of them: the smallest structure takes two bytes and
-#: becomes a dict of 184, so this is 24 MB at the worst.
-LARGE_BYTES = 1 << 18
 
 #: Values that one message may be made of: structures, strings, tagged fields, and eight numbers in an array for one.
 #: The metadata of a cluster with 200,000 partitions takes a quarter of it; a million dicts are 200 to 400 MB.

@@ -59,7 +59,7 @@ class FieldAtVersion(NamedTuple):
     compact: bool
     entity: str
     map_key: bool
-    fields: "tuple[FieldAtVersion, ...]"
+    fields: tuple["FieldAtVersion", ...]
 
 
 class Field(NamedTuple):
@@ -81,7 +81,7 @@ class Field(NamedTuple):
     flexible: Versions | None = None
     entity: str = ""
     map_key: bool = False
-    fields: "tuple[Field, ...]" = ()
+    fields: tuple["Field", ...] = ()
     aliases: tuple[str, ...] = ()
 
     def at(self, version: int, flexible: bool) -> FieldAtVersion:

@@ -28,7 +28,7 @@ class WireField(NamedTuple):
     nullable: bool = False
     tag: int | None = None
     default: Any = None
-    fields: "tuple[WireField, ...]" = ()
+    fields: tuple["WireField", ...] = ()
     entity: str = ""
     enum: str = ""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from kwiresniff import codec, schema
 from kwiresniff.codec.dissector import dissect
-from kwiresniff.codec.embedded import OPENERS, NodeView, forwarded
+from kwiresniff.codec.embedded import OPENERS, forwarded
 from kwiresniff.codec.folding import dissect_shown
+from kwiresniff.codec.node_view import NodeView
 from kwiresniff.model import Direction, Dissection, Exchange, Node
 from kwiresniff.session.secrets import conceal_dissection, conceal_header, is_sound, may_hide
 from kwiresniff.session.topic_ids import TopicNameTable

@@ -14,7 +14,6 @@ from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
 from kwiresniff.base.fastint import COMPILED
 from kwiresniff.base.known_ids import METADATA_TOPIC_ID
 from kwiresniff.codec.codegen import made_when_called
-from kwiresniff.codec.decoder_gen import Decoder
 from kwiresniff.codec.element_skipper import MessageSkipper
 from kwiresniff.codec.embedded import (
     ANSWER,
@@ -23,9 +22,7 @@ from kwiresniff.codec.embedded import (
     QUICK_LOOKS,
     BodyView,
 )
-from kwiresniff.codec.error_finders import ErrorFinder
-from kwiresniff.codec.folding import front_of, problems_of
-from kwiresniff.codec.reader_gen import LARGE_BYTES
+from kwiresniff.codec.field_layout import LARGE_BYTES
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode
 from kwiresniff.session.apis import MAX_FACTS, read_version
@@ -33,6 +30,8 @@ from kwiresniff.session.secrets import conceal, has_secrets, is_sound
 from kwiresniff.session.topic_ids import TopicNameTable, carries_ids, names_topics
 
 if TYPE_CHECKING:
+    from kwiresniff.codec.decoder_gen import Decoder
+    from kwiresniff.codec.error_finders import ErrorFinder
     from kwiresniff.codec.text.digest_bodies import DigestReader
     from kwiresniff.codec.text.plan import Step
     from kwiresniff.codec.text.tree_wording import Words
@@ -333,6 +332,8 @@ class BodyDecoder:
                 return None, False, False
             text = f"{known}; its {direction} fits v{side.version} exactly and is read as that"
             exchange.problems.append(Problem("guessed_version", text, 2, details=details))
+        from kwiresniff.codec.folding import front_of, problems_of  # few messages come here
+
         missing = message.size_bytes - len(message.frame)
         definition = schema.message(exchange.api_key, message.version, direction)
         records, understood = self._records == "full", body is not None

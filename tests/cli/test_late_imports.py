@@ -18,15 +18,18 @@ from tests.support.paths import ROOT
 
 #: Modules that take a millisecond or more, and that none of these commands uses.
 HEAVY = ("inspect", "ast", "uuid", "platform", "locale", "difflib", "dataclasses", "rich", "google_crc32c", "cramjam")
+#: Modules that know what is wrong with a message.
+CAREFUL = ("kwiresniff.codec.dissector", "kwiresniff.codec.folding")
 
 
 @pytest.mark.parametrize("command", [["stats"], ["read"], ["read", "-o", "summary"]], ids=" ".join)
 def test_a_short_run_imports_nothing_that_it_does_not_use(tmp_path: Path, command: list[str]) -> None:
     """In a process of its own, on a capture without records."""
     capture = save(tmp_path / "a.pcap", heartbeats(2))
+    heavy = HEAVY if command == ["read"] else HEAVY + CAREFUL
     script = (
         "import sys\n"
-        f"sys.argv, heavy = ['kwiresniff', *{command!r}, {capture!r}], {HEAVY!r}\n"
+        f"sys.argv, heavy = ['kwiresniff', *{command!r}, {capture!r}], {heavy!r}\n"
         "from kwiresniff.__main__ import main\n"
         "import kwiresniff.__main__ as start\n"
         "start._leave = lambda code: print(code, *(name for name in heavy if name in sys.modules), file=sys.stderr)\n"
@@ -35,6 +38,24 @@ def test_a_short_run_imports_nothing_that_it_does_not_use(tmp_path: Path, comman
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.strip()) == (0, "0")
     assert "Heartbeat" in done.stdout
+
+
+def test_names_of_types_are_not_compiled_while_click_is_imported() -> None:
+    """Python's own event for what is compiled, in a process of its own; a reference made later is a real one."""
+    script = (
+        "import sys, typing\n"
+        "def told(event, arguments):\n"
+        "    if event == 'compile' and sys._getframe(1).f_code.co_name == '__init__':\n"
+        "        print('compiled', arguments[0])\n"
+        "sys.addaudithook(told)\n"
+        "from kwiresniff.cli.late_imports import import_click\n"
+        "import_click()\n"
+        "print('imported')\n"
+        "print(typing.get_args(typing.Optional['later'])[0].__class__ is typing.ForwardRef)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    told = done.stdout.splitlines()
+    assert (done.stderr, told[0], told[-1]) == ("", "imported", "True")
 
 
 def test_click_has_its_modules_when_it_uses_them() -> None:

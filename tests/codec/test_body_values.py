@@ -9,7 +9,8 @@ import pytest
 
 from kwiresniff import codec, schema
 from kwiresniff.codec.decoder_gen import Decoder, compile_decoder, holds_records
-from kwiresniff.codec.text.body_values import MAX_BYTES, PlanDecoder, ValueReader, value_steps
+from kwiresniff.codec.field_layout import LARGE_BYTES
+from kwiresniff.codec.text.body_values import PlanDecoder, ValueReader, value_steps
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Direction
 from kwiresniff.schema.index import Api
@@ -110,6 +111,6 @@ def test_large_frames_are_left_to_the_decoder_which_counts_their_values() -> Non
     assert steps is not None
     topic = {"name": "n" * 32_767, "partition_indexes": [1]}
     raw = codec.encoder(9, 1, "request")({"group_id": "g", "topics": [topic] * 8})
-    assert len(raw) > MAX_BYTES
+    assert len(raw) > LARGE_BYTES
     with pytest.raises(AssertionError, match="a decoder was made"):
         PlanDecoder(steps, raised)(raw, 0, [])

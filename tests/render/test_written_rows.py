@@ -13,8 +13,9 @@ from kwiresniff import codec, schema
 from kwiresniff.base.tree_sizes import RANGES_SHOWN
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.dissector import dissect
-from kwiresniff.codec.embedded import OPENERS, NodeView
+from kwiresniff.codec.embedded import OPENERS
 from kwiresniff.codec.field_layout import default_value
+from kwiresniff.codec.node_view import NodeView
 from kwiresniff.codec.records import encode_record_set
 from kwiresniff.model import Connection, Dissection, Exchange, Message
 from kwiresniff.render import TreeWriter

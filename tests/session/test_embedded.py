@@ -10,7 +10,8 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.analysis.body_entities import record_sets
 from kwiresniff.capture import open_captures
-from kwiresniff.codec.embedded import OPENERS, BodyView, NodeView
+from kwiresniff.codec.embedded import OPENERS, BodyView
+from kwiresniff.codec.node_view import NodeView
 from kwiresniff.model import Body, Connection, Direction, Exchange, Problem
 from kwiresniff.session import analyze, dissect_message
 from tests.support.embedded_vectors import VECTORS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kwiresniff.codec.embedded import BodyView, NodeView
+from kwiresniff.codec.embedded import BodyView
+from kwiresniff.codec.node_view import NodeView
 from kwiresniff.model import Body, Node, Problem
 from tests.support.paths import TESTS
 

@@ -9,7 +9,7 @@ from kwiresniff.codec.embedded.envelope import ANSWER, forwarded, forwarded_answ
 from kwiresniff.codec.embedded.groups import open_assignment, open_group_record, open_subscription
 from kwiresniff.codec.embedded.internal_topics import INTERNAL_TOPICS, open_batches
 from kwiresniff.codec.embedded.openers import collect
-from kwiresniff.codec.embedded.struct_view import UNDECODED, BodyView, NodeView, StructView
+from kwiresniff.codec.embedded.struct_view import BodyView, StructView
 from kwiresniff.codec.embedded.telemetry import open_metrics
 
 #: What opens the fields of each message, and whether it is worth while to try, by API and direction.
@@ -20,9 +20,7 @@ __all__ = [
     "INTERNAL_TOPICS",
     "OPENERS",
     "QUICK_LOOKS",
-    "UNDECODED",
     "BodyView",
-    "NodeView",
     "StructView",
     "forwarded",
     "forwarded_answer",

@@ -1,6 +1,7 @@
 """The content of a bytes field: which message, at which version, from which byte on."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
+# takes longer than all the rest of it.
 
 from functools import lru_cache
 from typing import NamedTuple

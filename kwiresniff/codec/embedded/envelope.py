@@ -6,16 +6,20 @@ answers, so its request is asked.
 
 from __future__ import annotations
 
-from kwiresniff import schema
+from typing import TYPE_CHECKING
+
+from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import ENVELOPE
 from kwiresniff.base.body_members import DECODED
 from kwiresniff.codec.codecs import decoder
 from kwiresniff.codec.embedded.embedded_format import versioned
 from kwiresniff.codec.embedded.openers import Openers
 from kwiresniff.codec.embedded.struct_view import StructView
-from kwiresniff.codec.headers import RequestHeader, decode_request_header, decode_response_header
 from kwiresniff.errors import DecodeError, KwiresniffError
 from kwiresniff.model import Exchange, Message, TopicNames
+
+if TYPE_CHECKING:
+    from kwiresniff.codec.headers import RequestHeader
 
 REQUEST, RESPONSE, PRINCIPAL = "request_data", "response_data", "request_principal"
 #: Where a body has the answer that the controller gave.
@@ -50,7 +54,7 @@ def open_enveloped_response(struct: StructView, request: RequestHeader | None) -
 def answer_header(raw: bytes, request: RequestHeader) -> RequestHeader:
     """Header of the answer ``raw`` to the request with this header; raises DecodeError or SchemaError."""
     header_version = schema.response_header_version(request.api_key, request.api_version)
-    correlation_id, body_offset = decode_response_header(raw, header_version)
+    correlation_id, body_offset = codec.decode_response_header(raw, header_version)
     return request._replace(correlation_id=correlation_id, body_offset=body_offset, header_version=header_version)
 
 
@@ -66,7 +70,7 @@ def _header(raw: object) -> RequestHeader:
     """Header of a forwarded request; raises DecodeError or SchemaError."""
     if not isinstance(raw, bytes):
         raise DecodeError("there are no bytes", code="truncated")
-    header = decode_request_header(raw)
+    header = codec.decode_request_header(raw)
     if header.api_key == ENVELOPE:
         raise DecodeError("it is an envelope itself", code="unknown_api")
     return header

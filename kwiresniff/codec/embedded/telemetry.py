@@ -15,7 +15,6 @@ from kwiresniff.base.api_keys import PUSH_TELEMETRY
 from kwiresniff.codec.embedded.openers import Openers
 from kwiresniff.codec.embedded.struct_view import StructView
 from kwiresniff.codec.primitives import float_value
-from kwiresniff.codec.value_labels import time_meaning
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Exchange, TopicNames
 
@@ -119,6 +118,8 @@ class _Reader:
 def _meaning(name: str, value: Any) -> str:
     """What a person wants to read beside a value."""
     if name.endswith("time_unix_nano"):
+        from kwiresniff.codec.value_labels import time_meaning  # brings the names of all values
+
         return time_meaning(value // _NANOSECONDS_PER_MILLISECOND)
     return _TEMPORALITIES.get(value, "") if name == "aggregation_temporality" else ""
 

@@ -7,9 +7,9 @@ A body that comes out has been read to the last byte of its frame, and is the on
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, final
 
-from kwiresniff.codec.field_layout import default_value
+from kwiresniff.codec.field_layout import LARGE_BYTES, default_value
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.body_reader import BodyReader
 from kwiresniff.codec.text.plan import (
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from kwiresniff.codec.decoder_gen import Decoder
-
-#: Bytes of the frames that are read here; of the values in larger ones the generated decoders keep count.
-MAX_BYTES: Final = 1 << 18
 
 
 def value_steps(message: MessageVersion) -> list[Step] | None:
@@ -166,7 +163,7 @@ class PlanDecoder:
 
     def __call__(self, frame: bytes, body_offset: int, issues: list[Problem]) -> tuple[dict[str, Any], int]:
         """The body and where it ends, see ``kwiresniff.codec.codecs.decoder``."""
-        if len(frame) <= MAX_BYTES:
+        if len(frame) <= LARGE_BYTES:
             body = ValueReader().body(self._steps, frame, body_offset)
             if body is not None:
                 return body, len(frame)
