@@ -1,1 +1,1 @@
-"""Exchanges into results: filters, statistics, latency distributions, names in bodies, redaction."""
+"""Exchanges to results: filters, statistics, clients, topics, groups, producers, audit, doctor, redaction."""

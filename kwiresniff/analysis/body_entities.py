@@ -91,7 +91,7 @@ READ_COMMITTED: Final = 1
 
 
 def is_transactional(request: Message | None, api_key: int) -> bool:
-    """Whether a Produce may be part of a transaction, or a Fetch reads no more than what is committed."""
+    """Whether a Produce request may be part of a transaction, or a Fetch request reads committed records only."""
     if request is None:
         return False
     if api_key == FETCH:

@@ -1,4 +1,4 @@
-"""One client while it is collected: its traffic, the versions it uses, the names it mentions.
+"""The traffic of one client while it is collected: what it sent, the versions it uses, the names it mentions.
 
 Bounded in bytes, for each client and for all: what comes later is not remembered, and the client says so (``cut``).
 """
@@ -77,14 +77,18 @@ Names: TypeAlias = Callable[[Exchange], tuple[Iterable[str], Iterable[str], Iter
 
 
 class InventoryMemory:
-    """The memory of all clients of an inventory, and the offers of brokers, each of which most clients share."""
+    """The memory budget of all clients of an inventory, and the versions that brokers offer, which
+    many clients share.
+    """
 
     def __init__(self) -> None:
         self.budget = MemoryBudget(MAX_INVENTORY_BYTES)
         self._offers: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
 
     def shared(self, offer: Offer) -> Offer | None:
-        """The offer as one object for all clients that got the same; None when it is to be kept with the client."""
+        """The offered versions as one object for all clients that got the same; None when they are to be kept with the
+        client.
+        """
         if len(offer) > MAX_SHARED_APIS:
             return None
         key = frozenset(offer.items())
@@ -140,7 +144,7 @@ class ClientTraffic:
         return admitted
 
     def release(self) -> None:
-        """Gives the bytes that it was charged with back to the memory budget, when it is forgotten."""
+        """Gives back to the memory budget what the client was charged with, when it is forgotten."""
         self.memory.budget.release(self.held_bytes)
         self.held_bytes = 0
 

@@ -1,4 +1,4 @@
-"""Exchanges taken one by one as they are complete, where nobody else wants to look at them on their way.
+"""Intakes: exchanges taken one by one as they complete, when nothing else has to look at them on their way.
 
 For what asks little of each exchange: by way of the events it would pay more for the way than for the looking.
 """
@@ -11,7 +11,7 @@ from kwiresniff.model import Exchange, ExchangeSink, Problem
 
 
 class Intake(ExchangeSink):
-    """Takes exchanges as long as no problem of the captures waits to be reported, which comes before them.
+    """Takes exchanges, as long as no problem of the captures waits to be reported before them.
 
     ``exchanges`` and ``problems`` count what was taken and what was wrong with it; ``reported`` is how many problems of
     the captures have been reported. An exchange is taken whole or not at all: an intake that is ``busy`` is only asked
@@ -30,7 +30,7 @@ class Intake(ExchangeSink):
         self._captures_problems: Sequence[Problem] = []
 
     def follow(self, problems: list[Problem]) -> None:
-        """Where the captures put their problems."""
+        """Watches the list in which the captures put their problems."""
         self._captures_problems = problems
 
     def exchange(self, exchange: Exchange) -> bool:
@@ -51,12 +51,12 @@ class Intake(ExchangeSink):
         return True
 
     def take(self, exchange: Exchange) -> None:
-        """What is done with each exchange, however it came."""
+        """Takes one exchange; what an analysis does with it."""
         raise NotImplementedError
 
 
 class CallingIntake(Intake):
-    """Gives every exchange to a function."""
+    """An intake that passes every exchange to a function."""
 
     def __init__(self, call: Callable[[Exchange], None]) -> None:
         super().__init__()

@@ -28,7 +28,7 @@ DRAWN_BOUNDS_NS = tuple(step * 10**power for power in range(3, 12) for step in (
 
 
 class Histogram:
-    """Counts of latencies in nanoseconds. A negative one (packets out of order in the capture) counts as 0."""
+    """Counts of latencies in nanoseconds; a negative one (packets out of order in the capture) counts as 0."""
 
     __slots__ = ("buckets", "count", "max_ns", "min_ns", "sum_ns", "zeros")
 
@@ -41,7 +41,9 @@ class Histogram:
         self.max_ns = 0
 
     def add(self, latency_ns: int) -> None:
-        """One more measured value. It is in its bucket before it is counted, for an interrupt may come in between."""
+        """Adds one measured value. It is in its bucket before it is counted, because an interrupt
+        may come in between.
+        """
         if latency_ns <= 0:
             self.zeros += 1
             self.min_ns = 0
@@ -73,7 +75,7 @@ class Histogram:
             self.max_ns = max(self.max_ns, other.max_ns)
 
     def with_added(self, other: Histogram) -> Histogram:
-        """Both together, each of them left as it is; itself where there is nothing to add."""
+        """A histogram of both together; neither is changed. It is this one itself where the other adds nothing."""
         if not other.count:
             return self
         both = self.copy()
@@ -89,7 +91,7 @@ class Histogram:
         return copy
 
     def since(self, earlier: Histogram) -> Histogram:
-        """What has been added after ``earlier`` was copied; its least and greatest values are within 1 %."""
+        """What was added after ``earlier`` was copied; its minimum and maximum are within 1 %."""
         found = Histogram()
         before = earlier.buckets
         found.buckets = {

@@ -18,7 +18,9 @@ NUMBER_BYTES = 40
 
 
 class MemoryBudget:
-    """How many bytes may be remembered, and how many are. ``refused`` counts what was to be counted if refused."""
+    """How many bytes an analysis may remember, and how many it does. ``refused`` counts what ``admit_or_count`` had no
+    room for.
+    """
 
     __slots__ = ("held_bytes", "limit_bytes", "refused")
 
@@ -28,11 +30,13 @@ class MemoryBudget:
         self.refused = 0
 
     def charge(self, size: int) -> None:
-        """Count ``size`` bytes more, whether there is room for them or not."""
+        """Counts ``size`` bytes more, whether there is room for them or not."""
         self.held_bytes += size
 
     def admit(self, size: int) -> bool:
-        """Count ``size`` bytes more if there is room for them; else nothing is counted, and they are not to be kept."""
+        """Counts ``size`` bytes more if there is room for them; False when there is none, and they
+        are not to be kept.
+        """
         if self.held_bytes + size > self.limit_bytes:
             return False
         self.held_bytes += size
@@ -56,7 +60,7 @@ class MemoryBudget:
 
 
 def text_bytes(*texts: str | None) -> int:
-    """The memory of texts, of which None has none."""
+    """Bytes of memory that texts take; None takes none."""
     return sum([getsizeof(text) for text in texts if text is not None])
 
 

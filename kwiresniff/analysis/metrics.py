@@ -1,4 +1,4 @@
-"""Exchanges, connections and problems counted for a monitoring system that comes by and takes the totals.
+"""Counters for a monitoring system that scrapes them: exchanges, connections and problems.
 
 Names and units follow Prometheus' conventions (https://prometheus.io/docs/practices/naming/): seconds, bytes. The
 number of series is bounded: of APIs, clients, brokers and topics the busiest have their own, and the rest is counted

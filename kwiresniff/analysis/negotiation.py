@@ -1,4 +1,4 @@
-"""Error codes that are no errors: steps by which Kafka's clients and brokers come to an agreement.
+"""Error codes that are no errors: ordinary steps by which clients and brokers come to an agreement.
 
 A first join is sent back with the member's id (KIP-394); whoever is in a group learns by an error code that it
 rebalances; a client asks for ApiVersions in its newest version and takes what the answer offers (KIP-511); a producer
@@ -78,7 +78,7 @@ ADMIN_APIS: Final = frozenset({
 
 
 def is_step(api_key: int, name: str) -> bool:
-    """Whether an error code in an answer of that API is a step of the protocol, however long it lasts."""
+    """Whether an error code in a response of that API is an ordinary step of the protocol, however long it lasts."""
     if name in COORDINATOR_CODES:
         return False  # for a while
     return name in STEPS or (api_key == API_VERSIONS and name == "UNSUPPORTED_VERSION")

@@ -14,7 +14,7 @@ _WRAP: Final = 1 << 31
 
 
 class Sequence:
-    """Takes batches in the order of their requests."""
+    """The sequence numbers of one producer in one partition; takes batches in the order of their requests."""
 
     __slots__ = ("_epoch", "_holes", "_next", "duplicates", "missing")
 

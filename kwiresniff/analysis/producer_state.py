@@ -51,7 +51,7 @@ class TransactionState:
 
 
 class ProducerState:
-    """One producer id."""
+    """The state of one producer id."""
 
     __slots__ = (
         "batches", "clients", "ended", "epoch", "errors", "fencings", "first_ns", "last_ns", "longest_ns", "lowest",
@@ -106,7 +106,7 @@ class ProducerState:
         self.transactions.append(found)
 
     def blame(self, state: str, by: str, since_ns: int) -> None:
-        """The coordinator ended the last transaction because of somebody who is only known now."""
+        """Names, now that it is known, the instance because of which the coordinator ended the last transaction."""
         last = self.transactions[-1] if self.transactions else None
         if last is not None and last.by == COORDINATOR and last.end_ns is not None and last.end_ns >= since_ns:
             self.ended[last.state] -= 1

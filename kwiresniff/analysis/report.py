@@ -1,4 +1,4 @@
-"""Everything at once: the parts of a report collected in one pass."""
+"""All that a report shows, collected in one pass."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Reporter:
                     self._last_ns = message.last_ns
 
     def report(self, title: str, files: Sequence[str]) -> Report:
-        """What a page has to show."""
+        """The content of the page."""
         left_out: dict[str, int] = {}
 
         def first(items: Sequence[Item], most: int, name: str, beyond: int = 0) -> tuple[Item, ...]:

@@ -1,4 +1,4 @@
-"""What statistics can be counted by beyond the usual, and the records in an exchange.
+"""Dimensions of statistics beyond the usual ones, and the records in an exchange.
 
 Partitions, groups and records are in bodies only, which must be decoded for them.
 """

@@ -1,4 +1,4 @@
-"""What a row of statistics is about: the keys of rows, and what gives those of an exchange for each dimension."""
+"""Keys of the rows of statistics, and the functions that give an exchange's keys for each dimension."""
 
 from __future__ import annotations
 
@@ -100,7 +100,9 @@ def _by_connection(exchange: Exchange) -> Sequence[str]:
 
 
 def topics_in(topic_name: TopicNames | None) -> Keys:
-    """What gives the topics of an exchange, by name where ``topic_name`` knows it; ``NO_TOPIC`` when it has none."""
+    """A function that gives the topics of an exchange, by name where ``topic_name`` knows it; ``NO_TOPIC`` when it has
+    none.
+    """
     from kwiresniff.analysis.body_entities import (  # imported when topics are asked for
         EARLIER_SESSION,
         message_topics,
@@ -140,7 +142,7 @@ OF_BODIES: Final = frozenset({"partition", "group"})
 
 
 def keys_of(name: str, topic_name: TopicNames | None) -> Keys:
-    """What gives an exchange's values of a dimension."""
+    """A function that gives an exchange's values of a dimension."""
     usual: dict[str, Keys] = {
         "api": _by_api, "client": _by_client, "broker": _by_broker, "connection": _by_connection,
     }  # fmt: skip

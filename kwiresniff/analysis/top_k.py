@@ -1,4 +1,4 @@
-"""A table with a bounded number of rows, which belong to the busiest keys; all other keys share one row.
+"""A table with a bounded number of rows for the busiest keys; all other keys share one row.
 
 Rows only ever count up, so that rates can be taken from them. A key that loses its row starts at nothing when it comes
 back, and what it did meanwhile is in the row of the others.

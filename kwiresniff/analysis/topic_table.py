@@ -1,4 +1,4 @@
-"""All topics that traffic has named, with their partitions and clients, in bounded memory.
+"""All topics that traffic names, with their partitions and clients, in bounded memory.
 
 What finds no room is counted in ``left_out``; nothing that is remembered is given up for it.
 """

@@ -1,4 +1,4 @@
-"""One pass over the captures for commands that collect everything before they show it, and their JSON."""
+"""One pass over the captures for commands that collect everything before they print it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read_through(
 
 
 def end(source: EventSource, finished: bool, messages: Messages, *left_out: str) -> int:
-    """The exit code, after what the output leaves out and what is left of ``messages`` has been said on stderr.
+    """Prints on stderr what the output leaves out and what ``messages`` has kept; returns the exit code.
 
     ``finished`` and ``messages`` are what ``read_through`` returned. Empty texts of ``left_out`` are none.
     """

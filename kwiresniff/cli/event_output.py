@@ -1,4 +1,4 @@
-"""Events as they come, in the form the user asked for."""
+"""Events printed as they come, in the form the user asked for."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def screen_for(form: str, options: ReadOptions) -> Screen | None:
 
 
 def words_for(form: str, options: ReadOptions, screen: Screen | None) -> Words | None:
-    """What bodies may be written with at once, for trees that show no more than those."""
+    """The wording in which bodies may be written straight from bytes, for trees that show no more
+    than that; else None.
+    """
     if screen is None or form != "tree" or options.verbose:
         return None
     from kwiresniff.render.tree import words_of

@@ -1,4 +1,4 @@
-"""``sniff`` as root: sockets first, then another user, then everything else."""
+"""``sniff`` as root: opens the sockets, becomes another user, then does everything else."""
 
 from __future__ import annotations
 

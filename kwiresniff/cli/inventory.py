@@ -1,4 +1,4 @@
-"""The inventory of captures, for the commands that show or judge it."""
+"""The inventory of clients in captures, for the commands that show or judge it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Collected:
     messages: Messages
 
     def end(self, code: int = 0) -> int:
-        """Says on stderr what is left to say; the exit code, ``code`` when all went well."""
+        """Prints what is left to say on stderr; returns the exit code, ``code`` when all went well."""
         if self.left_out and not self.source.options.quiet:
             print(f"kwiresniff: {self.left_out} more clients are not listed: there are too many", file=sys.stderr)
         if self.cut and not self.source.options.quiet:
@@ -44,7 +44,7 @@ class Collected:
 
 
 def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
-    """Reads the captures; raises what is wrong with them or the options before anything is printed."""
+    """Reads the captures; raises what is wrong with them or with the options before anything is printed."""
     source = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True)
     inventory = Inventory(source.topic_name)
 

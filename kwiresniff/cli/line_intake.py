@@ -1,4 +1,4 @@
-"""Exchanges as lines on their way to standard output, most of them without coming by interpreted code."""
+"""Exchanges written as lines to standard output as they complete, most of them by compiled code alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that a live capture may have to load later, loaded now: somebody who may not read it takes over.
+"""Imports of everything that a live capture may need later, done before root is given up.
 
 Python and what it has installed may lie where only root can look, such as ``/root``; what comes up in the traffic
 decides which modules and definitions are needed.

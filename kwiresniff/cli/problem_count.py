@@ -1,4 +1,4 @@
-"""How much was wrong with what a command reads."""
+"""The number of problems in what a command reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kwiresniff.model import Problem
 
 
 class ProblemCount:
-    """How much was wrong, and how many of a capture's own problems were given on."""
+    """Counts problems, and how many of the capture's own were passed on."""
 
     def __init__(self, of_captures: Sequence[Problem]) -> None:
         self.found = 0
@@ -18,17 +18,17 @@ class ProblemCount:
 
     @property
     def waiting(self) -> bool:
-        """Whether captures have had problems since they were last given on."""
+        """Whether captures have had problems since they were last passed on."""
         return len(self._of_captures) > self.given
 
     def new(self) -> Iterator[Problem]:
-        """Problems of the capture files that have not been given yet."""
+        """The problems of the capture files that were not passed on yet."""
         found = self._of_captures[self.given :]
         self.given += len(found)
         return self.counted(found)
 
     def counted(self, problems: Sequence[Problem]) -> Iterator[Problem]:
-        """``problems``, which count from now on."""
+        """``problems``, which are counted as they pass."""
         self.found += len(problems)
         self.unreadable = self.unreadable or any(problem.code == "capture_unreadable" for problem in problems)
         return iter(problems)

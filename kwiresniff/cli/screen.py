@@ -36,6 +36,7 @@ class Screen:
             self._give()
 
     def flush(self) -> None:
+        """Writes what is buffered."""
         self._give()
         self.out.flush()
 

@@ -1,4 +1,4 @@
-"""Lines on stderr: problems of a capture, and what it held when it held no Kafka."""
+"""Messages on stderr: problems of a capture, and what it held when it held no Kafka."""
 
 from __future__ import annotations
 

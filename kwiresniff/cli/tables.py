@@ -34,7 +34,7 @@ class ByType(ParamType):
 
 
 def needs_bodies(by: Sequence[Sequence[str]]) -> bool:
-    """Whether a dimension is in bodies alone."""
+    """Whether a dimension can be counted from decoded bodies only."""
     return any(name in OF_BODIES for names in by for name in names)
 
 

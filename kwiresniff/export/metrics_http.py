@@ -1,4 +1,4 @@
-"""An HTTP server for a few short answers, which peers can neither exhaust nor make complain.
+"""An HTTP server for a few short answers that peers can neither exhaust nor make print errors.
 
 Connections, the time of each, and the bytes of a request are bounded; requests are answered one at a time, since what
 they ask for competes with the capture for the processor. What goes wrong on a connection ends that connection.

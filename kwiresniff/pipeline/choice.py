@@ -1,4 +1,4 @@
-"""Which exchanges are wanted: a filter expression, and conditions on columns that a query pushes down."""
+"""Choice of exchanges: a filter expression, and conditions on columns that a query pushes down."""
 
 from __future__ import annotations
 

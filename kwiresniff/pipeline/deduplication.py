@@ -1,4 +1,4 @@
-"""Connections that were captured at both of their ends, and which of the two captures they are taken from.
+"""Connections captured at both of their ends, and which of the two captures each is taken from.
 
 Two sources have the same connection when addresses and ports agree and TCP's sequence numbers agree: both initial
 ones, within a day, where both captures have the handshake; else the ranges that were seen in both directions must

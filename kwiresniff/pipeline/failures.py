@@ -48,7 +48,7 @@ def first_line(error: BaseException) -> str:
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Raises a KwiresniffError of one line for whatever Spark raises; errors of ours stay what they are."""
+    """Raises a KwiresniffError of one line for whatever Spark raises; errors of this package pass unchanged."""
     try:
         yield
     except KwiresniffError:

@@ -133,7 +133,7 @@ class Java:
 
 
 def make_way(process: int) -> None:
-    """Has a process and its threads run only when others leave a processor idle."""
+    """Lowers the priority of a process and its threads so that they run only when others leave a processor idle."""
     threads = f"/proc/{process}/task"  # Linux has a priority for each
     with suppress(OSError):
         for thread in map(int, os.listdir(threads)) if os.path.isdir(threads) else (process,):

@@ -1,4 +1,4 @@
-"""The connections that a source has seen: when, with which sequence numbers, and how much of them."""
+"""The connections that a source has seen: when each was open, its sequence numbers, and how much of it was captured."""
 
 from __future__ import annotations
 

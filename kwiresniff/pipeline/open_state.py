@@ -196,7 +196,9 @@ class BatchReading(Reading):
         return about, dump(self._analyzer)
 
     def give_up(self) -> None:
-        """What was open cannot be trusted any more: connections begin anew, in mid-stream, under new numbers."""
+        """Drops the open connections, which cannot be trusted any more: they begin anew, in mid-stream, under new
+        numbers.
+        """
         self._choice.connections.clear()
         anew = self._settings.analyzer(self._choice, text=self._text)
         anew.connections = self._analyzer.connections

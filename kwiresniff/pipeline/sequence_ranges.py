@@ -39,7 +39,9 @@ class SequenceRanges:
         self._top = 0
 
     def add(self, seq: int, size: int, ns: int) -> None:
-        """At ``ns`` a segment of ``size`` bytes from sequence number ``seq`` on; they wrap (RFC 9293, section 3.4)."""
+        """Adds a segment of ``size`` bytes from sequence number ``seq`` on, seen at ``ns``; the numbers wrap (RFC 9293,
+        section 3.4).
+        """
         if self.first < 0:
             self.first = seq
         if not size:

@@ -1,4 +1,4 @@
-"""What is installed beside kwiresniff that decides how much of a capture is understood.
+"""The installed software that decides how much of a capture is understood, compared between driver and executors.
 
 An executor that lacks some of it would say less of the same capture, and nobody would know. So the work says what there
 was where it was planned, and is refused where that is not so.

@@ -25,7 +25,9 @@ OBSERVED_A_TEXT = 2_000
 
 
 def in_tasks(spark: Any, work: Callable[[str], list[str]], pieces: Sequence[str]) -> list[str]:
-    """What ``work`` gives for each of the pieces. Workers find it by its name, so it is a function of a module."""
+    """Runs ``work`` on each of the pieces as a task, and returns what all gave. Workers find it by its name, so it is a
+    function of a module.
+    """
     from pyspark.sql.functions import udf
 
     count = len(pieces)

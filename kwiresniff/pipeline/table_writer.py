@@ -70,7 +70,7 @@ class TableWriter:
             self._write(max(self._sizes, key=self._sizes.__getitem__))
 
     def relieve(self, exchanges: ExchangeTable) -> None:
-        """Writes exchanges if there are too many to be held."""
+        """Writes exchanges when too many are held."""
         while exchanges.held_bytes >= BUFFER_BYTES:
             key = exchanges.fullest()
             self._write_exchanges(key[0], [exchanges.take(key)])

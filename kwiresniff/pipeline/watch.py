@@ -25,7 +25,7 @@ _POLL_SECONDS = 0.5
 
 
 class Watch:
-    """One watch into an output folder, prepared.
+    """One watch of a folder, prepared to write into an output folder.
 
     ``idle_ns`` is after how much silence, in capture time, a connection is ended; ``settle_s`` for how long a file
     must not have changed to be finished. ``every_s`` is the time between two looks into the folder; None looks once,

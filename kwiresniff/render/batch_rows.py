@@ -44,7 +44,9 @@ def record_set_rows(node: Node, style: Style, opened: OpenedRows) -> list[Row]:
 
 
 def hidden_batches(hidden: int, size: int, style: Style, *, calm: bool, messages: bool = False) -> Chunk:
-    """What stands for batches without a row, ``size`` bytes of them; ``calm`` says that nothing is wrong with them."""
+    """The row that stands for batches that are not shown, ``size`` bytes of them; ``calm`` says that nothing is wrong
+    with them.
+    """
     what = (
         format_units.count(hidden, "more message")
         if messages
@@ -152,6 +154,6 @@ def _record_rows(records: Node, style: Style, opened: OpenedRows) -> list[Row]:
 
 
 def hidden_records(hidden: int, style: Style, *, calm: bool) -> Chunk:
-    """What stands for records without a row; ``calm`` says that nothing is wrong with them."""
+    """The row that stands for records that are not shown; ``calm`` says that nothing is wrong with them."""
     rest = f"{style.glyphs.ellipsis} {format_units.count(hidden, 'more record')}"
     return [("dim", rest if calm else f"{rest}, some with problems")]

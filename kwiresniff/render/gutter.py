@@ -1,4 +1,5 @@
-"""The left margin of ``-v`` and ``-vv``: where a field lies in its frame, and its bytes, like a disassembly.
+"""The left margin of ``-v`` and ``-vv``: the offset of a field in its frame, and its bytes, as a disassembly shows
+them.
 
 ``-v`` shows offset and length in bytes, both counted in the frame without its 4-byte length. ``-vv`` shows the offset
 and the bytes in hex. Every byte stands on exactly one row: a structure shows only what comes before its first field.

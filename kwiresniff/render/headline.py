@@ -1,4 +1,4 @@
-"""The first line of a tree: which exchange this is, how long it took and how it ended."""
+"""The first line of a tree: API, connection, latency and outcome of an exchange."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DOUBTS = {"long poll": "about ", "throttled": "about "}
 
 
 def headline(exchange: Exchange, paint: Paint, style: Style) -> list[Chunk]:
-    """API and version, latency, outcome, connection, client id, correlation id: the first things asked."""
+    """API and version, latency, outcome, connection, client id and correlation id."""
     outcome = exchange.outcome
     kind = OUTCOME_STYLE[outcome]
     glyphs = paint.glyphs
@@ -31,7 +31,7 @@ def headline(exchange: Exchange, paint: Paint, style: Style) -> list[Chunk]:
 
 
 def title_chunk(exchange: Exchange, glyphs: Glyphs) -> Chunk:
-    """How it ended, as a mark, and what it was."""
+    """A mark for the outcome, and the API with its version."""
     outcome = exchange.outcome
     version = "" if exchange.api_version < 0 else f" v{exchange.api_version}"
     title = f"{escape(exchange.api) or 'unknown API'}{version}"
@@ -39,7 +39,7 @@ def title_chunk(exchange: Exchange, glyphs: Glyphs) -> Chunk:
 
 
 def peers_chunks(exchange: Exchange, glyphs: Glyphs, style: Style) -> list[Chunk]:
-    """Who talked to whom."""
+    """The two ends of the connection and the client id."""
     connection = exchange.connection
     chunks: list[Chunk] = [[("value", f"{escape(connection.client)} {glyphs.arrow} {escape(connection.broker)}")]]
     if exchange.client_id:

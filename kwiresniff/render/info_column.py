@@ -55,7 +55,7 @@ def queued_long(exchange: Exchange) -> bool:
 
 
 def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]:
-    """What the exchange is about, most important first; empty when no body was decoded."""
+    """The facts of an exchange, most important first; empty when no body was decoded."""
     found = digest_facts(exchange, topic_name)
     if found is not None:
         return found

@@ -1,4 +1,4 @@
-"""Lines in UTF-8 of exchanges with nothing unusual about them, written one behind the other. Written for mypyc."""
+"""The base of quick writers: lines in UTF-8 of exchanges with nothing unusual about them. Written for mypyc."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of a summary for a pipe, of exchanges with nothing unusual about them, at little cost.
+"""Lines of a summary for a pipe, made cheaply for exchanges with nothing unusual about them.
 
 They are what ``SummaryWriter`` makes, a test holds them equal; what repeats is kept. Written for mypyc.
 """

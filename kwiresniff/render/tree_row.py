@@ -1,4 +1,4 @@
-"""One row of a tree, before anybody decides how it is drawn."""
+"""One row of a tree before it is drawn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kwiresniff.render.values import Style, is_container, leaf, scalars
 
 
 class Row:
-    """What stands on the row, what hangs below it, and the node whose bytes it shows (None: no bytes)."""
+    """The chunks of a row, the rows below it, and the node whose bytes it shows (None: no bytes)."""
 
     __slots__ = ("children", "chunks", "node")
 

@@ -1,4 +1,4 @@
-"""From the nodes of an annotated message to the rows of a tree.
+"""Rows of a tree from the nodes of an annotated message.
 
 What is dense and what gets a row of its own is decided here; how a row is drawn is not. At verbosity 0 an element of
 an array of structures is one row that holds all its plain fields, labelled by its path (``partitions[2]``), first what
@@ -93,7 +93,9 @@ def _array_rows(array: Node, style: Style, depth: int) -> list[Row]:
 
 
 def hidden_elements(name: str, hidden: int, count: int, style: Style, *, calm: bool) -> Chunk:
-    """What stands for the elements of an array that have no row; ``calm`` says that nothing is wrong with them."""
+    """The row that stands for elements of an array that are not shown; ``calm`` says that nothing
+    is wrong with them.
+    """
     rest = f"{style.glyphs.ellipsis} {hidden:,} more of {count:,}"
     return [("name", f"{name} "), ("dim", f"{rest}, all without errors" if calm else rest)]
 

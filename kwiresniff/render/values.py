@@ -1,4 +1,4 @@
-"""One field of a message as spans: its name, its value, what that means and what is wrong with it."""
+"""One field of a message as spans of text: its name, its value, its meaning and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def text_value(text: str, style: Style, *, quote: bool = True) -> str:
 
 
 def more(count: int, unit: str, style: Style) -> str:
-    """What stands for the part of a text that is cut."""
+    """What stands for the part of a text that is not shown."""
     return f"{style.glyphs.ellipsis} {format_units.count(count, f'more {unit}')}"
 
 
@@ -84,7 +84,7 @@ def bytes_value(data: bytes, style: Style, *, quote: bool = True) -> str:
 
 
 def scalar(value: Any, style: Style, *, quote: bool = True) -> Span:
-    """A plain value; what is nothing (null, 0, false) is dim, so that the rest stands out."""
+    """A plain value; null, 0 and false are dim, so that the rest stands out."""
     if value is None:
         return "dim", "null"
     if value is True:
@@ -194,5 +194,5 @@ def scalars(node: Node, style: Style, *, name_width: int = 0) -> Chunk:
 
 
 def hidden_parts(count: int, style: Style) -> Span:
-    """What stands for values behind those that are shown."""
+    """What stands for values that are not shown."""
     return "dim", f", {style.glyphs.ellipsis} {count:,} more"

@@ -1,4 +1,4 @@
-"""Arrays of version ranges on one row: what ApiVersions answers, seventy APIs and their versions.
+"""Arrays of version ranges on one row: an ApiVersions response has about seventy.
 
 KIP-35 (supported versions of every API) and KIP-584 (versions of features).
 """
@@ -34,7 +34,7 @@ def range_row(array: Node, name: str, style: Style) -> Row:
 
 
 def range_head(name: str, count: int) -> Chunk:
-    """What leads the row."""
+    """The beginning of the row."""
     return [("key", name), ("name", f" {count}")]
 
 

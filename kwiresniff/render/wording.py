@@ -1,4 +1,4 @@
-"""The wording of trees for whoever writes their rows as bytes: the parts of a row by the functions that draw them.
+"""The wording of trees for the writers of rows as bytes: parts of a row, made by the functions that draw them.
 
 A row is UTF-8. With colours or without, it can be written as it is; for a terminal, where it has to be folded, each
 text is led by the mark of its kind and each part but the first by a mark, too, so that ``chunks_of`` can take the row

@@ -1,4 +1,4 @@
-"""Who the clients are, what they use, and what an audit says of them."""
+"""Clients: who they are, what they use, and what an audit says of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong."""
+"""Findings of the doctor: what is wrong, whom it concerns, where it shows and what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Explains = Mapping[str, frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong, or will be, and what to do about it.
+    """One finding: something that is wrong, or will be, and what to do about it.
 
     ``severity`` is ``error``, ``warning`` or ``info``; ``subject`` is whom it concerns (a client, group, topic, broker
     or connection). ``evidence`` are ``(packet reference, timestamp_ns)`` of the first occurrences; ``numbers`` is

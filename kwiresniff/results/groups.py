@@ -1,4 +1,4 @@
-"""What happened in groups."""
+"""Events in the life of groups."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class GroupEvent:
-    """Something that happened in a group, as the traffic shows it.
+    """One event in a group, as the traffic shows it.
 
     ``protocol`` is ``classic``, ``consumer``, ``share`` or ``streams``. ``event`` is ``join``, ``assigned``, ``epoch``,
     ``leave``, ``commit``, ``rejoin`` or ``error``; ``details`` is JSON-ready and depends on it. ``generation`` is the

@@ -1,4 +1,4 @@
-"""What a monitoring system collects."""
+"""Metric families as a monitoring system collects them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One family of what a monitoring system collects, with all its samples of this moment.
+    """One metric family with all its samples at this moment.
 
     ``samples`` are ``(label_values, value)``; a histogram's value is ``(counts, sum)``, its counts not yet added up,
     one for each of ``bounds`` and one for what is beyond the last.

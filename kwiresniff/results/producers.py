@@ -1,4 +1,4 @@
-"""What idempotent and transactional producers did: their sequences, their transactions, and who fenced whom."""
+"""Idempotent and transactional producers: their sequences, their transactions, and who fenced whom."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ class Fencing:
 
 @dataclass(frozen=True, slots=True)
 class SequenceFlaw:
-    """What is wrong with the sequence numbers of a partition: records that were never sent as far as the capture
-    tells, and batches that were sent again."""
+    """Flaws in the sequence numbers of a partition: records that were never sent as far as the capture tells, and
+    batches that were sent again.
+    """
 
     partition: str
     missing_records: int

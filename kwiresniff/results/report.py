@@ -1,4 +1,4 @@
-"""Everything that a report shows."""
+"""The content of a report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kwiresniff.results.topics import Topic
 
 @dataclass(frozen=True, slots=True)
 class SeriesPoint:
-    """A slice of time, from ``start_ns`` on for ``width_ns``, and what requests began in it.
+    """A slice of time of ``width_ns`` from ``start_ns`` on, and what was counted of the requests that began in it.
 
     Percentiles are those of the broker's own time, None when there were no answers. Bytes are frame sizes.
     """
@@ -33,7 +33,7 @@ class SeriesPoint:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything a report shows. What was too much for a page is counted in ``left_out`` by what it is."""
+    """The content of a report. What was too much for a page is counted in ``left_out`` by what it is."""
 
     title: str
     files: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What happens to a topic: who produces to it, who consumes from it, how far behind they are."""
+"""The traffic of topics: who produces, who consumes, how far behind consumers are."""
 
 from __future__ import annotations
 

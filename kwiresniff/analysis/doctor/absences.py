@@ -1,4 +1,4 @@
-"""When a server could not be reached: attempts to connect that failed, and what lies between them."""
+"""Times at which a server could not be reached, from attempts to connect that failed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_EPISODES = 20
 
 @dataclass(slots=True)
 class Failures:
-    """Attempts of one host to connect to a server that failed one soon after the other."""
+    """Failed attempts of one host to connect to a server, each soon after the one before."""
 
     refused: int = 0
     unanswered: int = 0

@@ -119,7 +119,7 @@ class Cluster:
             self.served.setdefault(key, set()).add(name)
 
     def learn(self, exchange: Exchange) -> None:
-        """Take in a Metadata or ApiVersions answer, or another that names the endpoints of nodes."""
+        """Takes in a response that names nodes or versions: Metadata, ApiVersions, and others with endpoints."""
         body = exchange.response.body if exchange.response is not None else None
         if not body:
             return

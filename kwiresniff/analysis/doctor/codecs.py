@@ -1,4 +1,4 @@
-"""Consumers that are given what they cannot decompress: zstd in an answer to a Fetch of before zstd (KIP-110).
+"""Consumers that get batches they cannot decompress: zstd in a response to a Fetch from before zstd (KIP-110).
 
 A broker of before 4.0 refuses such a fetch, or converts the records; since then it gives them out as they are.
 """

@@ -1,4 +1,4 @@
-"""Connections that a broker accepts and closes without a word, while it serves others: a limit on connections.
+"""Connections that a broker accepts and closes at once, while it serves others: its limit on connections.
 
 With max.connections.per.ip it closes what is too many at once; with a quota on their rate (connection_creation_rate,
 KIP-612) it lets a client wait first, and then resets the connection. In both cases not a byte of an answer comes.

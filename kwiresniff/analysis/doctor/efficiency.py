@@ -1,4 +1,4 @@
-"""Clients that make brokers work for nothing: tiny batches, commits of every record, polls that bring nothing."""
+"""Clients that make brokers work for nothing: tiny batches, commits of single records, empty polls."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class EfficiencyRule(Rule):
         self._old = context.tally()
 
     def exchange(self, exchange: Exchange) -> None:
-        """Count it by its API."""
+        """Counts an exchange by its API."""
         request, response = exchange.request, exchange.response
         if request is None:
             return

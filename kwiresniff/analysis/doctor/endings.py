@@ -1,5 +1,4 @@
-"""How connections end that have requests without an answer: who closed, after which request, and why, as far as the
-wire tells.
+"""Connections that end with requests unanswered: who closed, after which request, and why, as far as the wire tells.
 
 A broker closes without a word on a request of a version that it does not take, on one that is larger than
 ``socket.request.max.bytes``, and on anything but SASL where a listener wants that first (KIP-152). A TLS listener

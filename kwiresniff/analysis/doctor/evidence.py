@@ -1,4 +1,4 @@
-"""Counting things by whom they concern, with a few packets to look at, within bounds."""
+"""Evidence for findings: counts by subject, with a few packets to look at, in bounded memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def new_budget() -> MemoryBudget:
 
 
 class Case:
-    """One subject: how often, where first, and numbers of the rule's own."""
+    """The evidence on one subject: how often, where first, and what else the rule notes."""
 
     __slots__ = ("_budget", "_notes", "count", "evidence", "first_ns", "last_ns", "most", "total")
 
@@ -54,7 +54,7 @@ class Case:
         self.evidence: list[tuple[int, int]] = []
 
     def add(self, packet: int, ns: int, amount: int = 0, *, until_ns: int = 0) -> None:
-        """One occurrence, that lasts ``until_ns``; ``amount`` is what the rule adds up."""
+        """Adds one occurrence, which lasts until ``until_ns``; ``amount`` is what the rule adds up."""
         self.count += 1
         self.total += amount
         self.most = max(self.most, amount)
@@ -103,7 +103,7 @@ class Case:
 
 
 class Tally:
-    """Cases by subject and by what it is that is counted of it, which comes from a short list (an API, a code)."""
+    """Cases by subject and by what is counted of it, which comes from a short list (APIs, codes)."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
@@ -137,7 +137,7 @@ class Tally:
 
 
 class Episodes:
-    """Cases like those of a tally, but apart where so long a pause lies between."""
+    """Cases by subject, with a new one after a long pause."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
@@ -172,7 +172,7 @@ def clipped(name: str, most: int = MAX_NAME_CHARS) -> str:
 
 
 def client_of(exchange: Exchange) -> str:
-    """Whom an exchange concerns: the client's id and address."""
+    """The client that an exchange concerns, by its id and address."""
     return client_text(exchange.client_id, exchange.connection.client)
 
 

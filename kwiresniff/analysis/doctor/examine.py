@@ -1,4 +1,4 @@
-"""The examination: rules get the events that they ask for, then give findings; causes come before their symptoms."""
+"""The examination: rules are given the events that they ask for, then their findings are put in order."""
 
 from __future__ import annotations
 

@@ -49,6 +49,8 @@ class LastJoin:
 
 @dataclass(slots=True)
 class Group:
+    """One group: its members, and who joined its newest generations last."""
+
     protocol: str
     case: Case
     newest: int = -1

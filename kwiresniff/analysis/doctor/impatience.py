@@ -1,4 +1,4 @@
-"""Clients that give up before a broker may answer: request.timeout.ms is shorter than what the request lets it wait.
+"""Clients that give up before a broker may answer: request.timeout.ms is shorter than the wait that the request allows.
 
 Such a client closes its connection, opens another one and asks again, and the answers come into closed connections.
 """

@@ -1,4 +1,4 @@
-"""Clients that were sent away from the old leader of a partition, until they are served by the new one."""
+"""Waits of clients that were sent away from the old leader of a partition, until the new one serves them."""
 
 from __future__ import annotations
 

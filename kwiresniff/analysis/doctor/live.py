@@ -1,4 +1,4 @@
-"""The examination of traffic that does not end: findings come, and are over when they were not seen for a while.
+"""The examination of endless traffic: findings come, and are over when they were not seen for a while.
 
 It begins anew from time to time, so that what is rare today is not judged by what was yesterday, and so that what is
 remembered does not grow old.

@@ -1,4 +1,4 @@
-"""Connections and packets: churn, segments and SYNs sent twice, damaged batches, holes in the capture."""
+"""Findings on connections and packets: churn, segments and SYNs sent twice, damaged batches, holes in the capture."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ INCIDENT, ERROR, SYMPTOM, WASTE = range(4)
 
 
 class Context:
-    """What all rules of an examination share: the names of topics, what is known of the cluster, the time so far."""
+    """What all rules of an examination share: names of topics, the cluster as far as it is known, the time so far."""
 
     def __init__(self, topic_name: TopicNames | None = None) -> None:
         self._topic_name = topic_name
@@ -72,7 +72,7 @@ class Context:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Rule:
-    """One kind of trouble.
+    """One rule of the doctor; those that there are derive from it.
 
     ``exchange`` is called with exchanges of ``apis`` (None: of all), or with ``after_ns``, a second or more, with those
     that waited for so long, or with ``throttled`` with those whose response throttles the client. With

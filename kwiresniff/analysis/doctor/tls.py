@@ -1,5 +1,5 @@
-"""TLS that does not come to be: spoken to a plaintext port or missing on a TLS port, certificates that are not trusted,
-handshakes refused for other reasons.
+"""TLS that is not established: spoken to a plaintext port or missing on a TLS port, certificates not trusted, other
+refusals.
 
 Sources: RFC 8446, section 6.2 (alerts). A plaintext listener takes a hello for a request of a length that it refuses,
 and closes; a TLS listener answers a request with an alert.

@@ -1,4 +1,4 @@
-"""Logs that go back: what had been acknowledged or read is not there any more, after an unclean leader election.
+"""Logs that were truncated: records that had been acknowledged or read are gone, after an unclean leader election.
 
 A new leader that lacks what the old one had begins to give out offsets again which were given out before. Consumers
 learn of it by the end of the old leader's epoch (OffsetForLeaderEpoch, KIP-320; the diverging epoch of a Fetch answer,

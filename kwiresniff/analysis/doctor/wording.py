@@ -1,4 +1,4 @@
-"""Words that findings share: durations, times of day, lists that do not grow."""
+"""Phrases that findings share: durations, times of day, lists that do not grow."""
 
 from __future__ import annotations
 

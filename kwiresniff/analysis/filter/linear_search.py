@@ -1,11 +1,11 @@
-"""Regular expressions that are searched in time proportional to the text, whoever wrote the text.
+"""Regular expressions searched in time proportional to the text, so that hostile text costs no more than other text.
 
 Python's own engine tries one way after the other, of which ``(a+)+$`` has more than anybody can wait for. So it is
 asked only where there cannot be many; else an automaton follows all ways at once (K. Thompson, "Regular Expression
 Search Algorithm", CACM 11(6), 1968), whose states are made when a text needs them. What can be asked is only whether
 there is a match, and to that both have the same answer.
 
-The expression is read by Python's own parser, and single characters and edges (``^``, ``\\b``) are judged by its
+The expression is read by Python's own parser, and single characters and edges (``^``, ````) are judged by its
 engine. Look-arounds become positions that are found first, by automata of their own; those that look ahead run
 backwards.
 """
