@@ -44,7 +44,7 @@ NAMES_NOT_LOGGED = {
 }
 
 
-def look_at(capture: Path, scenario: Scenario, rows: list[oracle.Row]) -> dict[str, Any]:
+def row_of(capture: Path, scenario: Scenario, rows: list[oracle.Row]) -> dict[str, Any]:
     """What a row says about the inside of a capture, before it is compressed."""
     form, link, packets = capinfos(capture)
     requests = count_requests(rows)

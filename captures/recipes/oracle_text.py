@@ -149,7 +149,7 @@ def heading(name: str, version: str, correlation_id: str, client_id: str | None)
     }
 
 
-def said_once(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def without_repeats(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows without those that a broker of 1.0 or newer wrote twice, as the connection closed on its last answer."""
     seen = set()
     kept = []

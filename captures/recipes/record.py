@@ -63,14 +63,14 @@ def record(scenario: Scenario, work: Path) -> None:
         said = oracle.read_logs(running.request_logs, starts, running.parsers)
         rows = oracle.of_capture(said, target)
         if running.parsers:
-            rows = oracle_text.said_once(rows)
+            rows = oracle_text.without_repeats(rows)
         if running.response_reader:
             oracle_responses.fill(rows, target, running.response_reader, work)
         if scenario.tls:
             keys = manifest.keylog_for(CAPTURES / scenario.file)
             keys.parent.mkdir(exist_ok=True)
             keys.write_bytes((scratch / KEYLOG).read_bytes())
-        seen = manifest.look_at(target, scenario, rows)
+        seen = manifest.row_of(target, scenario, rows)
         content = target.read_bytes()
     (CAPTURES / scenario.file).parent.mkdir(exist_ok=True)
     (CAPTURES / scenario.file).write_bytes(lzma.compress(content) if scenario.compressed else content)
@@ -85,7 +85,7 @@ def refresh(scenario: Scenario) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         plain = Path(scratch) / f"{scenario.name}.{scenario.tap.form}"
         plain.write_bytes(lzma.decompress(content) if scenario.compressed else content)
-        manifest.update(scenario, manifest.look_at(plain, scenario, oracle.read(capture)))
+        manifest.update(scenario, manifest.row_of(plain, scenario, oracle.read(capture)))
 
 
 def work_folder(description: str | None) -> Path:

@@ -39,7 +39,7 @@ def _judge(client: Client, release: str, offered: dict[int, tuple[int, int]]) ->
     if not client.uses:
         return AuditRow(client, UNKNOWN, "none of its requests is in the capture", ())
     java = _java_versions(client)
-    found = [finding for use in client.uses if (finding := _look_at(use, client, release, offered, java)) is not None]
+    found = [finding for use in client.uses if (finding := _judge_use(use, client, release, offered, java)) is not None]
     findings = tuple(sorted(found, key=lambda finding: (not finding.breaks, finding.use.api_key, finding.use.version)))
     if not findings:
         return AuditRow(client, OK, f"all it used is in Kafka {release}", ())
@@ -47,7 +47,7 @@ def _judge(client: Client, release: str, offered: dict[int, tuple[int, int]]) ->
     return AuditRow(client, verdict, findings[0].reason, findings)
 
 
-def _look_at(
+def _judge_use(
     use: ApiUse,
     client: Client,
     release: str,

@@ -109,7 +109,7 @@ class ProducerLedger:
             if before.open is not None:
                 before.end(FENCED, ns, packet, client)
             else:
-                before.blame(FENCED, client, ns - LET_IN_NS)
+                before.attribute_end(FENCED, client, ns - LET_IN_NS)
         elif before is not None and before.open is not None:
             before.end(ABORTED, ns, packet)
         state.give(client, epoch)

@@ -105,7 +105,7 @@ class ProducerState:
         self.ended[state] = self.ended.get(state, 0) + 1
         self.transactions.append(found)
 
-    def blame(self, state: str, by: str, since_ns: int) -> None:
+    def attribute_end(self, state: str, by: str, since_ns: int) -> None:
         """Names, now that it is known, the instance because of which the coordinator ended the last transaction."""
         last = self.transactions[-1] if self.transactions else None
         if last is not None and last.by == COORDINATOR and last.end_ns is not None and last.end_ns >= since_ns:

@@ -274,7 +274,7 @@ class EventSource:
             return self._analyzer.analyze(self._bounded(iter(captures)))
 
         def feed(sink: SegmentSink) -> bool:
-            progress.look()
+            progress.poll()
             return captures.feed(sink)
 
         return chain(self._analyzer.run_source(feed), self._analyzer.finish())

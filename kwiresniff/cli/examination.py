@@ -34,7 +34,7 @@ class _Review:
         self.examination = LiveExamination(lambda: Doctor(source.topic_name, rules))
         self.counts = dict.fromkeys(SEVERITIES, 0)
 
-    def look(self, *, now: bool = False) -> None:
+    def print_changes(self, *, now: bool = False) -> None:
         """Print what has come and what is over, if it is time to look."""
         if not now and time.monotonic() - self._looked < REVIEW_S:
             return
@@ -63,11 +63,11 @@ def examine(live: LiveCapture, source: EventSource) -> bool:
         review.examination.add(event)
         if isinstance(event, Problem):
             messages.problem(event)
-        review.look()
+        review.print_changes()
 
-    live.on_pause = review.look
+    live.on_pause = review.print_changes
     finished = for_each(source.events(), use, live.stop)
-    review.look(now=True)
+    review.print_changes(now=True)
     messages.end()
     if not source.options.quiet:
         listed = ", ".join(f"{count} {name}" for name, count in review.counts.items() if count)

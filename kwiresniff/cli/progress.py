@@ -59,9 +59,9 @@ class Progress:
         """One more event."""
         self._events += 1
         if self._bar is not None and not self._events % EVENTS_PER_UPDATE:
-            self.look()
+            self.poll()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Show how far the reading has come."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self._captures.position())

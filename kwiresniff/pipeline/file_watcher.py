@@ -72,7 +72,7 @@ class FileWatcher:
             self._know(number)
             self.last = max(self.last, number)
 
-    def look(self, now_ns: int, *, finish: bool = False) -> int:
+    def poll(self, now_ns: int, *, finish: bool = False) -> int:
         """Takes what is finished at ``now_ns``, everything with ``finish``; returns the number of the last round."""
         taken: list[_Taken] = []
         grown: list[tuple[str, int]] = []

@@ -132,7 +132,7 @@ class Java:
         return base if base.exists() else None
 
 
-def make_way(process: int) -> None:
+def lower_priority(process: int) -> None:
     """Lowers the priority of a process and its threads so that they run only when others leave a processor idle."""
     threads = f"/proc/{process}/task"  # Linux has a priority for each
     with suppress(OSError):
@@ -146,7 +146,7 @@ def _leave_writing(making: Path, process: Callable[[], int | None]) -> None:
     with suppress(OSError):
         making.write_text("" if number is None else str(number))
     if number is not None:
-        make_way(number)
+        lower_priority(number)
 
 
 def _is_written(making: Path) -> bool:

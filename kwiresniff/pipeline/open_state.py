@@ -195,7 +195,7 @@ class BatchReading(Reading):
         }
         return about, dump(self._analyzer)
 
-    def give_up(self) -> None:
+    def restart(self) -> None:
         """Drops the open connections, which cannot be trusted any more: they begin anew, in mid-stream, under new
         numbers.
         """
@@ -264,7 +264,7 @@ def run_batch(batch: Batch, settings: Settings, tables: Sequence[str], out: str,
 
     def keep(failed: bool) -> None:
         if failed:
-            reading.give_up()
+            reading.restart()
         states.write(batch.round, *reading.state())
 
     unit = WorkUnit(CaptureSeries(batch.source, batch.files))

@@ -66,13 +66,13 @@ class _RoundsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         # Without this Spark would do one batch alone, which may be one that was interrupted.
-        self._target = self._look()
+        self._target = self._poll()
 
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, int]:
-        return {"round": self._look() if self._target is None else self._target}
+        return {"round": self._poll() if self._target is None else self._target}
 
-    def _look(self) -> int:
-        return self._watcher().look(time.time_ns(), finish=self._finish)
+    def _poll(self) -> int:
+        return self._watcher().poll(time.time_ns(), finish=self._finish)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         rounds = list(self._watcher().rounds(start["round"], end["round"]))

@@ -69,7 +69,7 @@ class TableWriter:
         if self._held >= BUFFER_BYTES:
             self._write(max(self._sizes, key=self._sizes.__getitem__))
 
-    def relieve(self, exchanges: ExchangeTable) -> None:
+    def write_excess(self, exchanges: ExchangeTable) -> None:
         """Writes exchanges when too many are held."""
         while exchanges.held_bytes >= BUFFER_BYTES:
             key = exchanges.fullest()

@@ -65,7 +65,7 @@ class UnitTables(Intake):
         if table is not None:
             table.add(exchange, entities)
             if table.held_bytes >= self._buffer_bytes:
-                self._writer.relieve(table)
+                self._writer.write_excess(table)
         aggregates = self._aggregates
         if aggregates is not None:
             aggregates.add(exchange, entities.topics)

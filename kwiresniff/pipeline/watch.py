@@ -77,7 +77,7 @@ class Watch:
         """Watches until interrupted, or once; returns the manifest. ``progress`` gets the totals of this watch."""
         with self.store.locked():
             self.store.clean()
-            self._before = self._look()
+            self._before = self._read_commits()
             spark = start_session()
             with spark_errors():
                 query = self._start(spark)
@@ -109,13 +109,13 @@ class Watch:
         return writer.trigger(processingTime=f"{self._every_s} seconds").start()
 
     def _report(self, progress: Callable[[dict[str, Any]], None]) -> None:
-        found = self._look()
+        found = self._read_commits()
         if found["files"] or found["rows"]:
             self._now = add_totals(self._now, found)
             progress(self._now)
             self.store.write_manifest(self._manifest())
 
-    def _look(self) -> dict[str, Any]:
+    def _read_commits(self) -> dict[str, Any]:
         """The totals of the commits that are new since the last look."""
         commits = self.store.commits(known=self._seen)
         self._seen.update(commits)

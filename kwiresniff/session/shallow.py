@@ -45,12 +45,12 @@ class ShallowReader:
             return
         found: list[tuple[str, Any]] = []
         if self._topics and request.frame is not None:
-            self._look(exchange, "request", request, request.frame, found)
+            self._scan_message(exchange, "request", request, request.frame, found)
         understood = True
         if response is not None and response.frame is not None:
             skimmed = self._skims and self._skim(exchange, response.frame, response.body_offset, found)
             if not skimmed:
-                understood = self._look(exchange, "response", response, response.frame, found)
+                understood = self._scan_message(exchange, "response", response, response.frame, found)
                 if understood and not found and exchange.api_key == ENVELOPE:
                     found += self._enveloped(exchange)
         if found:
@@ -103,7 +103,7 @@ class ShallowReader:
         except SchemaError:
             return None
 
-    def _look(
+    def _scan_message(
         self, exchange: Exchange, direction: Direction, message: Message, frame: bytes, found: list[tuple[str, Any]]
     ) -> bool:
         """Add what a message says; returns whether it fits as far as that can be. One that breaks off says less."""

@@ -17,7 +17,7 @@ LOADING = [("error_code", 14, "COORDINATOR_LOAD_IN_PROGRESS", True)]
 AWAY = [("error_code", 15, "COORDINATOR_NOT_AVAILABLE", True)]
 
 
-def said(*events: Event) -> list[tuple[str, str]]:
+def findings_of(*events: Event) -> list[tuple[str, str]]:
     doctor = Doctor()
     for event in events:
         doctor.add(event)
@@ -44,8 +44,8 @@ def ended(on: Connection, *, from_the_start: bool = True) -> Connection:
 def test_a_forwarded_port_is_no_wrong_listener() -> None:
     """The client dials localhost, and something between it and the capture point translates that."""
     fetch = exchange(on=connection(2, f"{HOST}:5001", BROKER), request={}, response={})
-    assert said(metadata("localhost")) == [("advertised_listener", "error")]
-    assert said(metadata("localhost"), fetch) == []
+    assert findings_of(metadata("localhost")) == [("advertised_listener", "error")]
+    assert findings_of(metadata("localhost"), fetch) == []
 
 
 def asks(times: int, every_ns: int, host: str = "kafka-1.internal", connections: int = 1) -> list[Event]:
@@ -55,17 +55,17 @@ def asks(times: int, every_ns: int, host: str = "kafka-1.internal", connections:
 
 def test_a_client_that_goes_on_asking_for_leaders_cannot_reach_them() -> None:
     """A name that does not resolve leaves no SYN."""
-    assert said(*asks(6, SECOND)) == [("advertised_listener", "error")]
-    assert said(*asks(4, SECOND, connections=4)) == [("advertised_listener", "error")]
+    assert findings_of(*asks(6, SECOND)) == [("advertised_listener", "error")]
+    assert findings_of(*asks(4, SECOND, connections=4)) == [("advertised_listener", "error")]
 
 
 def test_a_client_that_works_or_watches_is_not_told_of_listeners() -> None:
     """One that fetches elsewhere, one that asks at a leader, one that asks now and then, one that was there before."""
     fetch = exchange(on=connection(9, f"{HOST}:5009", "172.19.0.9:9092"), request={}, response={})
-    assert said(*asks(6, SECOND), fetch) == []
-    assert said(*asks(8, SECOND, connections=2)) == []
-    assert said(*asks(6, 60 * SECOND)) == []
-    assert said(*asks(6, SECOND), ended(connection(1, f"{HOST}:5000", BROKER), from_the_start=False)) == []
+    assert findings_of(*asks(6, SECOND), fetch) == []
+    assert findings_of(*asks(8, SECOND, connections=2)) == []
+    assert findings_of(*asks(6, 60 * SECOND)) == []
+    assert findings_of(*asks(6, SECOND), ended(connection(1, f"{HOST}:5000", BROKER), from_the_start=False)) == []
 
 
 def searches(*at_ns: int, errors: list[tuple[str, int, str, bool]]) -> list[Event]:
@@ -79,17 +79,19 @@ def test_a_coordinator_that_loads_twice_is_no_lasting_trouble() -> None:
     """What counts is how long it was away at a stretch, not from the first time to the last."""
     found = exchange("FindCoordinator", 10, 4, request={}, response={}, start_ns=START_NS + 70 * SECOND)
     twice = searches(0, SECOND, 60 * SECOND, 61 * SECOND, errors=LOADING)
-    assert said(*twice, found) == [("coordinator_load_in_progress", "info")]
+    assert findings_of(*twice, found) == [("coordinator_load_in_progress", "info")]
     long = searches(*range(0, 20 * SECOND, SECOND), errors=LOADING)
-    assert said(*long, found) == [("coordinator_load_in_progress", "warning")]
+    assert findings_of(*long, found) == [("coordinator_load_in_progress", "warning")]
 
 
 def test_a_coordinator_that_is_never_found_is_told_even_when_the_capture_is_short() -> None:
     """One refusal is a warning; refusals that go on are an error."""
-    assert said(*searches(*range(0, 3 * SECOND, SECOND // 5), errors=AWAY)) == [
+    assert findings_of(*searches(*range(0, 3 * SECOND, SECOND // 5), errors=AWAY)) == [
         ("coordinator_not_available", "warning")
     ]
-    assert said(*searches(*range(0, 30 * SECOND, SECOND), errors=AWAY)) == [("coordinator_not_available", "error")]
+    assert findings_of(*searches(*range(0, 30 * SECOND, SECOND), errors=AWAY)) == [
+        ("coordinator_not_available", "error")
+    ]
 
 
 def test_one_slow_answer_of_many_is_no_error() -> None:
@@ -101,8 +103,8 @@ def test_one_slow_answer_of_many_is_no_error() -> None:
         other = connection(2, "10.0.0.6:50000")
         slow.append(exchange(request={}, response={}, start_ns=start_ns + SECOND, on=other))
         slow.append(exchange(request={}, response={}, start_ns=start_ns, latency_ns=2 * SECOND))
-    assert said(*quick, *slow[:2]) == [("slow", "info")]
-    assert ("slow", "error") in said(*quick, *slow)
+    assert findings_of(*quick, *slow[:2]) == [("slow", "info")]
+    assert ("slow", "error") in findings_of(*quick, *slow)
 
 
 def produce(partitions: list[int], number: int, size: int = 1000, on: int = 1) -> Exchange:
@@ -125,27 +127,27 @@ def brokers_of_orders() -> Exchange:
 def test_keys_that_are_one_make_a_partition_hot_within_a_second() -> None:
     """The producer writes to the others in between."""
     skewed = [produce([3] if number % 4 else [number % 6], number) for number in range(100)]
-    assert said(brokers_of_orders(), *skewed) == [("hot_partition", "warning")]
+    assert findings_of(brokers_of_orders(), *skewed) == [("hot_partition", "warning")]
 
 
 def test_a_producer_without_keys_that_stays_with_a_partition_is_not_told() -> None:
     """The sticky partitioner changes partitions when a batch is full, which takes a while."""
     sticky = [produce([3 if number < 90 else 4], number) for number in range(100)]
-    assert said(brokers_of_orders(), *sticky) == []
+    assert findings_of(brokers_of_orders(), *sticky) == []
 
 
 def test_a_server_that_is_no_broker_is_named() -> None:
     """With what it speaks instead."""
     details = {"protocol": "http", "server": "10.0.0.9:8080", "client": "10.0.0.5:50000", "connections": 3}
     answered = Problem("not_kafka_answer", "", packet=7, timestamp_ns=START_NS, details=details)
-    assert said(answered) == [("not_kafka_answer", "error")]
+    assert findings_of(answered) == [("not_kafka_answer", "error")]
 
 
 def test_tls_that_answers_plaintext_is_named_even_without_the_requests() -> None:
     """The alert of the server is enough where the capture has one direction only."""
     details = {"protocol": "tls", "server": "10.0.0.9:9093", "client": "10.0.0.5:50000", "connections": 3}
     answered = Problem("not_kafka_answer", "", packet=7, timestamp_ns=START_NS, details=details)
-    assert said(answered) == [("plaintext_to_tls", "error")]
+    assert findings_of(answered) == [("plaintext_to_tls", "error")]
 
 
 def test_two_consumers_with_one_instance_id_are_one_finding() -> None:
@@ -159,7 +161,7 @@ def test_two_consumers_with_one_instance_id_are_one_finding() -> None:
         if number:
             fenced = [("error_code", 82, "FENCED_INSTANCE_ID", False)]
             joins.append(exchange("Heartbeat", 12, 4, request=body, response={}, client_id=name, on=on, errors=fenced))
-    assert said(*joins) == [("fenced_instance_id", "error")]
+    assert findings_of(*joins) == [("fenced_instance_id", "error")]
 
 
 def closed_session(lifetime_ms: int) -> list[Event]:
@@ -203,7 +205,7 @@ def test_few_large_requests_with_all_partitions_show_a_hot_one_too() -> None:
         assert one.request is not None and one.request.body is not None
         one.request.body["topic_data"][0]["partition_data"][2]["records"][0]["size_bytes"] = 20_000
         skewed.append(one)
-    assert said(brokers_of_orders(), *skewed) == [("hot_partition", "warning")]
+    assert findings_of(brokers_of_orders(), *skewed) == [("hot_partition", "warning")]
 
 
 def test_a_broker_that_is_gone_explains_what_waited_for_it_elsewhere() -> None:
@@ -235,9 +237,9 @@ def test_a_muted_channel_is_no_stall() -> None:
     before = exchange(request={}, response={})
     muted = exchange("Metadata", 3, 9, request={}, response={}, latency_ns=2 * SECOND, start_ns=START_NS + SECOND)
     muted.queued, muted.muted_ns, muted.waiting = 2 * SECOND - 1_000_000, 2 * SECOND - 1_000_000, "throttled"
-    assert said(before, muted) == []
+    assert findings_of(before, muted) == []
     muted.queued, muted.muted_ns, muted.waiting = 0, 0, ""
-    assert said(before, muted) == [("broker_stalled", "error")]
+    assert findings_of(before, muted) == [("broker_stalled", "error")]
 
 
 def asked_in_vain(closed_by: str = "") -> list[Event]:
@@ -260,8 +262,8 @@ def asked_in_vain(closed_by: str = "") -> list[Event]:
 
 def test_a_broker_that_closes_its_connections_does_not_stand_still() -> None:
     """A process that was stopped by a signal, or pauses, closes none; one that ends closes all."""
-    assert said(*asked_in_vain()) == [("broker_stalled", "error")]
-    assert said(*asked_in_vain(closed_by="client")) == [("broker_stalled", "error")]
+    assert findings_of(*asked_in_vain()) == [("broker_stalled", "error")]
+    assert findings_of(*asked_in_vain(closed_by="client")) == [("broker_stalled", "error")]
     doctor = Doctor()
     for event in asked_in_vain(closed_by="broker"):
         doctor.add(event)
@@ -284,7 +286,7 @@ def test_a_capture_of_one_direction_says_nothing_of_answers(
     silent = events[-1]
     assert isinstance(silent, Connection)
     silent.handshake_seen, silent.bytes, silent.packets, silent.retransmits = handshake, [sent, 0], [6, 0], [again, 0]
-    assert said(*events) == [("one_way_capture", "info") if one_way else ("broker_stalled", "error")]
+    assert findings_of(*events) == [("one_way_capture", "info") if one_way else ("broker_stalled", "error")]
 
 
 def test_findings_of_one_subject_are_joined_under_its_name() -> None:

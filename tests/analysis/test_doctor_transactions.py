@@ -23,7 +23,12 @@ def findings(*events: Event) -> list[Finding]:
 
 def fetched(at_s: float, stable: int, high_watermark: int, isolation_level: int = 1) -> Exchange:
     """A consumer is told where the last stable offset and the high watermark of orders-0 are."""
-    told = {"partition_index": 0, "error_code": 0, "high_watermark": high_watermark, "last_stable_offset": stable}
+    told = {
+        "partition_index": 0,
+        "error_code": 0,
+        "high_watermark": high_watermark,
+        "last_stable_offset": stable,
+    }
     return exchange(
         "Fetch",
         1,
@@ -59,7 +64,7 @@ def written(at_s: float, offset: int) -> Exchange:
     return transaction(at_s, "Produce", 0, request, answer)
 
 
-def told(*events: Event) -> list[tuple[str, str]]:
+def findings_of(*events: Event) -> list[tuple[str, str]]:
     return [(one.code, one.severity) for one in findings(*events) if one.code == "transaction_open"]
 
 
@@ -78,7 +83,7 @@ def test_a_transaction_that_holds_readers_back_is_told_with_its_producer() -> No
 
 def test_one_that_is_still_written_to_may_be_meant_so() -> None:
     """Some commit at long intervals."""
-    assert told(*begun(), *STUCK, written(12.5, 20)) == [("transaction_open", "info")]
+    assert findings_of(*begun(), *STUCK, written(12.5, 20)) == [("transaction_open", "info")]
 
 
 def test_a_producer_that_had_its_id_before_the_capture_is_known_by_what_it_writes() -> None:
@@ -90,7 +95,7 @@ def test_a_producer_that_had_its_id_before_the_capture_is_known_by_what_it_write
 
 def test_without_its_producer_it_is_told_by_partition() -> None:
     """Nobody can say what that one does."""
-    assert told(*STUCK) == [("transaction_open", "warning")]
+    assert findings_of(*STUCK) == [("transaction_open", "warning")]
 
 
 @pytest.mark.parametrize("readers", [
@@ -101,7 +106,7 @@ def test_without_its_producer_it_is_told_by_partition() -> None:
 ])  # fmt: skip
 def test_transactions_as_usual_are_no_finding(readers: list[Exchange]) -> None:
     """Each is open for a moment."""
-    assert told(*begun(), *readers) == []
+    assert findings_of(*begun(), *readers) == []
 
 
 def metadata(at_s: float, leader: int, offline: list[int], brokers: list[int]) -> Exchange:

@@ -30,7 +30,7 @@ def recorded(file: str) -> dict[str | None, Producer]:
     return {one.transactional_id: one for one in ledger.producers()}
 
 
-def told(*exchanges: Exchange) -> Producer:
+def only_producer(*exchanges: Exchange) -> Producer:
     ledger = ProducerLedger()
     for one in exchanges:
         ledger.exchange(one)
@@ -113,7 +113,7 @@ def test_what_a_sequence_lacks_and_repeats(batches: list[tuple[int, int, int]], 
 
 
 def test_a_transaction_lasts_from_its_first_produce_to_its_end() -> None:
-    producer = told(init(0, 0), produce(0, 0, 10), produce(0, 2, 20), end(0, 35))
+    producer = only_producer(init(0, 0), produce(0, 0, 10), produce(0, 2, 20), end(0, 35))
     (one,) = producer.transactions
     assert (one.state, one.records, one.end_ns and one.begin_ns and one.end_ns - one.begin_ns) == (
         "committed",
@@ -124,13 +124,13 @@ def test_a_transaction_lasts_from_its_first_produce_to_its_end() -> None:
 
 
 def test_what_is_open_when_the_capture_ends_is_open() -> None:
-    producer = told(init(0, 0), produce(0, 0, 10))
+    producer = only_producer(init(0, 0), produce(0, 0, 10))
     assert producer.ended == (("open", 1),) and producer.transactions[0].end_ns is None
 
 
 def test_an_end_without_a_beginning_counts_without_a_duration() -> None:
     """The capture began in between."""
-    (one,) = told(end(3, 5, committed=False)).transactions
+    (one,) = only_producer(end(3, 5, committed=False)).transactions
     assert (one.state, one.begin_ns, one.epoch) == ("aborted", None, 3)
 
 
@@ -138,9 +138,9 @@ def test_markers_that_nobody_asked_for_are_the_coordinators() -> None:
     """Unless a new instance comes then: it was for that one."""
     marker = {"markers": [{"producer_id": 7, "producer_epoch": 1, "transaction_result": False}]}
     marked = exchange("WriteTxnMarkers", 27, 1, request=marker, response={}, start_ns=START_NS + 50 * MS)
-    (one,) = told(init(0, 0), produce(0, 0, 10), marked).transactions
+    (one,) = only_producer(init(0, 0), produce(0, 0, 10), marked).transactions
     assert (one.state, one.by) == ("aborted", "its coordinator")
-    producer = told(init(0, 0), produce(0, 0, 10), marked, init(2, 60, "new"))
+    producer = only_producer(init(0, 0), produce(0, 0, 10), marked, init(2, 60, "new"))
     assert (producer.transactions[0].state, producer.transactions[0].by.split()[0]) == ("fenced", "new")
     assert producer.ended == (("fenced", 1),)
 
@@ -149,13 +149,13 @@ def test_markers_before_the_answer_to_the_end_are_its_own() -> None:
     """A coordinator may tell brokers before it tells the producer."""
     marker = {"markers": [{"producer_id": 7, "producer_epoch": 0, "transaction_result": True}]}
     marked = exchange("WriteTxnMarkers", 27, 1, request=marker, response={}, start_ns=START_NS + 22 * MS)
-    producer = told(init(0, 0), produce(0, 0, 10), marked, end(0, 20))
+    producer = only_producer(init(0, 0), produce(0, 0, 10), marked, end(0, 20))
     assert producer.ended == (("committed", 1),) and producer.transactions[0].by == ""
 
 
 def test_a_batch_of_a_fenced_instance_opens_no_transaction() -> None:
     """The old instance is reported as fenced by the newest one that was given an epoch."""
-    producer = told(init(0, 0), init(1, 5, "new"), produce(0, 0, 10, errors=FENCED))
+    producer = only_producer(init(0, 0), init(1, 5, "new"), produce(0, 0, 10, errors=FENCED))
     assert producer.ended == ()
     assert [
         (one.client.split()[0], one.epoch, one.by_client.split()[0], one.by_epoch) for one in producer.fencings
@@ -179,4 +179,4 @@ def test_a_transactional_id_that_is_no_text_is_shown_escaped() -> None:
     one = end(0, 5)
     assert one.request is not None and one.request.body is not None
     one.request.body["transactional_id"] = b"tx\xff"
-    assert told(one).transactional_id == "tx\\xff"
+    assert only_producer(one).transactional_id == "tx\\xff"

@@ -85,7 +85,7 @@ def damaged(name: str) -> Iterator[tuple[str, Sequence[Segment]]]:
     yield "mutated", mutated(segments, random.Random(name))
 
 
-def said(build: str, names: Path) -> list[str]:
+def outputs_of(build: str, names: Path) -> list[str]:
     """What a process with this build says about all captures."""
     program = str(TESTS / "support" / "said.py")
     done = subprocess.run(
@@ -111,6 +111,6 @@ def test_both_builds_say_the_same_about_every_recording_and_its_damaged_forms(pa
                 paths[-1].write_bytes(pcap(segments))
     names = tmp_path / "names"
     names.write_text("".join(f"{path}\n" for path in paths))
-    compiled, plain = said("installed", names), said("plain", names)
+    compiled, plain = outputs_of("installed", names), outputs_of("plain", names)
     assert len(plain) == 4 * len(paths)
     assert [line for line in compiled if line not in plain] == []

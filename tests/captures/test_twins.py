@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def said(capture: Path, keylog: Path | None) -> tuple[list[Connection], list[list[tuple[object, ...]]]]:
+def analyzed(capture: Path, keylog: Path | None) -> tuple[list[Connection], list[list[tuple[object, ...]]]]:
     """The connections in the order of their ends, and what was said on each, in the order of their first requests."""
     source = with_decryption(open_captures([str(capture)]), None if keylog is None else str(keylog))
     connections = []
@@ -60,8 +60,8 @@ def test_an_encrypted_recording_says_what_its_twin_in_the_clear_says(embedded: b
         plain.write_bytes(lzma.decompress((TWINS / "encrypted.pcap.xz").read_bytes()))
         subprocess.run(["editcap", "--inject-secrets", f"tls,{keylog}", str(plain), str(capture)], check=True)
         keylog = None
-    encrypted, decrypted_says = said(capture, keylog)
-    clear, clear_says = said(TWINS / "clear.pcap.xz", None)
+    encrypted, decrypted_says = analyzed(capture, keylog)
+    clear, clear_says = analyzed(TWINS / "clear.pcap.xz", None)
     assert {(one.tls or {})["version"] for one in encrypted} == {"TLSv1.2", "TLSv1.3"}
     assert all((one.tls or {})["decrypted"] for one in encrypted)
     assert all(one.tls is None for one in clear)

@@ -101,7 +101,7 @@ def test_a_port_used_again_is_another_connection(tmp_path: Path) -> None:
     assert len(list(observed_connections(segments))) == 2 * len(seen(CAPTURE))
 
 
-def told(*paths: Path) -> list[Exchange]:
+def exchanges_of(*paths: Path) -> list[Exchange]:
     """What the captures of several hosts tell together, the way to the tasks and their reading included."""
     sources = find_sources([str(path) for path in paths], "file")
     found: list[Exchange] = []
@@ -129,9 +129,9 @@ def test_two_ends_of_a_lossy_network_tell_all_there_is_once(tmp_path: Path, shif
         count = len(packets(lzma.decompress((lossy / f"{name}.pcap.xz").read_bytes()))) - 1
         kept = [at for at in range(count) if lots[at] != lost]
         ends.append(shifted(lossy / f"{name}.pcap.xz", tmp_path / f"{name}.pcap", shift, only=kept))
-    whole = {content(exchange) for exchange in told(lossy / "broker.pcap.xz")}
-    sides = [whole & {content(exchange) for exchange in told(end)} for end in ends]
-    found = told(*ends)
+    whole = {content(exchange) for exchange in exchanges_of(lossy / "broker.pcap.xz")}
+    sides = [whole & {content(exchange) for exchange in exchanges_of(end)} for end in ends]
+    found = exchanges_of(*ends)
     identities = Counter((one.connection.client, one.connection.broker, one.correlation_id) for one in found)
     assert identities == Counter((row["client"], row["broker"], row["correlation_id"]) for row in said)
     together = whole & set(map(content, found))
@@ -146,11 +146,11 @@ def test_a_capture_that_began_later_goes_on_where_the_other_one_ends(tmp_path: P
     flow = Counter(min(segment[2], reverse(segment[2])) for segment in segments).most_common(1)[0][0]
     of_it = [segment[0] - 1 for segment in segments if segment[2] in (flow, reverse(flow))]
     count = len(of_it)
-    expected = list(map(content, told(shifted(CAPTURE, tmp_path / "whole.pcap", 0, only=of_it))))
+    expected = list(map(content, exchanges_of(shifted(CAPTURE, tmp_path / "whole.pcap", 0, only=of_it))))
     early = shifted(CAPTURE, tmp_path / "early.pcap", 0, only=of_it[: count * 7 // 10])
     late = shifted(CAPTURE, tmp_path / "late.pcap", shift_us, only=of_it[count * 3 // 10 :])
-    assert sorted(map(content, told(early, late))) == sorted(expected)
-    assert max(len(told(early)), len(told(late))) < len(expected)
+    assert sorted(map(content, exchanges_of(early, late))) == sorted(expected)
+    assert max(len(exchanges_of(early)), len(exchanges_of(late))) < len(expected)
 
 
 def test_what_was_sent_twice_does_not_count_twice() -> None:

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.pipeline.java import Java, find_java, fingerprint, java_version, make_way
+from kwiresniff.pipeline.java import Java, find_java, fingerprint, java_version, lower_priority
 from kwiresniff.pipeline.spark_session import start_session
 
 
@@ -170,7 +170,7 @@ def test_a_process_that_makes_way_does_so_with_all_of_its_threads() -> None:
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        make_way(process.pid)
+        lower_priority(process.pid)
         threads = [int(one) for one in os.listdir(f"/proc/{process.pid}/task")]
         assert [os.getpriority(os.PRIO_PROCESS, one) for one in threads] == [19, 19]
         process.kill()
@@ -180,4 +180,4 @@ def test_a_process_that_is_gone_need_not_make_way() -> None:
     """Java may have ended by itself."""
     done = subprocess.Popen([sys.executable, "-c", ""])
     done.wait()
-    make_way(done.pid)
+    lower_priority(done.pid)

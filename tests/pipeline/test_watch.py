@@ -50,7 +50,7 @@ class Folder:
     def step(self, now_s: int = 10**6, *, finish: bool = False, idle_ns: int = IDLE_NS) -> list[str]:
         """One batch; returns the names of the files that it read."""
         arrivals = FileWatcher(str(self.inputs), self.store.watch, 60)
-        last = arrivals.look(now_s * SECOND, finish=finish)
+        last = arrivals.poll(now_s * SECOND, finish=finish)
         work = batches(arrivals.rounds(self.round, last), last, str(self.inputs), "series", self.store.watch)
         for batch in work:
             run_batch(batch, self.settings, WRITTEN, self.store.out, idle_ns)
@@ -236,7 +236,7 @@ def test_a_file_that_is_compressed_before_it_is_read_is_read(folder: Folder, tmp
     """``tcpdump -z gzip`` compresses a file right after its rotation."""
     path = folder.add("a.pcap", CAPTURE.read_bytes(), 1000)
     arrivals = FileWatcher(str(folder.inputs), folder.store.watch, 60)
-    last = arrivals.look(10**15)
+    last = arrivals.poll(10**15)
     (batch,) = batches(arrivals.rounds(0, last), last, str(folder.inputs), "series", folder.store.watch)
     (folder.inputs / "a.pcap.gz").write_bytes(gzip.compress(path.read_bytes()))
     path.unlink()

@@ -26,7 +26,7 @@ REQUESTED = {
 }  # fmt: skip
 
 
-def told(events: Iterable[Event]) -> list[str]:
+def event_texts(events: Iterable[Event]) -> list[str]:
     return [json.dumps(event_json(event), default=repr) for event in events]
 
 
@@ -35,19 +35,19 @@ def interrupted(segments: Sequence[Segment], step: int) -> list[str]:
     found: list[str] = []
     analyzer = Analyzer()
     for start in range(0, len(segments), step):
-        found += told(analyzer.process(segments[start : start + step]))
+        found += event_texts(analyzer.process(segments[start : start + step]))
         state = dump(analyzer)
         analyzer = Analyzer()
         load(analyzer, state)
-    return found + told(analyzer.finish())
+    return found + event_texts(analyzer.finish())
 
 
 @pytest.mark.parametrize("capture", mostly_slow(RECORDED), ids=lambda path: path.name)
 def test_another_analyzer_goes_on_where_one_stopped(capture: Path) -> None:
     """In every recording, between any two packets of the first sixty and every ninth from there on."""
     segments = list(open_captures([str(capture)]))
-    whole = told(Analyzer().analyze(segments))
-    assert interrupted(segments[:60], 1) == told(Analyzer().analyze(segments[:60]))
+    whole = event_texts(Analyzer().analyze(segments))
+    assert interrupted(segments[:60], 1) == event_texts(Analyzer().analyze(segments[:60]))
     assert interrupted(segments, 9) == whole
 
 
@@ -65,7 +65,7 @@ def test_damage_is_carried_too(seed: int) -> None:
         damaged.insert(len(damaged) - (fate < 0.15), segment)
         if fate > 0.95:
             damaged.append(segment)
-    assert interrupted(damaged, 1) == told(Analyzer().analyze(damaged))
+    assert interrupted(damaged, 1) == event_texts(Analyzer().analyze(damaged))
 
 
 def test_every_field_of_an_analyzer_is_state_or_requested() -> None:
@@ -81,10 +81,10 @@ def test_silent_connections_expire_by_the_clock_of_the_capture() -> None:
     """What was open ends as it would at the end of the capture; a connection that still speaks stays."""
     segments = list(open_captures([str(CAPTURES / "java-group-classic.pcap")]))
     analyzer = Analyzer()
-    before = told(analyzer.process(segments[:150]))
-    assert told(analyzer.expire(10**12)) == []
-    half = told(analyzer.expire(-1))
-    assert before + half == told(Analyzer().analyze(segments[:150]))
+    before = event_texts(analyzer.process(segments[:150]))
+    assert event_texts(analyzer.expire(10**12)) == []
+    half = event_texts(analyzer.expire(-1))
+    assert before + half == event_texts(Analyzer().analyze(segments[:150]))
     assert len(dump(analyzer)) < 4096
 
 

@@ -32,7 +32,7 @@ from tests.support.conversation import (
 LEFT_OVER = request(18, 0, 7, b"\0\0\0\0", "rdkafka")
 
 
-def told(found: list[Exchange]) -> list[tuple[str, int, str]]:
+def summaries(found: list[Exchange]) -> list[tuple[str, int, str]]:
     return [(one.api, one.correlation_id, one.outcome) for one in found]
 
 
@@ -88,7 +88,7 @@ def test_a_large_first_request_without_a_client_id_is_found() -> None:
     for at in range(0, len(ask), 1400):
         wire.up(ask[at : at + 1400])
     answer = response(5, pack(">i", 1) + string("orders") + pack(">iihq", 1, 0, 0, 9))
-    assert told(exchanges(events(wire.down(answer), depth="headers"))) == [("Produce", 5, "ok")]
+    assert summaries(exchanges(events(wire.down(answer), depth="headers"))) == [("Produce", 5, "ok")]
 
 
 def test_small_numbers_by_the_thousand_are_no_large_first_request() -> None:
@@ -109,13 +109,13 @@ def test_a_request_with_bytes_left_over_is_believed_when_it_is_answered() -> Non
         analyzer.segment(*segment)
     (exchange,) = analyzer.events()
     assert isinstance(exchange, Exchange)
-    assert told([exchange]) == [("ApiVersions", 7, "ok")]
+    assert summaries([exchange]) == [("ApiVersions", 7, "ok")]
     assert [one.code for one in exchange.problems] == ["trailing_bytes"]
 
 
 def test_a_request_with_bytes_left_over_is_believed_without_an_answer_in_the_end() -> None:
     """Nothing speaks against a frame that fills its packet, names a known API and has a sound header."""
-    assert told(exchanges(events(Wire().up(LEFT_OVER)))) == [("ApiVersions", 7, "unanswered")]
+    assert summaries(exchanges(events(Wire().up(LEFT_OVER)))) == [("ApiVersions", 7, "unanswered")]
 
 
 def test_a_frame_that_does_not_fill_its_packet_is_not_believed() -> None:
@@ -127,14 +127,14 @@ def test_a_frame_that_does_not_fill_its_packet_is_not_believed() -> None:
 def test_requests_before_the_one_that_is_believed_are_found_with_it() -> None:
     """Frames that end where the accepted request begins are requests, too."""
     wire = Wire().up(LEFT_OVER).up(heartbeat(8)).down(api_versions_v0_response(7)).down(heartbeat_response(8))
-    assert told(exchanges(events(wire))) == [("ApiVersions", 7, "ok"), ("Heartbeat", 8, "ok")]
+    assert summaries(exchanges(events(wire))) == [("ApiVersions", 7, "ok"), ("Heartbeat", 8, "ok")]
 
 
 def test_an_answer_with_bytes_left_over_is_an_answer() -> None:
     """A response is one when it fills its packet and has the correlation id of a request in flight."""
     wire = Wire().up(heartbeat(1)).down(response(1, b"\0\0?"))
     (exchange,) = exchanges(events(wire))
-    assert told([exchange]) == [("Heartbeat", 1, "ok")]
+    assert summaries([exchange]) == [("Heartbeat", 1, "ok")]
     assert [one.code for one in exchange.problems] == ["trailing_bytes"]
 
 
@@ -160,7 +160,7 @@ def test_zeros_are_not_believed_though_they_answer_each_other() -> None:
 def test_named_broker_ports_make_weak_evidence_enough() -> None:
     """``--port`` says what goes there."""
     ask = request(3, 0, 5, pack(">i", 0), None)
-    assert told(exchanges(events(Wire(broker_port=9).up(ask), ports=[9]))) == [("Metadata", 5, "unanswered")]
+    assert summaries(exchanges(events(Wire(broker_port=9).up(ask), ports=[9]))) == [("Metadata", 5, "unanswered")]
     assert exchanges(events(Wire(broker_port=9).up(ask))) == []
 
 

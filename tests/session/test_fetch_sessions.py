@@ -87,7 +87,9 @@ def content(of: FetchedTopics) -> tuple[tuple[str, ...], tuple[int, ...], bool]:
     return tuple(of.topics), tuple(of.partitions), of.is_whole
 
 
-def told(*wires: Wire, depth: str = "errors") -> dict[int, tuple[tuple[str, ...], tuple[int, ...], bool] | None]:
+def fetched_by_id(
+    *wires: Wire, depth: str = "errors"
+) -> dict[int, tuple[tuple[str, ...], tuple[int, ...], bool] | None]:
     """By correlation id what each fetch was told of its session."""
     options: dict[str, object] = {"topics": True} if depth == "errors" else {"sessions": True}
     found = exchanges(events(*wires, depth=depth, **options))
@@ -109,13 +111,13 @@ BEGIN = (fetch(1, 0, topic("orders", 0, 1), topic("bills", 3), session=0), fetch
 @pytest.mark.parametrize("depth", ["errors", "bodies", "records"])
 def test_an_empty_fetch_is_about_its_session(depth: str) -> None:
     """The first fetch names two topics, the second nothing."""
-    found = told(conversation(BEGIN, (fetch(2, 1), fetched(2))), depth=depth)
+    found = fetched_by_id(conversation(BEGIN, (fetch(2, 1), fetched(2))), depth=depth)
     assert found == {1: None, 2: (("orders", "bills"), (0, 1, 3), True)}
 
 
 def test_a_fetch_adds_and_forgets() -> None:
     """A topic goes with its last partition, a new one comes; what the others were told stays as it was."""
-    found = told(
+    found = fetched_by_id(
         conversation(
             BEGIN,
             (fetch(2, 1, forgets=[forgotten("orders", 1), forgotten("bills", 3)]), fetched(2)),
@@ -130,7 +132,7 @@ def test_a_session_goes_on_over_another_connection() -> None:
     """The broker knows it by its id; another broker's session of the same id is another."""
     other = Wire(client_port=40_001).open()
     elsewhere = Wire(client_port=40_002, broker_port=9093).open()
-    found = told(
+    found = fetched_by_id(
         conversation(BEGIN),
         conversation((fetch(2, 1), fetched(2)), wire=other),
         conversation((fetch(3, 1), fetched(3)), wire=elsewhere),
@@ -141,7 +143,7 @@ def test_a_session_goes_on_over_another_connection() -> None:
 
 def test_a_new_session_replaces_the_old_one() -> None:
     """Epoch 0 with the old id ends that and begins another; so does an error, after which the client begins anew."""
-    found = told(
+    found = fetched_by_id(
         conversation(
             BEGIN,
             (fetch(2, 0, topic("goods", 9)), fetched(2, session=78)),
@@ -158,14 +160,14 @@ def test_a_new_session_replaces_the_old_one() -> None:
 
 def test_the_last_fetch_of_a_session_still_belongs_to_it() -> None:
     """A consumer that closes sends epoch -1 and no topics."""
-    found = told(conversation(BEGIN, (fetch(2, -1), fetched(2, session=0)), (fetch(3, 1), fetched(3))))
+    found = fetched_by_id(conversation(BEGIN, (fetch(2, -1), fetched(2, session=0)), (fetch(3, 1), fetched(3))))
     assert found[2] == (("orders", "bills"), (0, 1, 3), True)
     assert found[3] == ((), (), False)
 
 
 def test_a_fetch_without_a_session_begins_none() -> None:
     """Epoch -1 from the start, or a broker that has no room for another session (id 0)."""
-    found = told(
+    found = fetched_by_id(
         conversation(
             (fetch(1, -1, topic("orders", 0), session=0), fetched(1, session=0)),
             (fetch(2, 0, topic("orders", 0), session=0), fetched(2, session=0)),
@@ -234,7 +236,7 @@ def share_fetched(correlation_id: int) -> bytes:
 def test_share_sessions_are_known_by_group_and_member() -> None:
     """KIP-932 has no session ids."""
     topic_id = "AAAAAAAAAAAAAAAAAAAAAg"
-    found = told(
+    found = fetched_by_id(
         conversation(
             (share_fetch(1, 0, topic_id), share_fetched(1)),
             (share_fetch(2, 1), share_fetched(2)),
@@ -259,7 +261,7 @@ def test_sessions_are_bounded_in_bytes_the_least_lately_used_goes_first(monkeypa
     turns += [(fetch(11, 1, session=1), fetched(11, session=1))]
     turns += [(fetch(3, 0, topic("t3", 0), session=0), fetched(3, session=3))]
     turns += [(fetch(20 + n, 1, session=n), fetched(20 + n, session=n)) for n in (1, 3, 2)]
-    found = told(conversation(*turns))
+    found = fetched_by_id(conversation(*turns))
     assert found[21] == (("t1",), (0,), True)
     assert found[23] == (("t3",), (0,), True)
     assert found[22] == ((), (), False)
@@ -270,7 +272,7 @@ def test_a_session_is_bounded_in_topics_and_partitions() -> None:
     most = fetch_sessions.MAX_SESSION_TOPICS
     names = [topic(f"t{n}", 0) for n in range(most + 1)]
     many = topic("many", *range(fetch_sessions.MAX_SESSION_PARTITIONS + 1))
-    found = told(
+    found = fetched_by_id(
         conversation(
             (fetch(1, 0, *names, session=0), fetched(1)),
             (fetch(2, 1), fetched(2)),

@@ -65,7 +65,7 @@ def frame(api_key: int, version: int, direction: Direction) -> bytes:
     return response(7, said, tags=b"\0" * schema.response_header_version(api_key, version))
 
 
-def told(api_key: int, version: int, direction: Direction, said: bytes) -> Iterator[str]:
+def outputs(api_key: int, version: int, direction: Direction, said: bytes) -> Iterator[str]:
     """All that is told of a connection on which the frame is said."""
     wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
     if direction == "request":
@@ -109,7 +109,7 @@ def test_a_wrong_length_does_not_tell_a_secret(carrier: tuple[int, Direction]) -
     assert SECRET.encode() in sounds[max(sounds)]
     for version, sound in sounds.items():
         for said in (sound, *damaged(sound, direction)):
-            for text in told(api_key, version, direction, said):
+            for text in outputs(api_key, version, direction, said):
                 assert not any(piece in text for piece in (*PIECES, *PIECES_IN_HEX)), (version, said)
 
 
@@ -118,7 +118,7 @@ def test_a_client_id_that_runs_into_a_token_is_not_taken() -> None:
     said = frame(36, 2, "request")
     at = 4 + 8
     swallowing = said[:at] + pack(">h", len(said) - at - 2 - 3) + said[at + 2 :]
-    assert not any(piece in text for text in told(36, 2, "request", swallowing) for piece in PIECES)
+    assert not any(piece in text for text in outputs(36, 2, "request", swallowing) for piece in PIECES)
 
 
 def test_what_only_the_capture_cut_off_is_told_as_far_as_it_is_there() -> None:

@@ -89,7 +89,7 @@ def sifted(api_key: int, version: int, data: bytes, cuts: Sequence[int], gap: bo
     return b"".join(kept)[len(head) :]
 
 
-def said(api_key: int, version: int, data: bytes, wanted: frozenset[str]) -> list[tuple[str, Any]] | None:
+def scanned(api_key: int, version: int, data: bytes, wanted: frozenset[str]) -> list[tuple[str, Any]] | None:
     try:
         return scanner(api_key, version, "response", wanted)(data, 0)
     except DecodeError:
@@ -98,7 +98,8 @@ def said(api_key: int, version: int, data: bytes, wanted: frozenset[str]) -> lis
 
 def same(api_key: int, version: int, data: bytes, kept: bytes) -> bool:
     return all(
-        said(api_key, version, data, wanted) == said(api_key, version, kept, wanted) for wanted in (ERRORS, TOPICS)
+        scanned(api_key, version, data, wanted) == scanned(api_key, version, kept, wanted)
+        for wanted in (ERRORS, TOPICS)
     )
 
 
@@ -199,10 +200,10 @@ def conversation(answer: bytes, step: int, *, lost: int = -1) -> Wire:
     return wire.down(response(3, fetch_v4(b""))).close()
 
 
-def told(wire: Wire, *, sifts: bool, topics: bool = False) -> list[str]:
+def event_texts(wire: Wire, *, is_filtered: bool, topics: bool = False) -> list[str]:
     analyzer = Analyzer("errors", topics=topics)
     assert analyzer.filters
-    analyzer.filters = sifts
+    analyzer.filters = is_filtered
     found = list(analyzer.analyze(wire.segments))
     return [json.dumps(event_json(event), default=repr) + repr(getattr(event, "topics", "")) for event in found]
 
@@ -226,7 +227,9 @@ def test_a_lost_segment_tells_the_same_with_and_without_sifting(topics: bool, st
     size = 4 + 4 + len(fetch_v4(bytes(6000)))
     for lost in (*range(min(size // step, 30)), size // step - 1, size // step):
         wire = conversation(fetch_v4(bytes(6000), 6), step, lost=lost)
-        assert told(wire, sifts=True, topics=topics) == told(wire, sifts=False, topics=topics), lost
+        assert event_texts(wire, is_filtered=True, topics=topics) == event_texts(
+            wire, is_filtered=False, topics=topics
+        ), lost
 
 
 def test_of_recorded_batches_hardly_more_than_the_headers_stays() -> None:
@@ -261,7 +264,9 @@ def test_recordings_cut_anew_tell_the_same(monkeypatch: pytest.MonkeyPatch, name
     for seed, size in enumerate((7, 60, 500)):
         wire = Wire()
         wire.segments = recut(segments, size, drop, random.Random(seed))
-        assert told(wire, sifts=True, topics=True) == told(wire, sifts=False, topics=True), size
+        assert event_texts(wire, is_filtered=True, topics=True) == event_texts(wire, is_filtered=False, topics=True), (
+            size
+        )
 
 
 def test_the_state_of_such_an_analyzer_is_not_written() -> None:

@@ -13,7 +13,7 @@ from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, response
 
 
-def told(found: list[Event]) -> list[tuple[int, str]]:
+def summaries(found: list[Event]) -> list[tuple[int, str]]:
     return [(one.correlation_id, one.outcome) for one in exchanges(found)]
 
 
@@ -33,13 +33,13 @@ def test_a_response_waits_for_its_request() -> None:
     analyzer = Analyzer()
     for segment in wire.segments[:-1]:
         analyzer.segment(*segment)
-    assert told(analyzer.events()) == [(0, "ok")]
+    assert summaries(analyzer.events()) == [(0, "ok")]
     analyzer.segment(*wire.segments[-1])
-    assert told(analyzer.events()) == [(1, "ok")]
+    assert summaries(analyzer.events()) == [(1, "ok")]
 
 
 def test_several_in_one_packet_find_their_requests_in_order() -> None:
-    assert told(events(overtaken(1, 2, 3))) == [(0, "ok"), (1, "ok"), (2, "ok"), (3, "ok")]
+    assert summaries(events(overtaken(1, 2, 3))) == [(0, "ok"), (1, "ok"), (2, "ok"), (3, "ok")]
 
 
 @pytest.mark.parametrize(("packets", "ns"), [(2 * GRACE_PACKETS, 0), (0, 2 * GRACE_NS)])
@@ -53,19 +53,19 @@ def test_a_request_that_does_not_come_in_its_time_is_missing(packets: int, ns: i
     analyzer = Analyzer()
     for segment in wire.segments:
         analyzer.segment(*segment)
-    assert told(analyzer.events()) == [(0, "ok"), (7, "request_missing")]
+    assert summaries(analyzer.events()) == [(0, "ok"), (7, "request_missing")]
 
 
 def test_a_later_response_with_its_request_shows_that_the_earlier_ones_have_lost_theirs() -> None:
     """Brokers answer in order."""
     wire = Wire().open().up(heartbeat(0)).down(heartbeat_response(0))
     wire.down(heartbeat_response(7)).up(heartbeat(8)).down(heartbeat_response(8))
-    assert told(events(wire)) == [(0, "ok"), (7, "request_missing"), (8, "ok")]
+    assert summaries(events(wire)) == [(0, "ok"), (7, "request_missing"), (8, "ok")]
 
 
 def test_what_is_held_when_the_connection_ends_is_told() -> None:
     wire = Wire().open().up(heartbeat(0)).down(heartbeat_response(0)).down(heartbeat_response(7), heartbeat_response(8))
-    assert told(events(wire.close())) == [(0, "ok"), (7, "request_missing"), (8, "request_missing")]
+    assert summaries(events(wire.close())) == [(0, "ok"), (7, "request_missing"), (8, "request_missing")]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_no_more_are_held_than_the_limits_say(count: int, size: int) -> None:
             most = max(most, len(early.held))
     told_before = len([one for one in analyzer.events() if isinstance(one, Exchange)]) - 1
     assert told_before == count - most or size > MAX_REORDERED_BYTES
-    assert len(told(list(analyzer.finish()))) == count - told_before
+    assert len(summaries(list(analyzer.finish()))) == count - told_before
 
 
 def held(*ids: int, packet: int = 1) -> ResponseReorderBuffer:

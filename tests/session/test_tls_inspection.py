@@ -21,7 +21,7 @@ def inspected(step: int) -> tuple[TlsInspection, list[bool]]:
     return inspection, done
 
 
-def told(inspection: TlsInspection) -> dict[str, Any]:
+def summary_of(inspection: TlsInspection) -> dict[str, Any]:
     return inspection.summary(decrypted=False, sent=None, closed_by_server=False)
 
 
@@ -29,7 +29,7 @@ def told(inspection: TlsInspection) -> dict[str, Any]:
 def test_whole_byte_by_byte_and_cut_the_same_is_told(step: int) -> None:
     """After that neither direction has more in the clear: TLS 1.3 encrypts which protocol was chosen."""
     inspection, done = inspected(step)
-    summary = told(inspection)
+    summary = summary_of(inspection)
     assert (summary["version"], summary["alpn"], summary["alpn_offered"]) == ("TLSv1.3", None, ["kafka"])
     assert done == [True, True]
     assert inspection.has_client_hello()
@@ -42,7 +42,7 @@ def test_behind_a_gap_nothing_more_is_learned() -> None:
     inspection.feed(0, FLIGHTS[0][1])
     inspection.gap(1)
     assert inspection.feed(1, FLIGHTS[1][1])
-    summary = told(inspection)
+    summary = summary_of(inspection)
     assert (summary["version"], summary["alpn_offered"]) == (None, ["kafka"])
 
 

@@ -36,7 +36,7 @@ def add_rows() -> None:
     exec(compile(source.replace(LAST_ROW, ROWS + LAST_ROW), str(table), "exec"), module.__dict__)
 
 
-def told(make: Callable[[], Any]) -> Any:
+def outcome(make: Callable[[], Any]) -> Any:
     """What comes of it, or the words with which it is refused."""
     from kwiresniff.errors import KwiresniffError
 
@@ -72,18 +72,22 @@ def readings(definition: str) -> dict[str, Any]:
     document = {"name": "Made", "type": "data", "validVersions": "0", "fields": [official]}
     return {
         "printed again": print_messages((parsed,)) == text,
-        "from Kafka's definitions": told(lambda: read_definition(json.dumps(document), "made.json").at(0)[0].default),
+        "from Kafka's definitions": outcome(
+            lambda: read_definition(json.dumps(document), "made.json").at(0)[0].default
+        ),
         "grammar": grammar(message).splitlines()[1:],
-        "decoder": told(lambda: compile_decoder(message)(raw, 0, [])),
-        "encoder": told(lambda: compile_encoder(message)(body).hex()),
-        "encoder of too much": told(lambda: compile_encoder(message)({**body, "one": 2**64})),
-        "misfit": told(lambda: misfit(message, {**body, "one": -1})),
-        "dissector": told(lambda: plain(dissect(message, raw, 0).root)),
-        "scanner": told(lambda: compile_scanner(message, wanted)(raw, 0)),
-        "front scanner": told(lambda: compile_front_scanner(message, wanted)(raw, 0, len(raw))),
-        "skimmer": told(lambda: (skimmer(message, frozenset({"error_code"})) is not None, whole(message) is not None)),
-        "error finder": told(lambda: compile_error_finder(message)(body)),
-        "text": told(lambda: plan(message) is not None),
+        "decoder": outcome(lambda: compile_decoder(message)(raw, 0, [])),
+        "encoder": outcome(lambda: compile_encoder(message)(body).hex()),
+        "encoder of too much": outcome(lambda: compile_encoder(message)({**body, "one": 2**64})),
+        "misfit": outcome(lambda: misfit(message, {**body, "one": -1})),
+        "dissector": outcome(lambda: plain(dissect(message, raw, 0).root)),
+        "scanner": outcome(lambda: compile_scanner(message, wanted)(raw, 0)),
+        "front scanner": outcome(lambda: compile_front_scanner(message, wanted)(raw, 0, len(raw))),
+        "skimmer": outcome(
+            lambda: (skimmer(message, frozenset({"error_code"})) is not None, whole(message) is not None)
+        ),
+        "error finder": outcome(lambda: compile_error_finder(message)(body)),
+        "text": outcome(lambda: plan(message) is not None),
     }
 
 

@@ -43,7 +43,7 @@ class LastJoin:
     """The last member to join a rebalance: when it asked, and how long it waited."""
 
     client: str
-    asked_ns: int
+    requested_ns: int
     waited_ns: int
 
 
@@ -58,11 +58,11 @@ class Group:
     epochs: dict[str, int] = field(default_factory=dict)
     joins: dict[int, LastJoin] = field(default_factory=dict)
 
-    def join(self, generation: int, client: str, asked_ns: int, waited_ns: int) -> None:
+    def join(self, generation: int, client: str, requested_ns: int, waited_ns: int) -> None:
         """Remembers the last member to join a generation, of the newest ``MAX_GENERATIONS``."""
         known = self.joins.get(generation)
-        if known is None or asked_ns > known.asked_ns:
-            self.joins[generation] = LastJoin(client, asked_ns, waited_ns)
+        if known is None or requested_ns > known.requested_ns:
+            self.joins[generation] = LastJoin(client, requested_ns, waited_ns)
         if len(self.joins) > MAX_GENERATIONS:
             del self.joins[next(iter(self.joins))]
 

@@ -95,10 +95,10 @@ class GroupRule(Rule):
         generation = answer.get("generation_id", -1)
         self._generation(group, generation, exchange)
         latency_ns = exchange.latency_ns or 0
-        group.join(generation, client_of(exchange), _asked(exchange)[1], latency_ns)
+        group.join(generation, client_of(exchange), _request_place(exchange)[1], latency_ns)
         if latency_ns >= LONG_REBALANCE_NS:
             case = self._long.case(_group_id(request))
-            case.add(*_asked(exchange), latency_ns)
+            case.add(*_request_place(exchange), latency_ns)
             case.note("clients", [client_of(exchange)])
             case.note("generations", [str(generation)])
         if member is None:
@@ -107,7 +107,7 @@ class GroupRule(Rule):
         member_id = field_text(answer.get("member_id"))
         if group.epochs.get(member_id) is None:
             member.joined += 1
-            self._came_back(exchange, member, _asked(exchange)[1])
+            self._came_back(exchange, member, _request_place(exchange)[1])
             self._follow(exchange, member)
             if len(group.epochs) < MAX_SUBJECTS:
                 group.epochs[clipped(member_id)] = 0
@@ -121,7 +121,7 @@ class GroupRule(Rule):
         group, member = self._of(exchange, request, "classic")
         if group is None or member is None:
             return
-        ns = _asked(exchange)[1]
+        ns = _request_place(exchange)[1]
         member.left += 1
         member.leaving_id, member.left_ns, member.connection = member_id, ns, exchange.connection.id
         if reason and len(member.reasons) < 3:
@@ -156,11 +156,11 @@ class GroupRule(Rule):
         member.interval_ms = max(field_number(request.get("rebalance_timeout_ms")), 0) or member.interval_ms
         if isinstance(asked, int) and asked < 0:
             member.left += 1
-            member.left_ns, member.connection = _asked(exchange)[1], exchange.connection.id
+            member.left_ns, member.connection = _request_place(exchange)[1], exchange.connection.id
             return
         if asked == 0:
             member.joined += 1
-            self._came_back(exchange, member, _asked(exchange)[1])
+            self._came_back(exchange, member, _request_place(exchange)[1])
             self._follow(exchange, member)
         if isinstance(epoch, int):
             self._generation(group, max(epoch, group.newest), exchange)
@@ -216,7 +216,7 @@ class GroupRule(Rule):
     def _generation(self, group: Group, generation: int, exchange: Exchange) -> None:
         if generation != group.newest:
             group.newest = generation
-            group.case.add(*_asked(exchange))
+            group.case.add(*_request_place(exchange))
 
     # -- what is said -------------------------------------------------------------------------------------------
 
@@ -325,6 +325,6 @@ def _group_id(request: Body) -> str:
     return clipped(field_text(request.get("group_id")))
 
 
-def _asked(exchange: Exchange) -> tuple[int, int]:
+def _request_place(exchange: Exchange) -> tuple[int, int]:
     assert exchange.request is not None
     return exchange.request.first_packet, exchange.request.first_ns

@@ -53,9 +53,9 @@ class ImpatienceRule(Rule):
         """A connection that its client closed before the answer came."""
         wait = self._waits.pop(connection.id, None)
         if wait is not None and connection.closed_by == "client":
-            api, packet, asked_ns, answered_ns, held_ns = wait
-            if asked_ns + WAITED_NS <= connection.closed_ns < answered_ns:
-                self._count(connection, api, packet, asked_ns, held_ns)
+            api, packet, requested_ns, answered_ns, held_ns = wait
+            if requested_ns + WAITED_NS <= connection.closed_ns < answered_ns:
+                self._count(connection, api, packet, requested_ns, held_ns)
 
     def ending(self, ending: Ending) -> None:
         """One that its client closed while the broker held the answer back."""
@@ -63,11 +63,11 @@ class ImpatienceRule(Rule):
         if ending.reason is Reason.CLOSED_BY_CLIENT and WAITED_NS <= ending.waited_ns < first.patience_ns - OVERRUN_NS:
             self._count(ending.connection, first.api, first.packet, first.last_ns, first.patience_ns - OVERRUN_NS)
 
-    def _count(self, connection: Connection, api: str, packet: int, asked_ns: int, held_ns: int) -> None:
+    def _count(self, connection: Connection, api: str, packet: int, requested_ns: int, held_ns: int) -> None:
         key = client_text(connection.client_id, connection.client), api
-        waited_ns = connection.closed_ns - asked_ns
+        waited_ns = connection.closed_ns - requested_ns
         case = self._cases.case(*key)
-        case.add(packet, asked_ns, waited_ns, until_ns=connection.closed_ns)
+        case.add(packet, requested_ns, waited_ns, until_ns=connection.closed_ns)
         case.note("brokers", [connection.broker])
         case.note("clients", [key[0]])
         self._least[key] = min(waited_ns, self._least.get(key, waited_ns))

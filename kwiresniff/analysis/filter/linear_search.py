@@ -5,7 +5,7 @@ asked only where there cannot be many; else an automaton follows all ways at onc
 Search Algorithm", CACM 11(6), 1968), whose states are made when a text needs them. What can be asked is only whether
 there is a match, and to that both have the same answer.
 
-The expression is read by Python's own parser, and single characters and edges (``^``, ````) are judged by its
+The expression is read by Python's own parser, and single characters and edges (``^``, ``\\b``) are judged by its
 engine. Look-arounds become positions that are found first, by automata of their own; those that look ahead run
 backwards.
 """

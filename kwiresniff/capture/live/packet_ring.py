@@ -223,7 +223,7 @@ class PacketRing:
         failed = self._poll(WAIT_MS) & select.POLLERR
         down = bool(failed) and self._take_error() == errno.ENETDOWN and len(self._there or ()) == 1
         if down or time.monotonic() >= self._look_at:
-            self._look()
+            self._check_interfaces()
         for name in self._there or () if down else ():
             self._report_gone(name, "is down, waiting for it to come back")
         return True
@@ -238,7 +238,7 @@ class PacketRing:
         """The socket's error, which it has no longer then; 0 for none."""
         return self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
 
-    def _look(self) -> None:
+    def _check_interfaces(self) -> None:
         """Reports interfaces that are gone; to be called again after a while."""
         self._look_at = time.monotonic() + LOOK_SECONDS
         known = {index for index, _ in socket.if_nameindex()}
