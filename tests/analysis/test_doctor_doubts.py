@@ -325,8 +325,8 @@ def over_tls(*, beginning: bool, alert: str = "", seen: bool = True) -> Connecti
 
 def test_a_handshake_whose_beginning_is_not_there_is_not_judged() -> None:
     """The broker may have answered the hello before the capture began; then it closes for another reason."""
-    assert said(over_tls(beginning=True)) == [("tls_to_plaintext", "error")]
-    assert said(over_tls(beginning=False)) == []
+    assert findings_of(over_tls(beginning=True)) == [("tls_to_plaintext", "error")]
+    assert findings_of(over_tls(beginning=False)) == []
 
 
 def test_an_alert_to_what_is_not_in_the_capture_is_told_with_the_doubt() -> None:
