@@ -10,23 +10,10 @@ from kwiresniff.analysis.doctor import Doctor, evidence, latency
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.rule import Context, Rule
 from kwiresniff.digest import Digest
-from kwiresniff.model import Connection, Event, Exchange, Problem
-from kwiresniff.results.findings import Finding
+from kwiresniff.model import Connection, Exchange, Problem
 from kwiresniff.schema import error as known_error
 from tests.support.exchanges import START_NS, connection, exchange
-
-SECOND = 1_000_000_000
-
-
-def findings(*events: Event) -> list[Finding]:
-    doctor = Doctor({"id-1": "orders"}.get)
-    for event in events:
-        doctor.add(event)
-    return doctor.findings()
-
-
-def codes(*events: Event) -> list[tuple[str, str]]:
-    return [(finding.code, finding.severity) for finding in findings(*events)]
+from tests.support.incidents import SECOND, codes, findings
 
 
 def many(count: int, every_ns: int, make: Any = exchange, **more: Any) -> list[Exchange]:
@@ -373,3 +360,12 @@ def test_rules_are_called_with_what_concerns_them() -> None:
     assert Counted.seen == [1, 2, 3, 4, 5, 6]
     assert Throttled.seen == [2, 5]
     assert Transactional.seen == [2, 3, 5, 6]
+
+
+def test_more_than_a_few_findings_alike_are_one() -> None:
+    """With all whom they concern."""
+    denied = [("error_code", 29, "TOPIC_AUTHORIZATION_FAILED", False)]
+    events = [exchange(client_id=f"c{number}", errors=denied, outcome="error") for number in range(8)]
+    (found,) = findings(*events)
+    assert found.count == 8 and found.subject == "c0 10.0.0.5 and 7 others"
+    assert len(found.numbers["subjects"]) == 8 and len(found.named("client")) == 8

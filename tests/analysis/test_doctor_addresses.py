@@ -1,0 +1,90 @@
+"""Addresses as their packets show them: listeners advertised wrongly, brokers that are away or never were."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwiresniff.model import Connection, Event
+from tests.support.exchanges import START_NS, connection, exchange
+from tests.support.incidents import BROKER, CLIENT, SECOND, attempt, closed, codes, findings, metadata, partition
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_an_advertised_address_that_nobody_reaches_is_a_wrong_listener(refused: bool) -> None:
+    """With the address dialled and the one advertised; the storms of the client are its symptoms."""
+    asked = [metadata(hosts={1: "10.9.9.9"}, at_ns=number * SECOND // 20) for number in range(60)]
+    found = findings(*asked, attempt("10.9.9.9:9092", refused=refused), closed(1, "client", bytes=[100, 100]))
+    assert [(one.code, one.severity) for one in found] == [("advertised_listener", "error")]
+    assert "10.0.0.1:9092" in found[0].title and "10.9.9.9:9092" in found[0].title
+    assert found[0].numbers["dialled"] == BROKER and found[0].numbers["advertised"] == ["10.9.9.9:9092"]
+    assert found[0].evidence == ((51, START_NS + SECOND),)
+    assert [one.code for one in found[0].symptoms] == ["metadata_storm"]
+
+
+@pytest.mark.parametrize(
+    ("advertised", "client", "expected"),
+    [
+        ("localhost", CLIENT, ["advertised_listener"]),
+        ("127.0.0.1", CLIENT, ["advertised_listener"]),
+        ("127.0.0.1", "127.0.0.1", []),
+        ("10.1.1.1", CLIENT, []),
+    ],
+)
+def test_a_loopback_address_is_nobody_elses(advertised: str, client: str, expected: list[str]) -> None:
+    """Without a SYN in the capture, since it never left the client's machine."""
+    on = connection(1, f"{client}:5000", "127.0.0.1:9092" if client.startswith("127") else BROKER)
+    assert [code for code, _ in codes(metadata(hosts={1: advertised}, on=on))] == expected
+
+
+def test_a_private_address_handed_out_from_a_public_one_is_wrong() -> None:
+    """A client outside cannot reach the private address behind an address translation."""
+    on = connection(1, "93.184.216.1:5000", "93.184.216.34:9092")
+    assert [code for code, _ in codes(metadata(hosts={1: "10.1.1.1"}, on=on))] == ["advertised_listener"]
+
+
+def test_a_bootstrap_address_of_its_own_is_no_wrong_listener() -> None:
+    """A load balancer is dialled, the brokers behind it are reached."""
+    asked = metadata(hosts={1: "10.0.0.1"}, on=connection(1, f"{CLIENT}:5000", "10.0.0.200:9092"))
+    assert findings(asked, closed(1, "client", bytes=[100, 100])) == []
+
+
+@pytest.mark.parametrize(("lasting", "severity"), [(5, "warning"), (60, "error")])
+def test_a_broker_that_is_away_is_told_as_such(lasting: int, severity: str) -> None:
+    """The other brokers are there, and it is known by what it answered before."""
+    before = exchange("ApiVersions", 18, 3, response={}, on=connection(1, f"{CLIENT}:5000", "10.0.0.2:9092"))
+    refused = [attempt("10.0.0.2:9092", at * SECOND, refused=True, number=at) for at in range(1, lasting)]
+    (found,) = findings(metadata(partition(0, 1, 0)), before, *refused)
+    assert (found.code, found.severity, found.subject) == ("broker_unreachable", severity, "10.0.0.2:9092 (node 2)")
+    assert "refuses connections" in found.title
+
+
+def test_a_broker_that_served_in_between_was_away_twice() -> None:
+    """A minute lies between its start and its stop, in which it was there; without that it was away all the time."""
+    before = [attempt(BROKER, at_s * SECOND, refused=True) for at_s in (1, 2)]
+    after = [attempt(BROKER, at_s * SECOND, refused=True) for at_s in (60, 61)]
+    there = Connection(7, "10.0.0.5:50000", BROKER)
+    there.first_ns, there.last_ns, there.bytes = START_NS + 9 * SECOND, START_NS + 50 * SECOND, [100, 100]
+    metadata_answer = exchange("Metadata", 3, response={"brokers": []}, start_ns=START_NS + 10 * SECOND)
+    twice: list[Event] = [*before, metadata_answer, there, *after]
+    once: list[Event] = [metadata_answer, *before, *after]
+    for events, severities in ((twice, ["warning", "info"]), (once, ["error"])):
+        found = [one for one in findings(*events) if one.code == "broker_unreachable"]
+        assert [one.severity for one in found] == severities
+        assert all(("then is back" in one.title) == (one.severity == "info") for one in found)
+
+
+def test_what_is_no_broker_is_not_told() -> None:
+    """Other servers refuse connections too."""
+    assert findings(*[attempt("10.0.0.50:5432", at * SECOND, refused=True, number=at) for at in range(40)]) == []
+
+
+@pytest.mark.parametrize(("times", "severity"), [(2, "info"), (10, "warning"), (40, "error")])
+def test_a_usual_port_where_nobody_answers_is_told_with_the_doubt(times: int, severity: str) -> None:
+    """The only broker that a client knows is down: nothing in the capture says that it is one."""
+    refused = [attempt("10.0.0.50:9092", at * SECOND, refused=True, number=at) for at in range(times)]
+    (found,) = findings(*refused)
+    assert (found.code, found.severity) == ("broker_unreachable", severity)
+    assert "refuses connections" in found.title and "whether it is a broker, the capture does not show" in found.title
+    served = Connection(99, f"{CLIENT}:6000", BROKER)
+    served.bytes, served.first_ns, served.last_ns = [100, 100], START_NS, START_NS + SECOND
+    assert [one.severity for one in findings(*refused, served)] == ["info"]

@@ -1,0 +1,118 @@
+"""Brokers that stall, leaders that move, replicas that are missing: what is named, and how long it took."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwiresniff.model import Event, Exchange
+from tests.support.exchanges import START_NS, connection, exchange
+from tests.support.incidents import BROKER, CLIENT, SECOND, closed, findings, lost, metadata, partition, produce
+
+
+def test_a_stall_is_one_broker_and_its_slow_answers_are_symptoms() -> None:
+    """From the last sign of it to the first; the requests behind each other do not count as many."""
+    on = connection()
+    before = exchange("Heartbeat", 12, 4, response={}, on=on)
+    stuck = exchange(
+        "Heartbeat", 12, 4, response={}, on=on, start_ns=START_NS + SECOND, latency_ns=4 * SECOND, queued=0, held=0
+    )
+    behind = produce(2 * SECOND, on=on, latency_ns=3 * SECOND + 1_000_000, queued=3 * SECOND, held=0)
+    (found,) = findings(before, stuck, behind)
+    assert (found.code, found.severity, found.subject) == ("broker_stalled", "error", BROKER)
+    assert (found.first_ns, found.last_ns) == (START_NS + SECOND + 10_000, START_NS + 5 * SECOND + 10_000)
+    assert [one.code for one in found.symptoms] == ["slow"]
+
+
+def test_waiting_for_replicas_is_no_stall_of_the_broker_that_waits() -> None:
+    """The one that answered nothing itself is named, the other is counted."""
+    events: list[Event] = []
+    for host in ("10.0.0.1", "10.0.0.2"):
+        events.append(exchange("Heartbeat", 12, 4, response={}, on=connection(1, f"{CLIENT}:1", f"{host}:9092")))
+    waits = produce(SECOND, on=connection(2, f"{CLIENT}:2", "10.0.0.1:9092"), latency_ns=5 * SECOND)
+    assert [one for one in findings(*events, waits) if one.code == "broker_stalled"] == []
+    silent = exchange(
+        "Metadata", 3, 9, response={}, start_ns=START_NS + SECOND, latency_ns=5 * SECOND,
+        on=connection(3, f"{CLIENT}:3", "10.0.0.2:9092"),
+    )  # fmt: skip
+    (found,) = findings(*events, waits, silent)
+    assert found.code == "broker_stalled" and "2 brokers stalled" in found.title
+    assert found.numbers["brokers"] == ["10.0.0.2:9092"] and found.numbers["waiting_brokers"] == ["10.0.0.1:9092"]
+
+
+def not_leader(at_ns: int, broker: str = "10.0.0.2:9092", leader: int = -1, epoch: int = -1) -> Exchange:
+    answer = {"index": 0, "error_code": 6, "current_leader": {"leader_id": leader, "leader_epoch": epoch}}
+    body = {"responses": [{"name": "orders", "partition_responses": [answer]}]}
+    errors = [("responses[0].partition_responses[0].error_code", 6, "NOT_LEADER_OR_FOLLOWER", True)]
+    on = connection(2, f"{CLIENT}:2", broker)
+    return produce(at_ns, on=on, response=body, errors=errors, outcome="error")
+
+
+@pytest.mark.parametrize("told_by", ["metadata", "the answer"])
+def test_a_leader_change_has_partitions_from_to_and_how_long(told_by: str) -> None:
+    """Slow answers of the new leader meanwhile are its symptoms."""
+    events: list[Event] = [metadata(partition(0, 2, 4), partition(1, 3, 4))]
+    if told_by == "metadata":
+        events += [not_leader(SECOND), metadata(partition(0, 3, 5), partition(1, 3, 4), at_ns=SECOND + 1)]
+    else:
+        events += [not_leader(SECOND, leader=3, epoch=5)]
+    new = connection(3, f"{CLIENT}:3", "10.0.0.3:9092")
+    events += [produce(SECOND + SECOND // 2, on=new, latency_ns=2 * SECOND, queued=0, held=0)]
+    (found,) = findings(*events)
+    assert (found.code, found.severity, found.subject) == ("leader_change", "warning", "orders-0")
+    assert "from node 2 (10.0.0.2:9092) to node 3 (10.0.0.3:9092)" in found.title
+    assert 2 * SECOND < found.numbers["longest_ns"] < 3 * SECOND
+    assert [one.code for one in found.symptoms] == ["slow"]
+
+
+def test_each_of_two_changes_has_its_own_wait() -> None:
+    """A rolling restart moves a partition there and back; in between its clients were served."""
+    there, back = connection(3, f"{CLIENT}:3", "10.0.0.3:9092"), connection(4, f"{CLIENT}:4", "10.0.0.2:9092")
+    events = [
+        metadata(partition(0, 2, 4)),
+        not_leader(SECOND, leader=3, epoch=5),
+        produce(SECOND + SECOND // 5, on=there),
+        produce(20 * SECOND, on=there),
+        not_leader(26 * SECOND, "10.0.0.3:9092", leader=2, epoch=6),
+        produce(26 * SECOND + SECOND // 2, on=back),
+    ]
+    found = sorted(findings(*events), key=lambda one: one.first_ns)
+    assert [(one.code, one.severity) for one in found] == [("leader_change", "info")] * 2
+    assert [round(one.numbers["longest_ns"] / SECOND, 1) for one in found] == [0.2, 0.5]
+
+
+def test_an_answer_of_before_is_no_change_back() -> None:
+    """A broker that is behind tells an older leader epoch; and two clusters may have a topic of one name."""
+    moved = [metadata(partition(0, 2, 4)), metadata(partition(0, 3, 5)), metadata(partition(0, 2, 4))]
+    (found,) = findings(*moved)
+    assert (found.code, found.severity, found.numbers["partitions"]) == ("leader_change", "info", ["orders-0"])
+    other = metadata(partition(0, 1, 9), on=connection(8, f"{CLIENT}:8", "10.7.0.1:9092"), hosts={1: "10.7.0.1"})
+    assert other.response is not None and other.response.body is not None
+    other.response.body["cluster_id"] = "another"
+    assert findings(moved[0], other) == []
+
+
+def test_a_client_that_never_learns_has_stale_metadata() -> None:
+    """The client goes on asking the old leader although Metadata has named the new one."""
+    events: list[Event] = [metadata(partition(0, 3, 5))]
+    events += [not_leader(at * SECOND) for at in range(12)]
+    found = {one.code: one for one in findings(*events)}
+    assert found["stale_metadata"].subject == "billing-1 10.0.0.5"
+    assert "orders-0, which node 3 (10.0.0.3:9092) leads" in found["stale_metadata"].title
+
+
+def test_too_few_replicas_name_the_broker_that_left() -> None:
+    """By elimination: the others answer. What the producer waited for in vain is its symptom."""
+    replicas = {"replica_nodes": [1, 2, 3], "isr_nodes": [1, 2, 3]}
+    on = closed(1, "client", 20 * SECOND)
+    waited = lost(on, "Produce", 0, 9, start_ns=START_NS + SECOND)
+    answer = {"responses": [{"name": "orders", "partition_responses": [{"index": 0, "error_code": 19}]}]}
+    errors = [("responses[0].partition_responses[0].error_code", 19, "NOT_ENOUGH_REPLICAS", True)]
+    refused = produce(22 * SECOND, response=answer, errors=errors, outcome="error", on=connection(2, f"{CLIENT}:2"))
+    second = exchange(
+        "ApiVersions", 18, 3, response={}, start_ns=START_NS + 22 * SECOND,
+        on=connection(3, f"{CLIENT}:3", "10.0.0.2:9092"),
+    )  # fmt: skip
+    (found,) = findings(metadata(partition(0, 1, 0, **replicas)), waited, on, second, refused)
+    assert (found.code, found.numbers["missing"]) == ("not_enough_replicas", [3])
+    assert "orders-0" in found.title and "node 3 (10.0.0.3:9092)" in found.title
+    assert [one.code for one in found.symptoms] == ["unanswered"]

@@ -1,0 +1,79 @@
+"""Groups that rebalance again and again or for long: each member with what it did."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwiresniff.model import Event, Exchange
+from tests.support.exchanges import START_NS, exchange
+from tests.support.incidents import SECOND, findings
+
+
+def beat(
+    at: int, client_id: str, asked: int, epoch: int, api: str = "ConsumerGroupHeartbeat", key: int = 68
+) -> Exchange:
+    request = {"group_id": "g", "member_id": client_id, "member_epoch": asked}
+    response = {"member_id": client_id, "member_epoch": epoch}
+    return exchange(
+        api, key, 0, request=request, response=response, client_id=client_id, start_ns=START_NS + at * SECOND
+    )
+
+
+@pytest.mark.parametrize(
+    ("api", "key", "protocol"),
+    [
+        ("ConsumerGroupHeartbeat", 68, "consumer"),
+        ("ShareGroupHeartbeat", 76, "share"),
+        ("StreamsGroupHeartbeat", 88, "streams"),
+    ],
+)
+def test_churn_in_groups_of_the_newer_protocols_is_told_with_each_member(api: str, key: int, protocol: str) -> None:
+    """A group that only starts and grows is none."""
+    grows = [beat(at, f"m{at}", 0, at + 1, api, key) for at in range(8)]
+    assert findings(*grows) == []
+    churn: list[Event] = []
+    for at in range(0, 12, 2):
+        churn += [beat(at, "flaky", 0, at + 1, api, key), beat(at + 1, "flaky", -1, -1, api, key)]
+        churn += [beat(at + 1, "steady", at, at + 2, api, key)]
+    (found,) = findings(*churn)
+    assert (found.code, found.subject, found.numbers["protocol"]) == ("rebalances", "group g", protocol)
+    assert "epochs" in found.title and "6 leaves" in found.title
+    assert found.details[0] == "flaky 10.0.0.5 joined 6 times, left 6 times, came back 5 times on the same connection"
+
+
+def test_a_member_that_polls_too_late_is_named_with_its_interval() -> None:
+    """The member leaves when max.poll.interval.ms is over, and comes back on the same connection."""
+    events: list[Event] = []
+    for number in range(4):
+        at = number * 20 * SECOND
+        asked = {"group_id": "g", "rebalance_timeout_ms": 6_000}
+        joined = {"generation_id": number * 2 + 1, "member_id": f"m-{number}"}
+        events.append(exchange("JoinGroup", 11, 7, request=asked, response=joined, start_ns=START_NS + at))
+        left = {"group_id": "g", "members": [{"member_id": f"m-{number}"}]}
+        events.append(exchange("LeaveGroup", 13, 4, request=left, response={}, start_ns=START_NS + at + 7 * SECOND))
+    (found,) = findings(*events)
+    assert found.code == "rebalances"
+    assert "billing-1 10.0.0.5 was longer between polls (7 s) than max.poll.interval.ms (6 s)" in found.title
+
+
+def join(client_id: str, asked_s: float, waited_s: float, generation: int = 7) -> Exchange:
+    request = {"group_id": "packers", "member_id": client_id, "rebalance_timeout_ms": 30_000}
+    return exchange(
+        "JoinGroup", 11, 9, request=request, response={"generation_id": generation, "member_id": client_id},
+        client_id=client_id, start_ns=START_NS + int(asked_s * SECOND), latency_ns=int(waited_s * SECOND),
+        waiting="rebalance" if waited_s else "",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        (join("slow", 12, 0.1), "it waited for slow 10.0.0.5, which joined last (its max.poll.interval.ms is 30 s)"),
+        (join("second", 1, 11), "it waited for a member that did not come back in time"),
+    ],
+)
+def test_a_long_rebalance_names_the_member_that_it_waited_for(last: Exchange, words: str) -> None:
+    """The one that joined last; where that one waited for long as well, somebody else did not come back."""
+    (found,) = findings(join("first", 0, 12.1), last)
+    assert (found.code, found.severity) == ("long_rebalance", "warning")
+    assert words in found.title

@@ -1,0 +1,99 @@
+"""Connections that come to nothing: TLS, SASL and versions that the other side does not take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwiresniff.model import Event
+from tests.support.exchanges import connection, exchange
+from tests.support.incidents import SECOND, closed, codes, findings, lost
+
+
+def test_tls_on_a_plaintext_port_and_the_reverse_are_named() -> None:
+    """With the client; both ports close the connection."""
+    hello = closed(1, "broker", protocol="tls", client_id=None, tls={"version": None, "alert": None})
+    answered = closed(2, "broker", broker="10.0.0.1:9093", bytes=[74, 7])
+    found = findings(hello, lost(answered, "ApiVersions", 18, 3), answered)
+    assert [(one.code, one.subject) for one in found] == [
+        ("plaintext_to_tls", "billing-1 10.0.0.5"),
+        ("tls_to_plaintext", "10.0.0.5 → 10.0.0.1:9092"),
+    ]
+    assert all(one.severity == "error" and one.evidence for one in found)
+
+
+@pytest.mark.parametrize(
+    ("sender", "alert", "words"),
+    [
+        ("client", "unknown_ca", "does not trust the certificate"),
+        ("client", "certificate_expired", "does not take the certificate"),
+        ("broker", "bad_certificate", "its certificate is not taken"),
+    ],
+)
+def test_certificates_are_told_by_the_alert(sender: str, alert: str, words: str) -> None:
+    """Whose certificate it is follows from who refuses."""
+    tls = {"version": "TLSv1.3", "alert": {"sender": sender, "description": alert}}
+    (found,) = findings(closed(1, "client", protocol="tls", tls=tls))
+    assert found.code == "untrusted_certificate"
+    assert words in found.title and alert in found.title
+
+
+def refused_requests(count: int, sasl: dict[str, Any] | None = None) -> list[Event]:
+    """Connections that a broker closes after the first request that is not ApiVersions."""
+    events: list[Event] = []
+    for number in range(1, count + 1):
+        on = closed(number, "broker", SECOND // 100, exchanges={"ok": 1}, bytes=[130, 700], sasl=sasl)
+        events += [exchange("ApiVersions", 18, 3, response={}, on=on), lost(on), on]
+    return events
+
+
+def test_a_listener_that_wants_sasl_is_named() -> None:
+    """The listener answers ApiVersions and closes; where a client without SASL gets answers, it is no such listener."""
+    assert codes(*refused_requests(3)) == [("sasl_wanted", "error")]
+    served = exchange("Heartbeat", 12, 4, response={}, on=connection(99, "10.0.0.6:1000"))
+    assert codes(served, *refused_requests(3)) == [("closed_by_broker", "warning")]
+
+
+def test_a_version_that_the_broker_does_not_offer_is_named() -> None:
+    """Produce is named from v0 on by brokers of 4.x and taken from v3 on (KAFKA-18659)."""
+    offer = [{"api_key": 0, "min_version": 0, "max_version": 13}, {"api_key": 1, "min_version": 4, "max_version": 18}]
+    asked = exchange("ApiVersions", 18, 3, response={"api_keys": offer}, on=connection(9, "10.0.0.7:1000"))
+    on = closed(1, "broker", SECOND // 100, exchanges={})
+    (found,) = findings(asked, lost(on, "Produce", 0, 2), on)
+    assert (found.code, found.subject) == ("unsupported_version", "billing-1 10.0.0.5")
+    assert "Produce v2" in found.title and "closes the connection" in found.title
+    on = closed(2, "broker", SECOND // 100, exchanges={})
+    assert [code for code, _ in codes(asked, lost(on, "Produce", 0, 3), on)] != ["unsupported_version"]
+
+
+def test_a_version_that_newer_brokers_gave_up_is_named_without_knowing_the_broker() -> None:
+    """Produce v1 went with 4.0: whoever closes on it is newer, but for a broker that has answered such requests."""
+    on, other = closed(1, "broker"), closed(2, "client")
+    (found,) = findings(exchange("Metadata", 3, 0, response={"brokers": []}, on=other), lost(on, "Produce", 0, 1), on)
+    assert (found.code, found.severity) == ("unsupported_version", "error")
+    assert "v3" in found.title
+    served = exchange("Produce", 0, 1, response={"responses": []}, on=other)
+    assert codes(served, lost(on, "Produce", 0, 1), on) == [("closed_by_broker", "warning")]
+
+
+def test_a_broker_that_closes_again_and_again_is_told_with_the_request() -> None:
+    """Of a size that it does not take, it says so."""
+    on = closed(1, "broker", SECOND // 100, exchanges={"ok": 5})
+    large = lost(on, "Produce", 0, 9, request_bytes=150 << 20)
+    (found,) = findings(exchange("Heartbeat", 12, 4, response={}), large, on)
+    assert (found.code, found.severity) == ("closed_by_broker", "error")
+    assert "Produce v9 of 157,286,400 bytes" in found.title and "socket.request.max.bytes" in found.remedy
+
+
+def test_a_failed_authentication_names_user_mechanism_and_what_the_broker_says() -> None:
+    """The connection that ends in the middle of it is its symptom."""
+    on = closed(1, "client", SECOND // 2, sasl={"principal": "alice", "mechanism": "PLAIN", "outcome": "failed"})
+    answer = {"error_code": 58, "error_message": "invalid credentials"}
+    errors = [("error_code", 58, "SASL_AUTHENTICATION_FAILED", False)]
+    refused = exchange("SaslAuthenticate", 36, 2, response=answer, errors=errors, outcome="error", on=on)
+    (found,) = findings(refused, lost(on, "SaslAuthenticate", 36, 2), on)
+    assert found.code == "sasl_authentication_failed"
+    assert found.numbers["users"] == ["alice"] and found.numbers["mechanisms"] == ["PLAIN"]
+    assert found.details == ("the broker says: invalid credentials",)
+    assert [one.code for one in found.symptoms] == ["unanswered"]

@@ -1,0 +1,17 @@
+"""Packets that a bad network repeats."""
+
+from __future__ import annotations
+
+from tests.support.incidents import BROKER, SECOND, closed, codes, findings
+
+
+def test_syns_sent_again_are_told_by_broker() -> None:
+    """When they are more than one in twenty."""
+    late = [closed(number, "client", bytes=[9, 9], syn_retransmits=1) for number in range(3)]
+    (found,) = findings(*late)
+    assert (found.code, found.severity, found.subject) == ("syn_retransmits", "warning", BROKER)
+    others = [closed(100 + number, "client", number * SECOND, bytes=[9, 9]) for number in range(100)]
+    for one in others:
+        one.first_ns = one.closed_ns * 1
+        one.client_id = f"c{one.id}"
+    assert [code for code, _ in codes(*late, *others)] == []

@@ -1,0 +1,75 @@
+"""Made-up incidents: the events that several tests of the doctor share, and what it says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwiresniff.analysis.doctor import Doctor
+from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange
+from kwiresniff.results.findings import Finding
+from tests.support.exchanges import START_NS, connection, exchange
+
+SECOND = 1_000_000_000
+CLIENT, BROKER = "10.0.0.5", "10.0.0.1:9092"
+
+
+def findings(*events: Event) -> list[Finding]:
+    """What the doctor finds in these events, of which one topic has the id ``id-1``."""
+    doctor = Doctor({"id-1": "orders"}.get)
+    for event in events:
+        doctor.add(event)
+    return doctor.findings()
+
+
+def codes(*events: Event) -> list[tuple[str, str]]:
+    """Code and severity of each finding."""
+    return [(one.code, one.severity) for one in findings(*events)]
+
+
+def closed(number: int, by: str, at_ns: int = SECOND, broker: str = BROKER, **more: Any) -> Connection:
+    """A connection that has ended."""
+    made = connection(number, f"{CLIENT}:{10_000 + number}", broker)
+    made.client_id, made.closed_by, made.closed_ns, made.closed_packet = "billing-1", by, START_NS + at_ns, 90 + number
+    made.first_ns, made.first_packet, made.handshake_seen, made.bytes = START_NS, number, True, [200, 0]
+    for name, value in more.items():
+        setattr(made, name, value)
+    return made
+
+
+def lost(on: Connection, api: str = "Metadata", key: int = 3, version: int = 12, **more: Any) -> Exchange:
+    """A request without an answer."""
+    on.exchanges["unanswered"] = on.exchanges.get("unanswered", 0) + 1
+    return exchange(api, key, version, latency_ns=None, outcome="unanswered", on=on, **more)
+
+
+def partition(index: int, leader: int, epoch: int, **more: Any) -> dict[str, Any]:
+    return {"error_code": 0, "partition_index": index, "leader_id": leader, "leader_epoch": epoch, **more}
+
+
+def metadata(
+    *partitions: dict[str, Any],
+    hosts: dict[int, str] | None = None,
+    at_ns: int = 0,
+    topic: str = "orders",
+    on: Connection | None = None,
+    **more: Any,
+) -> Exchange:
+    """A Metadata answer of a cluster whose nodes listen at 10.0.0.ID:9092."""
+    hosts = hosts if hosts is not None else {node: f"10.0.0.{node}" for node in (1, 2, 3)}
+    body = {
+        "cluster_id": "c",
+        "brokers": [{"node_id": node, "host": host, "port": 9092} for node, host in hosts.items()],
+        "topics": [{"error_code": 0, "name": topic, "partitions": list(partitions)}],
+    }
+    return exchange("Metadata", 3, 12, request={}, response=body, start_ns=START_NS + at_ns, on=on, **more)
+
+
+def attempt(server: str, at_ns: int = SECOND, *, refused: bool = False, number: int = 1) -> ConnectionAttempt:
+    ns = START_NS + at_ns
+    return ConnectionAttempt(f"{CLIENT}:{20_000 + number}", server, 50 + number, ns, ns + 3 * SECOND, 3, refused)
+
+
+def produce(at_ns: int, index: int = 0, *, on: Connection | None = None, **more: Any) -> Exchange:
+    batch = {"magic": 2, "records_count": 10, "size_bytes": 1000, "producer_id": 7, "producer_epoch": 0}
+    body = {"acks": -1, "topic_data": [{"name": "orders", "partition_data": [{"index": index, "records": [batch]}]}]}
+    return exchange("Produce", 0, 9, request=body, start_ns=START_NS + at_ns, on=on, **{"response": {}, **more})
