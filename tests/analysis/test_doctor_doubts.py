@@ -367,3 +367,51 @@ def test_what_does_not_fit_a_segment_is_not_blamed_on_the_size_of_messages() -> 
         doctor.add(exchange("Produce", 0, 9, request={}, response={}, errors=[("", code, name, False)]))
         (found,) = doctor.findings()
         assert setting in found.remedy
+
+
+def used_again(after_ns: int, number: int, *, reset: bool = True, acks_0: bool = False) -> list[Event]:
+    """A connection that is answered, then used again so much later, and closed at that."""
+    on = connection(number, f"{HOST}:{5000 + number}", BROKER)
+    on.handshake_seen, on.packets, on.bytes, on.client_id = True, [9, 8], [300, 300], "billing-1"
+    on.exchanges = {"ok": 1, "unanswered": 1} | ({"no_response_expected": 50} if acks_0 else {})
+    on.closed_by, on.was_reset, on.closed_ns = "broker", reset, START_NS + after_ns + SECOND // 100
+    asked = exchange("Metadata", 3, 12, request={}, latency_ns=None, outcome="unanswered", on=on,
+                     start_ns=START_NS + after_ns)  # fmt: skip
+    return [exchange(request={}, response={}, on=on), asked, on]
+
+
+def test_connections_that_are_reset_when_used_again_were_forgotten_on_the_way() -> None:
+    """Each time after some silence, and at once; requests without an answer (acks=0) are no silence."""
+    titles = []
+    for more in ({}, {"reset": False}, {"acks_0": True}):
+        doctor = Doctor()
+        for event in [*used_again(7 * SECOND, 1, **more), *used_again(5 * SECOND, 2, **more)]:
+            doctor.add(event)
+        (found,) = doctor.findings()
+        assert (found.code, found.severity) == ("closed_by_broker", "warning")
+        titles.append(found.title)
+    assert "are reset when they are used again after 4 s or more without traffic, twice" in titles[0]
+    assert all("closed the connection after Metadata v12 twice" in title for title in titles[1:])
+
+
+@pytest.mark.parametrize(
+    "count, took_s, size, expected",
+    [
+        (3, 6, 1_000_000, [("slow_transfer", "warning")]),
+        (1, 6, 1_000_000, [("slow_transfer", "info")]),
+        (3, 6, 50_000_000, []),
+        (3, 0, 1_000_000, []),
+    ],
+    ids=["slow", "once", "large", "quick"],
+)
+def test_a_client_that_does_not_read_is_told(
+    count: int, took_s: int, size: int, expected: list[tuple[str, str]]
+) -> None:
+    """What passes from a response's first to its last byte is not the broker's time."""
+    events: list[Event] = []
+    for number in range(count):
+        one = exchange(request={}, response={}, response_bytes=size, start_ns=START_NS + number * 10 * SECOND)
+        assert one.response is not None
+        one.response.last_ns = one.response.first_ns + took_s * SECOND
+        events.append(one)
+    assert said(*events) == expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.endings import Ending, Reason, client_in, is_waiting
+from kwiresniff.analysis.doctor.evidence import Case
 from kwiresniff.analysis.doctor.rule import SYMPTOM, Context, Rule, as_clients, found
 from kwiresniff.analysis.doctor.unanswered import CLUSTER_API_NAMES
 from kwiresniff.analysis.doctor.wording import listed, times
@@ -19,11 +20,21 @@ OFTEN = 3
 MAX_SESSIONS = 2_000
 #: A smaller request is below any limit that a broker may be configured with.
 LARGE_BYTES = 10_000
+#: A connection on which nothing was answered for so long was idle; so many different times are kept, in seconds.
+IDLE_NS = 1_000_000_000
+MAX_IDLE = 100
 #: socket.request.max.bytes, unless it is configured.
 MAX_REQUEST_BYTES = 100 << 20
 _REAUTHENTICATE = (
     "The broker ends sessions (connections.max.reauth.ms), and the client does not authenticate again on its "
     "connection: update it to one that knows KIP-368, or let it expect that its connection is closed."
+)
+
+
+_FORGOTTEN = (
+    "Something on the way (NAT, firewall, load balancer, proxy) forgets connections that are idle for so long, or the "
+    "broker drops them (connections.max.idle.ms) and the client does not learn of it: set connections.max.idle.ms of "
+    "the client below that, or let TCP send keep-alives. Clients ask again on a new connection."
 )
 
 
@@ -63,6 +74,11 @@ class ClosedByBrokerRule(Rule):
         if self._expired:
             case.note("expired", ["yes"])
         case.note("sizes", [f"{first.size_bytes:,}"])
+        answered_ns = self.context.cluster.ended_answer_ns
+        at_once = connection.was_reset and 0 <= connection.closed_ns - first.last_ns < IDLE_NS
+        quiet = answered_ns and "no_response_expected" not in connection.exchanges  # acks=0 is traffic, too
+        if at_once and quiet and first.first_ns - answered_ns >= IDLE_NS:
+            case.note("idle", [str((first.first_ns - answered_ns) // IDLE_NS)], most=MAX_IDLE)
         case.note("fresh", ["yes" if connection.exchanges.keys() <= {"unanswered"} else "no"])
         if first.api in CLUSTER_API_NAMES:
             case.note("cluster", ["yes"])
@@ -87,12 +103,22 @@ class ClosedByBrokerRule(Rule):
                 else "A broker that stops or is killed does so; else its log says why: a request that it cannot read, "
                 "an authentication that expired, connections.max.idle.ms, or max.connections.per.ip."
             )
+            name = self.context.cluster.broker_text(broker)
+            title = (
+                f"{name} closed the connection after {listed(requests)}{size} "
+                f"{times(case.count)}, without an answer{why}"
+            )
+            if idle := idle_seconds(case):
+                remedy = _FORGOTTEN
+                title = (
+                    f"connections to {name} are reset when they are used again after {idle} s or more without traffic, "
+                    f"{times(case.count)} ({listed(requests)} without an answer)"
+                )
             yield found(
                 "closed_by_broker",
                 "error" if large or again else "info" if case.noted("cluster") else "warning",
                 client,
-                f"{self.context.cluster.broker_text(broker)} closed the connection after {listed(requests)}{size} "
-                f"{times(case.count)}, without an answer{why}",
+                title,
                 _REAUTHENTICATE if expired else remedy,
                 case,
                 {"broker": broker, "requests": requests, "largest_request_bytes": case.most},
@@ -101,3 +127,10 @@ class ClosedByBrokerRule(Rule):
                 explains={"connection_churn": as_clients(client), "metadata_storm": as_clients(client)},
                 rank=SYMPTOM,
             )
+
+
+def idle_seconds(case: Case) -> int:
+    """For how long all connections of a case had been idle when they were closed at the next request; 0 where some were
+    not, or there is but one."""
+    idle = case.counts("idle")
+    return min(map(int, idle)) if case.count > 1 and "" not in idle and sum(idle.values()) == case.count else 0

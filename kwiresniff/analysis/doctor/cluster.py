@@ -77,9 +77,12 @@ class Cluster:
         self.old: set[str] = set()
         self._working: set[int] = set()
         self._closed: dict[str, list[int]] = {}
+        self._last_on: dict[int, int] = {}
+        self.ended_answer_ns = 0
 
     def ended(self, connection: Connection) -> None:
-        """Notes when a broker closed a connection."""
+        """Notes when a broker closed a connection, and when the last response came on it."""
+        self.ended_answer_ns = self._last_on.pop(connection.id, 0)
         broker = connection.broker
         if connection.closed_by == "broker" and (broker in self._closed or len(self._closed) < MAX_NODES):
             closed = self._closed.setdefault(broker, [])
@@ -93,7 +96,9 @@ class Cluster:
 
     def answered(self, exchange: Exchange, ns: int) -> None:
         """Notes a response from a broker's address."""
-        broker = exchange.connection.broker
+        broker, number = exchange.connection.broker, exchange.connection.id
+        if number in self._last_on or len(self._last_on) < MAX_WORKING:
+            self._last_on[number] = ns
         known = self.last_answer_ns
         before = self.answer_before_ns = known.get(broker, 0)
         if before or len(known) < MAX_NODES:

@@ -38,6 +38,7 @@ from kwiresniff.analysis.doctor.streams_status import StreamsStatusRule
 from kwiresniff.analysis.doctor.tls import TlsRule
 from kwiresniff.analysis.doctor.topics import TopicRule
 from kwiresniff.analysis.doctor.transactions import FencingRule
+from kwiresniff.analysis.doctor.transfers import TransferRule
 from kwiresniff.analysis.doctor.truncations import TruncationRule
 from kwiresniff.analysis.doctor.unanswered import UnansweredRule
 from kwiresniff.analysis.doctor.versions import VersionRule
@@ -52,7 +53,7 @@ RULES: Final[tuple[type[Rule], ...]] = (
     ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule,
     ReplicaRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule,
     OffsetRule, StreamsStatusRule, GroupRule, StaticMemberRule, LagRule, CodecRule, HotPartitionRule,
-    QuorumRule, LatencyRule, UnansweredRule, ClosedByBrokerRule, NetworkRule, DamageRule, EfficiencyRule,
+    QuorumRule, LatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule, NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
 #: Answers that came sooner were not waited for.
@@ -81,6 +82,7 @@ class Doctor:
         self._on_throttle = [rule.exchange for rule in rules if rule.throttled]
         self._on_transaction = [rule.exchange for rule in rules if rule.transactional]
         self._on_wait = [(rule.after_ns, rule.exchange) for rule in rules if rule.after_ns]
+        self._on_transfer = [(rule.transfers_ns, rule.exchange) for rule in rules if rule.transfers_ns]
         self._on_sample = [rule for rule in rules if rule.sampled]
         self._sampled: dict[int, int] = {}
         self._on_connection = [rule.connection for rule in rules if _has(rule, "connection")]
@@ -149,6 +151,10 @@ class Doctor:
             for after_ns, take in self._on_wait:
                 if response.first_ns - request.last_ns >= after_ns:
                     take(exchange)
+        if response is not None and response.last_ns - response.first_ns >= LONG_NS:
+            for transfers_ns, take in self._on_transfer:
+                if response.last_ns - response.first_ns >= transfers_ns:
+                    take(exchange)
         if context.watching:
             for take in tuple(context.watching):
                 take(exchange)
@@ -168,7 +174,7 @@ class Doctor:
 
     @staticmethod
     def _wants(rule: Rule, api_key: int) -> bool:
-        if rule.after_ns or rule.throttled or (rule.transactional and api_key in (PRODUCE, FETCH)):
+        if rule.after_ns or rule.transfers_ns or rule.throttled or (rule.transactional and api_key in (PRODUCE, FETCH)):
             return False
         if rule.sampled and api_key in (PRODUCE, FETCH):
             return False

@@ -75,7 +75,8 @@ class Rule:
     """One rule of the doctor; those that there are derive from it.
 
     ``exchange`` is called with exchanges of ``apis`` (None: of all), or with ``after_ns``, a second or more, with those
-    that waited for so long, or with ``throttled`` with those whose response throttles the client. With
+    that waited for so long, or with ``transfers_ns``, a second or more, with those whose response took so long from its
+    first to its last byte, or with ``throttled`` with those whose response throttles the client. With
     ``transactional`` it is called with no Produce outside a transaction and no Fetch of what is not committed.
     With ``sampled`` it is called with one Produce or Fetch of a connection in ``SAMPLE_NS``, and with all others.
     ``failure`` is called with those that have an error, a problem or no answer, whatever their API. A rule that needs
@@ -86,6 +87,7 @@ class Rule:
     codes: ClassVar[tuple[str, ...]] = ()
     apis: ClassVar[frozenset[int] | None] = frozenset()
     after_ns: ClassVar[int] = 0
+    transfers_ns: ClassVar[int] = 0
     throttled: ClassVar[bool] = False
     transactional: ClassVar[bool] = False
     sampled: ClassVar[bool] = False
