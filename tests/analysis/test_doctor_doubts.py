@@ -414,4 +414,4 @@ def test_a_client_that_does_not_read_is_told(
         assert one.response is not None
         one.response.last_ns = one.response.first_ns + took_s * SECOND
         events.append(one)
-    assert said(*events) == expected
+    assert findings_of(*events) == expected
