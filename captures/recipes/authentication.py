@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kerberos import KEYTAB, KerberosSetup, jaas
 from rig import BrokerSetup
-from scenarios import JAVA, LIBRDKAFKA, STRAY_BYTES, Scenario, java, sasl
+from scenario import JAVA, LIBRDKAFKA, STRAY_BYTES, Scenario, java, sasl
 
 SECURITY = "org.apache.kafka.common.security"
 ALICE = f'{SECURITY}.{{module}} required username="alice" password="not-a-secret";'

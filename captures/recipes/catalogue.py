@@ -10,7 +10,7 @@ import eras_kraft
 import eras_upgrades
 import eras_zookeeper
 import scenarios
-from scenarios import Scenario
+from scenario import Scenario
 
 SCENARIOS: tuple[Scenario, ...] = (
     *scenarios.SCENARIOS,

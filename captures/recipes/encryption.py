@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scenarios import JAVA, KEYLOG, TLS, Scenario
+from scenario import JAVA, KEYLOG, TLS, Scenario
 
 WITH_TOPICS = replace(TLS, settings=TLS.settings | {"auto.create.topics.enable": "true"})
 

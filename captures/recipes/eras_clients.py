@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eras_zookeeper import CUT_OFF, create, era
-from scenarios import Scenario, java
+from scenario import Scenario, java
 from zookeeper import QUIET_TAP, ZookeeperSetup
 
 

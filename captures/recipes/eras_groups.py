@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from errands import NEWEST, STOPPED, Step, inside, office, trio, upkeep
 from rig import BrokerSetup
-from scenarios import GUARDED, JAVA, Scenario, java, sasl
+from scenario import GUARDED, JAVA, Scenario, java, sasl
 
 STREAMS = "Kafka Streams 4.3.1"
 KMSG = "franz-go's messages (kmsg) 1.15.0"

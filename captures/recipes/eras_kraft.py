@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from cluster import ClusterSetup, Member
 from errands import INTERNAL_CLIENTS, NEWEST, STOPPED, inside, office, quorum, restart, trio, upkeep
 from rig import BROKER_IP
-from scenarios import java
+from scenario import java
 
 #: The directory ids of the first controllers; any 16 bytes in Kafka's base64 form do.
 DIRECTORIES = {11: "Y29udHJvbGxlci0xMS1hMQ", 12: "Y29udHJvbGxlci0xMi1iMg", 13: "Y29udHJvbGxlci0xMy1jMw"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from scenarios import Scenario, java
+from scenario import Scenario, java
 from zookeeper import CLUSTER_TAP, QUIET_TAP, ZookeeperSetup
 
 

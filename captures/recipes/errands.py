@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cluster import INSIDE, ClusterSetup, Member
-from scenarios import Scenario, java
+from scenario import Scenario, java
 
 NEWEST = "4.4.0"
 INTERNAL_CLIENTS = "Apache Kafka's own clients"

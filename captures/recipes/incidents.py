@@ -24,7 +24,8 @@ from typing import Any
 
 import programs
 import rig
-from incident_list import INCIDENTS, Incident, Step
+from incident_list import INCIDENTS
+from incident_setups import Incident, Step
 from record import CLIENT_TIMEOUT_S, DEFAULT_WORK
 
 FOLDER = Path(__file__).parents[1] / "incidents"

@@ -16,7 +16,7 @@ from typing import Any
 
 import oracle
 from catalogue import SCENARIOS
-from scenarios import Scenario
+from scenario import Scenario
 
 HEADER = """\
 # One row per capture. Written by recipes/record.py; tests/captures demands that files and rows agree.

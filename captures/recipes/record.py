@@ -22,7 +22,7 @@ import oracle_text
 import programs
 import rig
 from catalogue import SCENARIOS
-from scenarios import KEYLOG, Scenario
+from scenario import KEYLOG, Scenario
 
 CAPTURES = Path(__file__).parents[1]
 DEFAULT_WORK = Path.home() / ".cache" / "kwiresniff-recipes"
