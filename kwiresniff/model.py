@@ -1,4 +1,4 @@
-"""The nouns that pass between rooms.
+"""The nouns that pass between rooms, all in this one long file: whoever reads a signature finds what it means here.
 
 Objects made once per exchange or less are slotted classes. What is made once per packet is a plain tuple,
 because at that rate an object costs more than everything that is done with it.

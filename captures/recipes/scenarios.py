@@ -1,4 +1,7 @@
-"""Recordings of the newest broker with each client, and of old clients with a broker that still knows them."""
+"""Recordings of the newest broker with each client, and of old clients with a broker that still knows them.
+
+A table with an entry for each, in the order of the manifest.
+"""
 
 from __future__ import annotations
 
