@@ -5,7 +5,7 @@ reader here is given a position that is not beyond the end of the frame and retu
 -1 to say that this body is not for it.
 
 One class, longer than others: its methods call each other in a circle (a structure has fields, a field is an array, an
-array has structures) and share the row that is being written. Single values and record sets are in modules of their own.
+array has structures) and share the row that is being written. Single values and record sets have modules of their own.
 """
 
 from __future__ import annotations
