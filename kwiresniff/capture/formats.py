@@ -56,6 +56,9 @@ class _FirstPacket:
     def front(self, link_type: int, order: str, /) -> Front:
         return NEVER
 
+    def skip_empty(self, link_type: int, count: int, /) -> None:
+        raise NotImplementedError  # the first packet has been taken
+
     def segment(
         self, packet: int, timestamp_ns: int, link_type: int, buffer: bytes, start: int, end: int, missing: int, /
     ) -> Segment | None:

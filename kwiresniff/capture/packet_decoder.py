@@ -54,6 +54,9 @@ class PacketDecoder(Protocol):
     def front(self, link_type: int, order: str, /) -> Front:
         """What ``LayerDecoder.front`` gives."""
 
+    def skip_empty(self, link_type: int, count: int, /) -> None:
+        """What ``LayerDecoder.skip_empty`` does."""
+
     def segment(
         self, packet: int, timestamp_ns: int, link_type: int, buffer: bytes, start: int, end: int, missing: int, /
     ) -> Segment | None:
@@ -73,6 +76,14 @@ class LayerDecoder:
     def front(self, link_type: int, order: str) -> Front:
         """How the common case looks on ``link_type`` in a file of byte order ``order`` (``<`` or ``>``)."""
         return front(link_type, order)
+
+    def skip_empty(self, link_type: int, count: int) -> None:
+        """Count packets without a byte as what one of them is."""
+        before = dict(self.other)
+        self.segment(0, 0, link_type, b"", 0, 0, 0)
+        for name, number in self.other.items():
+            if number > before.get(name, 0):
+                self.other[name] = number + count - 1
 
     def segment(
         self, packet: int, timestamp_ns: int, link_type: int, buffer: bytes, start: int, end: int, missing: int
@@ -111,15 +122,18 @@ class LayerDecoder:
                 elif kind == IPV6:
                     protocol, addresses, buffer, offset, end, missing = self._ipv6(packet, buffer, offset, end, missing)
                 else:
-                    raise _NoSegment("arp" if kind == ARP else "not_ip")
+                    self._count("arp" if kind == ARP else "not_ip")
+                    return None
                 if protocol == _TCP:
                     return packet, timestamp_ns, *_tcp_segment(addresses, buffer, offset, end, missing)
                 kind, offset = _tunnel(protocol, buffer, offset, end)
             raise _NoSegment("nested_too_deep")
         except _NoSegment as reason:
-            name = str(reason)
-            self.other[name] = self.other.get(name, 0) + 1
+            self._count(str(reason))
             return None
+
+    def _count(self, name: str) -> None:
+        self.other[name] = self.other.get(name, 0) + 1
 
     def close(self) -> None:
         """Count the fragments whose datagrams never became whole, each packet once."""

@@ -89,6 +89,7 @@ class PcapReader(FileReader):
         offset: i64 = self._offset
         packet: i64 = self._reference + self.packets
         needed: i64 = record_bytes
+        empty: i64 = -1  # packets behind the first that was empty and gave no segment
         seconds: i64
         fraction: i64
         captured: i64
@@ -140,14 +141,25 @@ class PcapReader(FileReader):
                             needed = 0
                             break
                         continue
-            elif not captured and buffer[offset : offset + 4] in MAGICS:
-                self._wrong = "another pcap file stands behind it, give them one by one"
-                break
+            elif not captured:
+                if seconds and buffer[offset : offset + 4] in MAGICS:
+                    self._wrong = "another pcap file stands behind it, give them one by one"
+                    break
+                if empty >= 0 and not u32(buffer, offset + 12):  # a compressed file of zeros is millions of these
+                    packet += 1
+                    offset = end
+                    empty += 1
+                    continue
             wire = record(buffer, offset)[3]
             packet += 1
             offset = end
             found = decode(packet, timestamp_ns, link_type, buffer, start, end, max(0, wire - captured))
-            if found is not None and feed_tuple(sink, found):
+            if found is None:
+                if empty < 0 and not captured and not wire:
+                    empty = 0
+            elif feed_tuple(sink, found):
                 needed = 0
                 break
+        if empty > 0:
+            self._decoder.skip_empty(link_type, empty)
         self._offset, self._needed, self.packets = offset, needed, packet - self._reference

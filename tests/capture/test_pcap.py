@@ -5,11 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import pytest
 
 from kwiresniff.capture import open_captures
+from kwiresniff.capture.packet_decoder import LayerDecoder
 from kwiresniff.model import Segment
 from tests.support import packet_builder
 from tests.support.tshark_view import by_tshark, by_us, read, seen
@@ -134,6 +135,32 @@ def test_a_capture_behind_a_capture_is_told_as_such(order: str) -> None:
     (problem,) = captures.problems
     assert (problem.code, problem.offset, problem.packet) == ("capture_damaged", len(file), len(PACKETS) + 1)
     assert "another pcap file stands behind it" in problem.message
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("time", [0, 0x01A2C3D4])
+def test_packets_without_a_byte_are_counted_by_the_thousand(
+    order: str, time: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gigabyte of zeros is 63 million of them, and a compressed megabyte; one that is no packet stands between."""
+    looked_at: list[int] = []
+    segment = LayerDecoder.segment
+
+    def counted(self: LayerDecoder, packet: int, *others: Any) -> Segment | None:
+        looked_at.append(packet)
+        return segment(self, packet, *others)
+
+    monkeypatch.setattr(LayerDecoder, "segment", counted)
+    first, last = (packet_builder.pcap([packet], order=order)[24:] for packet in PACKETS[:2])
+    none = struct.pack(order + "IIII", time, 0, 0, 0)
+    cut = struct.pack(order + "IIII", time, 0, 0, 60)
+    data = packet_builder.pcap_header(order=order) + first + none * 100_000 + cut + none * 50_000 + last
+    segments, captures = read(data)
+    assert [one[0] for one in segments] == [1, 150_003]
+    assert payloads(segments) == [b"first", b"second"]
+    assert (captures.packets, captures.other_packets) == (150_003, {"not_ip": 150_001})
+    assert captures.problems == []
+    assert len(looked_at) < 100
 
 
 def test_packets_that_straddle_reads_are_whole() -> None:
