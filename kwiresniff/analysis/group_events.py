@@ -43,6 +43,12 @@ class LastKnown(Generic[Value]):
     def __contains__(self, member: Member) -> bool:
         return member in self._values
 
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
     def get(self, member: Member) -> Value | None:
         """What is known, or None."""
         found = self._values.get(member)

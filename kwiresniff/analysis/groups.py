@@ -122,13 +122,12 @@ class GroupTimeline:
     def _leave(self, exchange: Exchange, request: Body, answer: Body) -> None:
         if self._failed(exchange, request, answer, CLASSIC):
             return
-        group = field_text(request.get("group_id"))
-        for index, member in enumerate(request.get("members") or [request]):
-            if index >= MAX_LEAVING and not self._is_known((group, _member_name(member))):
-                self._log.left_out += 1
-            else:
-                details = {"reason": name_text(member.get("reason")) or None}
-                self._depart(exchange, {**request, **member}, CLASSIC, details)
+        members = request.get("members") or [request]
+        if len(members) > MAX_LEAVING:
+            members = self._worth_telling(field_text(request.get("group_id")), members)
+        for member in members:
+            details = {"reason": name_text(member.get("reason")) or None}
+            self._depart(exchange, {**request, **member}, CLASSIC, details)
 
     # -- the protocols in which heartbeats say it all -------------------------------------------------------------
 
@@ -188,9 +187,28 @@ class GroupTimeline:
         details["partitions"] = self._assigned.pop(member) or {}
         self._event(exchange, request, protocol, "leave", details, _generation(request))
 
-    def _is_known(self, member: Member) -> bool:
-        """Whether anything is known of a member."""
-        return member in self._epochs or member in self._assigned
+    def _worth_telling(self, group: str, leaving: list[Body]) -> list[Body]:
+        """The first of the members that leave, and those behind them of whom anything is known."""
+        told = leaving[:MAX_LEAVING]
+        known = self._known_of(group, leaving)
+        known.difference_update(map(_member_name, told))
+        for member in leaving[MAX_LEAVING:] if known else ():
+            name = member.get("group_instance_id") or member.get("member_id")
+            if name.__class__ is not str:
+                name = _member_name(member)
+            if name in known:
+                known.discard(name)
+                told.append(member)
+        self._log.left_out += len(leaving) - len(told)
+        return told
+
+    def _known_of(self, group: str, members: list[Body]) -> set[str]:
+        """Of whom anything is known: of these members of a group, or of all that it has, whichever are fewer."""
+        epochs, assigned = self._epochs, self._assigned
+        if len(members) < len(epochs) + len(assigned):
+            names = map(_member_name, members)
+            return {name for name in names if (group, name) in epochs or (group, name) in assigned}
+        return {name for known in (epochs, assigned) for of, name in known if of == group}
 
     def _assign(self, exchange: Exchange, request: Body, protocol: str, given: list[Body], generation: Any) -> None:
         now: Partitions = {}

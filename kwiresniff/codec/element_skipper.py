@@ -334,3 +334,30 @@ class MessageSkipper:
         skipper = ElementSkipper(frame)
         end = skipper.skip(self._step, offset)
         return -1 if skipper.garbled else end
+
+
+@final
+class ContentSkipper:
+    """Tells of bytes whether they are one of several messages, each behind its version as an INT16."""
+
+    def __init__(self, formats: list[tuple[int, list[MessageSkipper]]]) -> None:
+        """``formats`` are the lowest version of each message and its skippers, in the order of versions."""
+        self._formats = formats
+
+    def claims(self, raw: bytes) -> bool:
+        """Whether the bytes begin with a version that one of the messages could have."""
+        for low, _ in self._formats:  # noqa: SIM110 - compiled, a generator is dear
+            if len(raw) >= 2 and i16(raw, 0) >= low:
+                return True
+        return False
+
+    def fits(self, raw: bytes) -> bool:
+        """Whether one of the messages ends where the bytes do; one newer than known may have more at its end."""
+        for low, skippers in self._formats:
+            at: i64 = i16(raw, 0) - low if len(raw) >= 2 else -1
+            if at >= 0:
+                is_known = at < len(skippers)
+                end = skippers[at if is_known else -1].skip(raw, 2)
+                if end == len(raw) or (end >= 0 and not is_known):
+                    return True
+        return False

@@ -20,6 +20,12 @@ MAX_NESTING = 9
 #: becomes a dict of 184, so this is 24 MB at the worst.
 LARGE_BYTES = 1 << 18
 
+#: Values that one message may be made of: structures, strings, tagged fields, and eight numbers in an array for one.
+#: The metadata of a cluster with 200,000 partitions takes a quarter of it; a million dicts are 200 to 400 MB.
+MAX_ENTRIES = 1_000_000
+#: Numbers in an array that weigh as much as one structure, as a shift.
+NUMBERS_SHIFT = 3
+
 #: The field whose record set may begin and end inside a batch (FetchSnapshot, KIP-630).
 UNALIGNED = "unaligned_records"
 

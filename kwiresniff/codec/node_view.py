@@ -9,7 +9,7 @@ from kwiresniff import schema
 from kwiresniff.base.body_members import DECODED
 from kwiresniff.codec.codecs import dissect_header
 from kwiresniff.codec.dissector import FOLDED, FOLDED_VALUE, count_nodes, dissect
-from kwiresniff.codec.embedded.embedded_format import Content
+from kwiresniff.codec.embedded.embedded_format import Content, Contents
 from kwiresniff.codec.embedded.struct_view import BodyView, Meaning, complain, content_of, note
 from kwiresniff.codec.folding import dissect_shown
 from kwiresniff.codec.headers import RequestHeader
@@ -51,7 +51,7 @@ class NodeView:
         child = self._child(name)
         return None if child is None else child.value
 
-    def each(self, name: str, having: str = "") -> Iterator[NodeView]:
+    def each(self, name: str, having: str = "", holding: Contents | None = None) -> Iterator[NodeView]:
         array = self._child(name)
         for child in () if array is None else array.children:
             if child is not FOLDED:

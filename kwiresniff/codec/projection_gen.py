@@ -15,6 +15,7 @@ from typing import Any
 from kwiresniff.codec.decode_errors import NOTICED
 from kwiresniff.codec.decoder_gen import fixed_expression
 from kwiresniff.codec.field_layout import (
+    MAX_ENTRIES,
     NULLABLE_STRUCT_MARK,
     check_nesting,
     fixed_size,
@@ -26,7 +27,7 @@ from kwiresniff.codec.field_layout import (
     single,
     tagged,
 )
-from kwiresniff.codec.reader_gen import MAX_ENTRIES, ReaderSource, joined
+from kwiresniff.codec.reader_gen import ReaderSource, joined
 from kwiresniff.errors import DecodeError
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import FIXED

@@ -16,6 +16,8 @@ from kwiresniff.codec import decode_errors, primitives
 from kwiresniff.codec.codegen import Source, made_when_called
 from kwiresniff.codec.field_layout import (
     LARGE_BYTES,
+    MAX_ENTRIES,
+    NUMBERS_SHIFT,
     VARINT_BYTE,
     length_prefix,
     may_be_null,
@@ -25,12 +27,6 @@ from kwiresniff.codec.field_layout import (
 )
 from kwiresniff.schema.types import WireField
 from kwiresniff.schema.wire_types import FIXED, Fixed
-
-#: Values that one message may be made of: structures, strings, tagged fields, and eight numbers in an array for one.
-#: The metadata of a cluster with 200,000 partitions takes a quarter of it; a million dicts are 200 to 400 MB.
-MAX_ENTRIES = 1_000_000
-#: Numbers in an array that weigh as much as one structure, as a shift.
-NUMBERS_SHIFT = 3
 
 _NAMESPACE: dict[str, Any] = {
     "__builtins__": {"len": len, "any": any},

@@ -114,22 +114,25 @@ def test_members_removed_by_an_admin_leave_one_by_one() -> None:
     ]
 
 
+@pytest.mark.parametrize("others", [0, 20])
 def test_more_members_than_a_group_has_are_counted_and_those_of_whom_something_is_known_told(
-    monkeypatch: pytest.MonkeyPatch,
+    others: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of five of whom nothing is known two are told; one that had partitions leaves them wherever it stands."""
+    """Of five of whom nothing is known two are told; one that had partitions leaves them wherever it stands, once."""
     monkeypatch.setattr(groups, "MAX_LEAVING", 2)
     data = {"assigned_partitions": [{"topic": "orders", "partitions": [0]}]}
     asked = {"group_id": "g", "member_id": "known", "generation_id": 1}
     made = GroupTimeline()
-    made.add(exchange("SyncGroup", 14, 2, request=asked, response={"assignment_decoded": {"data": data}}))
-    members = [{"member_id": name} for name in ("a", "b", "c", "d", "known", "e")]
+    for name in ("known", *(f"other-{number}" for number in range(others))):
+        asked = {**asked, "member_id": name}
+        made.add(exchange("SyncGroup", 14, 2, request=asked, response={"assignment_decoded": {"data": data}}))
+    members = [{"member_id": name} for name in ("a", "b", "c", "d", "known", "e", "known", "a")]
     asked = {"group_id": "g", "members": members}
     made.add(exchange("LeaveGroup", 13, 3, request=asked, response={"members": []}))
     left = [event for event in made.events() if event.event == "leave"]
     assert [event.member_id for event in left] == ["a", "b", "known"]
     assert left[-1].details["partitions"] == {"orders": [0]}
-    assert made.left_out == 3
+    assert made.left_out == 5
 
 
 def test_tasks_of_a_streams_group_are_told_by_kind() -> None:

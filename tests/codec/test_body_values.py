@@ -9,7 +9,8 @@ import pytest
 
 from kwiresniff import codec, schema
 from kwiresniff.codec.decoder_gen import Decoder, compile_decoder, holds_records
-from kwiresniff.codec.field_layout import LARGE_BYTES
+from kwiresniff.codec.field_layout import MAX_ENTRIES
+from kwiresniff.codec.primitives import write_uvarint
 from kwiresniff.codec.text.body_values import PlanDecoder, ValueReader, value_steps
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Direction
@@ -23,9 +24,11 @@ CHANGES = 8
 
 
 def by_plan(definition: MessageVersion, frame: bytes, offset: int = 0) -> dict[str, Any] | None:
-    steps = value_steps(definition)
+    """The body of which the frame is the rest."""
+    steps, reader = value_steps(definition), ValueReader()
     assert steps is not None
-    return ValueReader().body(steps, frame, offset)
+    body = reader.body(steps, frame, offset)
+    return body if reader.pos == len(frame) else None
 
 
 def raised() -> Decoder:
@@ -38,7 +41,8 @@ def check(definition: MessageVersion, encode: Any) -> None:
         assert value_steps(definition) is None
         return
     decode = compile_decoder(definition)
-    if value_steps(definition) is None:
+    steps, reader = value_steps(definition), ValueReader()
+    if steps is None:
         assert "FLOAT64" in repr(definition)
         return
     rng = random.Random(f"{definition.name} {definition.kind} {definition.version}")
@@ -50,15 +54,16 @@ def check(definition: MessageVersion, encode: Any) -> None:
             found = by_plan(definition, b"head" + raw, 4)
             # Nobody knows the tag of 5000; the text tells True from 1, and has the order of members.
             assert repr(found) == repr(body) if "{5000: " not in repr(body) else found is None
-            assert by_plan(definition, raw + b"\0") is None
+            if found is not None:
+                assert repr(PlanDecoder(steps, raised)(raw + b"\0", 0, [])) == repr(decode(raw + b"\0", 0, []))
             for cut in range(0, len(raw), max(1, len(raw) // CHANGES)):
                 assert by_plan(definition, raw[:cut]) is None
             for _ in range(CHANGES if raw else 0):
                 at = rng.randrange(len(raw))
                 changed = raw[:at] + rng.randbytes(1) + raw[at + 1 :]
-                found = by_plan(definition, changed)
+                found = reader.body(steps, changed, 0)
                 if found is not None:
-                    assert repr((found, len(raw))) == repr(decode(changed, 0, []))
+                    assert repr((found, reader.pos)) == repr(decode(changed, 0, []))
 
 
 @pytest.mark.parametrize("api", schema.apis(), ids=lambda api: api.name)
@@ -97,20 +102,24 @@ def test_a_decoder_is_made_for_what_is_unusual_alone() -> None:
     body = {"group_id": "g", "generation_id": 7, "member_id": "m"}
     assert PlanDecoder(steps, raised)(b"?" + raw, 1, []) == (body, 11)
     decode = PlanDecoder(steps, lambda: compile_decoder(definition))
-    assert decode(raw + b"more", 0, []) == (body, 10)
+    assert PlanDecoder(steps, raised)(raw + b"more", 0, []) == decode(raw + b"more", 0, []) == (body, 10)
     with pytest.raises(DecodeError):
         decode(raw[:-1], 0, [])
     with pytest.raises(AssertionError, match="a decoder was made"):
-        PlanDecoder(steps, raised)(raw + b"more", 0, [])
+        PlanDecoder(steps, raised)(raw[:-1], 0, [])
 
 
-def test_large_frames_are_left_to_the_decoder_which_counts_their_values() -> None:
-    """OffsetFetch v1 with names as long as they may be."""
-    definition = schema.message(9, 1, "request")
+def test_more_values_than_a_message_may_be_made_of_are_left_to_the_decoder_which_says_so() -> None:
+    """ListGroups v4 asks for groups in a state, a string of one byte where it is empty; DescribeProducers v0 for
+    partitions of a topic, eight of which count as one."""
+    definition = schema.message(16, 4, "request")
     steps = value_steps(definition)
     assert steps is not None
-    topic = {"name": "n" * 32_767, "partition_indexes": [1]}
-    raw = codec.encoder(9, 1, "request")({"group_id": "g", "topics": [topic] * 8})
-    assert len(raw) > LARGE_BYTES
-    with pytest.raises(AssertionError, match="a decoder was made"):
-        PlanDecoder(steps, raised)(raw, 0, [])
+    for count, fits in ((MAX_ENTRIES, True), (MAX_ENTRIES + 1, False)):
+        raw = write_uvarint(count + 1) + b"\1" * count + b"\0"
+        assert (by_plan(definition, raw) is not None) is fits
+    with pytest.raises(DecodeError, match=f"more than {MAX_ENTRIES:,} values"):
+        PlanDecoder(steps, lambda: compile_decoder(definition))(raw, 0, [])
+    numbers = b"\2\1" + write_uvarint(MAX_ENTRIES + 9) + bytes(4 * (MAX_ENTRIES + 8)) + b"\0\0"
+    body = by_plan(schema.message(61, 0, "request"), numbers)
+    assert body is not None and len(body["topics"][0]["partition_indexes"]) == MAX_ENTRIES + 8

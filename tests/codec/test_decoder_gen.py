@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from kwiresniff.codec.decoder_gen import compile_decoder
 from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.encoder_gen import compile_encoder
-from kwiresniff.codec.field_layout import LARGE_BYTES, MAX_NESTING
+from kwiresniff.codec.field_layout import LARGE_BYTES, MAX_ENTRIES, MAX_NESTING
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.primitives import MAX_TAGS, write_uvarint
 from kwiresniff.codec.projection_gen import compile_scanner
-from kwiresniff.codec.reader_gen import MAX_ENTRIES
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.schema.types import MessageVersion, WireField
 from tests.support.definitions import (

@@ -9,10 +9,10 @@ from kwiresniff import schema
 from kwiresniff.codec.decoder_gen import compile_decoder
 from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.error_finders import compile_error_finder
+from kwiresniff.codec.field_layout import MAX_ENTRIES
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.primitives import write_uvarint
 from kwiresniff.codec.projection_gen import compile_front_scanner, compile_scanner
-from kwiresniff.codec.reader_gen import MAX_ENTRIES
 from kwiresniff.errors import DecodeError
 from kwiresniff.schema.types import MessageVersion
 from tests.support.definitions import (

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from kwiresniff import schema
+from kwiresniff.codec.element_skipper import ContentSkipper, MessageSkipper
 from kwiresniff.codec.field_layout import smallest_struct
 
 #: Most formats begin with their version as an INT16.
@@ -51,6 +52,24 @@ def _of_version(message: str, version: int, sure: bool) -> Content | None:
     if version < low:
         return None
     return Content(message, min(version, high), VERSION_BYTES, exact=version <= high, sure=sure)
+
+
+class Contents(NamedTuple):
+    """What the bytes of many structures may hold; ``sure`` as in ``Content``."""
+
+    skipper: ContentSkipper
+    sure: bool
+
+
+@lru_cache(_KEPT)
+def contents(messages: tuple[str, ...], sure: bool) -> Contents:
+    """Any of these messages, each behind its version."""
+    formats: list[tuple[int, list[MessageSkipper]]] = []
+    for message in messages:
+        low, high = schema.data_versions(message)
+        of_versions = [schema.data_message(message, version) for version in range(low, high + 1)]
+        formats.append((low, [MessageSkipper(one) for one in of_versions]))
+    return Contents(ContentSkipper(formats), sure)
 
 
 @lru_cache(_KEPT)

@@ -9,11 +9,12 @@ Sources: KIP-62, KIP-54, KIP-341, KIP-429 (consumers), KIP-415, KIP-507 (Connect
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from kwiresniff import schema
 from kwiresniff.base.api_keys import DESCRIBE_GROUPS, JOIN_GROUP, SYNC_GROUP
-from kwiresniff.codec.embedded.embedded_format import Content, least_bytes, versioned
+from kwiresniff.codec.embedded.embedded_format import Content, contents, least_bytes, versioned
 from kwiresniff.codec.embedded.openers import Openers, request_field
 from kwiresniff.codec.embedded.struct_view import StructView
 from kwiresniff.model import Exchange, TopicNames
@@ -92,22 +93,31 @@ def _open(struct: StructView, field: str, protocol_type: Any, messages: dict[str
     return next((inner for inner in found if inner is not None), None)
 
 
+def _each(
+    struct: StructView, name: str, field: str, protocol_type: Any, messages: dict[str, str]
+) -> Iterator[StructView]:
+    """The structures of an array whose field may hold what members of such a group say."""
+    if protocol_type in messages:
+        return struct.each(name, field, contents((messages[protocol_type],), True))
+    return iter(()) if protocol_type else struct.each(name, field, contents(tuple(messages.values()), False))
+
+
 def _join_request(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
     protocol_type = struct.get("protocol_type")
-    for protocol in struct.each("protocols", "metadata"):
+    for protocol in _each(struct, "protocols", "metadata", protocol_type, _SUBSCRIPTIONS):
         open_subscription(protocol, "metadata", protocol_type, protocol.get("name"))
 
 
 def _join_response(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
     protocol_type = struct.get("protocol_type") or request_field(exchange, "protocol_type")
     protocol = struct.get("protocol_name")
-    for member in struct.each("members", "metadata"):
+    for member in _each(struct, "members", "metadata", protocol_type, _SUBSCRIPTIONS):
         open_subscription(member, "metadata", protocol_type, protocol)
 
 
 def _sync_request(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
     protocol_type, protocol = struct.get("protocol_type"), struct.get("protocol_name")
-    for assignment in struct.each("assignments", "assignment"):
+    for assignment in _each(struct, "assignments", "assignment", protocol_type, _ASSIGNMENTS):
         open_assignment(assignment, "assignment", protocol_type, protocol)
 
 

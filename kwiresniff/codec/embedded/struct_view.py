@@ -19,7 +19,7 @@ from kwiresniff import schema
 from kwiresniff.base.body_members import DECODED
 from kwiresniff.codec.codecs import KEPT, data_decoder, decoder
 from kwiresniff.codec.element_skipper import MessageSkipper
-from kwiresniff.codec.embedded.embedded_format import Content
+from kwiresniff.codec.embedded.embedded_format import Content, Contents
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Problem
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Problems reported of what is embedded in one message: more of the same add nothing.
 MAX_PROBLEMS = 100
+#: Structures of an array that are opened without asking first whether there is something in them.
+FEW = 16
 
 #: ``meaning(name, value)``: what a person wants to read beside a value, or an empty text.
 Meaning = Callable[[str, Any], str]
@@ -39,8 +41,12 @@ class StructView(Protocol):
     def get(self, name: str) -> Any:
         """The plain value of a field, or None when there is none."""
 
-    def each(self, name: str, having: str = "") -> Iterator[StructView]:
-        """The structures of an array, or none; those alone in which the field ``having``, if named, is not empty."""
+    def each(self, name: str, having: str = "", holding: Contents | None = None) -> Iterator[StructView]:
+        """The structures of an array, or none; those alone in which the field ``having``, if named, is not empty.
+
+        Of many, those may be left out whose field does not hold what it is to be opened as (``holding``) and of which
+        nothing would be reported.
+        """
 
     def records(self, name: str) -> Iterator[StructView]:
         """The records of a record set, control records left out."""
@@ -88,10 +94,21 @@ class BodyView:
     def get(self, name: str) -> Any:
         return self.body.get(name)
 
-    def each(self, name: str, having: str = "") -> Iterator[BodyView]:
-        for index, element in enumerate(self.body.get(name) or ()):
+    def each(self, name: str, having: str = "", holding: Contents | None = None) -> Iterator[BodyView]:
+        elements: list[Body] = self.body.get(name) or []
+        if holding is not None and len(elements) > FEW:
+            yield from self._each_holding(name, elements, having, holding)
+            return
+        for index, element in enumerate(elements):
             if not having or element.get(having):
                 yield BodyView(element, self.problems, (self, name, index))
+
+    def _each_holding(self, name: str, elements: list[Body], field: str, holding: Contents) -> Iterator[BodyView]:
+        fits, claims, problems = holding.skipper.fits, holding.skipper.claims, self.problems
+        for index, element in enumerate(elements):
+            raw = element[field]
+            if raw and (fits(raw) or (holding.sure and len(problems) < MAX_PROBLEMS and claims(raw))):
+                yield BodyView(element, problems, (self, name, index))
 
     def records(self, name: str) -> Iterator[BodyView]:
         batches = self.body.get(name)

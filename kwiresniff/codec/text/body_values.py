@@ -1,7 +1,7 @@
 """Bodies as dicts straight from bytes, by a plan: making the decoder of a message costs as much as reading hundreds.
 
-A body that comes out has been read to the last byte of its frame, and is the one that the generated decoder
-(``kwiresniff.codec.decoder_gen``) gives. Whatever is unusual is left to that.
+A body that comes out is the one that the generated decoder (``kwiresniff.codec.decoder_gen``) gives. Whatever is
+unusual is left to that, but for bytes left over.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, final
 
-from kwiresniff.codec.field_layout import LARGE_BYTES, default_value
+from kwiresniff.codec.field_layout import MAX_ENTRIES, NUMBERS_SHIFT, default_value
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.body_reader import BodyReader
 from kwiresniff.codec.text.plan import (
     BOOLEAN,
     BYTES,
     RECORDS,
+    SIZES,
     STRING,
     STRUCTURE,
     TAG_SECTION,
@@ -41,7 +42,10 @@ def value_steps(message: MessageVersion) -> list[Step] | None:
         steps = plan(message, leads=False)
     except SchemaError:
         return None
-    return None if _holds_records(steps) else steps
+    if _holds_records(steps):
+        return None
+    _weigh(steps)
+    return steps
 
 
 def _holds_records(steps: list[Step]) -> bool:
@@ -51,25 +55,41 @@ def _holds_records(steps: list[Step]) -> bool:
     return False
 
 
+def _weigh(steps: list[Step]) -> None:
+    """Sets the ``weight`` of arrays: how many of their elements count as one value."""
+    for step in steps:
+        if step.array:
+            step.weight = 1 << NUMBERS_SHIFT if step.kind in SIZES else 1
+        _weigh(step.steps)
+
+
 @final
 class ValueReader(BodyReader):
     """Reads one body after another."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._left: i64 = 0  # of the values that a message may be made of
+
     def body(self, steps: list[Step], frame: bytes, offset: i64) -> dict[str, Any] | None:
-        """The body from ``offset`` to the end of the frame; None for one with anything unusual."""
+        """The body from ``offset`` on, with where it ends in ``pos``; None for one with anything unusual."""
         self.frame = frame
+        self._left = MAX_ENTRIES
         try:
-            found = self._structure(steps, offset)
+            return self._structure(steps, offset)
         except (IndexError, UnicodeDecodeError, DecodeError):
             return None
-        return found if self.pos == len(frame) else None
 
     def _structure(self, steps: list[Step], pos: i64) -> dict[str, Any]:
         found: dict[str, Any] = {}
         self.pos = pos
         for step in steps:
             if step.kind == TAG_SECTION:
-                self._tag_section(step, found, self.pos)
+                pos = self.pos
+                if self.frame[pos] or step.steps:
+                    self._tag_section(step, found, pos)
+                else:
+                    self.pos = pos + 1
             elif step.array:
                 found[step.name] = self._array(step, self.pos)
             else:
@@ -80,6 +100,7 @@ class ValueReader(BodyReader):
         """Tagged fields: what is not there has its default, in the order of tags all the same."""
         left: i64 = self.frame[pos]
         self.pos = pos + 1
+        self._count(left)
         for step in section.steps:
             assert step.field is not None
             found[step.name] = default_value(step.field)
@@ -104,26 +125,32 @@ class ValueReader(BodyReader):
             if count == -1:
                 return None
             raise _unusual()
+        self._count(count // step.weight)
         found: list[Any] = []
         while count:
             count -= 1
             found.append(self._value(step, self.pos))
         return found
 
+    def _count(self, values: i64) -> None:
+        self._left -= values
+        if self._left < 0:
+            raise _unusual()
+
     def _value(self, step: Step, pos: i64) -> Any:
         """A single value, whether a field or an element of an array."""
         kind: i64 = step.kind
+        if kind == STRING or kind == TOPIC or kind == BYTES:  # noqa: SIM109 - comparisons when compiled
+            return self._sized(step, kind, pos)
         if kind == BOOLEAN:
             return self.number(kind, pos) != 0
-        if kind == UUID or kind == TOPIC_ID:  # noqa: SIM109 - two comparisons when compiled
+        if kind == UUID or kind == TOPIC_ID:  # noqa: SIM109
             if pos + 16 > len(self.frame):
                 raise _unusual()
             self.pos = pos + 16
             return uuid_text(self.frame[pos : pos + 16])
         if kind == STRUCTURE:
             return self._nullable_structure(step, pos) if step.nullable else self._structure(step.steps, pos)
-        if kind == STRING or kind == TOPIC or kind == BYTES:  # noqa: SIM109
-            return self._sized(step, kind, pos)
         return self.number(kind, pos)
 
     def _nullable_structure(self, step: Step, pos: i64) -> dict[str, Any] | None:
@@ -138,6 +165,8 @@ class ValueReader(BodyReader):
     def _sized(self, step: Step, kind: i64, pos: i64) -> str | bytes | None:
         """A string or bytes, behind their length."""
         length: i64 = self.length_of(step, pos)
+        if not length:  # as most are, where somebody wants to keep readers busy
+            return b"" if kind == BYTES else ""
         if length < 0:
             if length == -1:
                 return None
@@ -163,10 +192,10 @@ class PlanDecoder:
 
     def __call__(self, frame: bytes, body_offset: int, issues: list[Problem]) -> tuple[dict[str, Any], int]:
         """The body and where it ends, see ``kwiresniff.codec.codecs.decoder``."""
-        if len(frame) <= LARGE_BYTES:
-            body = ValueReader().body(self._steps, frame, body_offset)
-            if body is not None:
-                return body, len(frame)
+        reader = ValueReader()
+        body = reader.body(self._steps, frame, body_offset)
+        if body is not None:
+            return body, reader.pos
         if self._made is None:
             self._made = self._make()
         return self._made(frame, body_offset, issues)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
 
+from kwiresniff.base.api_keys import JOIN_GROUP
 from kwiresniff.codec.codecs import data_decoder
 from kwiresniff.codec.decoder_gen import Decoder
-from kwiresniff.codec.embedded import BodyView, open_assignment, open_subscription, struct_view
+from kwiresniff.codec.embedded import OPENERS, BodyView, open_assignment, open_subscription, struct_view
+from kwiresniff.model import Problem
 from tests.support.embedded_vectors import VECTORS, body_holder, decoded, node_holder, texts
+from tests.support.exchanges import exchange
 
 OWNED = [{"topic": "orders", "partitions": [0, 2]}]
 
@@ -298,3 +302,32 @@ def test_only_elements_with_something_in_a_field_are_asked_for() -> None:
     body = {"members": [{"metadata": b""}, {"metadata": b"x"}, {}]}
     for holder in (body_holder(body), node_holder({"members": [{"metadata": b""}, {"metadata": b"x"}]})):
         assert [one.path for one in holder.each("members", "metadata")] == ["members[1]"]
+
+
+@pytest.mark.parametrize("protocol_type", ["consumer", "connect", "", None, "other"])
+def test_of_many_members_what_is_opened_is_what_would_be_alone(protocol_type: str | None) -> None:
+    """Of those that hold nothing of the kind a hundred are reported, as ever."""
+    rng = Random(f"many members {protocol_type}")
+    raws = [vector.value for name, vector in VECTORS.items() if vector.value and name.startswith(("subscr", "assign"))]
+    raws += [raw[:-1] for raw in raws] + [raw + b"\0" for raw in raws] + [b"", b"\0", b"\0\1", b"\xff" * 9, bytes(90)]
+    raws += [b"\0\x63" + raw[2:] + more for raw in raws for more in (b"", b"more")]
+    metadata = [rng.choice(raws) for _ in range(600)]
+
+    def opened(some: list[bytes]) -> tuple[list[Any], list[Problem]]:
+        protocols: list[dict[str, Any]] = [{"name": "range", "metadata": one} for one in some]
+        problems: list[Problem] = []
+        holder = BodyView({"protocol_type": protocol_type, "protocols": protocols}, problems)
+        OPENERS[JOIN_GROUP, "request"](holder, exchange(), lambda topic_id: None)
+        return [one.get("metadata_decoded") for one in protocols], problems
+
+    found, problems = opened(metadata)
+    alone = [opened([one]) for one in metadata]
+    assert found == [one for each, _ in alone for one in each]
+    expected = [
+        (problem.message, problem.path.replace("[0]", f"[{at}]"))
+        for at, (_, reported) in enumerate(alone)
+        for problem in reported
+    ]
+    assert [(one.message, one.path) for one in problems] == expected[: struct_view.MAX_PROBLEMS]
+    assert (len(expected) > struct_view.MAX_PROBLEMS) is (protocol_type in ("consumer", "connect"))
+    assert any(found) is (protocol_type != "other")
