@@ -1,14 +1,16 @@
 """click, imported without the modules that it asks only for what is seldom wanted: a fifth of the time of a short run.
 
 ``inspect`` brings the parser and the compiler of Python, ``uuid`` asks what machine this is, ``gettext`` compiles a
-grammar. While click is imported, something stands in for each of them that imports it when click uses it. Something
-stands in for references to types, too: they compile names, for which Python makes the classes of all syntax trees.
+grammar, ``threading`` and ``datetime`` are large. While click is imported, something stands in for each of them that
+imports it when click uses it. Something stands in for references to types, too: they compile names, for which Python
+makes the classes of all syntax trees.
 """
 
 from __future__ import annotations
 
 import sys
 import typing
+from _thread import _local
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -50,6 +52,28 @@ class _LateGettext(_Late):
         return translated
 
 
+class _LateThreading(_Late):
+    """What stands in for ``threading``, of which click takes this class for its context."""
+
+    local = _local
+
+
+class _LateType(type):
+    """What stands in for the class ``datetime``, of which click makes a type of options that none of ours is of."""
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(import_module("datetime").datetime, name)
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, import_module("datetime").datetime)
+
+
+class _LateDatetime(_Late):
+    """What stands in for the module ``datetime``."""
+
+    datetime = _LateType("datetime", (), {})
+
+
 class _Reference:
     """What stands in for a reference to a type by its name: Python compiles each, and nobody follows any in click."""
 
@@ -84,7 +108,13 @@ def import_click() -> None:
     """Import click, if nobody has yet."""
     if "click" in sys.modules:
         return
-    stand_ins = (_LateInspect("inspect"), _Late("uuid"), _LateGettext("gettext"))
+    stand_ins = (
+        _LateInspect("inspect"),
+        _Late("uuid"),
+        _LateGettext("gettext"),
+        _LateThreading("threading"),
+        _LateDatetime("datetime"),
+    )
     late = [one for one in stand_ins if one.__name__ not in sys.modules]
     sys.modules.update((one.__name__, one) for one in late)
     reference = typing.ForwardRef

@@ -90,19 +90,26 @@ def _topics_text(topics: list[TopicDigest], topic_name: TopicNames | None) -> st
     """Topics with their partitions: ``orders-0,1,2,+9``. ``topic_name`` gives the names of topic ids, which may have
     become known since the message was read.
     """
-    words = []
-    for topic in topics[:NAMED]:
-        name = topic.name
-        if topic.is_id and topic_name is not None:
-            name = topic_name(name) or name
-        partitions = topic.partitions
-        count = len(partitions)
-        parts = ",".join([str(partition.index) for partition in partitions[:NAMED]])
-        more = f",+{count - NAMED}" if count > NAMED else ""
-        words.append(f"{name}-{parts}{more}" if parts else name)
+    if len(topics) == 1:  # as nearly always
+        return _topic_text(topics[0], topic_name)
+    words = [_topic_text(topic, topic_name) for topic in topics[:NAMED]]
     if len(topics) > NAMED:
         words.append(f"+{len(topics) - NAMED} topics")
     return " ".join(words)
+
+
+def _topic_text(topic: TopicDigest, topic_name: TopicNames | None) -> str:
+    name = topic.name
+    if topic.is_id and topic_name is not None:
+        name = topic_name(name) or name
+    partitions = topic.partitions
+    count = len(partitions)
+    if count == 1:
+        return f"{name}-{partitions[0].index}"
+    if not count:
+        return name
+    parts = ",".join([str(partition.index) for partition in partitions[:NAMED]])
+    return f"{name}-{parts},+{count - NAMED}" if count > NAMED else f"{name}-{parts}"
 
 
 def _add_record_facts(digest: Digest, topics: list[TopicDigest], nothing: str, out: list[str]) -> None:

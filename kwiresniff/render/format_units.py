@@ -95,8 +95,10 @@ def _three(value: float) -> str:
 
 def count(number: int, noun: str, plural: str = "") -> str:
     """``1 record``, ``1,234 records``."""
+    if number == 1:
+        return f"1 {noun}"
     digits = str(number) if -1000 < number < 1000 else f"{number:,}"  # most are small, and this is ten times as fast
-    return f"{digits} {noun if number == 1 else plural or noun + 's'}"
+    return f"{digits} {plural or noun + 's'}"
 
 
 def number_ranges(numbers: Iterable[int], between: str = ", ") -> str:

@@ -87,17 +87,18 @@ class Field(NamedTuple):
     def at(self, version: int, flexible: bool) -> FieldAtVersion:
         fields = shapes(self.fields, version, flexible) if self.type == "struct" else ()
         default = self.default if self.explicit_default else zero(self.type, self.array, fields)
+        # By position: names cost as much as all the rest.
         return FieldAtVersion(
-            name=self.name,
-            type=self.type,
-            array=self.array,
-            nullable=version in self.nullable,
-            tag=self.tag if version in self.tagged else None,
-            default=default,
-            compact=flexible if self.flexible is None else version in self.flexible,
-            entity=self.entity,
-            map_key=self.map_key,
-            fields=fields,
+            self.name,
+            self.type,
+            self.array,
+            version in self.nullable,
+            self.tag if version in self.tagged else None,
+            default,
+            flexible if self.flexible is None else version in self.flexible,
+            self.entity,
+            self.map_key,
+            fields,
         )
 
 

@@ -27,15 +27,15 @@ def resolve(message: Message, version: int) -> MessageVersion:
 
 def _wire_field(shape: FieldAtVersion, owner: str) -> WireField:
     return WireField(
-        name=shape.name,
-        type=wire_type(shape),
-        array=shape.array,
-        nullable=shape.nullable,
-        tag=shape.tag,
-        default=shape.default,
-        fields=tuple(_wire_field(field, owner) for field in shape.fields),
-        entity=shape.entity,
-        enum=enum_of(owner, shape.name, shape.type),
+        shape.name,
+        wire_type(shape),
+        shape.array,
+        shape.nullable,
+        shape.tag,
+        shape.default,
+        tuple([_wire_field(field, owner) for field in shape.fields]),
+        shape.entity,
+        enum_of(owner, shape.name, shape.type),
     )
 
 

@@ -18,8 +18,8 @@ from tests.support.paths import ROOT
 
 #: Modules that take a millisecond or more, and that none of these commands uses.
 HEAVY = ("inspect", "ast", "uuid", "platform", "locale", "difflib", "dataclasses", "rich", "google_crc32c", "cramjam")
-#: Modules that know what is wrong with a message.
-CAREFUL = ("kwiresniff.codec.dissector", "kwiresniff.codec.folding")
+#: Modules that only trees need, and what is wrong with a message.
+CAREFUL = ("threading", "datetime", "kwiresniff.codec.dissector", "kwiresniff.codec.folding")
 
 
 @pytest.mark.parametrize("command", [["stats"], ["read"], ["read", "-o", "summary"]], ids=" ".join)
@@ -59,14 +59,18 @@ def test_names_of_types_are_not_compiled_while_click_is_imported() -> None:
 
 
 def test_click_has_its_modules_when_it_uses_them() -> None:
-    """In a process where click was imported without them: its type for UUIDs, and a help text of several lines."""
+    """In a process where click was imported without them: its types for UUIDs and dates, a help text of lines."""
     script = (
         "import sys\n"
         "from kwiresniff.cli.late_imports import import_click\n"
         "import_click()\n"
-        "assert not {'inspect', 'uuid'} & set(sys.modules)\n"
+        "assert not {'inspect', 'uuid', 'threading', 'datetime'} & set(sys.modules)\n"
         "import click\n"
         "print(click.UUID.convert('12345678-1234-5678-1234-567812345678', None, None).int)\n"
+        "date = click.DateTime().convert('2026-01-02', None, None)\n"
+        "print(date, click.DateTime().convert(date, None, None) is date)\n"
+        "import threading\n"
+        "print(click.globals.local is threading.local)\n"
         "print(repr(click.Option(['--x'], help='  One.\\n\\n      Two.\\n').help))\n"
         "import inspect\n"
         "print(inspect.isfunction(import_click))\n"
@@ -74,7 +78,7 @@ def test_click_has_its_modules_when_it_uses_them() -> None:
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     number = uuid.UUID("12345678-1234-5678-1234-567812345678").int
     help_text = inspect.cleandoc("  One.\n\n      Two.\n")
-    assert (done.stderr, done.stdout) == ("", f"{number}\n{help_text!r}\nTrue\n")
+    assert (done.stderr, done.stdout) == ("", f"{number}\n2026-01-02 00:00:00 True\nTrue\n{help_text!r}\nTrue\n")
 
 
 def test_a_long_name_that_is_not_there_still_has_those_that_are_spelt_like_it() -> None:
