@@ -49,6 +49,33 @@ def written(node: ast.Constant | ast.Tuple) -> object:
     return tuple(part.value if isinstance(part, ast.Constant) else None for part in node.elts)
 
 
+def numbers_in_place_of_apis(source: str) -> list[str]:
+    """Sets that hold a number as such, and comparisons of an API key with one; -1 stands for no API."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        values: list[ast.expr] = []
+        if isinstance(node, ast.Set):
+            values = node.elts
+        elif isinstance(node, ast.Compare) and ast.unparse(node.left).endswith("api_key"):
+            values = [part for one in node.comparators for part in getattr(one, "elts", [one])]
+        numbers = [one for one in values if isinstance(one, ast.Constant) and type(one.value) is int]
+        if numbers and not (isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt | ast.GtE)):
+            found.append(ast.unparse(node))
+    return found
+
+
+def test_apis_have_names() -> None:
+    """A reader does not know what 68 is; ``base/api_keys.py`` does."""
+    found = {path.name: numbers_in_place_of_apis(source) for path, source in SOURCES.items()}
+    assert {name: numbers for name, numbers in found.items() if numbers} == {}
+
+
+def test_a_number_in_place_of_an_api_is_found() -> None:
+    """In a set and beside an API key; a missing one may be asked for."""
+    source = "A = {PRODUCE, 68}\nB = one.api_key == 3\nC = api_key in (1, FETCH)\nD = api_key < 0\nE = {-1, FETCH}\n"
+    assert numbers_in_place_of_apis(source) == ["{PRODUCE, 68}", "one.api_key == 3", "api_key in (1, FETCH)"]
+
+
 def test_tcps_sequence_numbers_have_their_masks_in_one_place() -> None:
     """No other module names a mask of its own."""
     names = {"SEQ_MASK", "SEQ_HALF"}

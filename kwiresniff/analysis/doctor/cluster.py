@@ -20,6 +20,8 @@ from kwiresniff.base.api_keys import (
     OFFSET_COMMIT,
     OFFSET_FETCH,
     PRODUCE,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
     SHARE_FETCH,
     SHARE_GROUP_HEARTBEAT,
     STREAMS_GROUP_HEARTBEAT,
@@ -43,8 +45,8 @@ ABOUT_NS = 1_000_000_000
 NEW_RELEASE, LAST_OLD_RELEASE = "4.0", "3.9"
 LEAST_PRODUCE = 3
 
-#: What a listener that wants SASL answers before it: SaslHandshake, ApiVersions, SaslAuthenticate.
-BEFORE_AUTHENTICATION = frozenset({-1, 17, 18, 36})
+#: What a listener that wants SASL answers before it; -1 stands for a request that the capture does not have.
+BEFORE_AUTHENTICATION = frozenset({-1, SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
 #: What a client asks the leader of a partition or the coordinator of a group for, at an address that Metadata or
 #: FindCoordinator has named.
 AT_ADVERTISED = frozenset({

@@ -13,13 +13,32 @@ from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.negotiation import ADMIN_APIS
 from kwiresniff.analysis.places import place_of
-from kwiresniff.base.api_keys import DELETE_TOPICS, FETCH, FIND_COORDINATOR, INIT_PRODUCER_ID, METADATA, PRODUCE
+from kwiresniff.base.api_keys import (
+    CONSUMER_GROUP_HEARTBEAT,
+    DELETE_TOPICS,
+    FETCH,
+    FIND_COORDINATOR,
+    HEARTBEAT,
+    INIT_PRODUCER_ID,
+    JOIN_GROUP,
+    LIST_OFFSETS,
+    METADATA,
+    OFFSET_COMMIT,
+    OFFSET_FETCH,
+    PRODUCE,
+    SHARE_FETCH,
+    SHARE_GROUP_HEARTBEAT,
+    STREAMS_GROUP_HEARTBEAT,
+    SYNC_GROUP,
+)
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding, scope_of
 
-#: ListOffsets, OffsetCommit, OffsetFetch, JoinGroup, Heartbeat, SyncGroup, the heartbeats of other groups, ShareFetch:
-#: whoever asks these consumes.
-_CONSUMING = frozenset({FETCH, 2, 8, 9, 11, 12, 14, 68, 76, 78, 88})
+#: Whoever sends one of these consumes.
+_CONSUMING = frozenset({
+    FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP, HEARTBEAT, SYNC_GROUP, CONSUMER_GROUP_HEARTBEAT,
+    SHARE_GROUP_HEARTBEAT, SHARE_FETCH, STREAMS_GROUP_HEARTBEAT,
+})  # fmt: skip
 UNKNOWN = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
 #: Whoever asks so often, for so long, without the topic coming into being, means to use it.
 OFTEN = 3
@@ -61,7 +80,10 @@ class TopicRule(Rule):
     """UNKNOWN_TOPIC_OR_PARTITION and its like, by topic and client: never there, not there yet, or deleted."""
 
     codes = ("unknown_topic_or_partition", "topic_deleted")
-    apis = frozenset({METADATA, DELETE_TOPICS, INIT_PRODUCER_ID, FIND_COORDINATOR, 2, 8, 9, 11, 68, 76, 88})
+    apis = frozenset({
+        METADATA, DELETE_TOPICS, INIT_PRODUCER_ID, FIND_COORDINATOR, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH,
+        JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT,
+    })  # fmt: skip
     judges = UNKNOWN
 
     def __init__(self, context: Context) -> None:
