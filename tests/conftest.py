@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -25,6 +26,9 @@ if HOME != ROOT:
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
+# Nothing that is collected is freed; see below.
+gc.disable()
+
 #: Which of the tests run there: all are collected, so that everything is imported, and one of so many is run.
 SAMPLE = 40
 
@@ -33,6 +37,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write what is rendered now as the golden files")
     parser.addoption("--exhaustive", action="store_true", help="damage captures in every place, not in a sample")
     parser.addoption("--more-captures", metavar="DIR", help="damage the captures in this folder as well")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: nobody needs to look through it for what can be freed."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -5,14 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 PACKAGE = Path(__file__).resolve().parent.parent / "kwiresniff"
 FILES = sorted(PACKAGE.rglob("*.py"))
-ROOMS = sorted({path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in FILES})
-
-#: Rooms with circles that are still to be broken.
-NOT_YET_FREE: frozenset[str] = frozenset()
 
 
 def module_name(path: Path) -> str:
@@ -65,27 +59,16 @@ def circles(imports: dict[str, set[str]]) -> list[set[str]]:
     return found
 
 
-IMPORTS = {name: imported(path.read_text(encoding="utf-8")) - {name} for name, path in MODULES.items()}
-CIRCLES = circles(IMPORTS)
-
-
-def in_room(room: str) -> list[set[str]]:
-    return [circle for circle in CIRCLES if any(f"{name}.".startswith(f"kwiresniff.{room}.") for name in circle)]
-
-
-def described(circle: set[str]) -> str:
-    lines = [f"  {name} imports {', '.join(sorted(IMPORTS[name] & circle))}" for name in sorted(circle)]
+def described(circle: set[str], imports: dict[str, set[str]]) -> str:
+    lines = [f"  {name} imports {', '.join(sorted(imports[name] & circle))}" for name in sorted(circle)]
     return "modules that need each other:\n" + "\n".join(lines)
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_no_modules_of_a_room_need_each_other(room: str) -> None:
+def test_no_modules_need_each_other() -> None:
     """Imports inside functions count, and so do those for type checking."""
-    found = in_room(room)
-    if room in NOT_YET_FREE:
-        assert found, f"{room} has no circle any more: take it off the list"
-    else:
-        assert not found, "\n".join(map(described, found))
+    imports = {name: imported(path.read_text(encoding="utf-8")) - {name} for name, path in MODULES.items()}
+    found = circles(imports)
+    assert not found, "\n".join(described(circle, imports) for circle in found)
 
 
 def test_a_circle_is_found_wherever_it_begins() -> None:

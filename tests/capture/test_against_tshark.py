@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,9 +14,18 @@ from tests.support import packet_builder
 from tests.support.tshark_view import by_tshark, by_us, read
 
 pytestmark = pytest.mark.slow
-scapy = pytest.importorskip("scapy.all")
 
 CAPTURES = Path(__file__).parents[2] / "captures"
+
+
+class Scapy:
+    """``scapy.all``, imported when something of it is first used: that takes longer than to collect a hundred tests."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module("scapy.all"), name)
+
+
+scapy: Any = Scapy()
 
 
 def requests(source: str = "10.1.0.1", destination: str = "10.1.0.9", v6: bool = False) -> list[Any]:
@@ -235,13 +245,14 @@ def test_ipv4_options(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "headers",
     [
-        pytest.param(scapy.IPv6ExtHdrHopByHop, id="hop by hop"),
-        pytest.param(scapy.IPv6ExtHdrDestOpt, id="destination options"),
+        pytest.param(lambda: scapy.IPv6ExtHdrHopByHop(options=[]), id="hop by hop"),
+        pytest.param(lambda: scapy.IPv6ExtHdrDestOpt(options=[]), id="destination options"),
         pytest.param(lambda: scapy.IPv6ExtHdrRouting(addresses=["fd00::7"], segleft=0), id="routing"),
         pytest.param(lambda: scapy.IPv6ExtHdrFragment(id=5), id="atomic fragment"),
         pytest.param(lambda: scapy.AH(nh=6, spi=1, seq=2, icv=bytes(12), payloadlen=4), id="authentication"),
         pytest.param(
-            lambda: scapy.IPv6ExtHdrHopByHop() / scapy.IPv6ExtHdrRouting() / scapy.IPv6ExtHdrDestOpt(), id="three"
+            lambda: scapy.IPv6ExtHdrHopByHop() / scapy.IPv6ExtHdrRouting() / scapy.IPv6ExtHdrDestOpt(options=[]),
+            id="three",
         ),
     ],
 )

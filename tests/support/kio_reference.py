@@ -79,13 +79,18 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
     return left, True
 
 
-def entities() -> Iterator[tuple[str, int, str, type]]:
-    """``(name, version, kind, class)`` of everything kio can read; kind is request, response, header or data."""
-    for name, versions in schema_name_map.items():
-        for version, by_kind in versions.items():
-            for kind, path in by_kind.items():
-                module, _, class_name = path.partition(":")
-                yield name, version, kind.name, getattr(import_module(module), class_name)
+#: What kio can read.
+NAMES = tuple(sorted(schema_name_map))
+#: Its classes for these, in all versions.
+CLASSES = sum(len(kinds) for versions in schema_name_map.values() for kinds in versions.values())
+
+
+def entities(name: str) -> Iterator[tuple[int, str, type]]:
+    """``(version, kind, class)`` of what goes by a name; kind is request, response, header or data."""
+    for version, by_kind in schema_name_map[name].items():
+        for kind, path in by_kind.items():
+            module, _, class_name = path.partition(":")
+            yield version, kind.name, getattr(import_module(module), class_name)
 
 
 def instance(entity: type, rng: random.Random) -> Any:
