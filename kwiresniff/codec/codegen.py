@@ -15,7 +15,7 @@ from typing import Any
 from kwiresniff.errors import SchemaError
 
 
-class Source:
+class SourceCode:
     """Lines of one function, and the namespace it will run in."""
 
     def __init__(self, namespace: dict[str, Any]) -> None:

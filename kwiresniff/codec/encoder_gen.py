@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.codec.codegen import Source, literal
+from kwiresniff.codec.codegen import SourceCode, literal
 from kwiresniff.codec.field_layout import (
     NULLABLE_STRUCT_MARK,
     check_nesting,
@@ -49,7 +49,7 @@ def compile_encoder(message: MessageVersion) -> Encoder:
     return _EncoderSource(message).compile()
 
 
-class _EncoderSource(Source):
+class _EncoderSource(SourceCode):
     """Source of an encoder: fixed-size values gather in a run and are packed together; pieces are joined last."""
 
     def __init__(self, message: MessageVersion) -> None:

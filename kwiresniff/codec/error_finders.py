@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kwiresniff.codec.codegen import Source
+from kwiresniff.codec.codegen import SourceCode
 from kwiresniff.codec.field_layout import check_nesting
 from kwiresniff.model import Body
 from kwiresniff.schema.types import MessageVersion, WireField
@@ -29,7 +29,7 @@ def compile_error_finder(message: MessageVersion) -> ErrorFinder:
     return _FinderSource(message).compile()
 
 
-class _FinderSource(Source):
+class _FinderSource(SourceCode):
     def __init__(self, message: MessageVersion) -> None:
         super().__init__({"__builtins__": {"enumerate": enumerate}, "MISSING": (KeyError, TypeError)})
         self.message = message

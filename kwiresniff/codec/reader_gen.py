@@ -13,7 +13,7 @@ from typing import Any
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.codec import decode_errors, primitives
-from kwiresniff.codec.codegen import Source, made_when_called
+from kwiresniff.codec.codegen import SourceCode, made_when_called
 from kwiresniff.codec.field_layout import (
     LARGE_BYTES,
     MAX_ENTRIES,
@@ -47,7 +47,7 @@ _NAMESPACE: dict[str, Any] = {
 }
 
 
-class ReaderSource(Source):
+class ReaderSource(SourceCode):
     """Source of a reader; fixed-size fields gather in a run until something of varying size needs the position."""
 
     #: The local with the size that the frame says it has.

@@ -9,15 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.support.command import Done
+from tests.support.command import Run
 from tests.support.paths import CAPTURES
-
-Run = Callable[..., Done]
 
 FOLDER = CAPTURES / "incidents"
 ROWS = {row["file"]: row for row in tomllib.loads((FOLDER / "MANIFEST.toml").read_text(encoding="utf-8"))["capture"]}

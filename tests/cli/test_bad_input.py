@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from struct import pack
 from typing import Any
@@ -13,11 +12,9 @@ import google_crc32c
 import pytest
 
 from tests.support.capture_files import save
-from tests.support.command import Done
+from tests.support.command import Run
 from tests.support.conversation import HEARTBEAT_BODY, Wire, heartbeat, heartbeat_response, request, response, string
 from tests.support.sample import slow_if
-
-Run = Callable[..., Done]
 
 
 def batch(records: bytes, *, attributes: int = 0, count: int = 1, crc: int | None = None) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,7 @@ import pytest
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange, Message
 from kwiresniff.session import Analyzer
-from tests.support.command import Done
-
-Run = Callable[..., Done]
+from tests.support.command import Run
 
 CAPTURE = str(Path(__file__).resolve().parents[2] / "captures" / "first-look.pcap")
 #: The protocol guide's request header v1 around an ApiVersions v0 request: key 18, version 0, id 1, client "cli".

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.capture_files import irc, save
-from tests.support.command import Done
-
-Run = Callable[..., Done]
+from tests.support.command import Run
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 

@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.capture_files import heartbeats, save
-from tests.support.command import Done
-
-Run = Callable[..., Done]
+from tests.support.command import Done, Run
 
 
 def one_line(done: Done, code: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 from struct import pack
 
@@ -12,10 +11,8 @@ import pyarrow.parquet
 import pytest
 
 from tests.support.capture_files import heartbeats, save
-from tests.support.command import Done
+from tests.support.command import Run
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response, string
-
-Run = Callable[..., Done]
 
 
 @pytest.fixture

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.capture_files import irc, metadata_v0, save
-from tests.support.command import Done
-
-Run = Callable[..., Done]
+from tests.support.command import Run
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 

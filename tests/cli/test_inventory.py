@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kwiresniff.schema import find_api
 from tests.support.capture_files import irc, save
-from tests.support.command import Done
-
-Run = Callable[..., Done]
+from tests.support.command import Run
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 ROWS = {row["file"]: row for row in tomllib.loads((CAPTURES / "MANIFEST.toml").read_text("utf-8"))["capture"]}

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter, sleep
 
@@ -19,9 +18,8 @@ from kwiresniff import __version__
 from kwiresniff.base.fastint import COMPILED
 from kwiresniff.cli.help import COMMANDS
 from tests.support.capture_files import heartbeats, pcap, save
-from tests.support.command import Done
+from tests.support.command import Run
 
-Run = Callable[..., Done]
 KWIRESNIFF = [sys.executable, "-m", "kwiresniff"]
 
 

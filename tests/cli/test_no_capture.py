@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from struct import pack
 
 import pytest
 
-from tests.support.command import Done
+from tests.support.command import Run
 from tests.support.paths import CAPTURES
-
-Run = Callable[..., Done]
 
 PCAP = (CAPTURES / "first-look.pcap").read_bytes()
 PCAPNG = (CAPTURES / "java-fetch.pcapng").read_bytes()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
-from tests.support.command import Done
+from tests.support.command import Run
 from tests.support.paths import CAPTURES
 
-Run = Callable[..., Done]
 RECORDING = str(CAPTURES / "incidents" / "fenced.pcap.xz")
 
 

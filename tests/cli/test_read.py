@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from struct import pack
 from typing import Any
@@ -16,11 +15,9 @@ import pytest
 
 from kwiresniff.cli.options import Moment
 from tests.support.capture_files import heartbeats, irc, metadata_v0, save
-from tests.support.command import Done
+from tests.support.command import Done, Run
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response, string
 from tests.support.tls_conversation import TlsTalk
-
-Run = Callable[..., Done]
 
 
 @pytest.fixture

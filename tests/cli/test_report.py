@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,8 @@ import pytest
 from kwiresniff.analysis.report import Reporter
 from kwiresniff.render.page import page
 from tests.support.capture_files import irc, save
-from tests.support.command import Done
+from tests.support.command import Run
 from tests.support.exchanges import START_NS, connection, exchange
-
-Run = Callable[..., Done]
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31m\u202e$x^2${{ 7*7 }}"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.command import Done
-
-Run = Callable[..., Done]
+from tests.support.command import Run
 
 HEARTBEAT_4 = {
     "apiKey": 12,

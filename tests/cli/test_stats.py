@@ -7,18 +7,15 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kwiresniff.capture import open_captures
 from tests.support.capture_files import heartbeats, irc, metadata_v0, pcap, save
-from tests.support.command import Done
+from tests.support.command import Run
 from tests.support.damages import snapped, thinned
 from tests.support.paths import CAPTURES
-
-Run = Callable[..., Done]
 
 
 @pytest.fixture

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.command import Done
+from tests.support.command import Run
 
-Run = Callable[..., Done]
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 RECORDING = str(CAPTURES / "java-group-consumer.pcapng")
 

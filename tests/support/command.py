@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 
 class Done(NamedTuple):
@@ -11,3 +12,7 @@ class Done(NamedTuple):
     code: int
     out: str
     err: str
+
+
+#: Runs the command with these arguments: the fixture ``kwiresniff``.
+Run: TypeAlias = Callable[..., Done]

@@ -184,7 +184,7 @@ def fields(topic_name: TopicNames | None = None) -> dict[str, Field]:
 _PATH = re.compile(r"(request|response)\.body((?:\.[A-Za-z_0-9]+(?:\[\d{0,9}\])*)+)")
 _STEP = re.compile(r"\.([A-Za-z_0-9]+)|\[(\d*)\]")
 
-Step = str | int
+PathStep = str | int
 
 #: Names of fields with record sets, in 0.8 to 2.7 too, and of the records in a batch.
 _RECORD_SETS = RECORD_SETS | {"record_set"}
@@ -212,7 +212,7 @@ def body_field(name: str) -> Field | None:
     if match is None:
         return None
     side: Direction = "request" if match[1] == "request" else "response"
-    steps: list[Step] = [step or int(index) for step, index in _STEP.findall(match[2]) if step or index]
+    steps: list[PathStep] = [step or int(index) for step, index in _STEP.findall(match[2]) if step or index]
     names = tuple(step for step in steps if isinstance(step, str))
     # Batches are in a record set; what is under their own ``records`` is only there when they are decompressed.
     depth: Depth = "records" if sum(name in _RECORD_SETS for name in names) > 1 else "bodies"
@@ -231,7 +231,7 @@ def body_field(name: str) -> Field | None:
     return Field(name, "any", depth, _unknown_early, final)
 
 
-def _follow(body: Body, steps: Sequence[Step]) -> list[Any]:
+def _follow(body: Body, steps: Sequence[PathStep]) -> list[Any]:
     """All values a path leads to; arrays without an index mean every element, nulls are left out."""
     found: list[Any] = [body]
     for step in steps:

@@ -211,7 +211,7 @@ def content_of(header: RequestHeader, direction: Direction) -> Content:
     return Content(f"{schema.API_NAMES[header.api_key]} {direction}", header.api_version, header.body_offset)
 
 
-class Holder(Protocol):
+class ReportedStructure(Protocol):
     """A structure that a problem is noted of: where it is, and where its problems go."""
 
     problems: list[Problem]
@@ -220,7 +220,7 @@ class Holder(Protocol):
     def path(self) -> str: ...
 
 
-def complain(struct: Holder, name: str, title: str, reason: str, *, sure: bool = True) -> str:
+def complain(struct: ReportedStructure, name: str, title: str, reason: str, *, sure: bool = True) -> str:
     """Note that a field's bytes do not hold what they should, unless it was not ``sure``; gives what is said of it."""
     text = f"{name} should hold {title}: {reason}"
     if sure:
