@@ -408,4 +408,41 @@ INCIDENTS = (
         single(connections_max_idle_ms="2000"),
         happened="nothing is wrong: the broker closes connections that are idle for two seconds",
     ),
+    Incident(
+        "rolling-restart",
+        [
+            *(
+                ("later", at, action, node)
+                for at, action, node in (
+                    ("4", "stop", "2"),
+                    ("9", "start", "2"),
+                    ("21", "stop", "3"),
+                    ("26", "start", "3"),
+                )
+            ),
+            incident("steady", "seconds=36", "reader=no"),
+        ],
+        ORDERS,
+        cluster(replica_fetch_wait_max_ms="500"),
+        happened="nodes 2 and 3 were restarted in order, one after the other",
+    ),
+    Incident(
+        "slow-reader",
+        [("slow_reader.py", "{bootstrap}", "orders", "3")],
+        [*topics("orders:1"), incident("write-much")],
+        client="a client written by hand",
+    ),
+    Incident(
+        "idle-forgotten",
+        [("forget-idle", "9999", "9092", "2.5"), ("java:4.4.0:Incident", NEVER, "idle")],
+        [("prepare.py", INNER, "orders:2")],
+        advertising(NEVER),
+        happened="a proxy before the broker forgets connections that are idle for 2.5 s: what is sent on them is reset",
+    ),
+    Incident(
+        "broker-down",
+        [("java:4.4.0:Incident", "10.9.0.1:9094", "write")],
+        topics("orders:2"),
+        happened="nobody listens at 10.9.0.1:9094, the only address that billing knows",
+    ),
 )

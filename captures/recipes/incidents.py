@@ -66,6 +66,10 @@ def do(step: Step, running: rig.RunningBroker, work: Path, scratch: Path) -> lis
         threading.Thread(target=later, args=(float(seconds), lambda: running.actions[action](*words))).start()
     elif program == "silence":
         lose_answers(*arguments)
+    elif program == "forget-idle":
+        proxy = [sys.executable, str(rig.HERE / "forgetful_proxy.py"), *arguments]
+        subprocess.Popen(rig.inside(rig.BROKER_SPACE, "timeout", "60", *proxy))
+        time.sleep(1)
     elif program == "lose-answers":
         # The client needs a while to start; the answers are lost from its first packet on.
         lose_answers("", arguments[0])

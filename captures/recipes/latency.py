@@ -16,8 +16,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ KINDS = ("serial", "pipelined", "throttled", "replicated", "polling")
 #: capture could tell from the broker's own work.
 BROKERS_PRIORITY, CLIENTS_PRIORITY = 2, 1
 PROCESSORS = os.sched_getaffinity(0)
+Urgency = Callable[[int, set[int]], AbstractContextManager[None]]
 #: The log's names for the parts of the time from a request's arrival to the end of its answer.
 PARTS = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs",
          "sendTimeMs")  # fmt: skip
@@ -83,11 +84,17 @@ def real_time(priority: int, processors: set[int]) -> Iterator[None]:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
-def client(step: str, bootstrap: str, work: Path) -> None:
+@contextmanager
+def as_it_comes(priority: int, processors: set[int]) -> Iterator[None]:
+    """What is started meanwhile has the priority of anything else."""
+    yield
+
+
+def client(step: str, bootstrap: str, work: Path, urgently: Urgency) -> None:
     """One run of a client program."""
     program = ("pipelined.py", (bootstrap, "alone")) if step == "pipelined" else (JAVA, (bootstrap, step))
     start = programs.command_line(*program, work)
-    with real_time(CLIENTS_PRIORITY, {max(PROCESSORS)}):
+    with urgently(CLIENTS_PRIORITY, {max(PROCESSORS)}):
         subprocess.run(rig.inside(rig.CLIENT_SPACE, *start), check=True, timeout=300, stdout=sys.stderr)
 
 
@@ -95,7 +102,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where downloads are kept")
     parser.add_argument("--into", type=Path, default=TARGET, help="where the recordings go")
+    parser.add_argument("--busy", action="store_true", help="no priorities, to see what a busy machine makes of it")
     options = parser.parse_args()
+    urgently: Urgency = as_it_comes if options.busy else real_time
     options.work.mkdir(parents=True, exist_ok=True)
     options.into.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
@@ -105,14 +114,14 @@ def main() -> None:
             "broker": rig.Tap(space=rig.BROKER_SPACE, interface=rig.BROKER_LINK, time="nano", immediate=False),
         }
         with rig.network(), ExitStack() as stack:
-            with real_time(BROKERS_PRIORITY, PROCESSORS):
+            with urgently(BROKERS_PRIORITY, PROCESSORS):
                 running = stack.enter_context(rig.BrokerSetup(nodes=3).start(options.work, scratch))
-            client("prepare", running.bootstrap, options.work)
+            client("prepare", running.bootstrap, options.work, urgently)
             starts = [log.stat().st_size for log in running.request_logs]
             for name, tap in ends.items():
                 stack.enter_context(rig.recording(tap, scratch / f"{name}.pcap"))
             for kind in KINDS:
-                client(kind, running.bootstrap, options.work)
+                client(kind, running.bootstrap, options.work, urgently)
         rows = oracle.read_logs(running.request_logs, starts, [row] * len(running.request_logs))
         rows = oracle.of_capture(rows, scratch / "client.pcap")
         for name in ends:

@@ -52,6 +52,26 @@ def differences(found: Sequence[Pair], kind: str) -> tuple[list[float], list[flo
     return own, whole
 
 
+def far(found: Sequence[Pair]) -> str:
+    """Of the requests of the table whose times differ by more than a millisecond: where the log is the longer one, and
+    how often its ``sendTimeMs`` is the reason."""
+    beyond = {True: 0, False: 0}
+    sent = 0
+    for one, row in found:
+        timing = one["timing"]
+        if one["client_id"] not in KINDS or one["api"] != APIS[one["client_id"]] or timing["broker_ns"] is None:
+            continue
+        held_ns = timing["held_ns"] if one["api"] == "Fetch" else 0
+        difference = (timing["broker_ns"] + held_ns) / 1e6 - row["totalTimeMs"]
+        if abs(difference) > 1:
+            beyond[difference > 0] += 1
+            sent += difference < 0 and difference + row["sendTimeMs"] >= -1
+    return (
+        f"{sum(beyond.values())} differ by more than 1 ms: {beyond[True]} are longer on the wire; {beyond[False]} are "
+        f"longer in the log, {sent} of them by its sendTimeMs"
+    )
+
+
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     print(
@@ -75,6 +95,7 @@ def main() -> None:
                 near = sum(abs(value) <= 1 for value in values) / len(values)
                 print(f"| {words}{name} | the {end} | {len(values)} | {waits:.2f} | {ours:.2f} | {logged:.2f} | "
                       f"{statistics.median(values):+.2f} | {near:.0%} |")  # fmt: skip
+    print(f"\n{far(pairs(folder, 'broker'))}")
 
 
 if __name__ == "__main__":

@@ -415,3 +415,29 @@ def test_a_client_that_does_not_read_is_told(
         one.response.last_ns = one.response.first_ns + took_s * SECOND
         events.append(one)
     assert findings_of(*events) == expected
+
+
+def versions_asked(keys: list[int], number: int, exchanges: int, client: str = "billing-1") -> list[Event]:
+    """A connection on which a client learns what a server offers, and how many exchanges there are in the end."""
+    on = connection(number, f"{HOST}:{5000 + number}", "172.19.0.3:9093")
+    on.handshake_seen, on.packets, on.bytes, on.exchanges = True, [6, 6], [100, 600], {"ok": exchanges}
+    on.client_id, on.first_packet, on.first_ns = client, 1, START_NS
+    offered = {"error_code": 0, "api_keys": [{"api_key": key, "min_version": 0, "max_version": 9} for key in keys]}
+    return [exchange("ApiVersions", 18, 4, request={}, response=offered, on=on, client_id=client), on]
+
+
+@pytest.mark.parametrize(
+    "keys, exchanges, client, expected",
+    [
+        ([1, 18, 52, 62], 1, "billing-1", [("controller_dialled", "error")]),
+        ([1, 18, 52, 62], 7, "admin-1", []),
+        ([1, 18, 52, 62], 1, "3", []),
+        ([0, 1, 3, 18], 1, "billing-1", []),
+    ],
+    ids=["client", "admin", "node", "broker"],
+)
+def test_who_dials_a_controller_goes_no_further_than_its_versions(
+    keys: list[int], exchanges: int, client: str, expected: list[tuple[str, str]]
+) -> None:
+    """Admin clients and nodes ask it for more, and a broker has what clients need."""
+    assert findings_of(*versions_asked(keys, 1, exchanges, client)) == expected

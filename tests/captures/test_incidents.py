@@ -150,6 +150,17 @@ FIRST = {
     "streams-missing-topic": (
         "streams_group_not_ready", "error", ["word-count", "topics that it reads from are missing", "lines"],
     ),
+    "broker-down": (
+        "broker_unreachable", "warning", ["10.9.0.1:9094", "refuses connections", "the capture does not show"],
+    ),
+    "idle-forgotten": (
+        "closed_by_broker", "warning",
+        ["heartbeat 10.9.0.2", "10.9.0.1:9999", "are reset when they are used again", "4 s or more", "NAT, firewall"],
+    ),
+    "slow-reader": (
+        "slow_transfer", "warning",
+        ["slow-report 10.9.0.2", "10.9.0.1:9092", "5.2 s to receive", "3 times", "zero_window"],
+    ),
     "protocol-not-enabled": ("unsupported_version", "error", ["report", "ConsumerGroupHeartbeat", "not enabled"]),
 }  # fmt: skip
 #: What else is said of a recording above info: other people whom the same thing happens to.
@@ -157,7 +168,7 @@ ALSO = {
     "consumer-behind": {("small_batches", "warning")},
     "not-authorized": {("group_authorization_failed", "error"), ("topic_authorization_failed", "error")},
 }
-HEALTHY = ("idle-connections", "old-client-negotiates")
+HEALTHY = ("idle-connections", "old-client-negotiates", "rolling-restart")
 
 
 def test_every_recording_has_a_row_and_an_expectation() -> None:
@@ -166,6 +177,13 @@ def test_every_recording_has_a_row_and_an_expectation() -> None:
     assert set(ROWS) == {f"{name}.pcap.xz" for name in (*FIRST, *HEALTHY)}
     for name, row in ROWS.items():
         assert hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() == row["sha256"]
+
+
+def test_a_rolling_restart_costs_each_time_what_it_did(kwiresniff: Run) -> None:
+    """Both nodes moved their partitions, one there and back; clients were served in between."""
+    changes = [one for one in findings(kwiresniff, "rolling-restart") if one["code"] == "leader_change"]
+    assert sorted(one["numbers"]["from"] for one in changes) == [2, 3]
+    assert all(one["numbers"]["longest_ns"] < 1_000_000_000 for one in changes)
 
 
 def findings(kwiresniff: Run, name: str) -> list[dict[str, Any]]:

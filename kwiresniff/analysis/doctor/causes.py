@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from heapq import merge
+from itertools import islice
 
 from kwiresniff.analysis.doctor.evidence import MAX_EVIDENCE
 from kwiresniff.analysis.doctor.rule import SEVERITIES
@@ -15,6 +16,8 @@ BEFORE_NS = 20_000_000_000
 AFTER_NS = 20_000_000_000
 #: Findings of one code and severity that stay apart; more are one incident that concerns many.
 MAX_ALIKE = 5
+#: Causes of which the nearest is chosen.
+MAX_CAUSES = 20
 #: Symptoms listed beneath a cause.
 MAX_SYMPTOMS = 20
 
@@ -31,18 +34,22 @@ def _order(finding: Finding) -> tuple[int, int, int, str, str]:
 def with_symptoms(findings: list[Finding]) -> list[Finding]:
     """Causes with their symptoms; a finding that is explained is listed beneath its cause only.
 
-    A symptom goes beneath the first cause, in order of severity, that explains it; a cause that is itself explained
-    takes its symptoms along.
+    A symptom goes beneath the worst cause that explains it, of several the nearest in time; a cause that is itself
+    explained takes its symptoms along.
     """
     order = sorted(range(len(findings)), key=lambda index: _order(findings[index]))
     causes = _Causes([findings[index] for index in order])
     cause_of: dict[int, int] = {}
     for index in order:
-        for place in causes.of(findings[index]):
-            other = order[place]
-            if other != index and explains(findings[other], findings[index]) and not _leads_to(cause_of, other, index):
-                cause_of[index] = other
-                break
+        symptom, others = findings[index], (order[place] for place in causes.of(findings[index]))
+        fitting = (
+            other
+            for other in others
+            if other != index and explains(findings[other], symptom) and not _leads_to(cause_of, other, index)
+        )
+        some = list(dict.fromkeys(islice(fitting, MAX_CAUSES)))
+        if some:
+            cause_of[index] = min(some, key=lambda other: _nearness(findings[other], symptom))
     beneath: dict[int, list[int]] = {}
     for index, cause in cause_of.items():
         beneath.setdefault(_root(cause_of, cause), []).append(index)
@@ -56,6 +63,12 @@ def with_symptoms(findings: list[Finding]) -> list[Finding]:
             symptoms = sorted(merged_episodes(symptoms), key=_order)
             roots.append(replace(findings[index], severity=severity, symptoms=tuple(symptoms)))
     return roots
+
+
+def _nearness(cause: Finding, symptom: Finding) -> tuple[int, int, int]:
+    """How good a cause is for a symptom, the best first: how grave it is, and how far from it in time."""
+    apart_ns = max(cause.first_ns - symptom.last_ns, symptom.first_ns - cause.last_ns, 0)
+    return SEVERITIES.index(cause.severity), cause.rank, apart_ns if cause.first_ns and symptom.first_ns else 0
 
 
 def _is_failure(symptom: Finding) -> bool:

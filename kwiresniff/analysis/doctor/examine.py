@@ -12,6 +12,7 @@ from kwiresniff.analysis.doctor.causes import arranged
 from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
 from kwiresniff.analysis.doctor.codecs import CodecRule
 from kwiresniff.analysis.doctor.connection_limits import ConnectionLimitRule
+from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRule
 from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.errors import ErrorRule
@@ -49,7 +50,8 @@ from kwiresniff.results.findings import Finding
 
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
-    ListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule, VersionRule, StallRule,
+    ListenerRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule, VersionRule,
+    StallRule,
     ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule,
     ReplicaRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule,
     OffsetRule, StreamsStatusRule, GroupRule, StaticMemberRule, LagRule, CodecRule, HotPartitionRule,

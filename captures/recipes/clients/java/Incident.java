@@ -396,6 +396,15 @@ public class Incident {
         }
     }
 
+    /** Records for somebody who reads them slowly. */
+    static void write_much() throws Exception {
+        try (var producer = producer("loader", "compression.type=none")) {
+            for (int i = 0; i < 200; i++) {
+                producer.send(new ProducerRecord<>("orders", 0, "key", "x".repeat(10000)));
+            }
+        }
+    }
+
     // -- clusters ----------------------------------------------------------------------------------------------
 
     /** A producer that wants all replicas, and a group that reads along. What else happens is done to the brokers. */
