@@ -7,6 +7,8 @@ from typing import Final
 MILLISECOND_NS: Final = 1_000_000
 SECOND_NS: Final = 1_000_000_000
 DAY_NS: Final = 86_400_000_000_000
+#: 1970-01-01 by ``date.toordinal``.
+EPOCH_ORDINAL: Final = 719_163
 #: Times beyond this (the year 2116) are left to Python's integers: with some arithmetic, it fits 64 bits. The largest
 #: number that compiled modules compare without a call.
 MAX_NS: Final = (1 << 62) - 1

@@ -34,7 +34,8 @@ Sniffs Kafka's wire protocol: captures in, annotated exchanges and latency out.
   Captures are pcap or pcapng files, plain or compressed (.gz .zst .xz .bz2
   .lz4), folders or globs of them, or "-" for standard input."""
 
-_OPTIONS = {"--version": "Show the version and exit.", "-h, --help": "Show this message and exit."}
+HELP_OF_HELP = "Show this message and exit."
+_OPTIONS = {"--version": "Show the version and exit.", "-h, --help": HELP_OF_HELP}
 
 
 def build() -> str:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from kwiresniff.base.process_memory import GARBAGE_THRESHOLD
-from kwiresniff.cli.help import COMMANDS, help_text, version_text
+from kwiresniff.cli.help import COMMANDS, HELP_OF_HELP, help_text, version_text
 from kwiresniff.errors import ExportError, FilterError, KwiresniffError
 
 FAILED = 1
@@ -51,9 +51,8 @@ def _print_help(ctx: click.Context, param: click.Parameter, wanted: bool) -> Non
 
 def add_help(command: click.Command) -> None:
     """Give a command its ``--help``: click looks in catalogues of translations for the text of its own."""
-    text = "Show this message and exit."
     option = click.option(
-        "-h", "--help", is_flag=True, is_eager=True, expose_value=False, callback=_print_help, help=text
+        "-h", "--help", is_flag=True, is_eager=True, expose_value=False, callback=_print_help, help=HELP_OF_HELP
     )
     option(command)
     command.add_help_option = False

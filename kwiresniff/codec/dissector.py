@@ -34,6 +34,7 @@ from kwiresniff.codec.field_layout import (
     tagged,
 )
 from kwiresniff.codec.primitives import check_tag_count, read_uvarint, reader_of
+from kwiresniff.codec.record_limits import MAX_NODES
 from kwiresniff.codec.value_labels import meaning_of
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Dissection, Node, Problem, TopicNames
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
     from kwiresniff.codec.record_dissector import Folded
     from kwiresniff.codec.record_limits import RecordBudget
 
-#: Nodes kept for one message: the metadata of ten thousand partitions. A node costs about 300 bytes, so a dissection
-#: takes some 60 MB at the worst.
-MAX_NODES = 200_000
 #: Nodes counted until the dissection stops: a few seconds' work.
 MAX_COUNTED = 2_000_000
 #: Problems kept for one message that go on: more strings of bad UTF-8 than this add nothing.

@@ -18,7 +18,6 @@ from kwiresniff.codec.dissector import (
     FOLDED,
     FOLDED_VALUE,
     MAX_COUNTED,
-    MAX_NODES,
     MAX_PROBLEMS,
     STRUCT,
     Dissector,
@@ -28,6 +27,7 @@ from kwiresniff.codec.element_skipper import FAILED, GARBLED, LOADED, RECORDED, 
 from kwiresniff.codec.field_layout import regular
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.primitives import reader_of
+from kwiresniff.codec.record_limits import MAX_NODES
 from kwiresniff.model import Body, Dissection, Node, Problem, RecordsMode, TopicNames
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import FIXED

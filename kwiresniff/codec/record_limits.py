@@ -1,9 +1,15 @@
-"""Limits on what decoding the records of one message may cost."""
+"""Limits on what reading one message may cost: records, batches, decompressed bytes, nodes of a tree."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
+
+#: Nodes kept for one message: the metadata of ten thousand partitions. A node costs about 300 bytes, so a dissection
+#: takes some 60 MB at the worst.
+MAX_NODES: Final = 200_000
 
 #: Records decoded from one message. A consumer takes 50 MiB at a time by default (fetch.max.bytes): half a million
 #: records of 100 bytes, four times that when they compress well; two million of the smallest are 1 GB of Python.

@@ -12,7 +12,8 @@ from importlib import import_module
 from itertools import accumulate
 from typing import Any
 
-_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+from kwiresniff.base.time_units import EPOCH_ORDINAL
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 #: Letters of Python's own arrays for numbers of so many bits.
@@ -69,4 +70,4 @@ def _number(value: Any) -> int:
         return 0
     if isinstance(value, datetime):
         return (value - _EPOCH) // _MICROSECOND
-    return value.toordinal() - _EPOCH_ORDINAL if isinstance(value, date) else int(value)
+    return value.toordinal() - EPOCH_ORDINAL if isinstance(value, date) else int(value)

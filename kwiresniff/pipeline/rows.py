@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from kwiresniff.analysis.body_entities import record_sets
-from kwiresniff.base.time_units import DAY_NS
+from kwiresniff.base.time_units import DAY_NS, EPOCH_ORDINAL
 from kwiresniff.export import JsonEncoder, connection_json, problem_json
 from kwiresniff.export.clients import audit_json, client_json
 from kwiresniff.export.topics import topic_json
@@ -37,7 +37,6 @@ Block = list[Sequence[Any]]
 MAX_BLOCK_ROWS = 4_096
 
 _MICROSECONDS = 1_000
-_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 #: Spark and Python have years 1 to 9999, and Parquet 64 bits; a capture may claim any time.
 _MIN_NS = -62_135_596_800 * 10**9
 _MAX_NS = 2**63 - 1
@@ -253,7 +252,7 @@ def when(ns: int) -> tuple[date | None, datetime | None]:
 
 @lru_cache(maxsize=16)
 def _midnight(day: int) -> tuple[date, datetime]:
-    found = date.fromordinal(_EPOCH_ORDINAL + day)
+    found = date.fromordinal(EPOCH_ORDINAL + day)
     return found, datetime(found.year, found.month, found.day, tzinfo=UTC)
 
 

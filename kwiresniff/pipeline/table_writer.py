@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import quote
 
+from kwiresniff.base.time_units import EPOCH_ORDINAL
 from kwiresniff.pipeline.batches import block_bytes, columns, row_bytes
 from kwiresniff.pipeline.columns import PARTITIONED_BY, TABLES, arrow_schema
 from kwiresniff.pipeline.exchange_table import NO_DAY, ExchangeRows, ExchangeTable
@@ -30,7 +31,6 @@ MIN_GROUP_ROWS = 4_096
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 #: Columns whose values hardly repeat, and in which nobody looks for a range.
 _TEXTS = frozenset({"request_body", "response_body", "problems", "details", "value", "key", "headers"})
-_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 
 class TableWriter:
@@ -120,7 +120,7 @@ class TableWriter:
         for part in parts:
             tables.append(self._arrow.Table.from_arrays(part.arrays(self._arrow, schema), schema=schema))
             self.counts["exchanges"] += part.rows
-        found = None if day == NO_DAY else date.fromordinal(_EPOCH_ORDINAL + day)
+        found = None if day == NO_DAY else date.fromordinal(EPOCH_ORDINAL + day)
         self._files.append(self._files.folder("exchanges", found), self._arrow.concat_tables(tables))
 
 

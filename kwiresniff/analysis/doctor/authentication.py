@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, Case, client_of, client_text, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
-from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
+from kwiresniff.analysis.doctor.wording import broker_says, clock, duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import ALTER_USER_SCRAM_CREDENTIALS, SASL_AUTHENTICATE, SASL_HANDSHAKE
@@ -123,7 +124,7 @@ class AuthenticationRule(Rule):
                 remedy = "Set security.protocol of the client to PLAINTEXT (or SSL), or use a port with SASL."
             else:
                 title = f"{name}: speaks SASL at the wrong time"
-                remedy = "Compare security.protocol of the client with the listener's."
+                remedy = MEANINGS[STATE].remedy
             messages = [clipped(one, MAX_MESSAGE_CHARS) for one in case.noted("messages")]
             yield found(
                 name.lower(),
@@ -139,7 +140,7 @@ class AuthenticationRule(Rule):
                     "error_messages": messages,
                     "concerns": case.noted("apis"),
                 },
-                details=[f"the broker says: {message}" for message in messages[:3]],
+                details=broker_says(messages),
                 clients=[client],
                 brokers=brokers,
                 explains={

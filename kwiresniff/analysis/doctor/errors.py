@@ -11,7 +11,7 @@ from kwiresniff.analysis.doctor.error_meanings import MEANINGS, Meaning, coordin
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of
 from kwiresniff.analysis.doctor.rule import ERROR, Context, Rule, found
-from kwiresniff.analysis.doctor.wording import listed
+from kwiresniff.analysis.doctor.wording import broker_says, listed
 from kwiresniff.analysis.negotiation import ADMIN_APIS, COORDINATOR_CODES, is_step
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.record_counts import batches_in
@@ -149,7 +149,7 @@ class ErrorRule(Rule):
                 details=[
                     *case.noted("skews")[:3],
                     *([overdue[client]] if name == "INVALID_TXN_STATE" and client in overdue else []),
-                    *(f"the broker says: {message}" for message in case.noted("messages")[:3]),
+                    *broker_says(case.noted("messages")),
                 ],
                 rank=ERROR,
             )

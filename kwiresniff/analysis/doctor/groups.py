@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped
 from kwiresniff.analysis.doctor.group_members import REBALANCES, Group, Member, history, is_storm, waited_for
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
@@ -311,8 +312,7 @@ class GroupRule(Rule):
             "info" if case.count <= REBALANCES else "warning",
             client,
             f"{listed(errors)}: acts on a membership that its group has given up, {times(case.count)}",
-            "The member was away longer than max.poll.interval.ms or session.timeout.ms: look at the time between its "
-            "polls, and at the timeline of the group (kwiresniff groups).",
+            MEANINGS["UNKNOWN_MEMBER_ID"].remedy,
             case,
             {"error": errors[0] if errors else "", "concerns": [*case.noted("apis"), f"group {group_id}"]},
             details=[what_it_did] if what_it_did else [],

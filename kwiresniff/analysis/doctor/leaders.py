@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.leader_table import TOGETHER_NS, Change, LeaderTable, Partition
@@ -236,8 +237,7 @@ class LeaderRule(Rule):
                 "info" if case.count <= FEW else "warning",
                 client,
                 f"{listed(errors)}: asks brokers that do not lead the partition",
-                "One or two after a leader moved are normal. Many: look for leaders that flap (broker restarts, ISR "
-                "shrinking, controller log), or a client whose metadata refreshes fail.",
+                MEANINGS["NOT_LEADER_OR_FOLLOWER"].remedy,
                 case,
                 {"error": errors[0] if errors else "", "concerns": [*case.noted("apis"), *case.noted("concerns")]},
             )

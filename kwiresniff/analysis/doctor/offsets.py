@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
@@ -197,7 +198,4 @@ def _remedy(ranges: list[tuple[int, _Range]]) -> str:
             "The offset has been deleted by retention: the consumer was slower than that, records were skipped. Look "
             "at its lag and at retention.ms and retention.bytes of the topic."
         )
-    return (
-        "The consumer was slower than retention, or the log was truncated: records were skipped or will be read again, "
-        "as auto.offset.reset says."
-    )
+    return MEANINGS["OFFSET_OUT_OF_RANGE"].remedy

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
-from kwiresniff.analysis.doctor.wording import listed, span
+from kwiresniff.analysis.doctor.wording import broker_says, listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import METADATA
@@ -113,8 +114,7 @@ class ReplicaRule(Rule):
                 f"topic {topic}",
                 f"{listed(errors)}: writes to {what} are refused{span(case.first_ns, case.last_ns)}, too few "
                 f"replicas are in sync{left}",
-                "Find the replicas that fell out of the ISR (disk, network, a broker that is down) before lowering "
-                "min.insync.replicas.",
+                MEANINGS["NOT_ENOUGH_REPLICAS"].remedy,
                 case,
                 {
                     "error": errors[0] if errors else "",
@@ -124,7 +124,7 @@ class ReplicaRule(Rule):
                     "clients": clients,
                     "error_messages": case.noted("messages"),
                 },
-                details=[f"the broker says: {message}" for message in case.noted("messages")[:3]],
+                details=broker_says(case.noted("messages")),
                 scope=scope_of("left", addresses),
                 explains={
                     "unanswered": as_clients(*clients),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
+from kwiresniff.analysis.doctor.wording import broker_says
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import structs
 from kwiresniff.base.api_keys import STREAMS_GROUP_HEARTBEAT
@@ -67,7 +68,7 @@ class StreamsStatusRule(Rule):
                 remedy,
                 case,
                 {"status": int(state), "details": details},
-                details=[f"the broker says: {detail}" for detail in details[:3]],
+                details=broker_says(details),
                 clients=clients,
                 groups=[group],
                 explains={

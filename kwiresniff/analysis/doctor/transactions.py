@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
-from kwiresniff.analysis.doctor.wording import clock, listed, times
+from kwiresniff.analysis.doctor.wording import broker_says, clock, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.producer_state import FENCED_CODES
@@ -117,7 +117,7 @@ class FencingRule(Rule):
                     "concerns": [*case.noted("apis"), *case.noted("concerns")],
                     "error_messages": case.noted("messages"),
                 },
-                details=[f"the broker says: {message}" for message in case.noted("messages")[:3]],
+                details=broker_says(case.noted("messages")),
                 clients=[client, *([taker.client] if taker is not None else [])],
                 scope=scope_of("transaction", [name] if name else []),
                 rank=INCIDENT,

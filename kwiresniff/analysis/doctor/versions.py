@@ -9,7 +9,7 @@ from kwiresniff.analysis.doctor.endings import Ending, Reason, client_in, releas
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, Case, client_text, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
-from kwiresniff.analysis.doctor.wording import listed
+from kwiresniff.analysis.doctor.wording import broker_says, listed
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Exchange
@@ -108,7 +108,7 @@ class VersionRule(Rule):
                     "release": release or None,
                     **({"error_messages": messages} if messages else {}),
                 },
-                details=[f"the broker says: {message}" for message in messages[:3]],
+                details=broker_says(messages),
                 clients=[client],
                 brokers=[broker],
                 explains={

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 #: Names in a list that is read; what is more is counted.
 MAX_LISTED = 6
+#: Messages of brokers that a finding quotes.
+MAX_MESSAGES = 3
 
 
 def duration(ns: int) -> str:
@@ -45,3 +47,8 @@ def times(count: int) -> str:
 def counted(number: int, noun: str) -> str:
     """``1 join``, ``7 joins``."""
     return f"{number:,} {noun if number == 1 else noun + 's'}"
+
+
+def broker_says(messages: Sequence[str]) -> list[str]:
+    """Details of a finding: the first of the messages with which a broker explains itself."""
+    return [f"the broker says: {message}" for message in messages[:MAX_MESSAGES]]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import BytesWriter
 
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, NAME_COLUMN, RANGES_SHOWN, SCALARS_SHOWN
+from kwiresniff.codec.record_limits import MAX_NODES
 from kwiresniff.codec.text.body_reader import int16
 from kwiresniff.codec.text.plan import (
     BYTES,
@@ -40,8 +41,6 @@ from kwiresniff.errors import DecodeError
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: More than this the dissector does not keep of one message.
-MAX_NODES: Final = 200_000
 #: Arrays of version ranges whose row is kept, and bytes of one: the brokers of a cluster have all the same.
 KEPT_RANGES: Final = 64
 MAX_KEPT_RANGES: Final = 4096
