@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from kwiresniff.analysis.body_entities import READ_COMMITTED, isolation_level
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.analysis.places import place_of, request_place
 from kwiresniff.analysis.producer_state import (
@@ -47,7 +48,7 @@ OVER_CODE = "INVALID_TXN_STATE"
 
 
 class ProducerLedger:
-    """Collects from exchanges whose bodies are decoded, batch headers included."""
+    """Collects from exchanges whose bodies are decoded, batch headers included, or that have digests."""
 
     def __init__(self, topic_name: TopicNames | None = None) -> None:
         self._topic_name = topic_name
@@ -66,12 +67,27 @@ class ProducerLedger:
     def exchange(self, exchange: Exchange) -> None:
         """Take in an exchange."""
         take = self._takers.get(exchange.api_key)
-        if take is None:
+        if take is None or self._has_nothing(exchange):
             return
         request = exchange.request.body if exchange.request is not None else None
         response = exchange.response.body if exchange.response is not None else None
         if request:
             take(exchange, request, response or {})
+
+    def _has_nothing(self, exchange: Exchange) -> bool:
+        """Whether an exchange is known to name no producer without a look into its bodies."""
+        request = exchange.request
+        if exchange.api_key == FETCH:  # whose answer lists aborted transactions to who reads what is committed
+            return not self._table.producers or (
+                request is not None and isolation_level(request) not in (READ_COMMITTED, -1)
+            )
+        if exchange.api_key == PRODUCE and request is not None and request.digest is not None:
+            for topic in request.digest.parts or ():
+                for part in topic.partitions:
+                    if part.is_idempotent:
+                        return False
+            return True
+        return False
 
     @property
     def left_out(self) -> int:

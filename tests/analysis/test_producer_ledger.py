@@ -10,9 +10,11 @@ from kwiresniff.analysis import producer_table
 from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.analysis.producer_sequences import Sequence
 from kwiresniff.capture import open_captures
+from kwiresniff.digest import Digest, PartitionDigest, TopicDigest
 from kwiresniff.model import Exchange
 from kwiresniff.results.producers import Producer
 from kwiresniff.session import Analyzer
+from tests.support.digested import as_compiled
 from tests.support.exchanges import START_NS, exchange
 from tests.support.paths import CAPTURES
 
@@ -81,6 +83,38 @@ def test_a_transaction_that_is_left_open_is_aborted_by_its_coordinator() -> None
     assert [one.state for one in producers["payments"].transactions] == [
         "committed", "committed", "aborted", "committed", "committed", "aborted",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("file", ["fenced.pcap.xz", "transaction-left-open.pcap.xz"])
+def test_digests_lead_to_the_same_producers(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bodies are decoded of what names producers alone, and of fetches of committed records."""
+    as_compiled(monkeypatch)
+    analyzer = Analyzer("bodies", digests=True)
+    ledger, left = ProducerLedger(analyzer.topics.name), 0
+    for event in analyzer.analyze(open_captures([str(CAPTURES / "incidents" / file)])):
+        if isinstance(event, Exchange):
+            ledger.exchange(event)
+            left += event.response is not None and event.response.is_put_off
+    assert {one.transactional_id: one for one in ledger.producers()} == recorded(f"incidents/{file}")
+    assert left > 0
+
+
+@pytest.mark.parametrize("is_idempotent", [False, True])
+def test_a_produce_without_ids_of_producers_is_not_decoded(
+    is_idempotent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its digest says whether a batch has one."""
+    as_compiled(monkeypatch)
+    digest, topic = Digest(), TopicDigest()
+    topic.partitions += [PartitionDigest(), PartitionDigest()]
+    topic.partitions[1].is_idempotent = is_idempotent
+    digest.parts = [topic]
+    one = exchange("Produce", 0, 9, request={}, response={})
+    assert one.request is not None
+    one.request.frame = b"frame"
+    one.request.put_off(digest, lambda frame, offset, problems: ({}, 0))
+    ProducerLedger().exchange(one)
+    assert one.request.is_put_off is not is_idempotent
 
 
 def test_sound_sequences_have_no_flaws() -> None:
