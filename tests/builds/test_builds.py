@@ -9,11 +9,13 @@ import random
 import subprocess
 import sys
 import sysconfig
+import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from kwiresniff.analysis.latency import Histogram
 from kwiresniff.base.fastint import COMPILED
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Segment
@@ -48,6 +50,16 @@ def test_what_mypy_reads_besides_is_there() -> None:
     """Each pattern of files whose types the compiled modules use finds one."""
     for pattern in listed("TYPED"):
         assert list((ROOT / "kwiresniff").glob(pattern)), pattern
+
+
+def test_a_traceback_names_functions_and_lines_of_the_source() -> None:
+    """The build says in a form of its own where compiled modules raise what they raise."""
+    with pytest.raises(ValueError, match="no values") as raised:
+        Histogram().percentiles([0.5])
+    *_, last = traceback.extract_tb(raised.value.__traceback__)
+    assert (Path(last.filename).name, last.name) == ("latency.py", "percentiles")
+    source = (ROOT / "kwiresniff" / "analysis" / "latency.py").read_text(encoding="utf-8").splitlines()
+    assert last.lineno is not None and "no values" in source[last.lineno - 1]
 
 
 @pytest.mark.skipif(os.environ.get(BUILD) != "installed", reason=f"{BUILD} does not ask for the installed package")

@@ -178,7 +178,7 @@ class ValueReader(BodyReader):
 
 
 def _unusual() -> DecodeError:
-    return DecodeError("this is for a decoder")
+    return DecodeError("this is for a decoder", code="bad_length")
 
 
 @final
