@@ -37,8 +37,8 @@ MAX_NODES = 10_000
 MAX_OFFERS = 500
 #: Connections remembered on which clients got to work.
 MAX_WORKING = 20_000
-#: Times remembered of each broker at which it closed a connection, and how near to its silence that has to be.
-MAX_CLOSED = 100
+#: The last times remembered of each broker at which it closed a connection, and how near to its silence that has to be.
+MAX_CLOSED = 20
 ABOUT_NS = 1_000_000_000
 
 #: The release that took away the versions of before 2.1 (KIP-896), and the last that had them.
@@ -88,8 +88,8 @@ class Cluster:
         broker = connection.broker
         if connection.closed_by == "broker" and (broker in self._closed or len(self._closed) < MAX_NODES):
             closed = self._closed.setdefault(broker, [])
-            if len(closed) < MAX_CLOSED:
-                closed.append(connection.closed_ns)
+            closed.append(connection.closed_ns)
+            del closed[:-MAX_CLOSED]
 
     def went(self, broker: str, ns: int) -> bool:
         """Whether a broker closed connections about then: one that fell silent was stopped or killed, and does not
