@@ -53,6 +53,8 @@ class ProducerLedger:
     def __init__(self, topic_name: TopicNames | None = None) -> None:
         self._topic_name = topic_name
         self._table = ProducerTable()
+        #: The time of the newest message, of whomever.
+        self.last_ns = 0
         self._takers = {
             INIT_PRODUCER_ID: self._init,
             PRODUCE: self._produce,
@@ -66,6 +68,9 @@ class ProducerLedger:
 
     def exchange(self, exchange: Exchange) -> None:
         """Take in an exchange."""
+        message = exchange.response or exchange.request
+        if message is not None and message.last_ns > self.last_ns:
+            self.last_ns = message.last_ns
         take = self._takers.get(exchange.api_key)
         if take is None or self._has_nothing(exchange):
             return

@@ -28,7 +28,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
         from kwiresniff.render import stdout_for
         from kwiresniff.render.producer_blocks import ProducerWriter
 
-        ProducerWriter(*stdout_for(options.color), source.files).producers(found)
+        ProducerWriter(*stdout_for(options.color), source.files).producers(found, ledger.last_ns)
     else:
         from kwiresniff.export.producers import producer_json
 

@@ -24,9 +24,12 @@ class ProducerWriter(BlockWriter):
     def __init__(self, out: TextIO, width: int | None, color: bool, files: Sequence[str] = ()) -> None:
         super().__init__(out, width, color)
         self._files = files
+        self._until_ns = 0
 
-    def producers(self, producers: Iterable[Producer]) -> None:
-        """One block for each, an empty line between two."""
+    def producers(self, producers: Iterable[Producer], until_ns: int = 0) -> None:
+        """One block for each, an empty line between two. ``until_ns`` is the end of the capture: transactions that do
+        not end in it are open until then."""
+        self._until_ns = until_ns
         for index, producer in enumerate(producers):
             if index:
                 self._out.write("\n")
@@ -63,7 +66,8 @@ class ProducerWriter(BlockWriter):
         else:
             yield [("value", format_units.clock(one.begin_ns, 3))]
         if one.begin_ns is not None:
-            lasted = (one.end_ns if one.end_ns is not None else producer.last_ns) - one.begin_ns
+            end_ns = one.end_ns if one.end_ns is not None else max(producer.last_ns, self._until_ns)
+            lasted = end_ns - one.begin_ns
             words = "" if one.end_ns is not None else " at least"
             yield [(_KINDS.get(one.state, "value"), f"{format_units.duration(lasted)}{words}")]
         if one.by:

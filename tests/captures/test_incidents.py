@@ -186,6 +186,13 @@ def test_a_rolling_restart_costs_each_time_what_it_did(kwiresniff: Run) -> None:
     assert all(one["numbers"]["longest_ns"] < 1_000_000_000 for one in changes)
 
 
+def test_a_transaction_that_is_left_open_is_open_until_the_capture_ends(kwiresniff: Run) -> None:
+    """Its producer said nothing more after 16:10:00.6; the last packet with data is of 16:10:26."""
+    out = kwiresniff("producers", str(FOLDER / "transaction-stuck.pcap.xz")).out
+    (line,) = [line for line in out.splitlines() if line.startswith("  open ")]
+    assert "16:10:00.510  25.6 s at least" in line
+
+
 def findings(kwiresniff: Run, name: str) -> list[dict[str, Any]]:
     done = kwiresniff("doctor", "-o", "jsonl", str(FOLDER / f"{name}.pcap.xz"))
     return [json.loads(line) for line in done.out.splitlines()]
