@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -71,7 +71,7 @@ class EventSource:
     value, for a command that writes JSON and needs bodies for nothing else: they may come as text then, if no option
     looks into them. With ``attempts`` connections that were refused or not answered are events, too; with ``sessions``
     fetches have the content of their fetch sessions. ``digests`` says that the command asks little of most bodies,
-    which need not be decoded before it asks for more.
+    or of those of these APIs, which need not be decoded before it asks for more.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class EventSource:
         attempts: bool = False,
         sessions: bool = False,
         words: Words | None = None,
-        digests: bool = False,
+        digests: bool | Collection[int] = False,
     ) -> None:
         self.options = options
         self._filter = _filter(options, self.topic_name)
@@ -116,7 +116,7 @@ class EventSource:
             attempts=attempts and self._filter is None,
             sessions=sessions or topics or (self._filter is not None and bool(self._filter.field_names & OF_SESSIONS)),
             words=None if looks_into_bodies else words,
-            digests=digests and self.redactor is None and not self.plugins.loaded,
+            digests=digests if self.redactor is None and not self.plugins.loaded else False,
         )
         if options.topics is not None:
             from kwiresniff.capture.topic_file import read_topic_file  # few have such a file

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import click
 
+from kwiresniff.base.api_keys import API_VERSIONS, FETCH, PRODUCE
 from kwiresniff.cli.event_output import DEPTH_OF_FORM, encode_for, print_events, screen_for, words_for
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
 from kwiresniff.cli.pager import paged, pager
+
+#: The messages whose bodies a summary does not always look into: of all others it tells what no digest has.
+PUT_OFF: Final = frozenset({PRODUCE, FETCH, API_VERSIONS})
 
 
 @click.command("read", cls=TrafficCommand)
@@ -30,7 +36,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, no_pager
     """
     screen = screen_for(form, options)
     words = words_for(form, options, screen)
-    digests = form == "summary"
+    digests = PUT_OFF if form == "summary" else False
     source = EventSource(captures, options, DEPTH_OF_FORM[form], encode=encode_for(form), words=words, digests=digests)
     # What comes through standard input may be live, and is read as it comes.
     straight = no_pager or screen is None or "-" in captures

@@ -6,7 +6,7 @@ interface or a partition of a cluster job.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -45,9 +45,9 @@ class Analyzer(ConnectionServices):
     before its bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes
     there is Kafka on weaker evidence, and what comes from there is no client. ``encode`` gives the JSON text of a
     value; with it bodies may come as text (``Message.text``), as far as nothing in them needs to be reported. With
-    ``words`` they may come as the rows of a tree, with ``digests`` as what is asked of all messages, decoded when
-    somebody asks for more. With ``attempts`` connections that never came to be are reported, too. With ``sessions``,
-    and with ``topics``, fetches get what their sessions are about (``Exchange.fetched``).
+    ``words`` they may come as the rows of a tree, with ``digests`` as what is asked of all messages, or of those of
+    these APIs, decoded when somebody asks for more. With ``attempts`` connections that never came to be are reported,
+    too. With ``sessions``, and with ``topics``, fetches get what their sessions are about (``Exchange.fetched``).
 
     ``connections`` counts those recognised so far, ``opaque_token_bytes`` what SASL tokens without a header took,
     lengths included: the only bytes of Kafka connections that belong to no event.
@@ -67,7 +67,7 @@ class Analyzer(ConnectionServices):
         attempts: bool = False,
         sessions: bool = False,
         words: Words | None = None,
-        digests: bool = False,
+        digests: bool | Collection[int] = False,
     ) -> None:
         super().__init__(
             exchange_filter,

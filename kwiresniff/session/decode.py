@@ -6,7 +6,7 @@ same bytes again to say what, where, and how far it got.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff import codec, schema
@@ -108,7 +108,7 @@ class BodyDecoder:
         show_secrets: bool = False,
         encode: Callable[[Any], bytes] | None = None,
         words: Words | None = None,
-        digests: bool = False,
+        digests: bool | Collection[int] = False,
     ) -> None:
         self._writer = (
             codec.body_writer(encode, self._is_internal) if encode is not None and records == "full" else None
@@ -126,6 +126,8 @@ class BodyDecoder:
         self._digests = None
         if digests and (records == "headers" or self._writer is not None):
             self._digests = codec.digest_reader(self._is_internal)
+        self._digested = None if digests is True or digests is False else digests  # APIs, None for all
+        self._may_have_errors = True  # the body that was decoded last
         self._records: RecordsMode = records
         self._topics = topics
         self._show_secrets = show_secrets
@@ -144,7 +146,7 @@ class BodyDecoder:
         if response is not None:
             if not self._read(exchange, response, "response", self._responses):
                 understood = False
-            if not response.is_put_off and response.body:
+            if not response.is_put_off and response.body and self._may_have_errors:
                 self._collect_errors(exchange, exchange.api_key, response.version, response.body)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
@@ -156,13 +158,14 @@ class BodyDecoder:
         sides = self._requests if direction == "request" else self._responses
         if not self._read(exchange, message, direction, sides):
             exchange.outcome = "undecoded"
-        if direction == "response" and not message.is_put_off and message.body:
+        if direction == "response" and not message.is_put_off and message.body and self._may_have_errors:
             self._collect_errors(exchange, exchange.api_key, message.version, message.body)
 
     def _read(self, exchange: Exchange, message: Message, direction: Direction, sides: dict[int, _Side]) -> bool:
         """Decode one message; returns whether it was understood to its last field."""
         api_key = exchange.api_key
         frame = message.frame
+        self._may_have_errors = True
         key = (api_key << 16) + exchange.api_version
         side = sides.get(key)
         if side is None or (api_key == API_VERSIONS and direction == "response"):
@@ -221,9 +224,12 @@ class BodyDecoder:
             if side.skipper.skip(frame, message.body_offset) < 0:
                 return None, -1
         try:
-            return side.decode(frame, message.body_offset, issues)
+            found = side.decode(frame, message.body_offset, issues)
         except DecodeError:
             return None, -1
+        # Decoders that follow a plan know of error codes; an answer inside an Envelope has its own.
+        self._may_have_errors = exchange.api_key == ENVELOPE or bool(getattr(side.decode, "found_error", True))
+        return found
 
     def _is_written(
         self, exchange: Exchange, message: Message, frame: bytes, direction: Direction, side: _Side
@@ -306,9 +312,10 @@ class BodyDecoder:
         if side is None or side.version != version:
             if len(sides) >= MAX_FACTS:
                 sides.clear()
-            side = sides[key] = _Side(
-                exchange, direction, version, self._records, self._plans, self._digests, self._opening
-            )
+            digests = self._digests
+            if self._digested is not None and exchange.api_key not in self._digested:
+                digests = None
+            side = sides[key] = _Side(exchange, direction, version, self._records, self._plans, digests, self._opening)
         return side
 
     def _is_internal(self, topic_id: str) -> bool:

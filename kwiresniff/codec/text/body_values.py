@@ -15,6 +15,7 @@ from kwiresniff.codec.text.body_reader import BodyReader
 from kwiresniff.codec.text.plan import (
     BOOLEAN,
     BYTES,
+    ERROR_CODE,
     RECORDS,
     SIZES,
     STRING,
@@ -65,15 +66,17 @@ def _weigh(steps: list[Step]) -> None:
 
 @final
 class ValueReader(BodyReader):
-    """Reads one body after another."""
+    """Reads one body after another. ``found_error`` says whether the last one has an error code that is not zero."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.found_error = False
         self._left: i64 = 0  # of the values that a message may be made of
 
     def body(self, steps: list[Step], frame: bytes, offset: i64) -> dict[str, Any] | None:
         """The body from ``offset`` on, with where it ends in ``pos``; None for one with anything unusual."""
         self.frame = frame
+        self.found_error = False
         self._left = MAX_ENTRIES
         try:
             return self._structure(steps, offset)
@@ -151,7 +154,10 @@ class ValueReader(BodyReader):
             return uuid_text(self.frame[pos : pos + 16])
         if kind == STRUCTURE:
             return self._nullable_structure(step, pos) if step.nullable else self._structure(step.steps, pos)
-        return self.number(kind, pos)
+        number: i64 = self.number(kind, pos)
+        if kind == ERROR_CODE and number:
+            self.found_error = True
+        return number
 
     def _nullable_structure(self, step: Step, pos: i64) -> dict[str, Any] | None:
         mark: i64 = self.frame[pos]
@@ -183,19 +189,25 @@ def _unusual() -> DecodeError:
 
 @final
 class PlanDecoder:
-    """A decoder that reads by ``steps``, and what is unusual by that which ``make`` makes."""
+    """A decoder that reads by ``steps``, and what is unusual by that which ``make`` makes.
+
+    ``found_error`` says whether the last body may have an error code that is not zero.
+    """
 
     def __init__(self, steps: list[Step], make: Callable[[], Decoder]) -> None:
         self._steps = steps
         self._make = make
         self._made: Decoder | None = None
+        self.found_error = True
 
     def __call__(self, frame: bytes, body_offset: int, issues: list[Problem]) -> tuple[dict[str, Any], int]:
         """The body and where it ends, see ``kwiresniff.codec.codecs.decoder``."""
         reader = ValueReader()
         body = reader.body(self._steps, frame, body_offset)
         if body is not None:
+            self.found_error = reader.found_error
             return body, reader.pos
+        self.found_error = True
         if self._made is None:
             self._made = self._make()
         return self._made(frame, body_offset, issues)
