@@ -99,6 +99,11 @@ def bytes_meaning(name: str, value: bytes | None) -> str:
     return "" if value is not None else "tombstone" if name == "value" else "none"
 
 
+def append_time_meaning(client_ms: int) -> str:
+    """What it means that the broker has replaced a record's timestamp, which was ``client_ms``, by its own time."""
+    return f"log append time, the client's was {time_meaning(client_ms)}"
+
+
 def joined(*phrases: str) -> str:
     """The phrases that are not empty, separated by commas."""
     return ", ".join(filter(None, phrases))

@@ -68,6 +68,37 @@ def too_many_entries(most: int) -> DecodeError:
     return DecodeError(f"the message is made of more than {most:,} values", code="too_many_fields")
 
 
+def bad_records_count(count: int, offset: int) -> DecodeError:
+    """A batch that counts fewer than no records; ``offset`` is that of the count, INT32."""
+    return DecodeError(f"records_count is {count}", code="bad_records_count", offset=offset)
+
+
+def missing_records(count: int, present: int, offset: int) -> DecodeError:
+    """A batch that ends, at ``offset``, before all the records that it counts."""
+    message = f"records_count is {count}, the batch holds {present}"
+    return DecodeError(message, code="bad_records_count", offset=offset)
+
+
+def bytes_after_records(size: int, count: int, offset: int) -> DecodeError:
+    """A batch that has ``size`` bytes, from ``offset`` on, behind the records that it counts."""
+    return DecodeError(f"{size} bytes are left after {count} records", code="bad_records_count", offset=offset)
+
+
+def bytes_in_message(size: int, offset: int) -> DecodeError:
+    """A message of a message set that has ``size`` bytes, from ``offset`` on, behind its value."""
+    return DecodeError(f"{size} bytes are left in the message", code="bad_record", offset=offset)
+
+
+def nested_too_deep(most: int) -> DecodeError:
+    """A compressed message set inside ``most`` others."""
+    return DecodeError(f"message sets nested more than {most} deep", code="nested_too_deep")
+
+
+def bad_inner_crc(offset: int) -> DecodeError:
+    """A message, of this ``offset`` in the log, of a compressed set whose checksum is wrong."""
+    return DecodeError(f"the CRC of the inner message at offset {offset} is wrong", code="bad_crc")
+
+
 def translate(error: Exception, position: int, end: int) -> DecodeError:
     """The DecodeError for something the interpreter noticed; a string cut by the frame's end is truncated."""
     if isinstance(error, UnicodeDecodeError) and position <= end:

@@ -18,6 +18,7 @@ from kwiresniff.base.batch_layout import (
     LOG_OVERHEAD,
 )
 from kwiresniff.codec.compression import codec_name, compress, decompress
+from kwiresniff.codec.decode_errors import bad_inner_crc, bytes_in_message, nested_too_deep
 from kwiresniff.codec.record import wrapped
 from kwiresniff.codec.record_batch import crc_problem
 from kwiresniff.codec.record_limits import MAX_NESTING, RecordBudget, problem
@@ -90,7 +91,7 @@ def key_and_value(buf: bytes, pos: int, stop: int, magic: int) -> tuple[bytes | 
     key, at = nullable_bytes(buf, at, stop)
     value, at = nullable_bytes(buf, at, stop)
     if at != stop:
-        raise DecodeError(f"{stop - at} bytes are left in the message", code="bad_record", offset=at)
+        raise bytes_in_message(stop - at, at)
     return key, value
 
 
@@ -169,7 +170,7 @@ def _inner_records(
         codec = data[start + 17] & CODEC_MASK
         if codec:
             if depth >= MAX_NESTING:
-                raise DecodeError(f"message sets nested more than {MAX_NESTING} deep", code="nested_too_deep")
+                raise nested_too_deep(MAX_NESTING)
             _, value = key_and_value(data, start, stop, magic)
             nested: dict[str, Any] = {"magic": magic}
             if stamp is not None:
@@ -182,9 +183,7 @@ def _inner_records(
         records.append(record)
         (crc,) = struct.unpack_from(">I", data, start + CRC_OFFSET)
         if crc != zlib.crc32(data[start + CRC_START : stop]):
-            failure = failure or DecodeError(
-                f"the CRC of the inner message at offset {offset} is wrong", code="bad_crc"
-            )
+            failure = failure or bad_inner_crc(offset)
     if failure is not None:
         raise failure
 

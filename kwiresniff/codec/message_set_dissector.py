@@ -5,7 +5,15 @@ from __future__ import annotations
 import zlib
 
 from kwiresniff.base.batch_layout import CODEC_MASK, LOG_APPEND_TIME
-from kwiresniff.codec.batch_nodes import BatchNodes, attributes_meaning, bytes_meaning, child_of, joined
+from kwiresniff.codec.batch_nodes import (
+    BatchNodes,
+    append_time_meaning,
+    attributes_meaning,
+    bytes_meaning,
+    child_of,
+    joined,
+)
+from kwiresniff.codec.decode_errors import bad_inner_crc, bytes_in_message, nested_too_deep
 from kwiresniff.codec.message_set import CRC_START, FRONT, inner_base, inner_set, nullable_bytes, split_set
 from kwiresniff.codec.record import wrapped
 from kwiresniff.codec.record_limits import MAX_NESTING
@@ -47,7 +55,7 @@ class MessageNodes(BatchNodes):
         if fields["magic"]:
             timestamp = child_of(node, "timestamp")
             if stamp is not None:
-                note = f"log append time, the client's was {time_meaning(timestamp.value)}"
+                note = append_time_meaning(timestamp.value)
                 timestamp.value, timestamp.meaning = stamp, joined(time_meaning(stamp), note)
             elif fields["attributes"] & LOG_APPEND_TIME and depth == 1:
                 stamp = timestamp.value
@@ -56,7 +64,7 @@ class MessageNodes(BatchNodes):
         self.add(node, "key", "BYTES", pos, end - pos, key, bytes_meaning("key", key))
         value, after = nullable_bytes(data, end, stop)
         if after != stop:
-            raise DecodeError(f"{stop - after} bytes are left in the message", code="bad_record", offset=after)
+            raise bytes_in_message(stop - after, after)
         if not codec:
             self.add(node, "value", "BYTES", end, after - end, value, bytes_meaning("value", value))
             return
@@ -83,7 +91,7 @@ class MessageNodes(BatchNodes):
             offset.name = "offset"
             offset.value, offset.meaning = wrapped(base + relative), f"{relative} in the set"
             if node.children[4].value & CODEC_MASK and depth >= MAX_NESTING:
-                raise DecodeError(f"message sets nested more than {MAX_NESTING} deep", code="nested_too_deep")
+                raise nested_too_deep(MAX_NESTING)
             parent.children.append(node)
             try:
                 self.message_body(node, data, stamp, depth + 1)
@@ -94,8 +102,8 @@ class MessageNodes(BatchNodes):
             right = crc.value == zlib.crc32(data[start + CRC_START : stop])
             crc.meaning = "ok" if right else "mismatch"
             if not right and not node.children[4].value & CODEC_MASK:
-                message = f"the CRC of the inner message at offset {offset.value} is wrong"
-                crc.problem = message
-                failure = failure or DecodeError(message, code="bad_crc")
+                wrong = bad_inner_crc(offset.value)
+                crc.problem = str(wrong)
+                failure = failure or wrong
         if failure is not None:
             raise failure

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from itertools import repeat
 from typing import Any, TypeAlias
 
+from kwiresniff.codec.decode_errors import bad_records_count, bytes_after_records, missing_records
 from kwiresniff.codec.record_limits import RecordBudget, too_many_records
 from kwiresniff.errors import DecodeError
 
@@ -35,7 +36,7 @@ def decode_records(
     """Append the records of ``data[pos:end]``; raises DecodeError at the first one that does not fit."""
     declared = batch["records_count"]
     if declared < 0:
-        raise DecodeError(f"records_count is {declared}", code="bad_records_count", offset=pos - 4)
+        raise bad_records_count(declared, pos - 4)
     base_offset, base_timestamp = batch["base_offset"], batch["base_timestamp"]
     count = min(declared, budget.records)
     # Sums of a sane base and deltas of 32 bits cannot leave INT64, so the fast loop need not look.
@@ -46,15 +47,13 @@ def decode_records(
             if len(records) == count:
                 break
         if pos == end:
-            message = f"records_count is {declared}, the batch holds {len(records)}"
-            raise DecodeError(message, code="bad_records_count", offset=pos)
+            raise missing_records(declared, len(records), pos)
         record, pos = _decode_record(data, pos, end, base_offset, base_timestamp)
         records.append(record)
     if count < declared:
         raise too_many_records()
     if pos != end:
-        message = f"{end - pos} bytes are left after {declared} records"
-        raise DecodeError(message, code="bad_records_count", offset=pos)
+        raise bytes_after_records(end - pos, declared, pos)
 
 
 def _decode_fast(

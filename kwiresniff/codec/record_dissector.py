@@ -23,9 +23,10 @@ from kwiresniff.base.body_members import CUT_SHORT
 from kwiresniff.base.tree_sizes import RECORDS_SHOWN
 from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.batch_header import batch_span
-from kwiresniff.codec.batch_nodes import attributes_meaning, bytes_meaning, child_of, joined
+from kwiresniff.codec.batch_nodes import append_time_meaning, attributes_meaning, bytes_meaning, child_of, joined
 from kwiresniff.codec.compression import decompress
 from kwiresniff.codec.control import control_of
+from kwiresniff.codec.decode_errors import bad_records_count, bytes_after_records, missing_records
 from kwiresniff.codec.message_set import CRC_START
 from kwiresniff.codec.message_set_dissector import MESSAGE, MessageNodes
 from kwiresniff.codec.record import RecordField, record_fields, wrapped
@@ -139,12 +140,11 @@ class _RecordSetDissector(MessageNodes):
     def records(self, parent: Node, data: bytes, pos: int, end: int, fields: dict[str, int], path: str) -> None:
         declared = fields["records_count"]
         if declared < 0:
-            raise DecodeError(f"records_count is {declared}", code="bad_records_count", offset=pos - 4)
+            raise bad_records_count(declared, pos - 4)
         for index in range(declared):
             self.budget.take_records(1)
             if pos == end:
-                message = f"records_count is {declared}, the batch holds {index}"
-                raise DecodeError(message, code="bad_records_count", offset=pos)
+                raise missing_records(declared, index, pos)
             if self.is_full():
                 parent.meaning = f"{parent.meaning}, only the first {index:,} shown".removeprefix(", ")
                 return
@@ -160,8 +160,7 @@ class _RecordSetDissector(MessageNodes):
                 error.path = f"{path}[{index}]"
                 raise
         if pos != end:
-            message = f"{end - pos} bytes are left after {declared} records"
-            raise DecodeError(message, code="bad_records_count", offset=pos)
+            raise bytes_after_records(end - pos, declared, pos)
 
     def fold(self, parent: Node, data: bytes, pos: int, end: int, fields: dict[str, int]) -> int:
         """Put in the place of a sound record what stands for it; returns where that ends, -1 for what is to be kept."""
@@ -207,7 +206,7 @@ class _RecordSetDissector(MessageNodes):
             meaning = f"{value:+} ms"
             value = wrapped(fields["base_timestamp"] + value)
             if fields["attributes"] & LOG_APPEND_TIME:
-                meaning = f"log append time, the client's was {time_meaning(value)}"
+                meaning = append_time_meaning(value)
                 value = fields["max_timestamp"]
             meaning = joined(time_meaning(value), meaning)
         elif name == "offset":
