@@ -120,7 +120,8 @@ class Endings:
         ending = self._open.pop(connection.id, None)
         gap = connection.id in self._gaps
         self._gaps.discard(connection.id)
-        if ending is None or not ending.requests or gap or is_one_way(connection):
+        # What could not be read of the broker's bytes may have been the responses.
+        if ending is None or not ending.requests or gap or connection.skipped_bytes[1] or is_one_way(connection):
             return None
         ending.connection = connection
         over_ns = connection.closed_ns or end_ns

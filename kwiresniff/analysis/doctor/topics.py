@@ -210,7 +210,11 @@ class TopicRule(Rule):
     def _unknown(self, client: str, topic: str, case: Case, severity: str, how: str) -> Finding:
         errors = case.noted("errors")
         partitions = [one for one in case.noted("concerns") if one != topic]
-        what = f"partitions {listed(partitions)}" if partitions else f"topic {topic}"
+        what = f"topic {topic}"
+        if len(partitions) == 1:
+            what = f"partition {partitions[0]}"
+        elif partitions:
+            what, how = f"partitions {listed(partitions)}", how.replace("which does not", "which do not")
         lasted = case.last_ns - case.first_ns
         over = f" in {duration(lasted)}" if lasted >= 1_000_000 else ""
         return found(
