@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from librt.strings import BytesWriter
 
@@ -11,7 +12,7 @@ from kwiresniff.model import Exchange
 from kwiresniff.render.quick_lines import QuickLines
 
 #: Bytes of lines that are collected before they are given away.
-COLLECTED_BYTES = 64 << 10
+COLLECTED_BYTES: Final = 64 << 10
 
 
 class LineIntake(Intake):

@@ -40,7 +40,7 @@ MAX_NESTING = 3
 
 #: No batch is larger than its log segment, 1 GiB by default (log.segment.bytes): a larger size is noise, not a
 #: batch that was cut short.
-MAX_BATCH_BYTES = 1 << 30
+MAX_BATCH_BYTES: Final = 1 << 30
 
 
 class RecordBudget:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Texts of a sort that are kept; then all are forgotten.
 KEPT: Final = 4096
+#: Bytes of the facts of one exchange that are kept: most are the same topic, one record, and one of few sizes.
+KEPT_BYTES: Final = 64
 
 
 @final
@@ -39,6 +41,7 @@ class SummaryLines(QuickLines):
         self._latencies: dict[int, bytes] = {}  # by ``format_units.rounded``, twice, one more for those that are waits
         self._requests: dict[int, bytes] = {}  # by size, as are these
         self._responses: dict[int, bytes] = {}
+        self._facts: dict[str, bytes] = {}  # by themselves, where nothing is escaped
         self._peers: dict[int, tuple[Connection, str | None, bytes]] = {}  # by the number of the connection
         dim, _, off = paint.text("dim", "x").partition("x")
         self._dim = dim
@@ -83,9 +86,21 @@ class SummaryLines(QuickLines):
             if about:
                 out.append(32)
         text = " ".join(about)
+        kept = self._facts.get(text)
+        if kept is None:
+            kept = self._facts_text(text, about)
+        out.write(kept)
+
+    def _facts_text(self, text: str, about: list[str]) -> bytes:
+        """The facts as they are written; ``text`` is all of them."""
         if not (text.isascii() and text.isprintable()):
-            text = " ".join([escape(fact) for fact in about])
-        out.write(text.encode())
+            return " ".join([escape(fact) for fact in about]).encode()
+        written = text.encode()
+        if len(written) <= KEPT_BYTES:
+            if len(self._facts) >= KEPT:
+                self._facts.clear()
+            self._facts[text] = written
+        return written
 
     def _packet(self, number: i64, out: BytesWriter) -> None:
         """A packet's number in its column, and what is between that and the next one."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from kwiresniff.base.flows import canonical_flow, reverse
 from kwiresniff.base.sequence_numbers import SEQ_MASK
@@ -25,9 +25,9 @@ from kwiresniff.stream.half_stream import HalfStream
 MAX_CONNECTIONS = 50_000
 #: A connection that was reset or closed is followed so much longer: what the other side sent before it knew, or the
 #: last acknowledgement, is still underway.
-LINGER_NS = 1_000_000_000
+LINGER_NS: Final = 1_000_000_000
 #: Connections followed for that long at once; beyond it the first to be closed are ended.
-MAX_LINGERING = 4_096
+MAX_LINGERING: Final = 4_096
 #: A SYN is sent again after a second (RFC 6298, section 2.1); what comes sooner is the same packet, captured twice.
 SYN_TIMEOUT_NS = 100_000_000
 #: Data that a SYN may carry (RFC 7413) and its answer acknowledges: one segment.

@@ -28,7 +28,7 @@ Outstanding: TypeAlias = "dict[int, Exchange | deque[Exchange]]"
 
 def oldest(found: Exchange | deque[Exchange]) -> Exchange:
     """The oldest of the requests in flight with one correlation id."""
-    return found[0] if isinstance(found, deque) else found
+    return found if isinstance(found, Exchange) else found[0]
 
 
 def request_bytes(exchange: Exchange) -> i64:
