@@ -430,7 +430,7 @@ def versions_asked(keys: list[int], number: int, exchanges: int, client: str = "
     """A connection on which a client learns what a server offers, and how many exchanges there are in the end."""
     on = connection(number, f"{HOST}:{5000 + number}", "172.19.0.3:9093")
     on.handshake_seen, on.packets, on.bytes, on.exchanges = True, [6, 6], [100, 600], {"ok": exchanges}
-    on.client_id, on.first_packet, on.first_ns = client, 1, START_NS
+    on.client_id, on.first_packet, on.first_ns, on.closed_by, on.closed_ns = client, 1, START_NS, "client", START_NS + 9
     offered = {"error_code": 0, "api_keys": [{"api_key": key, "min_version": 0, "max_version": 9} for key in keys]}
     return [exchange("ApiVersions", 18, 4, request={}, response=offered, on=on, client_id=client), on]
 
@@ -441,12 +441,18 @@ def versions_asked(keys: list[int], number: int, exchanges: int, client: str = "
         ([1, 18, 52, 62], 1, "billing-1", [("controller_dialled", "error")]),
         ([1, 18, 52, 62], 7, "admin-1", []),
         ([1, 18, 52, 62], 1, "3", []),
+        ([1, 18, 52, 62], 1, "raft-client-3", []),
         ([0, 1, 3, 18], 1, "billing-1", []),
     ],
-    ids=["client", "admin", "node", "broker"],
+    ids=["client", "admin", "node", "quorum", "broker"],
 )
 def test_who_dials_a_controller_goes_no_further_than_its_versions(
     keys: list[int], exchanges: int, client: str, expected: list[tuple[str, str]]
 ) -> None:
-    """Admin clients and nodes ask it for more, and a broker has what clients need."""
-    assert findings_of(*versions_asked(keys, 1, exchanges, client)) == expected
+    """Admin clients and nodes ask it for more, on this connection or another, and a broker has what clients need."""
+    asked = versions_asked(keys, 1, exchanges, client)
+    assert findings_of(*asked) == expected
+    assert findings_of(*asked, *versions_asked(keys, 2, 7, client)) == []
+    assert isinstance(asked[1], Connection)
+    asked[1].closed_by = ""  # the capture ends first
+    assert findings_of(*asked) == []

@@ -18,6 +18,8 @@ from kwiresniff.results.findings import Finding
 
 #: Connections to controllers that are remembered until they end.
 MAX_CONNECTIONS = 5_000
+#: What nodes call themselves that ask controllers for the metadata log, before their node id.
+_RAFT = "raft-client-"
 
 
 class ControllerListenerRule(Rule):
@@ -30,13 +32,15 @@ class ControllerListenerRule(Rule):
         super().__init__(context)
         self._cases = context.tally()
         self._open: set[int] = set()
+        self._working: set[str] = set()
 
     def exchange(self, exchange: Exchange) -> None:
         """Notes connections to a server that offers no Metadata and no Produce."""
         body = exchange.response.body if exchange.response is not None else None
         offered = {one.get("api_key") for one in (body or {}).get("api_keys") or ()}
         controller = offered and offered.isdisjoint({METADATA, PRODUCE})
-        if controller and len(self._open) < MAX_CONNECTIONS and not is_node(client_of(exchange)):
+        node = is_node(client_of(exchange)) or (exchange.client_id or "").startswith(_RAFT)
+        if controller and len(self._open) < MAX_CONNECTIONS and not node:
             self._open.add(exchange.connection.id)
 
     def connection(self, connection: Connection) -> None:
@@ -44,15 +48,19 @@ class ControllerListenerRule(Rule):
         if connection.id not in self._open:
             return
         self._open.discard(connection.id)
-        if sum(connection.exchanges.values()) == 1:
-            client = client_text(connection.client_id, connection.client)
+        client = client_text(connection.client_id, connection.client)
+        if sum(connection.exchanges.values()) > 1 and len(self._working) < MAX_CONNECTIONS:
+            self._working.add(client)
+        elif connection.closed_by == "client":
             self._cases.case(client, connection.broker).add(
                 connection.first_packet, connection.first_ns, until_ns=connection.last_ns
             )
 
     def findings(self) -> Iterator[Finding]:
-        """By client and controller."""
+        """By client and controller, without those that work with controllers."""
         for client, server, case in self._cases:
+            if client in self._working:
+                continue
             yield found(
                 "controller_dialled",
                 "error",
