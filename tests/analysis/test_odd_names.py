@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.analyses import said_of
+from tests.support.analyses import text_of_analyses
 from tests.support.harmful_text import UNSAFE_JSON, WRITTEN_BY_PYTHON
 from tests.support.odd_bodies import conversations
 
@@ -15,12 +15,12 @@ from tests.support.odd_bodies import conversations
 def test_odd_texts_are_told_as_text(seed: str, damage: bool, digests: bool) -> None:
     """No message of any API in any version ends a command, and nothing is told as Python would write it."""
     for wire in conversations(seed, damage=damage):
-        said = said_of(wire.segments, digests=digests)
+        said = text_of_analyses(wire.segments, digests=digests)
         for wrong in (WRITTEN_BY_PYTHON, UNSAFE_JSON):
             found = wrong.search(said)
             assert found is None, said[max(0, found.start() - 80) : found.end() + 40]
 
 
 def test_a_group_whose_name_is_no_utf_8_is_named_by_its_bytes() -> None:
-    said = "".join(said_of(wire.segments) for wire in conversations("a"))
+    said = "".join(text_of_analyses(wire.segments) for wire in conversations("a"))
     assert r"\xff\xfe\xff\xfe\xff\xfe\xff\xfe" in said

@@ -99,7 +99,7 @@ def damaged(name: str) -> Iterator[tuple[str, Sequence[Segment]]]:
 
 def outputs_of(build: str, names: Path) -> list[str]:
     """What a process with this build says about all captures."""
-    program = str(TESTS / "support" / "said.py")
+    program = str(TESTS / "support" / "build_outputs.py")
     done = subprocess.run(
         [sys.executable, "-P", program, build, str(names)],
         capture_output=True, text=True, check=False, cwd=names.parent, timeout=SECONDS,

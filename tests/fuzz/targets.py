@@ -31,7 +31,7 @@ from kwiresniff.session.sasl_tokens import read_token
 from kwiresniff.session.standalone import decode_message
 from kwiresniff.session.x509 import certificate_names
 from tests.fuzz.mutations import Place, mutated, places_of, with_evil_fields
-from tests.support.analyses import said_of
+from tests.support.analyses import text_of_analyses
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
 from tests.support.harmful_text import UNSAFE, UNSAFE_JSON, WRITTEN_BY_PYTHON
 from tests.support.kafka_vectors import Entry, entries
@@ -329,7 +329,7 @@ def analysis(data: bytes) -> None:
     wire.up(request(api_key, version, 7, data[4 : 4 + size], tags=b"\0" * tags[0]))
     wire.down(response(7, data[4 + size :], b"\0" * tags[1]))
     for digests in (True, False):
-        said = said_of(wire.segments, digests=digests)
+        said = text_of_analyses(wire.segments, digests=digests)
         wrong = UNSAFE_JSON.search(said) or WRITTEN_BY_PYTHON.search(said)
         assert wrong is None, f"{wrong[0]!r} is told" if wrong else ""
 

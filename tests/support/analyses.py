@@ -35,7 +35,7 @@ DIMENSIONS = (
 WIDTH = 120
 
 
-def said_of(segments: Iterable[Segment], *, digests: bool = True) -> str:
+def text_of_analyses(segments: Iterable[Segment], *, digests: bool = True) -> str:
     """What a person is told, with ``digests`` of bodies that are not decoded where that is enough, as the commands read
     them, or of bodies that are all decoded."""
     analyzer = Analyzer("bodies", sessions=True, attempts=True, digests=digests)

@@ -129,7 +129,7 @@ class Truth:
         self.flows_of = [frozenset(self.flows[first : first + 2]) for first in range(0, len(streams), 2)]
         self.sizes = {(number, end - start - 4) for number, s in enumerate(streams) for start, end in s.frames}
         self.reading = read(segments, depth)
-        self.said = {number: said_of(told) for number, told in self._by_connection(self.reading).items()}
+        self.said = {number: facts_in_order(told) for number, told in self._by_connection(self.reading).items()}
         #: By connection: streams 2n and 2n + 1 are the directions of connection n.
         self.pairs: dict[int, list[Pair]] = defaultdict(list)
         known = self._known(Coverage(self.oracle, segments), range(len(streams)))
@@ -224,7 +224,7 @@ class Truth:
         return [
             number
             for number in there
-            if touched & self.flows_of[number] or said_of(told.get(number, ())) != self.said.get(number, [])
+            if touched & self.flows_of[number] or facts_in_order(told.get(number, ())) != self.said.get(number, [])
         ]
 
     def _touched_flows(self, segments: Sequence[Segment]) -> set[bytes]:
@@ -323,7 +323,7 @@ class Truth:
                 yield f"{captured[protocol]} bytes captured ({protocol}), {count} accounted for"
 
 
-def said_of(exchanges: Iterable[Exchange]) -> list[tuple[object, ...]]:
+def facts_in_order(exchanges: Iterable[Exchange]) -> list[tuple[object, ...]]:
     """Everything that is said of exchanges and their messages, in their order."""
     return [
         (

@@ -1,4 +1,4 @@
-"""What the command says about captures, in one process: ``python -P said.py plain|installed FILE``.
+"""What the command says about captures, in one process: ``python -P build_outputs.py plain|installed FILE``.
 
 FILE has a path a line. For each, and for each of ``OUTPUTS``, one line is printed: the path, the output, the exit code
 and a digest of all that was written to stdout and stderr. ``plain`` passes by extension modules of kwiresniff, so that
