@@ -94,6 +94,8 @@ class FetchSession:
             self.names.append(name)
             self.fetched = None
         else:
+            if not _adds(indexes, known):  # as most fetches do that name what they were answered before
+                return
             before = _topic_bytes(name, known)
         for index in indexes:
             if index not in known and self.partitions < MAX_SESSION_PARTITIONS:
@@ -238,6 +240,14 @@ class FetchSessions:
         session = self.sessions.pop(key, None)
         if session is not None:
             self.held_bytes -= session.size_bytes
+
+
+def _adds(indexes: list[int], known: dict[int, bool]) -> bool:
+    """Whether there are partitions that are not known."""
+    for index in indexes:  # noqa: SIM110 - compiled, a generator is dear
+        if index not in known:
+            return True
+    return False
 
 
 def _topic_bytes(name: str, partitions: dict[int, bool]) -> int:

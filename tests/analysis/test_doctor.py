@@ -7,11 +7,14 @@ from typing import Any, ClassVar
 import pytest
 
 from kwiresniff.analysis.doctor import Doctor, evidence, latency
+from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.rule import Context, Rule
+from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.digest import Digest
-from kwiresniff.model import Connection, Exchange, Problem
+from kwiresniff.model import Body, Connection, Exchange, Problem
 from kwiresniff.schema import error as known_error
+from tests.support.digested import as_compiled
 from tests.support.exchanges import START_NS, connection, exchange
 from tests.support.incidents import SECOND, codes, findings
 
@@ -369,3 +372,25 @@ def test_more_than_a_few_findings_alike_are_one() -> None:
     (found,) = findings(*events)
     assert found.count == 8 and found.subject == "c0 10.0.0.5 and 7 others"
     assert len(found.numbers["subjects"]) == 8 and len(found.named("client")) == 8
+
+
+def test_what_brokers_offer_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of a cluster's answers to ApiVersions are the same bytes; another version of the API is another answer."""
+    as_compiled(monkeypatch)
+    cluster, decoded = Cluster(MemoryBudget(1 << 20)), 0
+
+    def decode(frame: bytes, offset: int, problems: list[Problem]) -> tuple[Body, int]:
+        nonlocal decoded
+        decoded += 1
+        return {"api_keys": [{"api_key": 0, "min_version": 3, "max_version": frame[-1]}]}, len(frame)
+
+    answers = [(b"head" + b"keys" + b"\7", 3), (b"HEAD" + b"keys" + b"\7", 3), (b"headkeys\7", 2), (b"headkeys\x08", 3)]
+    for number, (frame, version) in enumerate(answers):
+        one = exchange("ApiVersions", 18, version, request={}, response={}, on=connection(number))
+        one.connection.broker = f"broker-{number}"
+        assert one.response is not None
+        one.response.frame, one.response.body_offset, one.response.version = frame, 4, version
+        one.response.put_off(None, decode)
+        cluster.learn(one)
+    assert [cluster.offer(f"broker-{number}")[0] for number in range(4)] == [(3, 7), (3, 7), (3, 7), (3, 8)]
+    assert decoded == 3

@@ -6,7 +6,7 @@ From Metadata and ApiVersions answers, and from what newer Produce and Fetch ans
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.base.api_keys import (
@@ -28,13 +28,16 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.base.field_values import field_text
 from kwiresniff.base.flows import host_of
-from kwiresniff.model import Body, Connection, Exchange
+from kwiresniff.model import Body, Connection, Exchange, Message
 from kwiresniff.schema import versions_in
 
 #: Nodes remembered, and addresses. A large cluster has some hundred, each with some listeners.
 MAX_NODES = 10_000
 #: Addresses whose offered versions are remembered; each is a table of some eighty entries.
 MAX_OFFERS = 500
+#: Answers to ApiVersions that are not read again, and bytes of each; then all are forgotten.
+MAX_READ = 16
+MAX_READ_BYTES = 4096
 #: Connections remembered on which clients got to work.
 MAX_WORKING = 20_000
 #: The last times remembered of each broker at which it closed a connection, and how near to its silence that has to be.
@@ -54,6 +57,9 @@ AT_ADVERTISED = frozenset({
     CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, SHARE_FETCH, STREAMS_GROUP_HEARTBEAT,
 })  # fmt: skip
 
+#: The versions that a broker offers, by API key.
+Offer: TypeAlias = dict[int, tuple[int, int]]
+
 
 class Cluster:
     """Nodes of all clusters in the capture. A node is named by its cluster's id (empty where that is not known) and
@@ -71,7 +77,8 @@ class Cluster:
         self._addresses: dict[tuple[str, int], str] = {}
         self._nodes: dict[str, tuple[str, int]] = {}
         self._cluster_of: dict[str, str] = {}
-        self._offers: dict[str, dict[int, tuple[int, int]]] = {}
+        self._offers: dict[str, Offer] = {}
+        self._read: dict[tuple[int, bytes], Offer] = {}
         self.last_answer_ns: dict[str, int] = {}
         self.answer_before_ns = 0
         self.unauthenticated: set[str] = set()
@@ -98,7 +105,8 @@ class Cluster:
 
     def answered(self, exchange: Exchange, ns: int) -> None:
         """Notes a response from a broker's address."""
-        broker, number = exchange.connection.broker, exchange.connection.id
+        connection = exchange.connection
+        broker, number = connection.broker, connection.id
         if number in self._last_on or len(self._last_on) < MAX_WORKING:
             self._last_on[number] = ns
         known = self.last_answer_ns
@@ -108,10 +116,10 @@ class Cluster:
             if (
                 broker not in self.unauthenticated
                 and exchange.api_key not in BEFORE_AUTHENTICATION
-                and exchange.connection.sasl is None
+                and connection.sasl is None
             ):
                 self.unauthenticated.add(broker)
-        if exchange.api_key in AT_ADVERTISED and exchange.connection.id not in self._working:
+        if number not in self._working and exchange.api_key in AT_ADVERTISED:
             self._works(exchange, broker)
 
     def _works(self, exchange: Exchange, broker: str) -> None:
@@ -127,12 +135,14 @@ class Cluster:
 
     def learn(self, exchange: Exchange) -> None:
         """Takes in a response that names nodes or versions: Metadata, ApiVersions, and others with endpoints."""
-        body = exchange.response.body if exchange.response is not None else None
-        if not body:
-            return
-        broker = exchange.connection.broker
+        broker, response = exchange.connection.broker, exchange.response
         if exchange.api_key == API_VERSIONS:
-            self._learn_offer(broker, body)
+            offer = self.offer_in(response)
+            if offer and (broker in self._offers or len(self._offers) < MAX_OFFERS):
+                self._offers[broker] = offer
+            return
+        body = response.body if response is not None else None
+        if not body:
             return
         if exchange.api_key == METADATA:
             cluster = field_text(body.get("cluster_id"))
@@ -158,14 +168,20 @@ class Cluster:
         if key in table or (len(table) < MAX_NODES and self._budget.admit(size)):
             table[key] = value
 
-    def _learn_offer(self, broker: str, body: Body) -> None:
-        offer = {
-            one["api_key"]: (one["min_version"], one["max_version"])
-            for one in body.get("api_keys") or ()
-            if "api_key" in one and "min_version" in one and "max_version" in one
-        }
-        if offer and (broker in self._offers or len(self._offers) < MAX_OFFERS):
-            self._offers[broker] = offer
+    def offer_in(self, response: Message | None) -> Offer:
+        """The versions by API in an ApiVersions response. Brokers say the same to all clients, and are read once."""
+        if response is None:
+            return {}
+        frame = response.frame
+        if frame is None or not response.is_put_off or len(frame) > MAX_READ_BYTES:
+            return _offered(response.body)
+        key = (response.version, frame[response.body_offset :])
+        found = self._read.get(key)
+        if found is None:
+            if len(self._read) >= MAX_READ:
+                self._read.clear()
+            found = self._read[key] = _offered(response.body)
+        return found
 
     def of(self, broker: str) -> str:
         """The id of the cluster that an address belongs to, empty where that is not known."""
@@ -198,7 +214,7 @@ class Cluster:
         node_id = self.node_at(broker)
         return broker if node_id is None else f"{broker} (node {node_id})"
 
-    def offer(self, broker: str) -> dict[int, tuple[int, int]]:
+    def offer(self, broker: str) -> Offer:
         """The versions that a broker offers by API, or another of its cluster, where it was not asked itself."""
         found = self._offers.get(broker)
         if found is not None:
@@ -208,6 +224,15 @@ class Cluster:
             if cluster is not None and self._cluster_of.get(address) == cluster:
                 return offer
         return {}
+
+
+def _offered(body: Body | None) -> Offer:
+    """The versions in the body of an ApiVersions response, without entries that break off."""
+    return {
+        one["api_key"]: (one["min_version"], one["max_version"])
+        for one in (body or {}).get("api_keys") or ()
+        if "api_key" in one and "min_version" in one and "max_version" in one
+    }
 
 
 def taken_since(release: str, api_key: int) -> tuple[int, int] | None:

@@ -36,9 +36,8 @@ class ControllerListenerRule(Rule):
 
     def exchange(self, exchange: Exchange) -> None:
         """Notes connections to a server that offers no Metadata and no Produce."""
-        body = exchange.response.body if exchange.response is not None else None
-        offered = {one.get("api_key") for one in (body or {}).get("api_keys") or ()}
-        controller = offered and offered.isdisjoint({METADATA, PRODUCE})
+        offered = self.context.cluster.offer_in(exchange.response)
+        controller = offered and offered.keys().isdisjoint({METADATA, PRODUCE})
         node = is_node(client_of(exchange)) or (exchange.client_id or "").startswith(_RAFT)
         if controller and len(self._open) < MAX_CONNECTIONS and not node:
             self._open.add(exchange.connection.id)
