@@ -27,8 +27,11 @@ _ELSEWHERE = (
 )
 #: Modules of others that are imported where they are used.
 _OTHERS = (
+    "base64",
+    "binascii",
     "bz2",
     "cramjam",
+    "datetime",
     "difflib",
     "encodings.idna",
     "google.protobuf.message",
@@ -50,6 +53,7 @@ _OTHERS = (
     "socketserver",
     "termios",
     "textwrap",
+    "threading",
     "traceback",
     "tty",
     "wsgiref.simple_server",
