@@ -140,6 +140,8 @@ def find_request_start(buffer: ResyncBuffer, versions: Versions, confirm: Confir
             at_start = offset in starts and (known_client or end == length + buffer.ahead)
             if grade == STRONG and (at_start or length - offset >= MIN_UNFINISHED_BYTES):
                 return offset
+            if grade == STRONG and offset in starts:
+                buffer.may_begin(offset)
             continue
         if not (end == length or end in starts or score_request_header(data, end, versions)):
             continue
@@ -235,7 +237,12 @@ class _Candidates:
             older = 0 <= correlation_id <= first + MAX_QUEUED_REQUESTS
             return is_near(correlation_id, first) or (older and self._ends[offset] == end)
         if end > length:
-            return not anywhere and (end == length + self._ahead or length - offset >= MIN_UNFINISHED_BYTES)
+            if anywhere:
+                return False
+            if end == length + self._ahead or length - offset >= MIN_UNFINISHED_BYTES:
+                return True
+            self._buffer.may_begin(offset)
+            return False
         ends_segment = end == length or end in starts
         if not (ends_segment or self._is_answered_next(end, correlation_id)):
             return False

@@ -21,7 +21,7 @@ MARK_BYTES = 192
 MIN_SEARCH_BYTES = 1024
 SEARCH_GROWTH = 16
 
-#: After this much without a frame only segment starts are looked at, which costs next to nothing.
+#: After this much without a frame only what starts in a segment is looked for, which costs next to nothing.
 SEARCH_BUDGET_BYTES = 1 << 20
 
 #: Searches are paid for in steps, of a nanosecond or two each: to look at a byte once is a step or two, to read a frame
@@ -40,10 +40,12 @@ class ResyncBuffer:
 
     ``data`` are the bytes. ``ahead`` counts those of the last segment that were on the wire behind them but are not in
     the capture. ``marks`` has for each segment its offset in ``data``, its packet and time, and what it acknowledged.
-    ``steps`` are those that searches may still take; a search that has none left finds nothing.
+    ``steps`` are those that searches may still take; a search that has none left finds nothing. ``awaited`` is the
+    offset of the first segment that may begin with a frame, of which more has to be there before it is believed; -1 for
+    none.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("_fresh", "_searched", "ahead", "data", "marks", "steps")
+    STATE: ClassVar[tuple[str, ...]] = ("_fresh", "_searched", "ahead", "awaited", "data", "marks", "steps")
     __slots__ = STATE
 
     def __init__(self) -> None:
@@ -51,6 +53,7 @@ class ResyncBuffer:
         self.marks: list[tuple[int, int, int, int]] = []
         self.ahead: i64 = 0
         self.steps: i64 = FIRST_STEPS
+        self.awaited: i64 = -1
         self._searched: i64 = 0  # bytes taken since the frames were lost
         self._fresh: i64 = 0  # and since the last search
 
@@ -68,15 +71,20 @@ class ResyncBuffer:
             self.data = bytearray()
             self.marks = []
         self._fresh = 0
+        self.awaited = -1
 
     def excess(self, length: i64) -> i64:
         """How many bytes must be dropped before ``length`` more are taken."""
-        # Out of budget: every segment is a buffer of its own, so only what starts in it can be found.
+        # Out of budget: every segment is a buffer of its own, so only what starts in it can be found. Where a frame may
+        # have started, it is kept with those that follow.
         held = len(self.data)
-        over = held if self._searched + length > SEARCH_BUDGET_BYTES else held + length - MAX_RESYNC_BYTES
+        over, least = held + length - MAX_RESYNC_BYTES, MAX_RESYNC_BYTES // SEARCH_GROWTH
+        if self._searched + length > SEARCH_BUDGET_BYTES:
+            over = held if self.awaited < 0 else max(over, self.awaited)
+            least = 0
         if len(self.marks) >= MAX_RESYNC_SEGMENTS:
             over = max(over, self.marks[MAX_RESYNC_SEGMENTS // SEARCH_GROWTH][0])
-        return max(over, MAX_RESYNC_BYTES // SEARCH_GROWTH) if held and over > 0 else 0
+        return max(over, least) if held and over > 0 else 0
 
     def trim(self, over: i64) -> int:
         """Drops whole segments at the front until ``over`` bytes are gone; returns how many bytes went."""
@@ -89,7 +97,13 @@ class ResyncBuffer:
         else:
             self.marks = []
         del self.data[:cut]
+        self.awaited = max(self.awaited - cut, -1)
         return cut
+
+    def may_begin(self, offset: i64) -> None:
+        """Notes that a frame may begin at the start of a segment; the first such place of a search counts."""
+        if self.awaited < 0:
+            self.awaited = offset
 
     def feed(self, packet: i64, ns: int, ack: i64, data: bytes) -> bool:
         """Append a segment; says whether it is time to search."""
@@ -106,8 +120,9 @@ class ResyncBuffer:
         self.steps += STEPS_PER_SEGMENT + length * STEPS_PER_BYTE
 
     def looked_at(self) -> None:
-        """Notes that a search has looked at all bytes in the buffer."""
+        """Notes that a search looks at all bytes in the buffer."""
         self._fresh = 0
+        self.awaited = -1
 
     def can_pay(self) -> bool:
         """Whether there are steps left for a search; takes off what every search costs."""

@@ -97,6 +97,25 @@ def test_after_the_budget_every_segment_is_a_run_of_its_own() -> None:
     assert buffer.excess(1) == 0
 
 
+def test_after_the_budget_a_segment_that_may_begin_a_frame_is_kept_with_those_behind_it() -> None:
+    """What is before it goes, and the next search decides anew; the buffer stays bounded."""
+    buffer = ResyncBuffer()
+    buffer.feed(1, 1, 1, b"x" * SEARCH_BUDGET_BYTES)
+    buffer.clear()
+    buffer.feed(2, 1, 1, b"y" * 100)
+    buffer.feed(3, 1, 1, b"z" * 58)
+    buffer.may_begin(100)
+    buffer.may_begin(0)
+    assert buffer.excess(1448) == 100
+    assert buffer.trim(100) == 100
+    assert buffer.excess(1448) == 0
+    buffer.feed(4, 1, 1, b"." * 1448)
+    assert buffer.starts() == [0, 58]
+    assert buffer.excess(MAX_RESYNC_BYTES) == 58 + 1448
+    buffer.looked_at()
+    assert buffer.excess(1) == 58 + 1448
+
+
 def test_a_search_is_due_while_it_is_short_and_when_it_has_grown_by_a_fraction() -> None:
     """Or when bytes behind the segment are missing, so that what is there must do."""
     buffer = ResyncBuffer()
