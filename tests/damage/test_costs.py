@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from struct import pack
 from time import process_time
@@ -103,7 +104,10 @@ HOSTILE: dict[str, Callable[[], Wire]] = {
 
 
 def cost_of(wire: Wire, rounds: int = 1) -> float:
-    """Seconds of CPU that a byte on the wire takes, the least of some rounds."""
+    """Seconds of CPU that a byte on the wire takes, the least of some rounds.
+
+    Nobody looks for garbage meanwhile: how long that takes depends on what the tests before have left.
+    """
     size = sum(HEADER_BYTES + segment[8] - segment[7] for segment in wire.segments)
 
     def once() -> float:
@@ -112,7 +116,11 @@ def cost_of(wire: Wire, rounds: int = 1) -> float:
             pass
         return process_time() - began
 
-    return min(once() for _ in range(rounds)) / size
+    gc.disable()
+    try:
+        return min(once() for _ in range(rounds)) / size
+    finally:
+        gc.enable()
 
 
 def segments_of(wire: Wire) -> Iterator[Segment]:
