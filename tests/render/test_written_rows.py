@@ -24,7 +24,7 @@ from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer, dissect_message
 from tests.support.random_bodies import random_body
 from tests.support.record_vectors import vectors
-from tests.support.sample import mostly_slow
+from tests.support.sample import mostly_slow, sampled
 
 CAPTURES = sorted(
     path for path in (Path(__file__).parents[2] / "captures").iterdir() if path.suffix in (".pcap", ".pcapng")
@@ -104,7 +104,7 @@ def usual(value: Any, fields: tuple[WireField, ...]) -> Any:
     return value
 
 
-@pytest.mark.parametrize("api", schema.apis(), ids=lambda api: api.name)
+@pytest.mark.parametrize("api", sampled(schema.apis()), ids=lambda api: api.name)
 @pytest.mark.parametrize("direction", ["request", "response"])
 def test_every_message_at_every_version_is_drawn_as_the_walker_reads_it(api: Any, direction: Any) -> None:
     """In a pipe and in terminals, with everything that a random body has but errors and tagged fields."""

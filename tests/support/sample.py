@@ -15,6 +15,17 @@ def mostly_slow(cases: Iterable[Any], every: int = 5) -> list[Any]:
     ]
 
 
+def sampled(cases: Iterable[Any], every: int = 5) -> list[Any]:
+    """All cases of a grid of many small ones, of which the first four and each ``every``-th are quick.
+
+    Those left out are run as plain Python, too, where the quick tests of their room are.
+    """
+    marks = [pytest.mark.slow, pytest.mark.sampled]
+    return [
+        case if index < 4 or index % every == 0 else pytest.param(case, marks=marks) for index, case in enumerate(cases)
+    ]
+
+
 def slow_if(cases: Iterable[Any], *slow: Any) -> list[Any]:
     """All cases, of which those named are slow."""
     return [pytest.param(case, marks=pytest.mark.slow) if case in slow else case for case in cases]
