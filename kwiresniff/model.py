@@ -266,6 +266,12 @@ class FetchedTopics:
         self.partition_count = len(numbers)
         self.is_whole = is_whole
 
+    def goes_on(self, names: list[str], count: int) -> bool:
+        """Whether the session has all that it had when that were the first ``count`` of ``names``, and maybe more."""
+        if self.topic_count < count:
+            return False
+        return self.names is names or self.names[:count] == names[:count]
+
     @property
     def topics(self) -> list[str]:
         """The topics, by name or id."""

@@ -124,7 +124,7 @@ class GroupTimeline:
             return
         members = request.get("members") or [request]
         if len(members) > MAX_LEAVING:
-            members = self._worth_telling(field_text(request.get("group_id")), members)
+            members = self._worth_reporting(field_text(request.get("group_id")), members)
         for member in members:
             details = {"reason": name_text(member.get("reason")) or None}
             self._depart(exchange, {**request, **member}, CLASSIC, details)
@@ -187,20 +187,20 @@ class GroupTimeline:
         details["partitions"] = self._assigned.pop(member) or {}
         self._event(exchange, request, protocol, "leave", details, _generation(request))
 
-    def _worth_telling(self, group: str, leaving: list[Body]) -> list[Body]:
+    def _worth_reporting(self, group: str, leaving: list[Body]) -> list[Body]:
         """The first of the members that leave, and those behind them of whom anything is known."""
-        told = leaving[:MAX_LEAVING]
+        shown = leaving[:MAX_LEAVING]
         known = self._known_of(group, leaving)
-        known.difference_update(map(_member_name, told))
+        known.difference_update(map(_member_name, shown))
         for member in leaving[MAX_LEAVING:] if known else ():
             name = member.get("group_instance_id") or member.get("member_id")
             if name.__class__ is not str:
                 name = _member_name(member)
             if name in known:
                 known.discard(name)
-                told.append(member)
-        self._log.left_out += len(leaving) - len(told)
-        return told
+                shown.append(member)
+        self._log.left_out += len(leaving) - len(shown)
+        return shown
 
     def _known_of(self, group: str, members: list[Body]) -> set[str]:
         """Of whom anything is known: of these members of a group, or of all that it has, whichever are fewer."""

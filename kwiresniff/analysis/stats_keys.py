@@ -49,7 +49,7 @@ class SharedKeys:
     def extend(self, fetched: FetchedTopics, topic_name: TopicNames | None) -> bool:
         """Takes in what a session has now; False for one that has lost topics, or is another."""
         names, taken, count = fetched.names, self.taken, fetched.topic_count
-        if count < taken or (names is not self.fetched and names[:taken] != self.fetched[:taken]):
+        if not fetched.goes_on(self.fetched, taken):
             return False
         self.fetched = names
         self.taken = count

@@ -7,7 +7,6 @@ from typing import TypeAlias
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.memory_budget import NUMBER_BYTES, MemoryBudget
 from kwiresniff.digest import PartitionDigest
-from kwiresniff.model import FetchedTopics
 from kwiresniff.results.topics import TopicFlow
 
 #: Batches of a partition that were produced and not yet seen by every consumer: a second of a busy partition.
@@ -110,12 +109,6 @@ class Poll:
         self.known = 0
         self.unknown: list[str] = []
         self.clients: dict[str, ClientState] = {}
-
-    def is_before(self, fetched: FetchedTopics) -> bool:
-        """Whether a session has in ``fetched`` all that it had so far, and maybe more."""
-        if fetched.topic_count < self.taken:
-            return False
-        return fetched.names is self.topics or fetched.names[: self.taken] == self.topics[: self.taken]
 
     def settle(self, *, late: bool = False) -> None:
         """Counts the requests for each client; a ``late`` one is older than what came before it."""

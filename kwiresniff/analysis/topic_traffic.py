@@ -164,7 +164,7 @@ class TopicTraffic:
         key = (exchange.connection.id, role, table.identity(exchange))
         topics, count = fetched.names, fetched.topic_count
         poll = self._polls.get(key)
-        if poll is None or not poll.is_before(fetched):
+        if poll is None or not fetched.goes_on(poll.topics, poll.taken):
             if poll is not None:
                 poll.settle()
             elif len(self._polls) >= MAX_POLLS:
