@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from kwiresniff.analysis.body_entities import replica_id_of
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.analysis.offered_versions import Offer, offered_versions
 from kwiresniff.base.api_keys import (
     ADD_PARTITIONS_TO_TXN,
     ALLOCATE_PRODUCER_IDS,
@@ -39,7 +40,7 @@ from kwiresniff.base.api_keys import (
     WRITE_SHARE_GROUP_STATE,
     WRITE_TXN_MARKERS,
 )
-from kwiresniff.model import Body, Exchange, Message
+from kwiresniff.model import Exchange, Message
 
 #: Memory of all clients. One takes some 5 kB.
 MAX_INVENTORY_BYTES = 64 << 20
@@ -70,8 +71,6 @@ CLUSTER_APIS = frozenset({
 #: APIs in whose requests a follower gives its node id.
 _BY_REPLICAS: Final = frozenset({FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH})
 
-#: The versions that a broker offers, by API key.
-Offer: TypeAlias = dict[int, tuple[int, int]]
 #: Topics, groups and transactional ids of an exchange.
 Names: TypeAlias = Callable[[Exchange], tuple[Iterable[str], Iterable[str], Iterable[str]]]
 
@@ -174,7 +173,7 @@ class ClientTraffic:
         if transactional_ids:
             self._keep(self.transactional_ids, transactional_ids)
         if exchange.api_key == API_VERSIONS and response is not None and response.body is not None:
-            self._take_offer(_offered(response.body))
+            self._take_offer(offered_versions(response.body))
 
     def _count_use(self, exchange: Exchange, failed: bool, packet: int, ns: int) -> None:
         use = self.uses.get((exchange.api_key, exchange.api_version))
@@ -264,12 +263,3 @@ def _is_of_cluster(api_key: int, version: int, request: Message) -> bool:
     if api_key in CLUSTER_APIS or (api_key == ADD_PARTITIONS_TO_TXN and version >= 4):
         return True
     return api_key in _BY_REPLICAS and replica_id_of(request) >= 0
-
-
-def _offered(body: Body) -> Offer:
-    """The versions of an ApiVersions response, by API key."""
-    return {
-        one["api_key"]: (one["min_version"], one["max_version"])
-        for one in body.get("api_keys") or ()
-        if {"api_key", "min_version", "max_version"} <= one.keys()
-    }

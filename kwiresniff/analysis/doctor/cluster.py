@@ -6,9 +6,10 @@ From Metadata and ApiVersions answers, and from what newer Produce and Fetch ans
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.analysis.offered_versions import Offer, offered_versions
 from kwiresniff.base.api_keys import (
     ADD_PARTITIONS_TO_TXN,
     API_VERSIONS,
@@ -56,9 +57,6 @@ AT_ADVERTISED = frozenset({
     PRODUCE, FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP, ADD_PARTITIONS_TO_TXN,
     CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, SHARE_FETCH, STREAMS_GROUP_HEARTBEAT,
 })  # fmt: skip
-
-#: The versions that a broker offers, by API key.
-Offer: TypeAlias = dict[int, tuple[int, int]]
 
 
 class Cluster:
@@ -174,13 +172,13 @@ class Cluster:
             return {}
         frame = response.frame
         if frame is None or not response.is_put_off or len(frame) > MAX_READ_BYTES:
-            return _offered(response.body)
+            return offered_versions(response.body)
         key = (response.version, frame[response.body_offset :])
         found = self._read.get(key)
         if found is None:
             if len(self._read) >= MAX_READ:
                 self._read.clear()
-            found = self._read[key] = _offered(response.body)
+            found = self._read[key] = offered_versions(response.body)
         return found
 
     def of(self, broker: str) -> str:
@@ -224,15 +222,6 @@ class Cluster:
             if cluster is not None and self._cluster_of.get(address) == cluster:
                 return offer
         return {}
-
-
-def _offered(body: Body | None) -> Offer:
-    """The versions in the body of an ApiVersions response, without entries that break off."""
-    return {
-        one["api_key"]: (one["min_version"], one["max_version"])
-        for one in (body or {}).get("api_keys") or ()
-        if "api_key" in one and "min_version" in one and "max_version" in one
-    }
 
 
 def taken_since(release: str, api_key: int) -> tuple[int, int] | None:
