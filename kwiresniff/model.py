@@ -190,7 +190,7 @@ class Message:
     body starts in it. ``first_ns`` and ``last_ns`` are the times of the packets that carried the first byte of
     the length and the last byte of the frame; ``last_ns`` is not below ``first_ns``, in whatever order the capture has
     them. ``text`` is the body as JSON text or as the rows of a tree in UTF-8, in pieces, without ``body`` when only
-    that was asked for. With a ``digest`` the body is decoded when somebody asks for it (``is_put_off``).
+    that was asked for. With a ``digest`` the body is decoded when somebody asks for it (``is_deferred``).
     ``end_seq`` is the TCP sequence number behind a request, or -1.
     """
 
@@ -233,11 +233,11 @@ class Message:
         self._body = body
 
     @property
-    def is_put_off(self) -> bool:
+    def is_deferred(self) -> bool:
         """Whether the body is as it should be, and will be decoded when somebody asks for it."""
         return self._decode is not None
 
-    def put_off(self, digest: Digest | None, decode: DecodeBody) -> None:
+    def defer(self, digest: Digest | None, decode: DecodeBody) -> None:
         """The body is as it should be; ``decode`` reads it when it is asked for."""
         self.digest = digest
         self._decode = decode

@@ -13,7 +13,7 @@ MAX_FIELDS = 15
 #: A hot loop that is longer says so, and why, in its docstring.
 EXCUSE = "One long function"
 #: Plain records, which have as many fields as there is to tell. Named tuples and data classes are seen to be some.
-RECORDS = {"Connection", "Exchange", "Step", "TreeMarks", "ClientTraffic", "ProducerState"}
+RECORDS = {"Connection", "Exchange", "Step", "TreeMarks"}
 
 
 def fields(cls: ast.ClassDef) -> set[str]:

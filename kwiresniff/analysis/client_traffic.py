@@ -98,24 +98,52 @@ class InventoryMemory:
         return found
 
 
-class ClientTraffic:
-    """What is known of one client so far."""
+class ClientMemory:
+    """What one client takes of the budget of all, and whether it needed more than it may have."""
+
+    __slots__ = ("_budget", "cut", "held_bytes")
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+        self.held_bytes = 0
+        self.cut = False  # whether there were more versions or names than are remembered
+
+    def admit(self, size: int) -> bool:
+        """Whether there is room for ``size`` bytes more, which are taken then."""
+        if self.held_bytes + size > MAX_CLIENT_BYTES or not self._budget.admit(size):
+            return False
+        self.held_bytes += size
+        return True
+
+    def admit_identity(self, texts: Iterable[str]) -> bool:
+        """Whether there is room to remember who the client is, whatever it has taken already."""
+        size = ENTRY_BYTES + text_bytes(*texts)
+        admitted = self._budget.admit(size)
+        self.held_bytes += size * admitted
+        return admitted
+
+    def release(self) -> None:
+        """Gives back to the budget what was taken of it."""
+        self._budget.release(self.held_bytes)
+        self.held_bytes = 0
+
+
+class TrafficCounts:
+    """How much a client has sent and received on how many connections, and from when to when it was seen.
+
+    ``handshakes`` are the connections whose beginning is in the capture, ``negotiated`` those on which ApiVersions was
+    asked for.
+    """
 
     __slots__ = (
-        "client_id", "cluster", "connections", "cut", "errors", "exchanges", "first_ns", "groups", "handshakes",
-        "held_bytes", "last_ns", "memory", "negotiated", "offer_is_own", "offered", "request_bytes", "response_bytes",
-        "topics", "transactional_ids", "unanswered", "uses",
+        "connections", "errors", "exchanges", "first_ns", "handshakes", "last_ns", "negotiated", "request_bytes",
+        "response_bytes", "unanswered",
     )  # fmt: skip
 
-    def __init__(self, client_id: str | None, memory: InventoryMemory) -> None:
-        self.client_id = client_id
-        self.memory = memory
-        self.held_bytes = 0  # charged to the budget of all
-        self.cut = False  # whether there were more versions or names than are remembered
-        self.cluster = False
+    def __init__(self) -> None:
         self.connections = 0
-        self.negotiated = 0  # connections that began with ApiVersions
-        self.handshakes = 0  # connections whose beginning is in the capture
+        self.negotiated = 0
+        self.handshakes = 0
         self.exchanges = 0
         self.errors = 0
         self.unanswered = 0
@@ -123,6 +151,54 @@ class ClientTraffic:
         self.response_bytes = 0
         self.first_ns = -1
         self.last_ns = -1
+
+    def add(self, exchange: Exchange, failed: bool) -> None:
+        """Counts an exchange."""
+        request, response = exchange.request, exchange.response
+        message = request or response
+        assert message is not None
+        self.exchanges += 1
+        self.errors += failed
+        self.unanswered += exchange.outcome == "unanswered" and not exchange.is_negotiation
+        self.span(message.first_ns, (response or message).last_ns)
+        if request is not None:
+            self.request_bytes += request.size_bytes
+        if response is not None:
+            self.response_bytes += response.size_bytes
+
+    def span(self, first_ns: int, last_ns: int) -> None:
+        """Widens the time in which the client was seen."""
+        self.first_ns = first_ns if self.first_ns < 0 else min(self.first_ns, first_ns)
+        self.last_ns = max(self.last_ns, last_ns)
+
+    def merge(self, other: TrafficCounts) -> None:
+        """Adds what was counted elsewhere."""
+        self.connections += other.connections
+        self.negotiated += other.negotiated
+        self.handshakes += other.handshakes
+        self.exchanges += other.exchanges
+        self.errors += other.errors
+        self.unanswered += other.unanswered
+        self.request_bytes += other.request_bytes
+        self.response_bytes += other.response_bytes
+        if other.first_ns >= 0:
+            self.span(other.first_ns, other.last_ns)
+
+
+class ClientTraffic:
+    """What is known of one client so far: counts, versions in use and on offer, and the names it mentions."""
+
+    __slots__ = (
+        "client_id", "cluster", "counts", "groups", "memory", "offer_is_own", "offered", "shared", "topics",
+        "transactional_ids", "uses",
+    )  # fmt: skip
+
+    def __init__(self, client_id: str | None, shared: InventoryMemory) -> None:
+        self.client_id = client_id
+        self.shared = shared
+        self.memory = ClientMemory(shared.budget)
+        self.counts = TrafficCounts()
+        self.cluster = False
         self.offered: Offer = {}
         self.offer_is_own = False  # and not shared with others
         #: (api_key, version) -> [api, count, errors, packet, first_ns]
@@ -133,36 +209,16 @@ class ClientTraffic:
 
     def admit(self) -> bool:
         """Whether there is room to remember the client at all."""
-        return self._admit(_CLIENT_BYTES + text_bytes(self.client_id))
-
-    def admit_identity(self, texts: Iterable[str]) -> bool:
-        """Whether there is room to remember who it is, whatever it has taken already."""
-        size = ENTRY_BYTES + text_bytes(*texts)
-        admitted = self.memory.budget.admit(size)
-        self.held_bytes += size * admitted
-        return admitted
-
-    def release(self) -> None:
-        """Gives back to the memory budget what the client was charged with, when it is forgotten."""
-        self.memory.budget.release(self.held_bytes)
-        self.held_bytes = 0
+        return self.memory.admit(_CLIENT_BYTES + text_bytes(self.client_id))
 
     def add(self, exchange: Exchange, names: Names) -> None:
         """Take in an exchange of the client."""
         request, response = exchange.request, exchange.response
-        message = request or response
-        assert message is not None
-        self.exchanges += 1
         failed = bool(exchange.errors) and not exchange.is_negotiation
-        self.errors += failed
-        self.unanswered += exchange.outcome == "unanswered" and not exchange.is_negotiation
-        self.span(message.first_ns, (response or message).last_ns)
-        if response is not None:
-            self.response_bytes += response.size_bytes
+        self.counts.add(exchange, failed)
         if request is None:
             return
-        self.request_bytes += request.size_bytes
-        self._count_use(exchange, failed, message.first_packet, message.first_ns)
+        self._count_use(exchange, failed, request.first_packet, request.first_ns)
         if not self.cluster and _is_of_cluster(exchange.api_key, exchange.api_version, request):
             self.cluster = True
         topics, groups, transactional_ids = names(exchange)
@@ -178,8 +234,8 @@ class ClientTraffic:
     def _count_use(self, exchange: Exchange, failed: bool, packet: int, ns: int) -> None:
         use = self.uses.get((exchange.api_key, exchange.api_version))
         if use is None:
-            if not self._admit(_USE_BYTES + text_bytes(exchange.api)):
-                self.cut = True
+            if not self.memory.admit(_USE_BYTES + text_bytes(exchange.api)):
+                self.memory.cut = True
                 return
             use = [exchange.api, 0, 0, packet, ns]
             self.uses[exchange.api_key, exchange.api_version] = use
@@ -190,59 +246,42 @@ class ClientTraffic:
         known = self.offered
         if offer.items() <= known.items():
             return
-        if not known and (shared := self.memory.shared(offer)) is not None:
+        if not known and (shared := self.shared.shared(offer)) is not None:
             self.offered = shared
             return
         if not self.offer_is_own:
-            if not self._admit(_OFFER_BYTES * len(known)):
-                self.cut = True
+            if not self.memory.admit(_OFFER_BYTES * len(known)):
+                self.memory.cut = True
                 return
             self.offered = known = dict(known)
             self.offer_is_own = True
         for api_key, versions in offer.items():
-            if api_key in known or self._admit(_OFFER_BYTES):
+            if api_key in known or self.memory.admit(_OFFER_BYTES):
                 known[api_key] = versions
             else:
-                self.cut = True
+                self.memory.cut = True
 
     def _keep(self, kept: dict[str, None], found: Iterable[str]) -> None:
         for name in found:
             if name not in kept:
-                if len(kept) >= MAX_NAMES or not self._admit(_NAME_BYTES + text_bytes(name)):
-                    self.cut = True
+                if len(kept) >= MAX_NAMES or not self.memory.admit(_NAME_BYTES + text_bytes(name)):
+                    self.memory.cut = True
                     return
                 kept[name] = None
 
-    def _admit(self, size: int) -> bool:
-        if self.held_bytes + size > MAX_CLIENT_BYTES or not self.memory.budget.admit(size):
-            return False
-        self.held_bytes += size
-        return True
-
-    def span(self, first_ns: int, last_ns: int) -> None:
-        """Widen the time in which the client was seen."""
-        self.first_ns = first_ns if self.first_ns < 0 else min(self.first_ns, first_ns)
-        self.last_ns = max(self.last_ns, last_ns)
-
     def merge(self, other: ClientTraffic) -> None:
         """Take in what another connection of the same client has shown."""
-        for name in (
-            "connections", "negotiated", "handshakes", "exchanges", "errors", "unanswered", "request_bytes",
-            "response_bytes",
-        ):  # fmt: skip
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.counts.merge(other.counts)
         self.cluster |= other.cluster
-        self.cut |= other.cut
-        if other.first_ns >= 0:
-            self.span(other.first_ns, other.last_ns)
+        self.memory.cut |= other.memory.cut
         self._take_offer(other.offered)
         # What is moved from one to the other is not charged twice.
-        other.release()
+        other.memory.release()
         for key, use in other.uses.items():
             mine = self.uses.get(key)
             if mine is None:
-                if not self._admit(_USE_BYTES + text_bytes(use[0])):
-                    self.cut = True
+                if not self.memory.admit(_USE_BYTES + text_bytes(use[0])):
+                    self.memory.cut = True
                     continue
                 mine = self.uses[key] = [use[0], 0, 0, use[3], use[4]]
             mine[1] += use[1]

@@ -78,7 +78,7 @@ class Inventory:
     @property
     def cut(self) -> int:
         """Clients that used more versions or names than are remembered."""
-        return sum(seen.cut for seen in self._clients.values())
+        return sum(seen.memory.cut for seen in self._clients.values())
 
     def exchange(self, exchange: Exchange) -> None:
         """Take in an exchange."""
@@ -122,22 +122,22 @@ class Inventory:
                 self.left_out += 1
                 return
             by_id = {None: lone}
-            by_id[None].span(connection.first_ns, connection.last_ns)
+            lone.counts.span(connection.first_ns, connection.last_ns)
             if connection.protocol == "tls":
-                by_id[None].request_bytes, by_id[None].response_bytes = connection.bytes
+                lone.counts.request_bytes, lone.counts.response_bytes = connection.bytes
         negotiated = any((key == API_VERSIONS) for seen in by_id.values() for key, _ in seen.uses)
         for seen in by_id.values():
-            seen.connections = 1
-            seen.negotiated = int(negotiated)
-            seen.handshakes = int(connection.handshake_seen)
+            seen.counts.connections = 1
+            seen.counts.negotiated = int(negotiated)
+            seen.counts.handshakes = int(connection.handshake_seen)
             identity = _identity(connection, seen.client_id)
             known = self._clients.get(identity)
             if known is not None:
                 known.merge(seen)
-            elif len(self._clients) < MAX_CLIENTS and seen.admit_identity(_texts(identity)):
+            elif len(self._clients) < MAX_CLIENTS and seen.memory.admit_identity(_texts(identity)):
                 self._clients[identity] = seen
             else:
-                seen.release()
+                seen.memory.release()
                 self.left_out += 1
 
     def clients(self) -> list[Client]:
@@ -173,13 +173,14 @@ def _texts(identity: _Identity) -> list[str]:
 
 def _client(identity: _Identity, seen: ClientTraffic, rename: Callable[[Any], Any]) -> Client:
     protocol, client_id, address, broker, software, sasl, tls = identity
+    counts = seen.counts
     negotiates: bool | None = None
-    if seen.negotiated:
+    if counts.negotiated:
         negotiates = True
-    elif seen.handshakes and seen.handshakes == seen.connections:
+    elif counts.handshakes and counts.handshakes == counts.connections:
         negotiates = False
     return Client(
-        kind="encrypted" if protocol == "tls" and not seen.exchanges else "broker" if seen.cluster else "client",
+        kind="encrypted" if protocol == "tls" and not counts.exchanges else "broker" if seen.cluster else "client",
         client_id=client_id,
         address=address,
         broker=broker,
@@ -195,12 +196,12 @@ def _client(identity: _Identity, seen: ClientTraffic, rename: Callable[[Any], An
         topics=tuple(dict.fromkeys(map(rename, seen.topics))),
         groups=tuple(seen.groups),
         transactional_ids=tuple(seen.transactional_ids),
-        connections=seen.connections,
-        exchanges=seen.exchanges,
-        errors=seen.errors,
-        unanswered=seen.unanswered,
-        request_bytes=seen.request_bytes,
-        response_bytes=seen.response_bytes,
-        first_ns=seen.first_ns,
-        last_ns=seen.last_ns,
+        connections=counts.connections,
+        exchanges=counts.exchanges,
+        errors=counts.errors,
+        unanswered=counts.unanswered,
+        request_bytes=counts.request_bytes,
+        response_bytes=counts.response_bytes,
+        first_ns=counts.first_ns,
+        last_ns=counts.last_ns,
     )

@@ -24,6 +24,7 @@ from kwiresniff.analysis.producer_state import (
     FENCED_CODES,
     MAX_NAMES,
     ProducerState,
+    TransactionState,
 )
 from kwiresniff.analysis.producer_table import ProducerTable, client_name
 from kwiresniff.analysis.record_counts import batches_in, records_in
@@ -39,7 +40,7 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange, TopicNames
-from kwiresniff.results.producers import Fencing, Producer
+from kwiresniff.results.producers import Producer
 
 #: A coordinator that ends a transaction for a new instance lets that one in so soon afterwards.
 LET_IN_NS = 60_000_000_000
@@ -127,13 +128,13 @@ class ProducerLedger:
         # One that goes on brings the id that it has; one that does not is a new instance.
         is_new = request.get("producer_id", -1) < 0
         if before is not None and is_new:
-            if before.open is not None:
+            if before.transactions.open is not None:
                 before.end(FENCED, ns, packet, client)
             else:
-                before.attribute_end(FENCED, client, ns - LET_IN_NS)
-        elif before is not None and before.open is not None:
+                before.transactions.attribute_end(FENCED, client, ns - LET_IN_NS)
+        elif before is not None and before.transactions.open is not None:
             before.end(ABORTED, ns, packet)
-        state.give(client, epoch)
+        state.epochs.give(client, epoch)
 
     def _produce(self, exchange: Exchange, request: Body, response: Body) -> None:
         packet, ns = request_place(exchange)
@@ -160,18 +161,17 @@ class ProducerLedger:
             state = self._table.producers[producer_id]
             if exchange.errors:
                 self._errors(state, exchange, epoch)
-            elif state.open is not None:
-                self._written(state, response)
+            elif (under_way := state.transactions.open) is not None:
+                self._written(under_way, response)
 
-    def _written(self, state: ProducerState, response: Body) -> None:
+    def _written(self, transaction: TransactionState, response: Body) -> None:
         """Notes where a transaction begins in each partition: Fetch responses name an aborted one by that offset."""
-        assert state.open is not None
         for topic in response.get("responses") or ():
             for part in topic.get("partition_responses") or ():
                 name = f"{self._topic_of(topic)}-{part.get('index', -1)}"
                 offset = part.get("base_offset", -1)
-                if offset >= 0 and (name in state.open.offsets or len(state.open.offsets) < MAX_NAMES):
-                    state.open.offsets.setdefault(name, offset)
+                if offset >= 0 and (name in transaction.offsets or len(transaction.offsets) < MAX_NAMES):
+                    transaction.offsets.setdefault(name, offset)
 
     def _batch(self, state: ProducerState, partition: str, epoch: int, batch: Body) -> None:
         records = records_in(batch)
@@ -221,16 +221,14 @@ class ProducerLedger:
         self._table.name(state, request.get("transactional_id"))
         packet, ns = request_place(exchange)
         if not exchange.errors:
-            last = state.transactions[-1] if state.transactions and state.open is None else None
-            if last is not None and last.by == COORDINATOR and last.epoch == epoch:
-                # What the coordinator had written to brokers by then was what it was asked for here.
-                state.ended[last.state] -= 1
-                state.open = state.transactions.pop()
+            state.transactions.reopen_ended(
+                epoch
+            )  # what the coordinator wrote to brokers was what it is asked for here
             state.end(COMMITTED if request.get("committed") else ABORTED, ns, packet)
             self._go_on(state, exchange, response)
             return
         self._errors(state, exchange, epoch)
-        if state.open is not None and any(name == OVER_CODE for _, _, name, _ in exchange.errors):
+        if state.transactions.open is not None and any(name == OVER_CODE for _, _, name, _ in exchange.errors):
             state.end(ABORTED, ns, packet, COORDINATOR)
 
     def _go_on(self, state: ProducerState, exchange: Exchange, response: Body) -> None:
@@ -242,14 +240,14 @@ class ProducerLedger:
         if following is not None:
             self._table.name(following, state.transactional_id)
             following.timeout_ms = state.timeout_ms
-            following.give(client_name(exchange), epoch)
+            following.epochs.give(client_name(exchange), epoch)
 
     def _markers(self, exchange: Exchange, request: Body, response: Body) -> None:
         """Takes in WriteTxnMarkers: an end that no producer has asked for was the coordinator's own decision."""
         packet, ns = request_place(exchange)
         for marker in request.get("markers") or ():
             state = self._table.producers.get(marker.get("producer_id", -1))
-            if state is not None and state.open is not None:
+            if state is not None and state.transactions.open is not None:
                 state.end(COMMITTED if marker.get("transaction_result") else ABORTED, ns, packet, COORDINATOR)
 
     def _fetch(self, exchange: Exchange, request: Body, response: Body) -> None:
@@ -259,10 +257,11 @@ class ProducerLedger:
             for part in topic.get("partitions") or ():
                 for aborted in part.get("aborted_transactions") or ():
                     state = self._table.producers.get(aborted.get("producer_id", -1))
-                    if state is None or state.open is None:
+                    open_one = state.transactions.open if state is not None else None
+                    if state is None or open_one is None:
                         continue
                     index = part.get("partition_index", part.get("partition", -1))
-                    if state.open.offsets.get(f"{self._topic_of(topic)}-{index}", -2) == aborted.get("first_offset"):
+                    if open_one.offsets.get(f"{self._topic_of(topic)}-{index}", -2) == aborted.get("first_offset"):
                         state.end(ABORTED, ns, packet, COORDINATOR)
 
     # -- errors -------------------------------------------------------------------------------------------------
@@ -274,10 +273,8 @@ class ProducerLedger:
                 continue
             state.errors[name] = state.errors.get(name, 0) + 1
             # Without an epoch of its own it is not an instance that was sent away.
-            if name in FENCED_CODES and epoch >= 0 and len(state.fencings) < MAX_NAMES:
-                by = next((owner for given, owner in reversed(state.owners.items()) if given > epoch), "")
-                by_epoch = max((given for given in state.owners if given > epoch), default=-1)
-                state.fencings.append(Fencing(ns, packet, client_name(exchange), epoch, by, by_epoch, name))
+            if name in FENCED_CODES and epoch >= 0:
+                state.epochs.fence(client_name(exchange), epoch, name, ns, packet)
 
     def _topic_of(self, member: Body) -> str:
         name = member.get("name") or member.get("topic")

@@ -50,44 +50,16 @@ class TransactionState:
         )  # fmt: skip
 
 
-class ProducerState:
-    """The state of one producer id."""
+class Transactions:
+    """The transactions of a producer id: the ``open`` one, the ``last`` that have ended, and how many ended how."""
 
-    __slots__ = (
-        "batches", "clients", "ended", "epoch", "errors", "fencings", "first_ns", "last_ns", "longest_ns", "lowest",
-        "open", "owners", "producer_id", "records", "sequences", "timeout_ms", "transactional_id", "transactions",
-    )  # fmt: skip
+    __slots__ = ("ended", "last", "longest_ns", "open")
 
-    def __init__(self, producer_id: int, epoch: int, ns: int) -> None:
-        self.producer_id = producer_id
-        self.transactional_id: str | None = None
-        self.timeout_ms: int | None = None
-        self.epoch = self.lowest = epoch
-        self.clients: dict[str, None] = {}
-        self.owners: dict[int, str] = {}  # who was given which epoch, the last ones
-        self.batches = self.records = 0
-        self.sequences: dict[str, Sequence] = {}
-        self.errors: dict[str, int] = {}
+    def __init__(self) -> None:
         self.open: TransactionState | None = None
-        self.transactions: deque[TransactionState] = deque(maxlen=MAX_TRANSACTIONS)
+        self.last: deque[TransactionState] = deque(maxlen=MAX_TRANSACTIONS)
         self.ended: dict[str, int] = {}
         self.longest_ns = -1
-        self.fencings: list[Fencing] = []
-        self.first_ns = self.last_ns = ns
-
-    def seen(self, client: str, epoch: int, ns: int) -> None:
-        """Notes that ``client`` uses the producer id in an epoch."""
-        self.last_ns = max(self.last_ns, ns)
-        if epoch >= 0:
-            self.epoch, self.lowest = max(self.epoch, epoch), min(self.lowest, epoch) if self.lowest >= 0 else epoch
-        if client not in self.clients and len(self.clients) < MAX_NAMES:
-            self.clients[client] = None
-
-    def give(self, client: str, epoch: int) -> None:
-        """Notes that a coordinator gives ``client`` an epoch."""
-        self.owners[epoch] = client
-        if len(self.owners) > MAX_NAMES:
-            del self.owners[next(iter(self.owners))]
 
     def begin(self, epoch: int, ns: int, packet: int) -> TransactionState:
         """The open transaction; begins one when none is open."""
@@ -95,23 +67,110 @@ class ProducerState:
             self.open = TransactionState(epoch, ns, packet)
         return self.open
 
-    def end(self, state: str, ns: int, packet: int, by: str = "") -> None:
-        """Closes the open transaction as ``state``; one that began before the capture has an end only."""
-        found = self.open or TransactionState(self.epoch, None, packet)
+    def end(self, state: str, epoch: int, ns: int, packet: int, by: str = "") -> None:
+        """Closes the open transaction as ``state``; one of ``epoch`` that began before the capture has an end only."""
+        found = self.open or TransactionState(epoch, None, packet)
         self.open = None
         found.state, found.end_ns, found.by = state, ns, by
         if found.begin_ns is not None:
             self.longest_ns = max(self.longest_ns, ns - found.begin_ns)
         self.ended[state] = self.ended.get(state, 0) + 1
-        self.transactions.append(found)
+        self.last.append(found)
 
     def attribute_end(self, state: str, by: str, since_ns: int) -> None:
         """Names, now that it is known, the instance because of which the coordinator ended the last transaction."""
-        last = self.transactions[-1] if self.transactions else None
+        last = self.last[-1] if self.last else None
         if last is not None and last.by == COORDINATOR and last.end_ns is not None and last.end_ns >= since_ns:
             self.ended[last.state] -= 1
             last.state, last.by = state, by
             self.ended[state] = self.ended.get(state, 0) + 1
+
+    def reopen_ended(self, epoch: int) -> None:
+        """Takes the last transaction, of ``epoch``, for open again if the coordinator seemed to have ended it by
+        itself: its producer asks for the end only now.
+        """
+        last = self.last[-1] if self.last and self.open is None else None
+        if last is not None and last.by == COORDINATOR and last.epoch == epoch:
+            self.ended[last.state] -= 1
+            self.open = self.last.pop()
+
+    def counts(self) -> tuple[tuple[str, int], ...]:
+        """How many there are of each state, in the order in which the states were met, the open one last."""
+        ended = dict(self.ended)
+        if self.open is not None:
+            ended[OPEN] = 1
+        return tuple((state, count) for state, count in ended.items() if count)
+
+    def results(self) -> tuple[Transaction, ...]:
+        """The last ones and the open one as results."""
+        found = [one.result() for one in self.last]
+        return tuple(found if self.open is None else [*found, self.open.result()])
+
+
+class Epochs:
+    """The epochs of a producer id, who was given them, and who was fenced because somebody had a newer one."""
+
+    __slots__ = ("fencings", "highest", "lowest", "owners")
+
+    def __init__(self, epoch: int) -> None:
+        self.highest = self.lowest = epoch
+        self.owners: dict[int, str] = {}  # who was given which epoch, the last ones
+        self.fencings: list[Fencing] = []
+
+    def seen(self, epoch: int) -> None:
+        """Notes an epoch that somebody uses; -1 is none."""
+        if epoch >= 0:
+            self.highest = max(self.highest, epoch)
+            self.lowest = min(self.lowest, epoch) if self.lowest >= 0 else epoch
+
+    def give(self, client: str, epoch: int) -> None:
+        """Notes that a coordinator gives ``client`` an epoch."""
+        self.owners[epoch] = client
+        if len(self.owners) > MAX_NAMES:
+            del self.owners[next(iter(self.owners))]
+
+    def fence(self, client: str, epoch: int, code: str, ns: int, packet: int) -> None:
+        """Notes that a broker has refused ``client`` because of its old epoch by the error ``code``."""
+        if len(self.fencings) < MAX_NAMES:
+            by = next((owner for given, owner in reversed(self.owners.items()) if given > epoch), "")
+            by_epoch = max((given for given in self.owners if given > epoch), default=-1)
+            self.fencings.append(Fencing(ns, packet, client, epoch, by, by_epoch, code))
+
+
+class ProducerState:
+    """The state of one producer id."""
+
+    __slots__ = (
+        "batches", "clients", "epochs", "errors", "first_ns", "last_ns", "producer_id", "records", "sequences",
+        "timeout_ms", "transactional_id", "transactions",
+    )  # fmt: skip
+
+    def __init__(self, producer_id: int, epoch: int, ns: int) -> None:
+        self.producer_id = producer_id
+        self.transactional_id: str | None = None
+        self.timeout_ms: int | None = None
+        self.epochs = Epochs(epoch)
+        self.clients: dict[str, None] = {}
+        self.batches = self.records = 0
+        self.sequences: dict[str, Sequence] = {}
+        self.errors: dict[str, int] = {}
+        self.transactions = Transactions()
+        self.first_ns = self.last_ns = ns
+
+    def seen(self, client: str, epoch: int, ns: int) -> None:
+        """Notes that ``client`` uses the producer id in an epoch."""
+        self.last_ns = max(self.last_ns, ns)
+        self.epochs.seen(epoch)
+        if client not in self.clients and len(self.clients) < MAX_NAMES:
+            self.clients[client] = None
+
+    def begin(self, epoch: int, ns: int, packet: int) -> TransactionState:
+        """The open transaction; begins one when none is open."""
+        return self.transactions.begin(epoch, ns, packet)
+
+    def end(self, state: str, ns: int, packet: int, by: str = "") -> None:
+        """Closes the open transaction as ``state``."""
+        self.transactions.end(state, self.epochs.highest, ns, packet, by)
 
     def result(self) -> Producer:
         """The producer as a result."""
@@ -120,27 +179,22 @@ class ProducerState:
             for partition, one in sorted(self.sequences.items())
             if one.missing or one.duplicates
         ]
-        transactions = [one.result() for one in self.transactions]
-        if self.open is not None:
-            transactions.append(self.open.result())
-        ended = dict(self.ended)
-        if self.open is not None:
-            ended[OPEN] = 1
+        transactions = self.transactions
         return Producer(
             producer_id=self.producer_id,
             transactional_id=self.transactional_id,
             clients=tuple(self.clients),
-            epochs=(self.lowest, self.epoch),
+            epochs=(self.epochs.lowest, self.epochs.highest),
             timeout_ms=self.timeout_ms,
             batches=self.batches,
             records=self.records,
             partitions=len(self.sequences),
             flaws=tuple(flaws),
             errors=tuple(sorted(self.errors.items(), key=lambda item: (-item[1], item[0]))),
-            ended=tuple((state, count) for state, count in ended.items() if count),
-            transactions=tuple(transactions),
-            longest_ns=self.longest_ns if self.longest_ns >= 0 else None,
-            fencings=tuple(self.fencings),
+            ended=transactions.counts(),
+            transactions=transactions.results(),
+            longest_ns=transactions.longest_ns if transactions.longest_ns >= 0 else None,
+            fencings=tuple(self.epochs.fencings),
             first_ns=self.first_ns,
             last_ns=self.last_ns,
         )

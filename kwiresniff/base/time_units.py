@@ -1,4 +1,7 @@
-"""Units of time in nanoseconds, as ``Final`` numbers that compiled modules have as machine integers."""
+"""Units of time in nanoseconds, and times that several rooms reckon with.
+
+They are ``Final`` numbers, which compiled modules have as machine integers.
+"""
 
 from __future__ import annotations
 
@@ -12,3 +15,5 @@ EPOCH_ORDINAL: Final = 719_163
 #: Times beyond this (the year 2116) are left to Python's integers: with some arithmetic, it fits 64 bits. The largest
 #: number that compiled modules compare without a call.
 MAX_NS: Final = (1 << 62) - 1
+#: A broker may answer so much later than the end of a long poll or of a rebalance: timers tick, threads wait.
+OVERRUN_NS: Final = 1_000_000_000

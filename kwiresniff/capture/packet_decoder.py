@@ -122,18 +122,15 @@ class LayerDecoder:
                 elif kind == IPV6:
                     protocol, addresses, buffer, offset, end, missing = self._ipv6(packet, buffer, offset, end, missing)
                 else:
-                    self._count("arp" if kind == ARP else "not_ip")
-                    return None
+                    raise _NoSegment("arp" if kind == ARP else "not_ip")
                 if protocol == _TCP:
                     return packet, timestamp_ns, *_tcp_segment(addresses, buffer, offset, end, missing)
                 kind, offset = _tunnel(protocol, buffer, offset, end)
             raise _NoSegment("nested_too_deep")
         except _NoSegment as reason:
-            self._count(str(reason))
+            name = str(reason)
+            self.other[name] = self.other.get(name, 0) + 1
             return None
-
-    def _count(self, name: str) -> None:
-        self.other[name] = self.other.get(name, 0) + 1
 
     def close(self) -> None:
         """Count the fragments whose datagrams never became whole, each packet once."""

@@ -67,7 +67,7 @@ def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]
 def _versions_facts(exchange: Exchange) -> list[str]:
     """What an ApiVersions is about; the brokers of a cluster, asked by clients of one kind, all answer the same."""
     request, response = exchange.request, exchange.response
-    if request is None or response is None or not (request.is_put_off and response.is_put_off):
+    if request is None or response is None or not (request.is_deferred and response.is_deferred):
         return _body_facts(exchange, None)
     asked, answered = request.frame, response.frame
     if asked is None or answered is None or len(asked) + len(answered) > MAX_KEPT_BYTES:

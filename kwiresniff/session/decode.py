@@ -146,7 +146,7 @@ class BodyDecoder:
         if response is not None:
             if not self._read(exchange, response, "response", self._responses):
                 understood = False
-            if not response.is_put_off and response.body and self._may_have_errors:
+            if not response.is_deferred and response.body and self._may_have_errors:
                 self._collect_errors(exchange, exchange.api_key, response.version, response.body)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
@@ -158,7 +158,7 @@ class BodyDecoder:
         sides = self._requests if direction == "request" else self._responses
         if not self._read(exchange, message, direction, sides):
             exchange.outcome = "undecoded"
-        if direction == "response" and not message.is_put_off and message.body and self._may_have_errors:
+        if direction == "response" and not message.is_deferred and message.body and self._may_have_errors:
             self._collect_errors(exchange, exchange.api_key, message.version, message.body)
 
     def _read(self, exchange: Exchange, message: Message, direction: Direction, sides: dict[int, _Side]) -> bool:
@@ -240,7 +240,7 @@ class BodyDecoder:
             if message.text is not None:
                 if self._digests is not None and side.decode is not None:
                     looks, start = side.looks, message.body_offset
-                    message.put_off(self._digests.digest(looks, frame, start) if looks else None, side.decode)
+                    message.defer(self._digests.digest(looks, frame, start) if looks else None, side.decode)
                 return True
         if self._rows is not None and not side.names_topics:
             errors = self._errors if direction == "response" else None
@@ -252,7 +252,7 @@ class BodyDecoder:
         if side.looks is not None and side.decode is not None and self._digests is not None and self._writer is None:
             digest = self._digests.digest(side.looks, frame, message.body_offset)
             if digest is not None:
-                message.put_off(digest, side.decode)
+                message.defer(digest, side.decode)
                 return True
         return False
 

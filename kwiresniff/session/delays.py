@@ -13,7 +13,7 @@ from typing import Final
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import FETCH, SHARE_FETCH
 from kwiresniff.base.fastint import COMPILED, i32
-from kwiresniff.base.time_units import MILLISECOND_NS
+from kwiresniff.base.time_units import MILLISECOND_NS, OVERRUN_NS
 from kwiresniff.codec.error_scan import Skimmer
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Exchange, Message
@@ -33,8 +33,6 @@ POLL_NS: Final = 2_000_000
 #: timer took 0.62 ms in the median (quartiles 0.57 and 0.69 ms), and 0.05 ms on the wire.
 LATE_NS: Final = 10_000_000
 OWN_NS: Final = 700_000
-#: A long poll that its connection leaves unanswered may have overrun its time by so much: timers, a busy broker.
-OVERRUN_NS: Final = 1_000_000_000
 #: The last release whose brokers hold the answers of throttled clients; later ones mute the channel instead.
 LAST_HOLDING_RELEASE: Final = "1.1"
 

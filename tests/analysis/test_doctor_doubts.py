@@ -9,19 +9,13 @@ import pytest
 from kwiresniff.analysis.doctor import Doctor
 from kwiresniff.model import Connection, Event, Exchange, Problem
 from tests.support.exchanges import START_NS, connection, exchange
+from tests.support.incidents import codes, findings
 
 SECOND = 1_000_000_000
 HOST = "172.19.0.1"
 BROKER = "172.19.0.3:9092"
 LOADING = [("error_code", 14, "COORDINATOR_LOAD_IN_PROGRESS", True)]
 AWAY = [("error_code", 15, "COORDINATOR_NOT_AVAILABLE", True)]
-
-
-def findings_of(*events: Event) -> list[tuple[str, str]]:
-    doctor = Doctor()
-    for event in events:
-        doctor.add(event)
-    return [(one.code, one.severity) for one in doctor.findings()]
 
 
 def metadata(host: str, at_ns: int = 0, on: Connection | None = None, **more: Any) -> Exchange:
@@ -44,8 +38,8 @@ def ended(on: Connection, *, from_the_start: bool = True) -> Connection:
 def test_a_forwarded_port_is_no_wrong_listener() -> None:
     """The client dials localhost, and something between it and the capture point translates that."""
     fetch = exchange(on=connection(2, f"{HOST}:5001", BROKER), request={}, response={})
-    assert findings_of(metadata("localhost")) == [("advertised_listener", "error")]
-    assert findings_of(metadata("localhost"), fetch) == []
+    assert codes(metadata("localhost")) == [("advertised_listener", "error")]
+    assert codes(metadata("localhost"), fetch) == []
 
 
 def asks(times: int, every_ns: int, host: str = "kafka-1.internal", connections: int = 1) -> list[Event]:
@@ -55,17 +49,17 @@ def asks(times: int, every_ns: int, host: str = "kafka-1.internal", connections:
 
 def test_a_client_that_goes_on_asking_for_leaders_cannot_reach_them() -> None:
     """A name that does not resolve leaves no SYN."""
-    assert findings_of(*asks(6, SECOND)) == [("advertised_listener", "error")]
-    assert findings_of(*asks(4, SECOND, connections=4)) == [("advertised_listener", "error")]
+    assert codes(*asks(6, SECOND)) == [("advertised_listener", "error")]
+    assert codes(*asks(4, SECOND, connections=4)) == [("advertised_listener", "error")]
 
 
 def test_a_client_that_works_or_watches_is_not_told_of_listeners() -> None:
     """One that fetches elsewhere, one that asks at a leader, one that asks now and then, one that was there before."""
     fetch = exchange(on=connection(9, f"{HOST}:5009", "172.19.0.9:9092"), request={}, response={})
-    assert findings_of(*asks(6, SECOND), fetch) == []
-    assert findings_of(*asks(8, SECOND, connections=2)) == []
-    assert findings_of(*asks(6, 60 * SECOND)) == []
-    assert findings_of(*asks(6, SECOND), ended(connection(1, f"{HOST}:5000", BROKER), from_the_start=False)) == []
+    assert codes(*asks(6, SECOND), fetch) == []
+    assert codes(*asks(8, SECOND, connections=2)) == []
+    assert codes(*asks(6, 60 * SECOND)) == []
+    assert codes(*asks(6, SECOND), ended(connection(1, f"{HOST}:5000", BROKER), from_the_start=False)) == []
 
 
 def searches(*at_ns: int, errors: list[tuple[str, int, str, bool]]) -> list[Event]:
@@ -79,19 +73,17 @@ def test_a_coordinator_that_loads_twice_is_no_lasting_trouble() -> None:
     """What counts is how long it was away at a stretch, not from the first time to the last."""
     found = exchange("FindCoordinator", 10, 4, request={}, response={}, start_ns=START_NS + 70 * SECOND)
     twice = searches(0, SECOND, 60 * SECOND, 61 * SECOND, errors=LOADING)
-    assert findings_of(*twice, found) == [("coordinator_load_in_progress", "info")]
+    assert codes(*twice, found) == [("coordinator_load_in_progress", "info")]
     long = searches(*range(0, 20 * SECOND, SECOND), errors=LOADING)
-    assert findings_of(*long, found) == [("coordinator_load_in_progress", "warning")]
+    assert codes(*long, found) == [("coordinator_load_in_progress", "warning")]
 
 
 def test_a_coordinator_that_is_never_found_is_told_even_when_the_capture_is_short() -> None:
     """One refusal is a warning; refusals that go on are an error."""
-    assert findings_of(*searches(*range(0, 3 * SECOND, SECOND // 5), errors=AWAY)) == [
+    assert codes(*searches(*range(0, 3 * SECOND, SECOND // 5), errors=AWAY)) == [
         ("coordinator_not_available", "warning")
     ]
-    assert findings_of(*searches(*range(0, 30 * SECOND, SECOND), errors=AWAY)) == [
-        ("coordinator_not_available", "error")
-    ]
+    assert codes(*searches(*range(0, 30 * SECOND, SECOND), errors=AWAY)) == [("coordinator_not_available", "error")]
 
 
 def test_one_slow_answer_of_many_is_no_error() -> None:
@@ -103,8 +95,8 @@ def test_one_slow_answer_of_many_is_no_error() -> None:
         other = connection(2, "10.0.0.6:50000")
         slow.append(exchange(request={}, response={}, start_ns=start_ns + SECOND, on=other))
         slow.append(exchange(request={}, response={}, start_ns=start_ns, latency_ns=2 * SECOND))
-    assert findings_of(*quick, *slow[:2]) == [("slow", "info")]
-    assert ("slow", "error") in findings_of(*quick, *slow)
+    assert codes(*quick, *slow[:2]) == [("slow", "info")]
+    assert ("slow", "error") in codes(*quick, *slow)
 
 
 def produce(partitions: list[int], number: int, size: int = 1000, on: int = 1) -> Exchange:
@@ -127,27 +119,20 @@ def brokers_of_orders() -> Exchange:
 def test_keys_that_are_one_make_a_partition_hot_within_a_second() -> None:
     """The producer writes to the others in between."""
     skewed = [produce([3] if number % 4 else [number % 6], number) for number in range(100)]
-    assert findings_of(brokers_of_orders(), *skewed) == [("hot_partition", "warning")]
+    assert codes(brokers_of_orders(), *skewed) == [("hot_partition", "warning")]
 
 
 def test_a_producer_without_keys_that_stays_with_a_partition_is_not_told() -> None:
     """The sticky partitioner changes partitions when a batch is full, which takes a while."""
     sticky = [produce([3 if number < 90 else 4], number) for number in range(100)]
-    assert findings_of(brokers_of_orders(), *sticky) == []
+    assert codes(brokers_of_orders(), *sticky) == []
 
 
 def test_a_server_that_is_no_broker_is_named() -> None:
     """With what it speaks instead."""
     details = {"protocol": "http", "server": "10.0.0.9:8080", "client": "10.0.0.5:50000", "connections": 3}
     answered = Problem("not_kafka_answer", "", packet=7, timestamp_ns=START_NS, details=details)
-    assert findings_of(answered) == [("not_kafka_answer", "error")]
-
-
-def test_tls_that_answers_plaintext_is_named_even_without_the_requests() -> None:
-    """The alert of the server is enough where the capture has one direction only."""
-    details = {"protocol": "tls", "server": "10.0.0.9:9093", "client": "10.0.0.5:50000", "connections": 3}
-    answered = Problem("not_kafka_answer", "", packet=7, timestamp_ns=START_NS, details=details)
-    assert findings_of(answered) == [("plaintext_to_tls", "error")]
+    assert codes(answered) == [("not_kafka_answer", "error")]
 
 
 def test_two_consumers_with_one_instance_id_are_one_finding() -> None:
@@ -161,7 +146,7 @@ def test_two_consumers_with_one_instance_id_are_one_finding() -> None:
         if number:
             fenced = [("error_code", 82, "FENCED_INSTANCE_ID", False)]
             joins.append(exchange("Heartbeat", 12, 4, request=body, response={}, client_id=name, on=on, errors=fenced))
-    assert findings_of(*joins) == [("fenced_instance_id", "error")]
+    assert codes(*joins) == [("fenced_instance_id", "error")]
 
 
 def closed_session(lifetime_ms: int) -> list[Event]:
@@ -205,7 +190,7 @@ def test_few_large_requests_with_all_partitions_show_a_hot_one_too() -> None:
         assert one.request is not None and one.request.body is not None
         one.request.body["topic_data"][0]["partition_data"][2]["records"][0]["size_bytes"] = 20_000
         skewed.append(one)
-    assert findings_of(brokers_of_orders(), *skewed) == [("hot_partition", "warning")]
+    assert codes(brokers_of_orders(), *skewed) == [("hot_partition", "warning")]
 
 
 def test_a_broker_that_is_gone_explains_what_waited_for_it_elsewhere() -> None:
@@ -237,65 +222,9 @@ def test_a_muted_channel_is_no_stall() -> None:
     before = exchange(request={}, response={})
     muted = exchange("Metadata", 3, 9, request={}, response={}, latency_ns=2 * SECOND, start_ns=START_NS + SECOND)
     muted.queued, muted.muted_ns, muted.waiting = 2 * SECOND - 1_000_000, 2 * SECOND - 1_000_000, "throttled"
-    assert findings_of(before, muted) == []
+    assert codes(before, muted) == []
     muted.queued, muted.muted_ns, muted.waiting = 0, 0, ""
-    assert findings_of(before, muted) == [("broker_stalled", "error")]
-
-
-def asked_in_vain(closed_by: str = "") -> list[Event]:
-    """Three requests that nobody answered for ten seconds, and a connection of that broker which ended with them."""
-    silent, other = connection(1, f"{HOST}:5000", BROKER), connection(2, f"{HOST}:5001", BROKER)
-    for one in (silent, other):
-        one.handshake_seen, one.bytes, one.packets = True, [300, 300], [6, 6]
-        one.first_ns, one.last_ns, one.first_packet = START_NS, START_NS + 10 * SECOND, one.id
-    other.closed_by, other.closed_ns = closed_by, START_NS + SECOND // 10
-    before = exchange(request={}, response={}, on=silent, start_ns=START_NS - SECOND)
-    asked = [
-        exchange("Metadata", 3, 12, request={}, latency_ns=None, outcome="unanswered", on=silent,
-                 start_ns=START_NS + number * SECOND // 10)
-        for number in range(3)
-    ]  # fmt: skip
-    end = exchange(request={}, response={}, on=connection(3, f"{HOST}:1", "172.19.0.9:9092"),
-                   start_ns=START_NS + 10 * SECOND)  # fmt: skip
-    return [before, *asked, end, other, silent]
-
-
-def test_a_broker_that_closes_its_connections_does_not_stand_still() -> None:
-    """A process that was stopped by a signal, or pauses, closes none; one that ends closes all."""
-    assert findings_of(*asked_in_vain()) == [("broker_stalled", "error")]
-    assert findings_of(*asked_in_vain(closed_by="client")) == [("broker_stalled", "error")]
-    doctor = Doctor()
-    for event in asked_in_vain(closed_by="broker"):
-        doctor.add(event)
-    (found,) = doctor.findings()
-    assert (found.code, found.severity) == ("unanswered", "warning")
-    assert "stopped or killed" in found.title
-
-
-@pytest.mark.parametrize(
-    "handshake, sent, again, one_way",
-    [(True, 300, 3, True), (False, 300, 0, True), (False, 300, 4, False), (True, 0, 3, False)],
-    ids=["established", "going on", "sent again", "SYNs alone"],
-)
-def test_a_capture_of_one_direction_says_nothing_of_answers(
-    handshake: bool, sent: int, again: int, one_way: bool
-) -> None:
-    """A client that sends a request was let in, and one that need not send it again was acknowledged: somebody
-    answered, and the capture does not have it. Where the client sends again and again, nobody did."""
-    events = asked_in_vain()
-    silent = events[-1]
-    assert isinstance(silent, Connection)
-    silent.handshake_seen, silent.bytes, silent.packets, silent.retransmits = handshake, [sent, 0], [6, 0], [again, 0]
-    assert findings_of(*events) == [("one_way_capture", "info") if one_way else ("broker_stalled", "error")]
-
-
-def test_bytes_of_a_broker_that_could_not_be_read_may_be_its_answers() -> None:
-    """A capture that begins in the middle of a large response does not always show where the next one begins."""
-    events = asked_in_vain()
-    silent = events[-1]
-    assert isinstance(silent, Connection)
-    silent.skipped_bytes = [0, 1_500_000]
-    assert findings_of(*events) == []
+    assert codes(before, muted) == [("broker_stalled", "error")]
 
 
 def test_findings_of_one_subject_are_joined_under_its_name() -> None:
@@ -314,40 +243,9 @@ def test_findings_of_one_subject_are_joined_under_its_name() -> None:
         exchange(name, key, 5, request={}, latency_ns=None, outcome="unanswered", on=on) for key, name in names.items()
     ]
     events: list[Event] = [*asked, on]
-    doctor = Doctor()
-    for event in events:
-        doctor.add(event)
-    (found,) = doctor.findings()
+    (found,) = findings(*events)
     assert found.subject == BROKER
     assert len([line for line in found.details if line.startswith("also: ") and "was not answered" in line]) == 5
-
-
-def over_tls(*, beginning: bool, alert: str = "", seen: bool = True) -> Connection:
-    """A connection of TLS that the broker closes, without an answer or with an alert; ``seen``: both directions."""
-    on = connection(1, f"{HOST}:5000", BROKER)
-    on.protocol, on.handshake_seen, on.closed_by, on.closed_ns = "tls", beginning, "broker", START_NS + SECOND
-    on.bytes, on.packets = [46 * seen, 7 if alert else 0], [3 * seen, 4]
-    on.first_ns, on.first_packet = START_NS, 1
-    on.tls = {"version": None, "alert": {"sender": "broker", "description": alert} if alert else None}
-    return on
-
-
-def test_a_handshake_whose_beginning_is_not_there_is_not_judged() -> None:
-    """The broker may have answered the hello before the capture began; then it closes for another reason."""
-    assert findings_of(over_tls(beginning=True)) == [("tls_to_plaintext", "error")]
-    assert findings_of(over_tls(beginning=False)) == []
-
-
-def test_an_alert_to_what_is_not_in_the_capture_is_told_with_the_doubt() -> None:
-    """An alert answers a refused handshake and plaintext alike."""
-    titles = []
-    for seen in (True, False):
-        doctor = Doctor()
-        doctor.add(over_tls(beginning=True, alert="internal_error", seen=seen))
-        (found,) = [one for one in doctor.findings() if one.code == "tls_refused"]
-        titles.append(found.title)
-    assert "TLS handshake" in titles[0] and "plaintext" not in titles[0]
-    assert "plaintext, or a handshake that it refuses" in titles[1]
 
 
 @pytest.mark.parametrize(
@@ -423,7 +321,7 @@ def test_a_client_that_does_not_read_is_told(
         assert one.response is not None
         one.response.last_ns = one.response.first_ns + took_s * SECOND
         events.append(one)
-    assert findings_of(*events) == expected
+    assert codes(*events) == expected
 
 
 def versions_asked(keys: list[int], number: int, exchanges: int, client: str = "billing-1") -> list[Event]:
@@ -451,8 +349,8 @@ def test_who_dials_a_controller_goes_no_further_than_its_versions(
 ) -> None:
     """Admin clients and nodes ask it for more, on this connection or another, and a broker has what clients need."""
     asked = versions_asked(keys, 1, exchanges, client)
-    assert findings_of(*asked) == expected
-    assert findings_of(*asked, *versions_asked(keys, 2, 7, client)) == []
+    assert codes(*asked) == expected
+    assert codes(*asked, *versions_asked(keys, 2, 7, client)) == []
     assert isinstance(asked[1], Connection)
     asked[1].closed_by = ""  # the capture ends first
-    assert findings_of(*asked) == []
+    assert codes(*asked) == []

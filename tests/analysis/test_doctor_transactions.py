@@ -6,19 +6,11 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.analysis.doctor import Doctor
 from kwiresniff.model import Event, Exchange
-from kwiresniff.results.findings import Finding
 from tests.support.exchanges import START_NS, exchange
+from tests.support.incidents import findings
 
 SECOND = 1_000_000_000
-
-
-def findings(*events: Event) -> list[Finding]:
-    doctor = Doctor()
-    for event in events:
-        doctor.add(event)
-    return doctor.findings()
 
 
 def fetched(at_s: float, stable: int, high_watermark: int, isolation_level: int = 1) -> Exchange:
@@ -64,7 +56,7 @@ def written(at_s: float, offset: int) -> Exchange:
     return transaction(at_s, "Produce", 0, request, answer)
 
 
-def findings_of(*events: Event) -> list[tuple[str, str]]:
+def transactions_told(*events: Event) -> list[tuple[str, str]]:
     return [(one.code, one.severity) for one in findings(*events) if one.code == "transaction_open"]
 
 
@@ -83,7 +75,7 @@ def test_a_transaction_that_holds_readers_back_is_told_with_its_producer() -> No
 
 def test_one_that_is_still_written_to_may_be_meant_so() -> None:
     """Some commit at long intervals."""
-    assert findings_of(*begun(), *STUCK, written(12.5, 20)) == [("transaction_open", "info")]
+    assert transactions_told(*begun(), *STUCK, written(12.5, 20)) == [("transaction_open", "info")]
 
 
 def test_a_producer_that_had_its_id_before_the_capture_is_known_by_what_it_writes() -> None:
@@ -95,7 +87,7 @@ def test_a_producer_that_had_its_id_before_the_capture_is_known_by_what_it_write
 
 def test_without_its_producer_it_is_told_by_partition() -> None:
     """Nobody can say what that one does."""
-    assert findings_of(*STUCK) == [("transaction_open", "warning")]
+    assert transactions_told(*STUCK) == [("transaction_open", "warning")]
 
 
 @pytest.mark.parametrize("readers", [
@@ -106,7 +98,7 @@ def test_without_its_producer_it_is_told_by_partition() -> None:
 ])  # fmt: skip
 def test_transactions_as_usual_are_no_finding(readers: list[Exchange]) -> None:
     """Each is open for a moment."""
-    assert findings_of(*begun(), *readers) == []
+    assert transactions_told(*begun(), *readers) == []
 
 
 def metadata(at_s: float, leader: int, offline: list[int], brokers: list[int]) -> Exchange:

@@ -94,7 +94,7 @@ def test_digests_lead_to_the_same_producers(file: str, monkeypatch: pytest.Monke
     for event in analyzer.analyze(open_captures([str(CAPTURES / "incidents" / file)])):
         if isinstance(event, Exchange):
             ledger.exchange(event)
-            left += event.response is not None and event.response.is_put_off
+            left += event.response is not None and event.response.is_deferred
     assert {one.transactional_id: one for one in ledger.producers()} == recorded(f"incidents/{file}")
     assert left > 0
 
@@ -112,9 +112,9 @@ def test_a_produce_without_ids_of_producers_is_not_decoded(
     one = exchange("Produce", 0, 9, request={}, response={})
     assert one.request is not None
     one.request.frame = b"frame"
-    one.request.put_off(digest, lambda frame, offset, problems: ({}, 0))
+    one.request.defer(digest, lambda frame, offset, problems: ({}, 0))
     ProducerLedger().exchange(one)
-    assert one.request.is_put_off is not is_idempotent
+    assert one.request.is_deferred is not is_idempotent
 
 
 def test_sound_sequences_have_no_flaws() -> None:

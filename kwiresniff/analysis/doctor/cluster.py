@@ -171,7 +171,7 @@ class Cluster:
         if response is None:
             return {}
         frame = response.frame
-        if frame is None or not response.is_put_off or len(frame) > MAX_READ_BYTES:
+        if frame is None or not response.is_deferred or len(frame) > MAX_READ_BYTES:
             return offered_versions(response.body)
         key = (response.version, frame[response.body_offset :])
         found = self._read.get(key)

@@ -19,6 +19,7 @@ from kwiresniff.analysis.doctor.cluster import (
 )
 from kwiresniff.analysis.doctor.evidence import client_text
 from kwiresniff.base.api_keys import FETCH, JOIN_GROUP, PRODUCE, SASL_AUTHENTICATE, SHARE_FETCH
+from kwiresniff.base.time_units import MILLISECOND_NS, OVERRUN_NS
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Connection, Exchange, Problem
 from kwiresniff.schema import find_release, releases, versions_in
@@ -31,8 +32,6 @@ MAX_REQUESTS = 20
 ALERT_BYTES = 7
 #: A broker that closes because of a request does so at once; later it has another reason.
 AT_ONCE_NS = 5_000_000_000
-#: A long poll may overrun its time by so much.
-OVERRUN_NS = 1_000_000_000
 
 
 class Reason(Enum):
@@ -161,7 +160,7 @@ def patience_of(exchange: Exchange) -> int:
         waits = max(body.get("rebalance_timeout_ms", 0), body.get("session_timeout_ms", 0))
     else:
         return 0
-    return int(waits) * 1_000_000 + OVERRUN_NS if isinstance(waits, int) else 0
+    return int(waits) * MILLISECOND_NS + OVERRUN_NS if isinstance(waits, int) else 0
 
 
 def _reason(ending: Ending, cluster: Cluster) -> Reason:
