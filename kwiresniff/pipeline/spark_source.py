@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
-from itertools import chain
 from typing import Any, cast
 
 from pyspark.sql import SparkSession
@@ -25,6 +24,7 @@ from pyspark.sql.types import StructType
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.depths import DEPTHS, Depth
+from kwiresniff.base.process_memory import give_back_memory
 from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import conditions
@@ -132,8 +132,9 @@ class _TableReader(DataSourceReader):
         return [InputPartition([asdict(unit) for unit in task]) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        units = [from_plain(WorkUnit, unit) for unit in partition.value]
-        return chain.from_iterable(table_batches(self._table, unit, self._settings, self._columns) for unit in units)
+        for unit in partition.value:
+            yield from table_batches(self._table, from_plain(WorkUnit, unit), self._settings, self._columns)
+            give_back_memory()
 
 
 class _PushingReader(_TableReader):

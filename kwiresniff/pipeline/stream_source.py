@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from kwiresniff.base.process_memory import give_back_memory
 from kwiresniff.pipeline.batches import event_batches
 from kwiresniff.pipeline.file_watcher import FileWatcher
 from kwiresniff.pipeline.open_state import Batch, BatchReading, States, batches, run_batch
@@ -80,7 +81,9 @@ class _RoundsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(asdict(batch)) for batch in work] or [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        return iter(()) if partition.value is None else self.batch(from_plain(Batch, partition.value))
+        if partition.value is not None:
+            yield from self.batch(from_plain(Batch, partition.value))
+            give_back_memory()
 
     def batch(self, batch: Batch) -> Iterator[Any]:
         """What a batch of a source gives."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.analysis.intake import Intake
-from kwiresniff.base.process_memory import keep_freed_memory, rare_garbage
+from kwiresniff.base.process_memory import give_back_memory, keep_freed_memory, rare_garbage
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Event, Problem
 from kwiresniff.pipeline.output_store import Commit, OutputStore
@@ -32,7 +32,7 @@ def run_unit(unit: WorkUnit, settings: Settings, tables: Sequence[str], out: str
     the next run.
     """
     about = {"unit": asdict(unit), "fingerprint": unit.fingerprint(settings_text(settings, tables))}
-    return write_unit(
+    commit = write_unit(
         UnitReader(unit, settings.for_tables(tables), text="exchanges" in tables),
         OutputStore(out),
         unit.id,
@@ -40,6 +40,8 @@ def run_unit(unit: WorkUnit, settings: Settings, tables: Sequence[str], out: str
         tables,
         settings.audit_target,
     )
+    give_back_memory()
+    return commit
 
 
 def write_unit(

@@ -34,3 +34,26 @@ def faults(how: str) -> int:
 def test_large_frames_do_not_cost_a_page_fault_for_every_page() -> None:
     kept, given_back = faults("kept"), faults("given back")
     assert kept < 10_000 < given_back
+
+
+#: Frees a hundred megabytes in small pieces below one that is still in use, and prints the megabytes that are held.
+FREEING = """
+from kwiresniff.base.process_memory import give_back_memory
+def held():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096 >> 20
+pieces = [b"%1000d" % number for number in range(100_000)]
+last = b"%1000d" % 0
+del pieces
+before = held()
+give_back_memory()
+print(before, held())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc")
+def test_what_was_freed_goes_back_to_the_kernel() -> None:
+    """Small pieces, too, that lie below others that are still in use."""
+    done = subprocess.run([sys.executable, "-c", FREEING], capture_output=True, text=True, check=True)
+    before, after = map(int, done.stdout.split())
+    assert before > 100 and after < 40

@@ -6,7 +6,10 @@ import datetime
 import errno
 import json
 import os
+import platform
 import resource
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -363,6 +366,35 @@ def test_a_file_may_have_any_name(store: OutputStore, tmp_path: Path) -> None:
     for table in ("exchanges", "connections", "latency", "clients"):
         found = read(store, table)
         assert found and all(row["source"].endswith("/b\\udce9, {1}*.pcap") for row in found if "source" in row)
+
+
+#: Decodes a capture as a unit, and prints the megabytes held at most, those held then, and those held when all that is
+#: free has been given back once more.
+MEMORY = """
+import sys
+from kwiresniff.base.process_memory import give_back_memory
+from kwiresniff.pipeline.columns import WRITABLE
+from kwiresniff.pipeline.plan import WorkUnit, find_sources
+from kwiresniff.pipeline.task import run_unit
+from kwiresniff.pipeline.unit_reader import Settings
+def megabytes(name):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) >> 10 for line in file if line.startswith(name))
+(source,) = find_sources([sys.argv[1]])
+run_unit(WorkUnit(source), Settings(), WRITABLE, sys.argv[2])
+print(megabytes("VmHWM"), megabytes("VmRSS"))
+give_back_memory()
+print(megabytes("VmRSS"))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc")
+def test_a_worker_does_not_keep_the_memory_of_a_unit(store: OutputStore) -> None:
+    """Workers live on, and may be many: what a unit has freed is the next one's only if that asks for it."""
+    command = [sys.executable, "-c", MEMORY, str(CAPTURES / "seed-zstd.pcap.xz"), store.out]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    most, kept, left = map(int, done.stdout.split())
+    assert most - kept > 15 and kept - left < 5
 
 
 def test_a_full_disk_is_told_with_the_folder(store: OutputStore) -> None:
