@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from kwiresniff import schema
+from kwiresniff.schema.errorcodes import error_codes
 from tests.support.analyses import text_of_analyses
 from tests.support.harmful_text import UNSAFE_JSON, WRITTEN_BY_PYTHON
-from tests.support.odd_bodies import conversations
+from tests.support.odd_bodies import conversations, refusals
+from tests.support.sample import sampled
 
 
 @pytest.mark.parametrize("digests", [True, False], ids=["digests", "bodies"])
@@ -15,10 +18,21 @@ from tests.support.odd_bodies import conversations
 def test_odd_texts_are_told_as_text(seed: str, damage: bool, digests: bool) -> None:
     """No message of any API in any version ends a command, and nothing is told as Python would write it."""
     for wire in conversations(seed, damage=damage):
-        said = text_of_analyses(wire.segments, digests=digests)
-        for wrong in (WRITTEN_BY_PYTHON, UNSAFE_JSON):
-            found = wrong.search(said)
-            assert found is None, said[max(0, found.start() - 80) : found.end() + 40]
+        assert harmful(text_of_analyses(wire.segments, digests=digests)) == []
+
+
+def harmful(said: str) -> list[str]:
+    """Places of a text, with a few characters around, that harm a terminal or are written as Python would."""
+    found = (wrong.search(said) for wrong in (WRITTEN_BY_PYTHON, UNSAFE_JSON))
+    return [said[max(0, place.start() - 80) : place.end() + 40] for place in found if place is not None]
+
+
+@pytest.mark.parametrize("error", sampled(error_codes(), 10), ids=lambda error: error.name)
+def test_any_api_may_answer_with_any_error(error: schema.KafkaError) -> None:
+    """One that Kafka never gives there ends no command, such as OFFSET_OUT_OF_RANGE for DescribeLogDirs."""
+    segments = refusals(error.name, error.code).segments
+    for digests in (True, False):
+        assert harmful(text_of_analyses(segments, digests=digests)) == []
 
 
 def test_a_group_whose_name_is_no_utf_8_is_named_by_its_bytes() -> None:

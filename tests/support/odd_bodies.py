@@ -22,18 +22,22 @@ ODD = (
 )  # fmt: skip
 
 
-def value(field: WireField, rng: Random) -> Any:
+#: Error codes that fields have: mostly none, or REBALANCE_IN_PROGRESS.
+ERRORS = (0, 0, 0, 27)
+
+
+def value(field: WireField, rng: Random, errors: tuple[int, ...]) -> Any:
     if not field.array:
-        return single(field, rng)
-    return [single(field, rng) for _ in range(rng.choice((1, 1, 2)))]
+        return single(field, rng, errors)
+    return [single(field, rng, errors) for _ in range(rng.choice((1, 1, 2)))]
 
 
-def single(field: WireField, rng: Random) -> Any:
+def single(field: WireField, rng: Random, errors: tuple[int, ...]) -> Any:
     if field.type == "STRUCT":
-        return structure(field.fields, rng)
+        return structure(field.fields, rng, errors)
     if field.type in INTEGER_RANGES:
         low, high = INTEGER_RANGES[field.type]
-        return rng.choice((0, 0, 0, 27)) if field.enum == "error_code" else rng.choice((0, 1, 2, low, high))
+        return rng.choice(errors) if field.enum == "error_code" else rng.choice((0, 1, 2, low, high))
     if field.type.endswith("STRING"):
         return rng.choice((MARK, MARK, MARK, "orders"))
     if field.type == "UUID":
@@ -41,14 +45,14 @@ def single(field: WireField, rng: Random) -> Any:
     return {"BOOLEAN": True, "FLOAT64": 1.5}.get(field.type, [] if field.type.endswith("RECORDS") else MARK.encode())
 
 
-def structure(fields: tuple[WireField, ...], rng: Random) -> dict[str, Any]:
-    return {field.name: value(field, rng) for field in fields}
+def structure(fields: tuple[WireField, ...], rng: Random, errors: tuple[int, ...]) -> dict[str, Any]:
+    return {field.name: value(field, rng, errors) for field in fields}
 
 
-def body(api_key: int, version: int, direction: Direction, rng: Random) -> bytes:
+def body(api_key: int, version: int, direction: Direction, rng: Random, errors: tuple[int, ...] = ERRORS) -> bytes:
     """A body as bytes, with a tagged field of its own where there may be one."""
     message = schema.message(api_key, version, direction)
-    made = structure(message.fields, rng)
+    made = structure(message.fields, rng, errors)
     if message.flexible:
         made["_tagged_fields"] = {5000: MARK.encode()}
     return codec.encoder(api_key, version, direction)(made)
@@ -67,10 +71,12 @@ def damaged(data: bytes, rng: Random) -> bytes:
     return bytes(changed)
 
 
-def exchange(api_key: int, version: int, correlation_id: int, rng: Random, *, damage: bool) -> tuple[bytes, bytes]:
+def exchange(
+    api_key: int, version: int, correlation_id: int, rng: Random, *, damage: bool, errors: tuple[int, ...] = ERRORS
+) -> tuple[bytes, bytes]:
     """A request and its response as frames."""
     odd = rng.choice(ODD)
-    asked, answered = (body(api_key, version, direction, rng) for direction in ("request", "response"))
+    asked, answered = (body(api_key, version, direction, rng, errors) for direction in ("request", "response"))
     asked, answered = asked.replace(MARK.encode(), odd), answered.replace(MARK.encode(), odd)
     if damage:
         asked, answered = damaged(asked, rng), damaged(answered, rng)
@@ -89,3 +95,14 @@ def conversations(seed: str, *, damage: bool = False) -> Iterator[Wire]:
             asked, answered = exchange(api.key, version, 10 + version, rng, damage=damage)
             wire.up(asked).down(answered)
         yield wire.close()
+
+
+def refusals(seed: str, code: int) -> Wire:
+    """A conversation of one exchange in each API, in which every error field of the response has this code."""
+    rng = Random(seed)
+    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    for correlation_id, api in enumerate(schema.apis(), 10):
+        version = rng.randint(*schema.version_range(api.key))
+        asked, answered = exchange(api.key, version, correlation_id, rng, damage=False, errors=(code,))
+        wire.up(asked).down(answered)
+    return wire.close()

@@ -176,12 +176,13 @@ class OffsetRule(Rule):
 
 
 def _fetch_offsets(exchange: Exchange, rule: Rule) -> dict[tuple[str, int], int]:
+    """Positions in logs that a request names, by topic and partition; none of a request that lists bare partitions."""
     body = exchange.request.body if exchange.request is not None else None
     return {
         (clipped(rule.context.topic_of(topic)), one.get("partition", one.get("partition_index", -1))): offset
         for topic in (body or {}).get("topics") or ()
         for one in topic.get("partitions") or ()
-        if isinstance(offset := one.get("fetch_offset", one.get("offset")), int)
+        if not isinstance(one, int) and isinstance(offset := one.get("fetch_offset", one.get("offset")), int)
     }
 
 
