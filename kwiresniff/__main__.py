@@ -18,9 +18,6 @@ def main() -> None:
     # What is made while modules are loaded stays, and what is left at the end goes with the process: looking for
     # garbage in it takes a tenth of a short run.
     gc.disable()
-    from kwiresniff.cli.late_imports import import_click
-
-    import_click()
     from kwiresniff.cli.main import main as command
 
     try:

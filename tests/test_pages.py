@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from kwiresniff.cli.main import main
+from kwiresniff.cli.click_commands import group
 from tests.support.paths import ROOT
 
 PAGES = {
@@ -31,8 +31,8 @@ def commands() -> Iterator[tuple[str, str]]:
 
 def options(words: list[str]) -> tuple[set[str], list[str]]:
     """The options of the command that some words name, and those of the words that are options."""
-    context = click.Context(main, info_name="kwiresniff", **main.context_settings)
-    command: click.Command = main
+    context = click.Context(group, info_name="kwiresniff", **group.context_settings)
+    command: click.Command = group
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         found = command.get_command(context, words[0])
         assert found is not None, words[0]

@@ -123,7 +123,7 @@ def test_no_module_takes_the_place_of_a_function(room: str) -> None:
 
 #: What a capture without TLS, in one pcap file, needs none of to be counted; each takes some tenths of a millisecond.
 NOT_FOR_STATS = (
-    "ctypes", "dataclasses", "json", "orjson", "rich", "textwrap",
+    "click", "ctypes", "dataclasses", "inspect", "json", "orjson", "rich", "textwrap",
     "kwiresniff.analysis.filter", "kwiresniff.analysis.body_entities", "kwiresniff.capture.ip_reassembly",
     "kwiresniff.capture.keylog", "kwiresniff.capture.pcapng", "kwiresniff.capture.tls_decryption",
     "kwiresniff.codec.embedded",
@@ -138,7 +138,7 @@ NOT_FOR_COMPILED_STATS = ("kwiresniff.codec.decoder_gen", "kwiresniff.codec.head
 def test_stats_of_a_plain_capture_loads_little() -> None:
     """``stats`` is mostly start-up unless the capture is large, so what it rarely needs is imported when it does."""
     code = (
-        "import sys, click; before = set(sys.modules)\n"
+        "import sys; before = set(sys.modules)\n"
         "from kwiresniff.cli.main import main\n"
         "try: main(['stats', sys.argv[1]])\n"
         "except SystemExit as end: print(end.code)\n"

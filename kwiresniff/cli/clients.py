@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import click
-
 from kwiresniff.cli.collect import FORMS_OF_ROWS, print_json
 from kwiresniff.cli.inventory import collect, writer
-from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
+from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 
 
-@click.command("clients", cls=TrafficCommand)
-@click.option("-o", "form", type=click.Choice(FORMS_OF_ROWS), default="table", show_default=True)
-@capture_options
+@capture_command("clients", form_option(FORMS_OF_ROWS))
 def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     """Who talks to which broker: software, versions, topics, groups, user, TLS.
 

@@ -9,7 +9,7 @@ from typing import Any
 from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
-from kwiresniff.cli.main import INTERRUPTED
+from kwiresniff.cli.outcomes import INTERRUPTED
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Exchange, Problem
 

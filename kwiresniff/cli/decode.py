@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kwiresniff.cli.main import FAILED
-from kwiresniff.cli.options import ParamType, remember_traceback
+from kwiresniff.cli.click_commands import ParamType, remember_traceback
+from kwiresniff.cli.outcomes import FAILED
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.schema.apis import find_api
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.base.process_memory import keep_freed_memory
 from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_decryption
-from kwiresniff.cli.main import FAILED
 from kwiresniff.cli.options import ReadOptions
+from kwiresniff.cli.outcomes import FAILED
 from kwiresniff.cli.plugin_loading import load_plugins
 from kwiresniff.cli.problem_count import ProblemCount
 from kwiresniff.cli.progress import Progress

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import sys
 
-import click
-
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
+from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 
 
-@click.command("groups", cls=TrafficCommand)
-@click.option("-o", "form", type=click.Choice(FORMS), default="table", show_default=True)
-@capture_options
+@capture_command("groups", form_option(FORMS))
 def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     """What happened in each group: joins, assignments, commits, leaves, errors.
 

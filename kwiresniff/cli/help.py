@@ -9,6 +9,9 @@ from importlib.machinery import EXTENSION_SUFFIXES
 
 from kwiresniff import __version__
 
+#: What a shell sets that asks for completion (click's name for it).
+COMPLETION = "_KWIRESNIFF_COMPLETE"
+
 #: Subcommands: what they do, in a line. Each lives in ``kwiresniff.cli.<name>`` as ``command``.
 COMMANDS = {
     "read": "Decode captures: one annotated tree per exchange, or JSON.",
@@ -69,7 +72,7 @@ _ANSWERS: dict[tuple[str, ...], Callable[[], str]] = {
 def answered() -> bool:
     """Print help or version where nothing else was asked for; False where a command has to run."""
     text = _ANSWERS.get(tuple(sys.argv[1:]))
-    if text is None or sys.flags.inspect or "_KWIRESNIFF_COMPLETE" in os.environ:
+    if text is None or sys.flags.inspect or COMPLETION in os.environ:
         return False
     try:
         sys.stdout.write(text() + "\n")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.cli.collect import read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.main import INTERRUPTED
 from kwiresniff.cli.options import ReadOptions
+from kwiresniff.cli.outcomes import INTERRUPTED
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Connection, Event
 from kwiresniff.results.clients import Client

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 import click
 
 from kwiresniff import __version__
+from kwiresniff.cli.click_commands import SharedOption, group
 from kwiresniff.cli.help import COMMANDS, SUMMARY
-from kwiresniff.cli.main import main
-from kwiresniff.cli.options import SharedOption
 
 _FILES = """\
 .SH EXIT STATUS
@@ -57,9 +56,9 @@ def _lines() -> Iterator[str]:
     yield roff(inputs)
     shared: dict[str, tuple[str, str]] = {}
     yield ".SH COMMANDS"
-    with click.Context(main, info_name="kwiresniff", **main.context_settings) as context:
+    with click.Context(group, info_name="kwiresniff", **group.context_settings) as context:
         for name in COMMANDS:
-            command = main.get_command(context, name)
+            command = group.get_command(context, name)
             assert command is not None
             yield from _command(context, f"kwiresniff {name}", command, shared)
     yield ".SH SHARED OPTIONS"

@@ -13,8 +13,8 @@ from kwiresniff import __version__
 from kwiresniff.analysis.metrics import Metrics
 from kwiresniff.analysis.topic_metrics import TopicMetrics
 from kwiresniff.capture.live import LiveCapture
+from kwiresniff.cli.click_commands import ParamType
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.options import ParamType
 from kwiresniff.model import Event
 from kwiresniff.results.metrics import Metric
 

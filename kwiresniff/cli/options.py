@@ -1,23 +1,61 @@
-"""The options that every command reading captures has in common, and how their texts are understood."""
+"""Commands that read captures and their options, as plain data, and how the texts of options are understood.
+
+An ordinary command line is read by them alone (``command_line``); for all others click's commands are made of them
+(``click_commands``).
+"""
 
 # No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
 # takes longer than all the rest of it.
 
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-
-import click
+from typing import Any, Literal, NamedTuple
 
 from kwiresniff.analysis.parse_units import duration_ns, time_ns, time_of_day_ns
 from kwiresniff.base.time_units import DAY_NS
-from kwiresniff.cli.late_imports import LongNames
-from kwiresniff.cli.main import TRACEBACK, add_help
+from kwiresniff.cli.outcomes import UsageMistake
 
-if TYPE_CHECKING:
-    ParamType = click.ParamType[Any]
-else:
-    ParamType = click.ParamType  # generic only in newer releases of click
+
+class Kind:
+    """What the text of an option has to be."""
+
+    #: What stands for it in help.
+    name = "text"
+
+    def convert(self, text: str) -> Any:
+        """The value that the text stands for; raises ValueError, saying what is wrong with it."""
+        raise NotImplementedError
+
+
+class Choice(Kind):
+    """One of some words."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+
+    def convert(self, text: str) -> str:
+        if text not in self.words:
+            raise ValueError(f"{text!r} is not one of {', '.join(self.words)}")
+        return text
+
+
+class Number(Kind):
+    """A number from ``low`` on, at most ``high``."""
+
+    def __init__(self, low: int, high: int | None = None) -> None:
+        self.low = low
+        self.high = high
+
+    def convert(self, text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and len(text) < _LONGEST_NUMBER):
+            raise ValueError(f"{text!r} is not a number")
+        number = int(text)
+        if number < self.low or (self.high is not None and number > self.high):
+            raise ValueError(f"{number} is out of range")
+        return number
+
+
+#: Digits that Python makes a number of without asking (``sys.set_int_max_str_digits``).
+_LONGEST_NUMBER = 640
 
 
 class Moment(NamedTuple):
@@ -40,24 +78,22 @@ class Moment(NamedTuple):
         return same_day_ns + DAY_NS if first_ns - same_day_ns > DAY_NS // 2 else same_day_ns
 
 
-class MomentType(ParamType):
+class MomentKind(Kind):
     """``2026-01-02T03:04:05Z``, a time of day ``03:04:05`` in UTC or, from the first packet on, ``10m``."""
 
     name = "time"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Moment:
-        if isinstance(value, Moment):
-            return value
-        relative = duration_ns(value)
+    def convert(self, text: str) -> Moment:
+        relative = duration_ns(text)
         if relative is not None:
             return Moment(relative, "first packet")
-        in_the_day = time_of_day_ns(value)
+        in_the_day = time_of_day_ns(text)
         if in_the_day is not None:
             return Moment(in_the_day, "midnight")
-        absolute = time_ns(value)
+        absolute = time_ns(text)
         if absolute is None:
             what = "neither a time like 2026-01-02T03:04:05Z or 03:04:05 nor a duration like 10m"
-            self.fail(f"{value!r} is {what}", param, ctx)
+            raise ValueError(f"{text!r} is {what}")
         return Moment(absolute, "epoch")
 
 
@@ -83,117 +119,120 @@ class ReadOptions(NamedTuple):
     color: str = "auto"
 
 
-def remember_traceback(ctx: click.Context, param: click.Parameter, value: int) -> int:
-    """The callback of ``-v``: errors come with their traceback."""
-    if value:
-        ctx.meta[TRACEBACK] = True
-    return value
+class Option(NamedTuple):
+    """An option of a command, and what help says of it.
+
+    Its value is what its ``kind`` makes of its text or of that of its ``default``, None without either. That of a flag
+    is True or False; of one that ``counts``, how often it is there; of one that may be there ``multiple`` times, a
+    tuple. Where it is not there, its text is that of the variable ``environment``.
+    """
+
+    #: Of the parameter that gets the value.
+    name: str
+    #: As it is typed: ``-Y``, ``--filter``.
+    flags: tuple[str, ...]
+    help: str | None = None
+    kind: Kind | None = None
+    default: str | None = None
+    show_default: bool = False
+    metavar: str | None = None
+    is_flag: bool = False
+    counts: bool = False
+    multiple: bool = False
+    required: bool = False
+    hidden: bool = False
+    environment: str | None = None
 
 
-class SharedOption(click.Option):
-    """An option that commands which read traffic have in common; ``--help`` shows them apart."""
+class CaptureCommand(NamedTuple):
+    """A command that reads captures."""
+
+    name: str
+    run: Callable[..., int]
+    #: Those that it alone has.
+    own: tuple[Option, ...]
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """All options, its own first."""
+        return (*self.own, *SHARED)
+
+    def call(self, values: dict[str, Any]) -> int:
+        """Runs it; ``values`` are those of all options by their names, and ``captures``. Raises UsageMistake."""
+        rest = dict(values)
+        captures = (*rest.pop("files"), *rest.pop("captures"))
+        del rest["numeric"]
+        if not captures:
+            raise UsageMistake("Missing argument 'CAPTURE...'.")
+        shared = {name: rest.pop(name) for name in ReadOptions._fields}
+        return self.run(captures=captures, options=ReadOptions(**shared), **rest)
 
 
-class TrafficCommand(click.Command):
-    """A command whose ``--help`` shows its own options first and the shared ones in a section of their own."""
+def capture_command(name: str, *own: Option) -> Callable[[Callable[..., int]], CaptureCommand]:
+    """Makes a function a command with its own options and the shared ones.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._equals = False
-        add_help(self)
+    It receives ``captures``, a tuple of one or more, one ``options: ReadOptions``, and its own options by their names.
+    """
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Click's parsing. What follows ``-o=`` is a value with ``=`` before it, behind a long name without."""
-        self._equals = any(arg[:1] == "-" and arg[2:3] == "=" for arg in args)
-        return super().parse_args(ctx, args)
+    def made(run: Callable[..., int]) -> CaptureCommand:
+        return CaptureCommand(name, run, own)
 
-    def make_parser(self, ctx: click.Context) -> Any:
-        """Click's parser; that it tries short names as long ones costs nothing."""
-        parser: Any = super().make_parser(ctx)
-        long, short = getattr(parser, "_long_opt", None), getattr(parser, "_short_opt", None)
-        if type(long) is dict and type(short) is dict:
-            parser._long_opt = LongNames(long, {} if self._equals else short)
-        return parser
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        own: list[tuple[str, str]] = []
-        shared: list[tuple[str, str]] = []
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None and isinstance(param, click.Option):
-                (shared if isinstance(param, SharedOption) else own).append(record)
-        for title, records in (("Options", own), ("Options shared by commands that read traffic", shared)):
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
+    return made
 
 
-_shared = partial(click.option, cls=SharedOption)
+def form_option(forms: Sequence[str], default: str = "table", text: str | None = None) -> Option:
+    """The option ``-o`` of a command that has these forms of output."""
+    return Option("form", ("-o",), text, Choice(forms), default, show_default=True)
+
+
+def port_option(text: str) -> Option:
+    """The option ``--port``, which is a hint for captures and a filter for networks."""
+    return Option("port", ("--port",), text, Number(1, 65535), multiple=True)
+
 
 #: What has a meaning for captures that are there already.
-_FILE_OPTIONS = (
-    click.argument("captures", metavar="CAPTURE...", nargs=-1),
-    _shared("-r", "files", metavar="CAPTURE", multiple=True, help="A capture, as tcpdump and tshark take it."),
-    _shared("-n", "numeric", is_flag=True, hidden=True, expose_value=False, help="Nothing: names are never looked up."),
-    _shared("-c", "packets", type=click.IntRange(1), metavar="N", help="Only the first N packets of TCP."),
-    _shared(
-        "--since",
-        type=MomentType(),
-        help="Exchanges from this time on: 2026-01-02T03:04:05Z, 03:04:05, or 10m after the first packet.",
+_OF_FILES = (
+    Option("files", ("-r",), "A capture, as tcpdump and tshark take it.", metavar="CAPTURE", multiple=True),
+    Option("numeric", ("-n",), "Nothing: names are never looked up.", is_flag=True, hidden=True),
+    Option("packets", ("-c",), "Only the first N packets of TCP.", Number(1), metavar="N"),
+    Option(
+        "since",
+        ("--since",),
+        "Exchanges from this time on: 2026-01-02T03:04:05Z, 03:04:05, or 10m after the first packet.",
+        MomentKind(),
     ),
-    _shared("--until", type=MomentType(), help="Exchanges before this time."),
-    _shared("--no-progress", is_flag=True, help="No progress bar on stderr."),
+    Option("until", ("--until",), "Exchanges before this time.", MomentKind()),
+    Option("no_progress", ("--no-progress",), "No progress bar on stderr.", is_flag=True),
 )
-_OPTIONS = (
-    _shared("-Y", "--filter", metavar="EXPR", help="Only exchanges like 'api == Fetch and latency > 100ms'."),
-    _shared("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark."),
-    _shared("--topics", metavar="FILE", help="Names of topic ids, as kafka-topics --describe prints them."),
-    _shared("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
-    _shared("--plugin", metavar="PATH", multiple=True, help="A Python file with plugin hooks; may be repeated."),
-    _shared("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
-    _shared(
-        "--redact-key", metavar="TEXT", envvar="KWIRESNIFF_REDACT_KEY", help="Key of those hashes; random without it."
+#: What has a meaning for live captures, too.
+OF_TRAFFIC = (
+    Option("filter", ("-Y", "--filter"), "Only exchanges like 'api == Fetch and latency > 100ms'.", metavar="EXPR"),
+    Option(
+        "keylog",
+        ("--keylog",),
+        "TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark.",
+        metavar="FILE",
     ),
-    _shared("--show-secrets", is_flag=True, help="Print SASL, SCRAM, token and config secrets too."),
-    _shared("--strict", is_flag=True, help="Exit with 1 when there was any problem."),
-    _shared("-q", "quiet", is_flag=True, help="No problems on stderr."),
-    _shared("-v", "verbose", count=True, callback=remember_traceback, help="More detail; -vv more still. Tracebacks."),
-    _shared("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours on the terminal."),
+    Option("topics", ("--topics",), "Names of topic ids, as kafka-topics --describe prints them.", metavar="FILE"),
+    Option("limit", ("--limit",), "Stop after N exchanges.", Number(1), metavar="N"),
+    Option("plugin", ("--plugin",), "A Python file with plugin hooks; may be repeated.", metavar="PATH", multiple=True),
+    Option("redact", ("--redact",), "Record keys, values and headers as length and keyed hash.", is_flag=True),
+    Option(
+        "redact_key",
+        ("--redact-key",),
+        "Key of those hashes; random without it.",
+        metavar="TEXT",
+        environment="KWIRESNIFF_REDACT_KEY",
+    ),
+    Option("show_secrets", ("--show-secrets",), "Print SASL, SCRAM, token and config secrets too.", is_flag=True),
+    Option("strict", ("--strict",), "Exit with 1 when there was any problem.", is_flag=True),
+    Option("quiet", ("-q",), "No problems on stderr.", is_flag=True),
+    Option("verbose", ("-v",), "More detail; -vv more still. Tracebacks.", counts=True),
+    Option("color", ("--color",), "Colours on the terminal.", Choice(("auto", "always", "never")), "auto"),
 )
-
-_Command = Callable[..., Any]
-
-
-def _port(help_text: str) -> Callable[[_Command], _Command]:
-    return _shared("--port", type=click.IntRange(1, 65535), multiple=True, help=help_text)
-
-
-def capture_options(command: _Command) -> _Command:
-    """Gives a command the shared options; it receives ``captures`` and one ``options: ReadOptions``."""
-
-    @wraps(command)
-    def run(captures: tuple[str, ...], files: tuple[str, ...], **params: Any) -> Any:
-        if not files and not captures:
-            raise click.UsageError("Missing argument 'CAPTURE...'.")
-        return command(captures=(*files, *captures), **params)
-
-    port = _port("A port brokers listen on: a hint for odd traffic, Kafka is found on any port.")
-    return _decorated(run, (*_FILE_OPTIONS, port, *_OPTIONS))
-
-
-def live_options(command: _Command) -> _Command:
-    """Adds the shared options to a command that reads a network, not capture files."""
-    port = _port("Only packets to or from this port, chosen in the kernel; may be repeated.")
-    return _decorated(command, (port, *_OPTIONS))
-
-
-def _decorated(command: _Command, options: Sequence[Callable[[_Command], _Command]]) -> _Command:
-    @wraps(command)
-    def run(**params: Any) -> Any:
-        given = {name: params.pop(name) for name in ReadOptions._fields if name in params}
-        return command(options=ReadOptions(**given), **params)
-
-    decorated: _Command = run
-    for option in reversed(options):
-        decorated = option(decorated)
-    return decorated
+#: The options that all commands reading captures have in common.
+SHARED = (
+    *_OF_FILES,
+    port_option("A port brokers listen on: a hint for odd traffic, Kafka is found on any port."),
+    *OF_TRAFFIC,
+)

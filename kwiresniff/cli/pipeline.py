@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from kwiresniff.cli.main import FAILED, SuggestingGroup, one_line
+from kwiresniff.cli.click_commands import SuggestingGroup
+from kwiresniff.cli.outcomes import FAILED, one_line
 from kwiresniff.cli.pipeline_options import (
     Cluster,
     Decoding,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from kwiresniff.analysis.parse_units import duration_ns
-from kwiresniff.cli.options import remember_traceback
+from kwiresniff.cli.click_commands import remember_traceback
 from kwiresniff.errors import SchemaError
 from kwiresniff.pipeline.columns import WRITABLE, WRITTEN
 

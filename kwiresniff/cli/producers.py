@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import click
-
 from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
+from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 
 
-@click.command("producers", cls=TrafficCommand)
-@click.option("-o", "form", type=click.Choice(FORMS), default="table", show_default=True)
-@capture_options
+@capture_command("producers", form_option(FORMS))
 def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     """Producers by id: sequences, transactions, and who fenced whom.
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import sys
 
-import click
-
 from kwiresniff.analysis.report import Reporter
 from kwiresniff.cli.collect import read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.main import INTERRUPTED, one_line
-from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
+from kwiresniff.cli.options import Option, ReadOptions, capture_command
+from kwiresniff.cli.outcomes import INTERRUPTED, one_line
 from kwiresniff.cli.plugin_rules import rules_of
 
 
-@click.command("report", cls=TrafficCommand)
-@click.option("-O", "--output", metavar="FILE", required=True, help="The page, as report.html, or '-'.")
-@click.option("--title", default="Kafka on the wire", show_default=True, help="What stands at its top.")
-@capture_options
+@capture_command(
+    "report",
+    Option("output", ("-O", "--output"), "The page, as report.html, or '-'.", metavar="FILE", required=True),
+    Option("title", ("--title",), "What stands at its top.", default="Kafka on the wire", show_default=True),
+)
 def command(captures: tuple[str, ...], options: ReadOptions, output: str, title: str) -> int:
     """One self-contained HTML page: findings, plots over time, tables, clients, groups.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kwiresniff.cli.main import SuggestingGroup
+from kwiresniff.cli.click_commands import SuggestingGroup
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.apis import apis, data_index, find_api
 from kwiresniff.schema.enums import API_KEY

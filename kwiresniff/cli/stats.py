@@ -4,39 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import click
-
 from kwiresniff.analysis.stats import ExchangeCounts, StatsTable
 from kwiresniff.analysis.stats_keys import DIMENSIONS
-from kwiresniff.cli.collect import print_json
+from kwiresniff.cli.collect import FORMS, print_json
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
-from kwiresniff.cli.main import INTERRUPTED
-from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
+from kwiresniff.cli.options import Option, ReadOptions, capture_command, form_option
+from kwiresniff.cli.outcomes import INTERRUPTED
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.cli.tables import ByType, needs_bodies, print_tables
+from kwiresniff.cli.tables import ByKind, needs_bodies, print_tables
 from kwiresniff.model import Event, Exchange, Problem
 
 #: At the foot of tables without them.
 HOW_TO_COUNT_RECORDS = "Records are not counted: --records counts them."
 
 
-@click.command("stats", cls=TrafficCommand)
-@click.option(
-    "--by",
-    type=ByType(),
-    default="api",
-    show_default=True,
-    metavar="NAMES",
-    help=f"Tables by {', '.join(DIMENSIONS)}; 'api,topic' is two tables, 'api+topic' one of pairs.",
+@capture_command(
+    "stats",
+    Option(
+        "by",
+        ("--by",),
+        f"Tables by {', '.join(DIMENSIONS)}; 'api,topic' is two tables, 'api+topic' one of pairs.",
+        ByKind(),
+        default="api",
+        show_default=True,
+        metavar="NAMES",
+    ),
+    Option(
+        "records",
+        ("--records",),
+        "Count records too, as tables by partition or group do; reads the headers of all batches, which takes longer.",
+        is_flag=True,
+    ),
+    form_option(FORMS),
 )
-@click.option(
-    "--records",
-    is_flag=True,
-    help="Count records too, as tables by partition or group do; reads the headers of all batches, which takes longer.",
-)
-@click.option("-o", "form", type=click.Choice(["table", "json", "jsonl"]), default="table", show_default=True)
-@capture_options
 def command(
     captures: tuple[str, ...], options: ReadOptions, by: tuple[tuple[str, ...], ...], records: bool, form: str
 ) -> int:

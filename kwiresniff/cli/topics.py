@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import click
-
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.cli.collect import FORMS_OF_ROWS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.options import ReadOptions, TrafficCommand, capture_options
+from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 
 
-@click.command("topics", cls=TrafficCommand)
-@click.option("-o", "form", type=click.Choice(FORMS_OF_ROWS), default="table", show_default=True)
-@capture_options
+@capture_command("topics", form_option(FORMS_OF_ROWS))
 def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     """Topic first: producers, consumers, groups, rates, lag, errors, time from produce to consume.
 

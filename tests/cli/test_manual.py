@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 import pytest
 
+from kwiresniff.cli.click_commands import group
 from kwiresniff.cli.help import COMMANDS
-from kwiresniff.cli.main import main
 from kwiresniff.cli.manual import manual, roff
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -34,8 +34,8 @@ def options(command: click.Command, context: click.Context) -> Iterator[str]:
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_the_page_has_every_command_with_its_options(name: str) -> None:
     """Made anew with ``python -m kwiresniff.cli.manual > docs/kwiresniff.1`` where it has not."""
-    context = click.Context(main, info_name="kwiresniff", **main.context_settings)
-    command = main.get_command(context, name)
+    context = click.Context(group, info_name="kwiresniff", **group.context_settings)
+    command = group.get_command(context, name)
     assert command is not None
     assert f".SS kwiresniff {name}" in PAGE
     lacking = [one for one in options(command, context) if one not in ("-h", "--help") and roff(one) not in PAGE]
