@@ -23,6 +23,10 @@ from kwiresniff.stream.half_stream import HalfStream
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
+#: So many bytes that were dropped in one search are one problem. A stream that is never found again is reported
+#: while it goes on, and in few lines.
+MAX_UNREPORTED_BYTES = 1 << 20
+
 
 class ConnectionAnalyzer(TlsPhase):
     """The analyzer of one TCP connection, which handles the frames and gaps of its half streams.
@@ -81,16 +85,33 @@ class ConnectionAnalyzer(TlsPhase):
         """Handles bytes that a half stream skipped: they are reported, or only counted until the connection is
         identified.
         """
+        if self.tls is not None:
+            self.count_encrypted_gap(self.half(side), packet, ns, missing)
+            return
+        self._note_loss(side, ns)
+        self.report_gap(self.half(side), packet, ns, missing, skipped, code)
+
+    def on_dropped(self, side: i64, packet: int, ns: int, dropped: int, code: str) -> None:
+        """Handles bytes that a half stream has dropped in a search that goes on: they are reported when it ends, or
+        when they are many.
+        """
         half = self.half(side)
         if self.tls is not None:
-            self.count_encrypted_gap(half, packet, ns, missing)
+            self.count_encrypted_gap(half, packet, ns, 0)
             return
+        self._note_loss(side, ns)
+        half.unreported_bytes += dropped
+        if half.unreported_bytes >= MAX_UNREPORTED_BYTES:
+            self.report_gap(half, packet, ns, 0, 0, code)
+
+    def _note_loss(self, side: i64, ns: int) -> None:
+        """Notes that responses may be among the bytes that ``side`` lost at ``ns``."""
+        half = self.half(side)
         if half is self.broker:
             if self.phase == KAFKA or (self.phase == SASL_OPAQUE and not self.has_opaque_answers()):
                 self.responses_lost = True
             if not half.frames.synchronized:
                 self.channel.lost_ns = ns
-        self.report_gap(half, packet, ns, missing, skipped, code)
 
     def on_invalid_length(self, side: i64, packet: int, ns: int, first: bytes) -> bool:
         """Whether the broker's very first bytes are another protocol's; if so, that is remembered of the server."""

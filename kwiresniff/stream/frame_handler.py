@@ -78,6 +78,12 @@ class FrameHandler:
         """
         raise NotImplementedError
 
+    def on_dropped(self, side: i64, packet: int, ns: int, dropped: int, code: str) -> None:
+        """Called when ``dropped`` of the bytes under search are too many to be kept, and the search goes on: a gap that
+        has not ended.
+        """
+        self.on_gap(side, packet, ns, 0, dropped, code)
+
     def on_search(self, side: i64) -> int:
         """The offset in the bytes under search at which a frame certainly begins, or -1."""
         raise NotImplementedError

@@ -182,7 +182,7 @@ class HalfStream(Reassembler):
             self.resync.buffer.begin()
         if start < end and not self.closed:
             data = buffer[start:end]
-            if self.resync.feed(handler, packet, ns, self.ack, data, frames.reason, self.last_ns):
+            if self.resync.feed(handler, packet, ns, self.ack, data, frames.reason):
                 self.search(handler)
 
     def _gap(self, handler: FrameHandler, packet: i64, ns: int, missing: i64) -> None:
@@ -235,7 +235,7 @@ class HalfStream(Reassembler):
         parts = list(buffer.segments(found))
         packet, ns = buffer.place(found)
         self.resume()
-        if found:
+        if found or self.unreported_bytes:
             handler.on_gap(self.side, packet, ns, 0, found, reason)
         for start, end, packet, ns, ack in parts:
             if not self.closed:

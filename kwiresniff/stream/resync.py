@@ -27,12 +27,10 @@ class Resynchronizer:
         self.buffer = ResyncBuffer()
         self.searching = False
 
-    def feed(
-        self, handler: FrameHandler, packet: i64, ns: int, ack: i64, data: bytes, reason: str, last_ns: int
-    ) -> bool:
+    def feed(self, handler: FrameHandler, packet: i64, ns: int, ack: i64, data: bytes, reason: str) -> bool:
         """Take the next bytes; True when it is time to search.
 
-        The oldest are given up, for ``reason``, when there are too many; when those were all, at ``last_ns``.
+        The oldest are given up, for ``reason``, when there are too many.
         """
         buffer = self.buffer
         if not self.searching:
@@ -40,8 +38,8 @@ class Resynchronizer:
         over = buffer.excess(len(data))
         if over:
             cut = buffer.trim(over)
-            first_packet, first_ns = buffer.place(0) if buffer.marks else (0, last_ns)
-            handler.on_gap(self.side, first_packet, first_ns, 0, cut, reason)
+            first_packet, first_ns = buffer.place(0) if buffer.marks else (packet, ns)
+            handler.on_dropped(self.side, first_packet, first_ns, cut, reason)
         self.budget.held += len(data) + MARK_BYTES
         return buffer.feed(packet, ns, ack, data)
 

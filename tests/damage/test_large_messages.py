@@ -11,8 +11,9 @@ from struct import pack
 import pytest
 
 from kwiresniff.capture import open_captures
-from kwiresniff.model import Exchange, Segment
+from kwiresniff.model import Connection, Exchange, Problem, Segment
 from kwiresniff.session import analyze
+from kwiresniff.session.connection import MAX_UNREPORTED_BYTES
 from kwiresniff.stream.resync_buffer import SEARCH_BUDGET_BYTES
 from tests.support.conversation import Wire, request, response, string
 from tests.support.damages import started
@@ -69,3 +70,25 @@ def test_a_capture_that_begins_inside_a_large_request_has_those_behind_it() -> N
         sizes.append((number, len(frame) - 4, len(answer) - 4))
     assert exchanged(wire.segments) == sizes
     assert exchanged(started(wire.segments, 2)) == sizes[1:]
+
+
+def test_bytes_passed_over_in_one_search_are_one_problem_for_each_megabyte() -> None:
+    """However many segments they came in: two are lost in the middle, and the rest of their message cannot be read."""
+    wire = Wire()
+    frames = [produce(7, 1000), produce(8, 2 * LARGE_BYTES), produce(9, 1000)]
+    for number, frame in enumerate(frames, 7):
+        for at in range(0, len(frame), SEGMENT_BYTES):
+            wire.up(frame[at : at + SEGMENT_BYTES])
+        wire.down(response(number, pack(">i", 1) + string("orders") + pack(">iihq", 1, 0, 0, number)))
+    lost = [at for at, segment in enumerate(wire.segments) if segment[8] - segment[7] == SEGMENT_BYTES][:2]
+    events = list(analyze([segment for at, segment in enumerate(wire.segments) if at not in lost]))
+    assert [one.correlation_id for one in events if isinstance(one, Exchange)] == [7, 8, 9]
+    (connection,) = (one for one in events if isinstance(one, Connection))
+    unreadable = len(frames[1]) - 2 * SEGMENT_BYTES
+    assert connection.skipped_bytes == [unreadable, 0]
+    gaps = [one.details for one in events if isinstance(one, Problem) and one.details]
+    assert [one["missing_bytes"] for one in gaps if one["missing_bytes"]] == [2 * SEGMENT_BYTES]
+    skipped = [int(str(one["skipped_bytes"])) for one in gaps if one["skipped_bytes"]]
+    assert sum(skipped) == unreadable
+    assert len(skipped) == unreadable // MAX_UNREPORTED_BYTES + 1
+    assert all(one.packet for one in events if isinstance(one, Problem))

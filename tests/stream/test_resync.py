@@ -15,7 +15,7 @@ STREAM = bytes(range(200))
 def fed(step: int) -> Resynchronizer:
     resync, recorder = Resynchronizer(0, BufferBudget()), FrameRecorder()
     for number, at in enumerate(range(0, len(STREAM), step), 1):
-        resync.feed(recorder, number, number, -1, STREAM[at : at + step], "gap", 0)
+        resync.feed(recorder, number, number, -1, STREAM[at : at + step], "gap")
     assert recorder.gaps == []
     return resync
 
@@ -46,7 +46,7 @@ def test_the_oldest_bytes_are_given_up_and_told() -> None:
     resync, recorder = Resynchronizer(0, BufferBudget()), FrameRecorder()
     piece = bytes(10_000)
     for number in range(1, 11):
-        resync.feed(recorder, number, 10 * number, -1, piece, "mid_stream", 0)
+        resync.feed(recorder, number, 10 * number, -1, piece, "mid_stream")
     assert len(resync.buffer) <= MAX_RESYNC_BYTES
     skipped = sum(gap[3] for gap in recorder.gaps)
     assert skipped + len(resync.buffer) == 100_000
