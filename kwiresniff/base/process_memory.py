@@ -28,11 +28,30 @@ def keep_freed_memory() -> None:
         bytes(_LARGE_BYTES)
 
 
+@contextlib.contextmanager
+def memory_of_a_pass() -> Iterator[None]:
+    """Has one pass over a capture take its memory quickly, and leave none behind, in a process that lives on.
+
+    Meanwhile Python collects garbage rarely, and not what was there before: a tenth of the time of the pass. In the end
+    what the pass has left in reference cycles goes, and the kernel gets back what has been freed.
+    """
+    keep_freed_memory()
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_THRESHOLD)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.collect()
+        gc.unfreeze()
+        give_back_memory()
+
+
 def give_back_memory() -> None:
     """Gives the kernel back what has been freed, of the C library where it is glibc, and of Arrow where it is loaded.
 
-    For processes that live on: glibc gives back by itself only what lies behind everything that is in use. It takes a
-    millisecond for each 10 MB.
+    glibc gives back by itself only what lies behind everything that is in use. It takes a millisecond for each 10 MB.
     """
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:
@@ -52,18 +71,3 @@ def collect_from_here() -> None:
         gc.freeze()
         gc.set_threshold(GARBAGE_THRESHOLD)
         gc.enable()
-
-
-@contextlib.contextmanager
-def rare_garbage() -> Iterator[None]:
-    """Has Python collect garbage rarely while the context lasts, and not what was there before: a tenth of the time of
-    a pass over a capture.
-    """
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(GARBAGE_THRESHOLD)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()

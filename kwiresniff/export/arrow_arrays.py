@@ -22,7 +22,7 @@ _LETTERS = {16: "h", 32: "i", 64: "q"}
 
 def arrow_array(values: Sequence[Any], kind: Any) -> Any:
     """The values as a ``pyarrow.Array`` of a type: numbers, booleans, days, moments, texts, bytes, and lists and
-    structures of those. None stands for no value; a structure is a mapping with all its fields."""
+    structures of those. None stands for no value; a structure is a tuple of all its fields."""
     arrow = import_module("pyarrow")
     types = arrow.types
     nulls = sum([value is None for value in values])
@@ -33,8 +33,9 @@ def arrow_array(values: Sequence[Any], kind: Any) -> Any:
         return arrow.Array.from_buffers(kind, len(values), found, nulls, children=list(children))
 
     if types.is_struct(kind):
-        members = [({} if value is None else value) for value in values]
-        return made(children=[arrow_array([one.get(field.name) for one in members], field.type) for field in kind])
+        nothing = (None,) * kind.num_fields
+        members = zip(*[nothing if value is None else value for value in values], strict=True) if values else nothing
+        return made(children=[arrow_array(one or (), field.type) for one, field in zip(members, kind, strict=True)])
     if types.is_list(kind):
         lists = [() if value is None else value for value in values]
         inner = [one for part in lists for one in part]

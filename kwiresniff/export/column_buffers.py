@@ -19,9 +19,8 @@ _LEAST: Final = -(1 << 63)
 _MOST: Final = (1 << 63) - 1
 #: Numbers that need no look at those: mypyc holds them without a Python object.
 _SMALL: Final = 1 << 61
-#: Names that are kept encoded, and their bytes: more are encoded each time.
-MAX_KEPT_NAMES: Final = 4096
-MAX_KEPT_NAME: Final = 256
+#: What a name that comes for the first time takes besides its text, about.
+NAME_BYTES: Final = 200
 #: Texts from this size on are kept as they are until the array is made: so they are copied once.
 LARGE_TEXT: Final = 4096
 
@@ -160,30 +159,55 @@ class TextColumn(Column):
 
 
 @final
-class NameColumn(TextColumn):
-    """Texts that repeat."""
+class NameColumn(Column):
+    """Texts that repeat: each is kept once, and its number for every time it comes (Arrow's dictionary layout).
+
+    ``size_bytes`` is about what they take in memory, and where somebody reads them later: of all, not of the different
+    ones.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._encoded: dict[str, bytes] = {}
+        self.size_bytes: i64 = 0
+        self._names = TextColumn()
+        self._numbers: dict[str, int] = {}
         self._last: str | None = None
-        self._last_encoded = b""
+        self._last_number = 0
+        self._places = BytesWriter()
 
     def put(self, name: str | None) -> None:
-        """One more name, or none. The name of a file may be any bytes: half surrogate pairs, for which UTF-8 has no
-        form, are visible escapes here."""
+        """One more name, or none."""
         if name is None:
-            self.end(False)
+            write_i32_le(self._places, 0)
+            self.mark(False)
             return
         if name is not self._last:
-            encoded = self._encoded.get(name)
-            if encoded is None:
-                encoded = name.encode("utf-8", "backslashreplace")
-                if len(encoded) <= MAX_KEPT_NAME and len(self._encoded) < MAX_KEPT_NAMES:
-                    self._encoded[name] = encoded
-            self._last, self._last_encoded = name, encoded
-        self.write(self._last_encoded)
-        self.end(True)
+            number = self._numbers.get(name)
+            self._last_number = self._numbered(name) if number is None else number
+            self._last = name
+        write_i32_le(self._places, self._last_number)
+        self.size_bytes += len(name)
+        self.mark(True)
+
+    def _numbered(self, name: str) -> int:
+        """The number of a name that comes for the first time. The name of a file may be any bytes: half surrogate
+        pairs, for which UTF-8 has no form, are visible escapes."""
+        encoded = name.encode("utf-8", "backslashreplace")
+        count: int = self._names.count
+        number = self._numbers.setdefault(encoded.decode(), count)
+        self._numbers[name] = number
+        if number == count:
+            self._names.add(encoded)
+        self.size_bytes += len(encoded) + NAME_BYTES
+        return number
+
+    def array(self, arrow: Any, kind: Any) -> Any:
+        """Of a dictionary type, or of texts."""
+        names = self._names.array(arrow, arrow.string())
+        numbered = arrow.dictionary(arrow.int32(), arrow.string())
+        buffers = self._buffers(arrow, self._places)
+        found = arrow.DictionaryArray.from_buffers(numbered, self.count, buffers, names, self.nulls)
+        return found if arrow.types.is_dictionary(kind) else found.dictionary_decode()
 
 
 @final

@@ -61,13 +61,13 @@ class MessageColumns:
         if index != self._index:
             self._index = index
             self._file = self._files[index] if index < len(self._files) else None
-        file = self._file
-        self.file.put(file)
+        file = self.file
+        before: i64 = body.size_bytes + file.size_bytes
+        file.put(self._file)
         self.first_packet.put(first & PACKET_MASK)
         self.last_packet.put(last & PACKET_MASK)
         self.size_bytes.put(message.size_bytes)
         self.header_version.put(message.header_version)
-        before: i64 = body.size_bytes
         text = message.text
         if text is not None:
             for piece in text:
@@ -77,8 +77,7 @@ class MessageColumns:
             body.add(self._encode(message.body))
         else:
             body.add_none()
-        size: i64 = body.size_bytes - before
-        return size if file is None else size + len(file)
+        return body.size_bytes + file.size_bytes - before
 
 
 class ExchangeColumns:
@@ -112,12 +111,12 @@ class ExchangeColumns:
     def add(self, exchange: Exchange, connection: i64) -> None:
         """One more exchange, of the connection with that number."""
         request, response = exchange.request, exchange.response
-        client_id = exchange.client_id
         names = self.names
+        before: i64 = names[0].size_bytes + names[3].size_bytes
         names[0].put(exchange.connection.client)
         names[1].put(exchange.connection.broker)
         names[2].put(exchange.api or self._no_api)
-        names[3].put(client_id)
+        names[3].put(exchange.client_id)
         names[4].put(exchange.outcome)
         names[5].put(exchange.waiting or None)
         keys = self.keys
@@ -126,10 +125,8 @@ class ExchangeColumns:
         keys[2].put(exchange.api_version)
         keys[3].put(exchange.correlation_id)
         self._add_times(exchange, request, response)
-        size: i64 = self.request.add(request) + self.response.add(response) + ROW_BYTES
-        if client_id is not None:
-            size += len(client_id)
-        self.held_bytes += size
+        self.held_bytes += names[0].size_bytes + names[3].size_bytes - before
+        self.held_bytes += self.request.add(request) + self.response.add(response) + ROW_BYTES
         self.rows += 1
 
     def _add_times(self, exchange: Exchange, request: Message | None, response: Message | None) -> None:

@@ -36,15 +36,17 @@ class ParquetWriter:
                 'Parquet needs pyarrow, which is not installed; pip install "kwiresniff[parquet]"'
             ) from error
         self._arrow = pyarrow
-        types = {"text": pyarrow.string(), "int16": pyarrow.int16(), "int32": pyarrow.int32(), "int64": pyarrow.int64()}
-        columns = [(name, types[kind]) for name, kind in COLUMNS] + [(name, types["text"]) for name in BODY_COLUMNS]
-        self._schema = pyarrow.schema(columns)
+        text, name_type = pyarrow.string(), pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+        types = {"text": name_type, "int16": pyarrow.int16(), "int32": pyarrow.int32(), "int64": pyarrow.int64()}
+        columns = [(name, text if name in UNIQUE else types[kind]) for name, kind in COLUMNS]
+        self._schema = pyarrow.schema([*columns, *((name, text) for name in BODY_COLUMNS)])
         self._writer = parquet.ParquetWriter(
             out,
             self._schema,
             compression="zstd",
             use_dictionary=[name for name, kind in COLUMNS if kind == "text" and name not in UNIQUE],
             write_statistics=[name for name, _ in COLUMNS],
+            store_schema=False,  # whoever reads the file has texts, whether they were numbered here or not
         )
         self._files = files
         self._encode = JsonEncoder().text

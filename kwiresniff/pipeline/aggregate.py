@@ -172,16 +172,16 @@ def _counts(table: dict[Row, _Counts], key: Row) -> _Counts:
     return counts
 
 
-def sketch(histogram: Histogram) -> dict[str, Any]:
+def sketch(histogram: Histogram) -> Row:
     """A histogram as the value of a ``latency`` column."""
-    return {
-        "count": histogram.count,
-        "zeros": histogram.zeros,
-        "sum_ns": histogram.sum_ns,
-        "min_ns": histogram.min_ns,
-        "max_ns": histogram.max_ns,
-        "buckets": [{"bucket": bucket, "count": count} for bucket, count in sorted(histogram.buckets.items())],
-    }
+    return (
+        histogram.count,
+        histogram.zeros,
+        histogram.sum_ns,
+        histogram.min_ns,
+        histogram.max_ns,
+        sorted(histogram.buckets.items()),
+    )
 
 
 def merged(sketches: Iterable[Any]) -> Histogram:

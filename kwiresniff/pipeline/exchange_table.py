@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.base.time_units import DAY_NS
 from kwiresniff.export.column_buffers import Column, ListColumn, NameColumn, NumberColumn, SparseColumn, TextColumn
 from kwiresniff.export.exchange_columns import ExchangeColumns
-from kwiresniff.export.json_objects import errors_json, frame_problem_json
+from kwiresniff.export.json_objects import frame_problem_json
 from kwiresniff.model import Exchange
 from kwiresniff.pipeline.entities import Entities
 
@@ -98,7 +98,7 @@ class ExchangeRows:
         if errors:
             for name in dict.fromkeys([name for _, _, name, _ in errors]):
                 self._error_names.put(name)
-            self._errors.add(errors_json(exchange))
+            self._errors.add(errors)
         else:
             self._errors.add(None)
         if problems:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -41,11 +40,11 @@ def open_views(spark: Any, out: str, tables: Iterable[str] = WRITABLE, *, varian
     for table in tables:
         # Complete files alone, one by one: a run may be writing others beside them.
         reader = spark.read.schema(ddl(table)).option("basePath", f"{store.out}/{table}")
-        frame = None
-        for files in _by_depth(store.files(table)):
-            part = reader.parquet(*map(_escaped, files)).select(*(column.name for column in TABLES[table]))
-            frame = part if frame is None else frame.union(part)
-        frame = _empty(spark, table) if frame is None else frame
+        files = store.files(table)
+        if files:
+            frame = reader.parquet(*map(_escaped, files)).select(*(column.name for column in TABLES[table]))
+        else:
+            frame = spark.createDataFrame([], ddl(table))
         (with_variants(frame) if variants else frame).createOrReplaceTempView(table)
     spark.udf.register("percentile_ns", percentile_ns, "BIGINT")
 
@@ -58,14 +57,6 @@ def query(spark: Any, out: str, sql: str, *, variants: bool = False) -> tuple[li
     with _query_errors():
         frame = spark.sql(sql)
         return frame.columns, _rows(frame)
-
-
-def _by_depth(files: list[str]) -> Iterable[list[str]]:
-    """The files that lie in equally many folders: earlier versions had one for each API, and Spark takes no mixture."""
-    found: dict[int, list[str]] = {}
-    for file in files:
-        found.setdefault(file.count(os.sep), []).append(file)
-    return found.values()
 
 
 def _rows(frame: Any) -> Iterator[list[Any]]:
@@ -87,10 +78,6 @@ def _query_errors() -> Iterator[None]:
 def _escaped(path: str) -> str:
     """The path with what Hadoop takes for a pattern in it as it is."""
     return _PATTERN.sub(r"\\\g<0>", path)
-
-
-def _empty(spark: Any, table: str) -> Any:
-    return spark.createDataFrame([], ddl(table))
 
 
 def _plain(value: Any) -> Any:

@@ -136,10 +136,7 @@ class Rows:
             client.unanswered,
             client.request_bytes,
             client.response_bytes,
-            [
-                {"api": use.api or None, "version": use.version, "exchanges": use.count, "errors": use.errors}
-                for use in client.uses
-            ],
+            [(use.api or None, use.version, use.count, use.errors) for use in client.uses],
             list(client.topics),
             list(client.groups),
             list(client.transactional_ids),
@@ -166,7 +163,7 @@ class Rows:
             _names(topic.producers),
             _names(topic.consumers),
             list(dict.fromkeys([*groups, *(group.group for group in topic.groups)])),
-            [{"name": name, "count": count} for name, count in topic.errors],
+            topic.errors,
             topic.lag,
             None if waits is None else waits.p50_ns,
             None if waits is None else waits.p99_ns,

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.depths import DEPTHS, Depth
-from kwiresniff.base.process_memory import give_back_memory
+from kwiresniff.base.process_memory import memory_of_a_pass
 from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import conditions
@@ -133,8 +133,8 @@ class _TableReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         for unit in partition.value:
-            yield from table_batches(self._table, from_plain(WorkUnit, unit), self._settings, self._columns)
-            give_back_memory()
+            with memory_of_a_pass():
+                yield from table_batches(self._table, from_plain(WorkUnit, unit), self._settings, self._columns)
 
 
 class _PushingReader(_TableReader):

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from kwiresniff.base.process_memory import give_back_memory
+from kwiresniff.base.process_memory import memory_of_a_pass
 from kwiresniff.pipeline.batches import event_batches
 from kwiresniff.pipeline.file_watcher import FileWatcher
 from kwiresniff.pipeline.open_state import Batch, BatchReading, States, batches, run_batch
@@ -82,8 +82,8 @@ class _RoundsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         if partition.value is not None:
-            yield from self.batch(from_plain(Batch, partition.value))
-            give_back_memory()
+            with memory_of_a_pass():
+                yield from self.batch(from_plain(Batch, partition.value))
 
     def batch(self, batch: Batch) -> Iterator[Any]:
         """What a batch of a source gives."""

@@ -115,13 +115,14 @@ class TableWriter:
         self._files.append(folder, self._arrow.Table.from_arrays(arrays, schema=schema))
 
     def _write_exchanges(self, day: int, parts: list[ExchangeRows]) -> None:
-        schema = arrow_schema("exchanges", without=PARTITIONED_BY["exchanges"])
+        schema = _numbered(arrow_schema("exchanges", without=PARTITIONED_BY["exchanges"]))
         tables = []
         for part in parts:
             tables.append(self._arrow.Table.from_arrays(part.arrays(self._arrow, schema), schema=schema))
             self.counts["exchanges"] += part.rows
         found = None if day == NO_DAY else date.fromordinal(EPOCH_ORDINAL + day)
-        self._files.append(self._files.folder("exchanges", found), self._arrow.concat_tables(tables))
+        table = self._arrow.concat_tables(tables).unify_dictionaries()
+        self._files.append(self._files.folder("exchanges", found), table)
 
 
 class _Files:
@@ -169,23 +170,39 @@ class _Files:
         return self._made
 
 
+def _numbered(schema: Any) -> Any:
+    """The schema with names that repeat as dictionaries, as ``NameColumn`` holds them."""
+    arrow = import_module("pyarrow")
+    names = arrow.dictionary(arrow.int32(), arrow.string())
+    kinds = {arrow.string(): names, arrow.list_(arrow.string()): arrow.list_(names)}
+    return arrow.schema(
+        [field if field.name in _TEXTS else field.with_type(kinds.get(field.type, field.type)) for field in schema]
+    )
+
+
 def _options(schema: Any) -> dict[str, Any]:
-    """zstd; dictionaries where values repeat, statistics where somebody asks for those of a range."""
+    """zstd; dictionaries where values repeat, statistics where somebody asks for those of a range. That they are
+    dictionaries here is of no interest to who reads the file (``store_schema``)."""
     types = import_module("pyarrow").types
     dictionaries = []
     for field in schema:
         kind = field.type
         if field.name in _TEXTS:
             continue
-        if types.is_string(kind) or types.is_int16(kind):
-            dictionaries.append(field.name)
-        elif types.is_list(kind) and types.is_string(kind.value_type):
+        if types.is_list(kind) and _repeats(types, kind.value_type):
             dictionaries.append(f"{field.name}.list.element")
+        elif _repeats(types, kind) or types.is_int16(kind):
+            dictionaries.append(field.name)
     return {
         "compression": "zstd",
         "use_dictionary": dictionaries,
         "write_statistics": [field.name for field in schema if field.name not in _TEXTS],
+        "store_schema": False,
     }
+
+
+def _repeats(types: Any, kind: Any) -> bool:
+    return bool(types.is_string(kind) or types.is_dictionary(kind))
 
 
 @lru_cache(maxsize=1024)

@@ -8,7 +8,7 @@ from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.analysis.intake import Intake
-from kwiresniff.base.process_memory import give_back_memory, keep_freed_memory, rare_garbage
+from kwiresniff.base.process_memory import memory_of_a_pass
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Event, Problem
 from kwiresniff.pipeline.output_store import Commit, OutputStore
@@ -16,13 +16,10 @@ from kwiresniff.pipeline.plan import WorkUnit
 from kwiresniff.pipeline.unit_reader import Reading, Settings, UnitReader
 from kwiresniff.pipeline.unit_tables import UnitTables
 
-#: How the tables lie in the folder; what lies there otherwise is written anew.
-LAYOUT = 2
-
 
 def settings_text(settings: Settings, tables: Sequence[str]) -> str:
     """The settings that two runs must have in common to share their output, as text."""
-    return f"{__version__} {LAYOUT} {settings!r} {sorted(tables)!r}"
+    return f"{__version__} {settings!r} {sorted(tables)!r}"
 
 
 def run_unit(unit: WorkUnit, settings: Settings, tables: Sequence[str], out: str) -> Commit:
@@ -32,16 +29,15 @@ def run_unit(unit: WorkUnit, settings: Settings, tables: Sequence[str], out: str
     the next run.
     """
     about = {"unit": asdict(unit), "fingerprint": unit.fingerprint(settings_text(settings, tables))}
-    commit = write_unit(
-        UnitReader(unit, settings.for_tables(tables), text="exchanges" in tables),
-        OutputStore(out),
-        unit.id,
-        about,
-        tables,
-        settings.audit_target,
-    )
-    give_back_memory()
-    return commit
+    with memory_of_a_pass():
+        return write_unit(
+            UnitReader(unit, settings.for_tables(tables), text="exchanges" in tables),
+            OutputStore(out),
+            unit.id,
+            about,
+            tables,
+            settings.audit_target,
+        )
 
 
 def write_unit(
@@ -59,8 +55,7 @@ def write_unit(
     whether the reading failed.
     """
     failed: list[str] = []
-    keep_freed_memory()
-    with store.writable(), rare_garbage():
+    with store.writable():
         writer = store.writer(name)
         try:
             unit_tables = UnitTables(reading.rows, writer, tables, target)

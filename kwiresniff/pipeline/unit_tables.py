@@ -12,6 +12,7 @@ from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.pipeline import table_writer
 from kwiresniff.pipeline.aggregate import Aggregates
 from kwiresniff.pipeline.entities import Entities
+from kwiresniff.pipeline.exchange_table import ExchangeTable
 from kwiresniff.pipeline.rows import Rows, rows_of
 from kwiresniff.pipeline.table_writer import TableWriter
 
@@ -26,7 +27,7 @@ class UnitTables(Intake):
         self._writer = writer
         self._target = target
         self._wanted = wanted
-        self._exchanges = rows.exchange_table() if "exchanges" in wanted else None
+        self._exchanges: ExchangeTable | None = rows.exchange_table() if "exchanges" in wanted else None
         self._aggregates = Aggregates(wanted) if {"latency", "topic_latency", "errors"} & wanted else None
         self._entities = Entities(rows.topic_name)
         self._inventory: Inventory | None = None

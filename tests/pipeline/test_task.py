@@ -368,8 +368,8 @@ def test_a_file_may_have_any_name(store: OutputStore, tmp_path: Path) -> None:
         assert found and all(row["source"].endswith("/b\\udce9, {1}*.pcap") for row in found if "source" in row)
 
 
-#: Decodes a capture as a unit, and prints the megabytes held at most, those held then, and those held when all that is
-#: free has been given back once more.
+#: Decodes a capture as a unit, and prints the megabytes held at most, those held then, those held when all that is free
+#: has been given back once more, and how many objects more there are when it was decoded again.
 MEMORY = """
 import sys
 from kwiresniff.base.process_memory import give_back_memory
@@ -385,6 +385,9 @@ run_unit(WorkUnit(source), Settings(), WRITABLE, sys.argv[2])
 print(megabytes("VmHWM"), megabytes("VmRSS"))
 give_back_memory()
 print(megabytes("VmRSS"))
+before = sys.getallocatedblocks()
+run_unit(WorkUnit(source), Settings(), WRITABLE, sys.argv[2])
+print(sys.getallocatedblocks() - before)
 """
 
 
@@ -393,8 +396,9 @@ def test_a_worker_does_not_keep_the_memory_of_a_unit(store: OutputStore) -> None
     """Workers live on, and may be many: what a unit has freed is the next one's only if that asks for it."""
     command = [sys.executable, "-c", MEMORY, str(CAPTURES / "seed-zstd.pcap.xz"), store.out]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    most, kept, left = map(int, done.stdout.split())
+    most, kept, left, objects = map(int, done.stdout.split())
     assert most - kept > 15 and kept - left < 5
+    assert objects < 300
 
 
 def test_a_full_disk_is_told_with_the_folder(store: OutputStore) -> None:
