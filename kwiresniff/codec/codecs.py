@@ -9,24 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kwiresniff import schema
 from kwiresniff.codec.error_scan import Skimmer, skimmer, weigher
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Dissection, RecordsMode
+from kwiresniff.schema.types import MessageVersion, WireField
 
 if TYPE_CHECKING:
     from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder
     from kwiresniff.codec.encoder_gen import Encoder
     from kwiresniff.codec.error_finders import ErrorFinder
     from kwiresniff.codec.projection_gen import FrontScanner, Scanner
+    from kwiresniff.codec.text.content_values import ContentReader
     from kwiresniff.codec.text.digest_bodies import DigestReader
     from kwiresniff.codec.text.json_bodies import BodyWriter
     from kwiresniff.codec.text.plan import Step
     from kwiresniff.codec.text.tree_bodies import RowWriter
     from kwiresniff.codec.text.tree_wording import Words
-    from kwiresniff.schema.types import MessageVersion
+
+#: ``values = read(frame, offset, count)``: the values of elements of an array, None for those that are for a decoder.
+ElementReader: TypeAlias = Callable[[bytes, int, int], "list[Any] | None"]
 
 #: Compiled functions kept of each sort. All of Kafka's messages at all versions are about 700 in each direction, and
 #: nobody meets them all; a function takes some 20 kB.
@@ -49,6 +53,31 @@ def decoder(api_key: int, version: int, direction: Direction, records: RecordsMo
         return compile_decoder(message, records, _record_set_decoder)
 
     return _plan_decoder(message, make) or make()
+
+
+def element_reader(entry: WireField, flexible: bool) -> ElementReader | None:
+    """The reader of elements of an array like ``entry``, one after another; None where it is not compiled, or not for
+    such elements.
+    """
+    try:
+        from kwiresniff.codec.text import body_values
+    except ImportError:
+        return None
+    array = MessageVersion("", -1, "data", 0, flexible, -1, (entry._replace(array=True),))
+    whole = body_values.value_steps(array) if is_compiled(body_values) else None
+    if whole is None:
+        return None
+    step, reader = whole.steps[0], body_values.ValueReader()
+    return lambda frame, offset, count: reader.elements(step, frame, offset, count)
+
+
+def content_reader(messages: tuple[str, ...]) -> ContentReader | None:
+    """The reader of what the bytes of many structures hold, any of these messages; None where it is not compiled."""
+    try:
+        from kwiresniff.codec.text import content_values
+    except ImportError:
+        return None
+    return content_values.ContentReader(messages) if is_compiled(content_values) else None
 
 
 def _plan_decoder(message: MessageVersion, make: Callable[[], Decoder]) -> Decoder | None:

@@ -237,7 +237,7 @@ class ElementSkipper:
         if stop > self._end:
             return -1
         if kind == _TEXT:
-            if not self._is_text(at, stop):
+            if not self.garbled and not self._is_text(at, stop):  # once is enough: an exception takes a microsecond
                 self.garbled = True
         elif kind == _BYTES:
             self.loaded = True

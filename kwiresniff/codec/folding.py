@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from struct import iter_unpack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, RANGES_SHOWN, SCALARS_SHOWN, is_range
+from kwiresniff.codec.codecs import element_reader
 from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
 from kwiresniff.codec.dissector import (
     ELEMENTS,
@@ -194,14 +195,11 @@ class _Valued(_Folding):
         self.nodes += count
 
     def folder(self, node: Node, entry: WireField) -> Callable[[int, int], None]:
-        decode, is_struct = _decoder(_By(entry, self.flexible, self.records)), entry.type == STRUCT
+        read = _element_reader(_By(entry, self.flexible, self.records))
         children, frame = node.children, self.frame
 
         def fold(number: int, end: int) -> None:
-            at, values = self.position, []
-            for _ in range(number):
-                value, at = decode(frame, at, [])
-                values.append(value if is_struct else value[_VALUE])
+            values = read(frame, self.position, number)
             children.append(Node("", ELEMENTS, self.position, end - self.position, values))
 
         return fold
@@ -229,6 +227,27 @@ class _By:
 
     def _key(self) -> tuple[int, str, bool, bool]:
         return id(self.entry.fields), self.entry.type, self.flexible, self.records
+
+
+@lru_cache(_KEPT)
+def _element_reader(element: _By) -> Callable[[bytes, int, int], list[Any]]:
+    """``values = read(frame, offset, count)`` for elements that have been skipped."""
+    quick = element_reader(element.entry, element.flexible)
+
+    def read(frame: bytes, offset: int, count: int) -> list[Any]:
+        values = quick(frame, offset, count) if quick is not None else None
+        return _decoded(element, frame, offset, count) if values is None else values
+
+    return read
+
+
+def _decoded(element: _By, frame: bytes, offset: int, count: int) -> list[Any]:
+    decode, is_struct = _decoder(element), element.entry.type == STRUCT
+    values = []
+    for _ in range(count):
+        value, offset = decode(frame, offset, [])
+        values.append(value if is_struct else value[_VALUE])
+    return values
 
 
 @lru_cache(_KEPT)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from kwiresniff.model import Node
 
 #: A number of more bits than that may be several letters; one in a row of numbers, some of them.
-_NUMBER_BITS, _ROW_BITS = 31, 7
+_NUMBER_BITS: Final = 31
+_ROW_BITS: Final = 7
 
 
 def withheld(value: Any) -> Any:
@@ -18,21 +19,32 @@ def withheld(value: Any) -> Any:
 
 def without_text(value: Any) -> None:
     """Withholds in a dict or a list, at any depth, what text may have become: text, bytes, long numbers."""
-    in_a_row = isinstance(value, list)
-    members = value.items() if isinstance(value, dict) else enumerate(value) if in_a_row else ()
-    for name, member in members:
-        if isinstance(member, dict | list):
-            without_text(member)
-        elif _is_long(member, in_a_row):
-            bits = member.bit_length() if isinstance(member, int) else 64
-            value[name] = {"withheld": True, "size_bytes": 2 if bits < 16 else 4 if bits < 32 else 8}
-        else:
-            value[name] = withheld(member)
+    if isinstance(value, dict):
+        for name, member in value.items():
+            if isinstance(member, (dict, list)):
+                without_text(member)
+            else:
+                value[name] = _without_text(member, _NUMBER_BITS)
+    elif isinstance(value, list):
+        for index, member in enumerate(value):
+            if isinstance(member, (dict, list)):
+                without_text(member)
+            else:
+                value[index] = _without_text(member, _ROW_BITS)
 
 
-def _is_long(value: Any, in_a_row: bool) -> bool:
+def _without_text(value: Any, most_bits: int) -> Any:
+    """What stands for a value that is no container."""
+    if not _is_long(value, most_bits):
+        return withheld(value)
+    bits = value.bit_length() if isinstance(value, int) else 64
+    return {"withheld": True, "size_bytes": 2 if bits < 16 else 4 if bits < 32 else 8}
+
+
+def _is_long(value: Any, most_bits: int) -> bool:
+    """Whether a value is a number that text may have become."""
     if isinstance(value, int):
-        return value.bit_length() > (_ROW_BITS if in_a_row else _NUMBER_BITS)
+        return value.bit_length() > most_bits
     return isinstance(value, float)
 
 
@@ -62,7 +74,7 @@ def hide_bytes(node: Node) -> None:
 def hide_text(root: Node) -> None:
     """Withholds below a node what text may have become."""
     for node in all_nodes(root):
-        if _is_long(node.value, node.name.startswith("[")):
+        if _is_long(node.value, _ROW_BITS if node.name.startswith("[") else _NUMBER_BITS):
             hide_bytes(node)
         else:
             hide(node)

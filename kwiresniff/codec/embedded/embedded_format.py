@@ -4,11 +4,15 @@
 # takes longer than all the rest of it.
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwiresniff import schema
+from kwiresniff.codec.codecs import content_reader
 from kwiresniff.codec.element_skipper import ContentSkipper, MessageSkipper
 from kwiresniff.codec.field_layout import smallest_struct
+
+if TYPE_CHECKING:
+    from kwiresniff.codec.text.content_values import ContentReader
 
 #: Most formats begin with their version as an INT16.
 VERSION_BYTES = 2
@@ -55,10 +59,14 @@ def _of_version(message: str, version: int, sure: bool) -> Content | None:
 
 
 class Contents(NamedTuple):
-    """What the bytes of many structures may hold; ``sure`` as in ``Content``."""
+    """What the bytes of many structures may hold; ``sure`` as in ``Content``.
+
+    ``reader`` opens most of them, where it is compiled.
+    """
 
     skipper: ContentSkipper
     sure: bool
+    reader: "ContentReader | None"
 
 
 @lru_cache(_KEPT)
@@ -69,7 +77,7 @@ def contents(messages: tuple[str, ...], sure: bool) -> Contents:
         low, high = schema.data_versions(message)
         of_versions = [schema.data_message(message, version) for version in range(low, high + 1)]
         formats.append((low, [MessageSkipper(one) for one in of_versions]))
-    return Contents(ContentSkipper(formats), sure)
+    return Contents(ContentSkipper(formats), sure, content_reader(messages))
 
 
 @lru_cache(_KEPT)

@@ -44,8 +44,8 @@ class StructView(Protocol):
     def each(self, name: str, having: str = "", holding: Contents | None = None) -> Iterator[StructView]:
         """The structures of an array, or none; those alone in which the field ``having``, if named, is not empty.
 
-        Of many, those may be left out whose field does not hold what it is to be opened as (``holding``) and of which
-        nothing would be reported.
+        Where their field is to be opened as something (``holding``), those may be left out in which it does not hold
+        that and nothing would be reported, and those in which it has been opened and there is nothing more to open.
         """
 
     def records(self, name: str) -> Iterator[StructView]:
@@ -96,7 +96,7 @@ class BodyView:
 
     def each(self, name: str, having: str = "", holding: Contents | None = None) -> Iterator[BodyView]:
         elements: list[Body] = self.body.get(name) or []
-        if holding is not None and len(elements) > FEW:
+        if holding is not None and (len(elements) > FEW or holding.reader is not None):
             yield from self._each_holding(name, elements, having, holding)
             return
         for index, element in enumerate(elements):
@@ -104,10 +104,14 @@ class BodyView:
                 yield BodyView(element, self.problems, (self, name, index))
 
     def _each_holding(self, name: str, elements: list[Body], field: str, holding: Contents) -> Iterator[BodyView]:
-        fits, claims, problems = holding.skipper.fits, holding.skipper.claims, self.problems
-        for index, element in enumerate(elements):
+        fits, claims, problems, opened = holding.skipper.fits, holding.skipper.claims, self.problems, field + DECODED
+        left = range(len(elements)) if holding.reader is None else holding.reader.open_all(elements, field, opened)
+        for index in left:
+            element = elements[index]
             raw = element[field]
-            if raw and (fits(raw) or (holding.sure and len(problems) < MAX_PROBLEMS and claims(raw))):
+            if opened in element or (
+                raw and (fits(raw) or (holding.sure and len(problems) < MAX_PROBLEMS and claims(raw)))
+            ):
                 yield BodyView(element, problems, (self, name, index))
 
     def records(self, name: str) -> Iterator[BodyView]:
@@ -122,6 +126,9 @@ class BodyView:
         raw = self.body[name]
         if content is None:
             return None
+        opened = self.body.get(name + DECODED)
+        if opened is not None:  # with many others
+            return BodyView(opened["data"], self.problems, (self, f"{name}{DECODED}.data", -1))
         is_reported = content.sure and len(self.problems) < MAX_PROBLEMS
         if not is_reported and not _fits(raw, content):
             return None

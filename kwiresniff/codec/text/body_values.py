@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, final
 
+from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.codec.field_layout import MAX_ENTRIES, NUMBERS_SHIFT, default_value
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.body_reader import BodyReader
@@ -37,16 +38,19 @@ if TYPE_CHECKING:
     from kwiresniff.codec.decoder_gen import Decoder
 
 
-def value_steps(message: MessageVersion) -> list[Step] | None:
-    """How bodies of a message are read; None for one that holds record sets, or types that no plan knows."""
+def value_steps(message: MessageVersion) -> Step | None:
+    """How bodies of a message are read, as one structure; None for one that holds record sets, or types that no plan
+    knows.
+    """
+    whole = Step(b"", STRUCTURE)
     try:
-        steps = plan(message, leads=False)
+        whole.steps = plan(message, leads=False)
     except SchemaError:
         return None
-    if _holds_records(steps):
+    if _holds_records(whole.steps):
         return None
-    _weigh(steps)
-    return steps
+    _prepare(whole)
+    return whole
 
 
 def _holds_records(steps: list[Step]) -> bool:
@@ -56,12 +60,39 @@ def _holds_records(steps: list[Step]) -> bool:
     return False
 
 
-def _weigh(steps: list[Step]) -> None:
-    """Sets the ``weight`` of arrays: how many of their elements count as one value."""
-    for step in steps:
-        if step.array:
-            step.weight = 1 << NUMBERS_SHIFT if step.kind in SIZES else 1
-        _weigh(step.steps)
+def _prepare(structure: Step) -> None:
+    """Sets the ``weight`` of arrays, how many of their elements count as one value, and the ``blank`` of structures.
+
+    That is a dict in which numbers are zero, texts and bytes empty and tagged fields not there. To copy it and to set
+    the rest takes half of what a dict takes that is filled one by one.
+    """
+    tagged: dict[str, Any] = {}
+    for step in structure.steps:
+        if step.kind == TAG_SECTION:
+            for one in step.steps:
+                assert one.field is not None
+                tagged[one.name] = default_value(one.field)
+                one.weight = isinstance(tagged[one.name], list | dict)
+                _prepare_field(one)
+        else:
+            structure.blank[step.name] = _blank(step)
+            _prepare_field(step)
+    structure.blank |= tagged
+
+
+def _prepare_field(step: Step) -> None:
+    if step.array:
+        step.weight = 1 << NUMBERS_SHIFT if step.kind in SIZES else 1
+    if step.kind == STRUCTURE:
+        _prepare(step)
+
+
+def _blank(step: Step) -> Any:
+    if step.array or step.kind in (STRUCTURE, UUID, TOPIC_ID):
+        return None
+    if step.kind == BYTES:
+        return b""
+    return "" if step.kind in (STRING, TOPIC) else False if step.kind == BOOLEAN else 0
 
 
 @final
@@ -73,52 +104,98 @@ class ValueReader(BodyReader):
         self.found_error = False
         self._left: i64 = 0  # of the values that a message may be made of
 
-    def body(self, steps: list[Step], frame: bytes, offset: i64) -> dict[str, Any] | None:
+    def body(self, whole: Step, frame: bytes, offset: i64) -> dict[str, Any] | None:
         """The body from ``offset`` on, with where it ends in ``pos``; None for one with anything unusual."""
         self.frame = frame
         self.found_error = False
         self._left = MAX_ENTRIES
         try:
-            return self._structure(steps, offset)
+            return self._structure(whole, offset)
         except (IndexError, UnicodeDecodeError, DecodeError):
             return None
 
-    def _structure(self, steps: list[Step], pos: i64) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        self.pos = pos
-        for step in steps:
-            if step.kind == TAG_SECTION:
-                pos = self.pos
+    def elements(self, array: Step, frame: bytes, offset: i64, count: i64) -> list[Any] | None:
+        """The values of ``count`` elements of an array, the first at ``offset``, with where they end in ``pos``; None
+        where any has anything unusual.
+        """
+        self.frame = frame
+        self.pos = offset
+        self._left = MAX_ENTRIES
+        try:
+            return self._elements(array, count)
+        except (IndexError, UnicodeDecodeError, DecodeError):
+            return None
+
+    def _structure(self, structure: Step, pos: i64) -> dict[str, Any]:
+        found = structure.blank.copy()
+        for step in structure.steps:
+            kind: i64 = step.kind
+            if kind == TAG_SECTION:
                 if self.frame[pos] or step.steps:
                     self._tag_section(step, found, pos)
+                    pos = self.pos
                 else:
-                    self.pos = pos + 1
+                    pos += 1
             elif step.array:
-                found[step.name] = self._array(step, self.pos)
+                found[step.name] = self._array(step, pos)
+                pos = self.pos
+            elif kind == STRING or kind == TOPIC or kind == BYTES:  # noqa: SIM109 - comparisons when compiled
+                length: i64 = self.length_of(step, pos)
+                pos = self.pos
+                if length:
+                    found[step.name] = self._sized(kind, length, pos)
+                    pos = self.pos
+            elif kind == STRUCTURE or kind == UUID or kind == TOPIC_ID:  # noqa: SIM109
+                found[step.name] = self._value(step, pos)
+                pos = self.pos
             else:
-                found[step.name] = self._value(step, self.pos)
+                number: i64 = self.number(kind, pos)
+                pos = self.pos
+                if number:
+                    if kind == BOOLEAN:
+                        found[step.name] = True
+                    else:
+                        found[step.name] = number
+                        if kind == ERROR_CODE:
+                            self.found_error = True
+        self.pos = pos
         return found
 
     def _tag_section(self, section: Step, found: dict[str, Any], pos: i64) -> None:
         """Tagged fields: what is not there has its default, in the order of tags all the same."""
+        for step in section.steps:
+            if step.weight:
+                assert step.field is not None
+                found[step.name] = default_value(step.field)
         left: i64 = self.frame[pos]
         self.pos = pos + 1
         self._count(left)
-        for step in section.steps:
-            assert step.field is not None
-            found[step.name] = default_value(step.field)
+        if left > 127 or left * 2 > len(self.frame) - self.pos:
+            raise _unusual()
         last: i64 = -1
         while left:
             left -= 1
             tag: i64 = self.uvarint(self.pos)
-            stop: i64 = self.uvarint(self.pos)
-            stop += self.pos
-            known = [step for step in section.steps if step.tag == tag]
-            if tag <= last or not known:
+            size: i64 = self.uvarint(self.pos)
+            begin: i64 = self.pos
+            stop: i64 = begin + size
+            if tag <= last or size < 0 or stop > len(self.frame):
                 raise _unusual()
             last = tag
-            step = known[0]
-            found[step.name] = self._array(step, self.pos) if step.array else self._value(step, self.pos)
+            known: Step | None = None
+            for step in section.steps:
+                if step.tag == tag:
+                    known = step
+            if known is None:
+                raw = self.frame[begin:stop]
+                others: dict[int, bytes] | None = found.get(UNKNOWN_TAGS)
+                if others is None:
+                    found[UNKNOWN_TAGS] = {tag: raw}
+                else:
+                    others[tag] = raw
+                self.pos = stop
+                continue
+            found[known.name] = self._array(known, begin) if known.array else self._value(known, begin)
             if self.pos != stop:
                 raise _unusual()
 
@@ -129,10 +206,17 @@ class ValueReader(BodyReader):
                 return None
             raise _unusual()
         self._count(count // step.weight)
+        return self._elements(step, count)
+
+    def _elements(self, step: Step, count: i64) -> list[Any]:
         found: list[Any] = []
+        is_plain = step.kind == STRUCTURE and not step.nullable
         while count:
             count -= 1
-            found.append(self._value(step, self.pos))
+            if is_plain:
+                found.append(self._structure(step, self.pos))
+            else:
+                found.append(self._value(step, self.pos))
         return found
 
     def _count(self, values: i64) -> None:
@@ -144,7 +228,10 @@ class ValueReader(BodyReader):
         """A single value, whether a field or an element of an array."""
         kind: i64 = step.kind
         if kind == STRING or kind == TOPIC or kind == BYTES:  # noqa: SIM109 - comparisons when compiled
-            return self._sized(step, kind, pos)
+            length: i64 = self.length_of(step, pos)
+            if not length:  # as most are, where somebody wants to keep readers busy
+                return b"" if kind == BYTES else ""
+            return self._sized(kind, length, self.pos)
         if kind == BOOLEAN:
             return self.number(kind, pos) != 0
         if kind == UUID or kind == TOPIC_ID:  # noqa: SIM109
@@ -153,7 +240,7 @@ class ValueReader(BodyReader):
             self.pos = pos + 16
             return uuid_text(self.frame[pos : pos + 16])
         if kind == STRUCTURE:
-            return self._nullable_structure(step, pos) if step.nullable else self._structure(step.steps, pos)
+            return self._nullable_structure(step, pos) if step.nullable else self._structure(step, pos)
         number: i64 = self.number(kind, pos)
         if kind == ERROR_CODE and number:
             self.found_error = True
@@ -162,22 +249,19 @@ class ValueReader(BodyReader):
     def _nullable_structure(self, step: Step, pos: i64) -> dict[str, Any] | None:
         mark: i64 = self.frame[pos]
         if mark == 1:
-            return self._structure(step.steps, pos + 1)
+            return self._structure(step, pos + 1)
         if mark != (255 if step.tag < 0 else 0):  # see ``null_mark`` of ``kwiresniff.codec.field_layout``
             raise _unusual()
         self.pos = pos + 1
         return None
 
-    def _sized(self, step: Step, kind: i64, pos: i64) -> str | bytes | None:
-        """A string or bytes, behind their length."""
-        length: i64 = self.length_of(step, pos)
-        if not length:  # as most are, where somebody wants to keep readers busy
-            return b"" if kind == BYTES else ""
+    def _sized(self, kind: i64, length: i64, begin: i64) -> str | bytes | None:
+        """A string or bytes of a length that is not zero, behind it."""
         if length < 0:
             if length == -1:
+                self.pos = begin
                 return None
             raise _unusual()
-        begin: i64 = self.pos
         self.pos = begin + length
         raw = self.frame[begin : self.pos]
         return raw if kind == BYTES else raw.decode()
@@ -189,13 +273,13 @@ def _unusual() -> DecodeError:
 
 @final
 class PlanDecoder:
-    """A decoder that reads by ``steps``, and what is unusual by that which ``make`` makes.
+    """A decoder that reads ``whole`` bodies, and what is unusual by that which ``make`` makes.
 
     ``found_error`` says whether the last body may have an error code that is not zero.
     """
 
-    def __init__(self, steps: list[Step], make: Callable[[], Decoder]) -> None:
-        self._steps = steps
+    def __init__(self, whole: Step, make: Callable[[], Decoder]) -> None:
+        self._whole = whole
         self._make = make
         self._made: Decoder | None = None
         self.found_error = True
@@ -203,7 +287,7 @@ class PlanDecoder:
     def __call__(self, frame: bytes, body_offset: int, issues: list[Problem]) -> tuple[dict[str, Any], int]:
         """The body and where it ends, see ``kwiresniff.codec.codecs.decoder``."""
         reader = ValueReader()
-        body = reader.body(self._steps, frame, body_offset)
+        body = reader.body(self._whole, frame, body_offset)
         if body is not None:
             self.found_error = reader.found_error
             return body, reader.pos

@@ -68,7 +68,8 @@ class Step:
     says that the length is an INT16. ``steps`` are those of the structure, or of one element of an array of them.
     ``least`` is the fewest bytes of an element. ``lead`` is the JSON text before the value; ``field`` is what the
     definition says, None for what is no field. ``role`` and ``weight`` are filled in for digests
-    (``kwiresniff.codec.text.digest_steps``), the rest by the writer of trees (``kwiresniff.codec.text.tree_labels``).
+    (``kwiresniff.codec.text.digest_steps``), ``blank`` and ``weight`` for bodies
+    (``kwiresniff.codec.text.body_values``), the rest by the writer of trees (``kwiresniff.codec.text.tree_labels``).
     """
 
     def __init__(self, lead: bytes, kind: i64, field: WireField | None = None) -> None:
@@ -87,6 +88,7 @@ class Step:
         self.steps: list[Step] = []
         self.role: i64 = 0
         self.weight: i64 = 1
+        self.blank: dict[str, Any] = {}
         self.label = b""
         self.width: i64 = len(self.name)
         self.column: i64 = 0

@@ -1,0 +1,98 @@
+"""Messages of the smallest parts that they can have: where something is unusual in each, a byte costs little more."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from statistics import median
+from struct import pack
+from time import process_time
+
+import pytest
+
+from kwiresniff.base.fastint import COMPILED
+from kwiresniff.codec.primitives import write_uvarint
+from kwiresniff.session import Analyzer
+from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not COMPILED, reason="interpreted, nothing of it is quick")]
+
+#: How much more a byte may cost than one of the same message with nothing unusual in it. What is held here took 6 to 30
+#: times as long once, and takes up to twice as long.
+BOUND = 4
+SIZE = 200_000
+ROUNDS = 5
+
+#: The subscription of a consumer to no topics, without data of its assignor.
+NOTHING = pack(">hii", 0, 0, -1)
+
+
+def elements(element: bytes) -> bytes:
+    """A compact array, of as many elements as fit."""
+    count = SIZE // len(element)
+    return write_uvarint(count + 1) + element * count
+
+
+def conversation(api_key: int, version: int, body: bytes, answer: bytes, tags: bytes = b"") -> Wire:
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    for way, frame in enumerate((request(api_key, version, 2, body, tags=b"\0"), response(2, answer, tags=tags))):
+        for at in range(0, len(frame), 60_000):
+            wire.send(way, frame[at : at + 60_000])
+    return wire
+
+
+def join(metadata: bytes) -> Wire:
+    """JoinGroup v9 of a consumer with thousands of protocols."""
+    protocol = b"\1" + bytes([len(metadata) + 1]) + metadata + b"\0"
+    head = b"\2g" + pack(">ii", 10_000, 10_000) + b"\1\0" + b"\x09consumer"
+    answer = pack(">ihi", 0, 0, 1) + b"\0\1\1\0\1\1\0"
+    return conversation(11, 9, head + elements(protocol) + b"\1\0", answer, b"\0")
+
+
+def described(*, cut: int = 0) -> Wire:
+    """DescribeUserScramCredentials v0 of thousands of users."""
+    body = elements(b"\2a\0") + b"\0"
+    return conversation(50, 0, body[: len(body) - cut], pack(">ih", 0, 0) + b"\1\1\0", b"\0")
+
+
+def in_transaction(topic: bytes) -> Wire:
+    """DescribeTransactions v0 of one transaction with thousands of topics."""
+    head = b"\2\0\0\2t\2s" + pack(">iqqh", 0, 0, 1, 0)
+    topics = elements(b"\2" + topic + b"\1\0")
+    return conversation(65, 0, b"\2\2t\0", pack(">i", 0) + head + topics + b"\0\0", b"\0")
+
+
+def offered(tags: bytes) -> Wire:
+    """ApiVersions v3 of thousands of APIs."""
+    apis = elements(pack(">hhh", 1, 0, 3) + tags)
+    return conversation(18, 3, b"\1\1\0", b"\0\0" + apis + pack(">i", 0) + b"\0")
+
+
+PAIRS: dict[str, tuple[Callable[[], Wire], Callable[[], Wire]]] = {
+    "a message that is cut": (described, lambda: described(cut=4)),
+    "texts that are none": (lambda: in_transaction(b"a"), lambda: in_transaction(b"\xff")),
+    "tagged fields that nobody knows": (lambda: offered(b"\0"), lambda: offered(b"\1\x64\0")),
+    "subscriptions of members": (lambda: join(b"\xff" * len(NOTHING)), lambda: join(NOTHING)),
+}
+
+
+def seconds_a_byte(wire: Wire) -> float:
+    size = sum(segment[8] - segment[7] for segment in wire.segments)
+    began = process_time()
+    for _ in Analyzer("bodies").analyze(wire.segments):
+        pass
+    return (process_time() - began) / size
+
+
+@pytest.mark.parametrize("what", PAIRS)
+def test_what_is_unusual_costs_little_more_than_what_is_not(what: str) -> None:
+    """Medians of measurements in turns, since other processes may have the machine's caches meanwhile."""
+    usual, unusual = (make() for make in PAIRS[what])
+    gc.disable()
+    try:
+        seconds_a_byte(usual), seconds_a_byte(unusual)  # whatever is made for the first time
+        measured = [(seconds_a_byte(usual), seconds_a_byte(unusual)) for _ in range(ROUNDS)]
+    finally:
+        gc.enable()
+    usual_cost, cost = (median(costs) for costs in zip(*measured, strict=True))
+    assert cost < BOUND * usual_cost, f"{cost / usual_cost:.1f} times"
