@@ -127,13 +127,14 @@ class Connection:
     ``id`` numbers connections from 1 in the order in which they showed what they are. ``client`` and ``broker`` are
     ``ip:port`` texts, IPv6 in brackets. Index 0 of every pair is client to broker, index 1 broker to client.
     ``client_id`` is that of the first request. ``closed_by`` is ``client`` or ``broker``, whoever sent the first FIN or
-    RST, or empty; ``was_reset`` says that it was a RST.
+    RST, or empty; ``was_reset`` says that it was a RST. ``captured_twice`` counts those of the ``retransmits`` that
+    came so soon after another segment that they may be copies made by the capture.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "broker", "bytes", "client", "client_id", "client_software", "closed_by", "closed_ns", "closed_packet",
-        "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "last_ns", "packets",
-        "protocol", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls", "was_reset",
+        "broker", "bytes", "captured_twice", "client", "client_id", "client_software", "closed_by", "closed_ns",
+        "closed_packet", "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "last_ns",
+        "packets", "protocol", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls", "was_reset",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -147,6 +148,7 @@ class Connection:
         self.bytes = [0, 0]
         self.packets = [0, 0]
         self.retransmits = [0, 0]
+        self.captured_twice = 0
         self.skipped_bytes = [0, 0]
         self.handshake_seen = False
         self.handshake_rtt_ns: int | None = None

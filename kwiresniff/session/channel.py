@@ -23,8 +23,8 @@ from kwiresniff.session.delays import (
     THROTTLED,
     holds_throttled,
     is_short,
-    max_wait_ns,
     may_be_one_batch,
+    read_max_wait_ns,
 )
 from kwiresniff.session.throttle_time import NOT_FIXED, throttle_time_ms
 
@@ -109,6 +109,8 @@ class Channel:
             if held_ns > 0:
                 exchange.held = held_ns
                 exchange.waiting = LONG_POLL
+            elif held_ns < 0:
+                exchange.held = UNKNOWN_NS
             else:
                 self._note(waited_ns)
         elif (api_key == JOIN_GROUP or api_key == SYNC_GROUP) and waited_ns >= HELD_NS:  # noqa: SIM109
@@ -116,7 +118,7 @@ class Channel:
             exchange.waiting = REBALANCE
 
     def _polled(self, request: Message, response: Message, facts: ApiFacts, waited_ns: int) -> int:
-        """How long a Fetch or ShareFetch was held back.
+        """How long a Fetch or ShareFetch was held back; UNKNOWN_NS where a snap length cut off what would say it.
 
         A response with fewer than ``min_bytes`` that came after ``max_wait_ms`` was held until the broker's timer
         struck. Where that is less than ``LATE_NS`` ago, the broker's own time is no more than that of the quickest
@@ -124,7 +126,9 @@ class Channel:
         with data, but clearly later than the quickest one, was held until the data came, and took the broker as long as
         the quickest; unless it is too large to be one batch.
         """
-        limit_ns = max_wait_ns(facts, request)
+        limit_ns = read_max_wait_ns(facts, request)
+        if limit_ns < 0:
+            return UNKNOWN_NS
         over_ns = waited_ns - limit_ns
         if over_ns >= 0:
             if limit_ns <= 0:

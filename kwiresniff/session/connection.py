@@ -16,7 +16,7 @@ from kwiresniff.session.phases import IGNORED, KAFKA, SASL_OPAQUE, TLS, UNIDENTI
 from kwiresniff.session.services import ConnectionServices
 from kwiresniff.session.signatures import guess_protocol, is_certain_response, response_protocol
 from kwiresniff.session.tls_phase import TlsPhase
-from kwiresniff.stream.frame_handler import LOST_MID_STREAM, LOST_UNRECOGNIZED
+from kwiresniff.stream.frame_handler import LOST_GAP, LOST_MID_STREAM, LOST_UNRECOGNIZED
 from kwiresniff.stream.frame_reader import FIRST_BYTES
 from kwiresniff.stream.half_stream import HalfStream
 
@@ -308,7 +308,20 @@ class ConnectionAnalyzer(TlsPhase):
             self.carried.close()
         self.report_tls(self.carried is not None)
 
+    def _note_unseen(self, half: HalfStream, peer: HalfStream) -> None:
+        """Reports bytes at the end of a direction that ``peer`` acknowledges and the capture does not have.
+
+        A direction of which it has nothing at all is no gap, but a capture of one direction.
+        """
+        if not half.bytes or peer.ack < 0 or half.out_of_window(peer.ack):
+            return
+        missing = half.distance(peer.ack) - (1 if self.life.parting is not None else 0)  # a FIN counts as a byte
+        if missing > 0:
+            self.report_gap(half, 0, half.last_ns, missing, 0, LOST_GAP)
+
     def _close_kafka(self) -> None:
+        self._note_unseen(self.broker, self.client)
+        self._note_unseen(self.client, self.broker)
         self.report_unfinished()
         for half in (self.client, self.broker):
             if half.resync.buffer.data or half.unreported_bytes:

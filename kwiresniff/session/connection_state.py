@@ -166,6 +166,7 @@ class ConnectionState(FrameHandler):
         connection.bytes = [client.bytes, broker.bytes]
         connection.packets = [client.packets, broker.packets]
         connection.retransmits = [client.retransmits, broker.retransmits]
+        connection.captured_twice = client.captured_twice + broker.captured_twice
         connection.handshake_seen = life.opened_by_syn
         connection.handshake_rtt_ns = life.handshake_rtt_ns
         connection.first_packet = life.first_packet

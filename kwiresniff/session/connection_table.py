@@ -19,7 +19,7 @@ from kwiresniff.session.flow_table import FlowTable
 from kwiresniff.session.handshake_buffer import HandshakeBuffer, can_follow, first_seq
 from kwiresniff.session.problems import too_many_connections
 from kwiresniff.session.services import ConnectionServices
-from kwiresniff.stream.half_stream import HalfStream
+from kwiresniff.stream.half_stream import COPY_NS, HalfStream
 
 #: Connections followed at once; beyond it the longest idle ones are ended. A busy broker has some 10,000.
 MAX_CONNECTIONS = 50_000
@@ -142,6 +142,7 @@ class ConnectionTable(FlowTable):
         half, peer, connection = one.half, one.peer, one.connection
         data = start < end or missing > 0
         half.packets += 1
+        retransmits, before_ns = half.retransmits, half.last_ns
         half.last_ns = ns
         half.ack = ack if flags & ACK else -1
         if half.closed:
@@ -153,6 +154,8 @@ class ConnectionTable(FlowTable):
         elif data or (flags & (FIN | RST) and not half.fin and not half.out_of_window(seq)):
             half.bytes += end - start
             half.feed_anyhow(connection, packet, ns, seq, buffer, start, end, missing)
+        if half.retransmits > retransmits and ns - before_ns < COPY_NS:
+            half.captured_twice += 1
         if flags & (FIN | RST) or half.fin or peer.fin:
             self._finish(one, packet, ns, flags)
 
@@ -215,7 +218,11 @@ class ConnectionTable(FlowTable):
     ) -> Endpoint:
         answers = bool(flags & ACK)
         if one is not None and one.half.syn_seq == seq:
+            if not one.half.last_ns:
+                return one  # its answer was captured before it
             one.half.retransmits += 1
+            if ns - one.half.last_ns < COPY_NS:
+                one.half.captured_twice += 1
             if not answers and ns - one.half.last_ns >= SYN_TIMEOUT_NS:
                 one.connection.life.syn_retransmits += 1
             return one

@@ -16,7 +16,7 @@ from kwiresniff.base.fastint import COMPILED, i32
 from kwiresniff.base.time_units import MILLISECOND_NS, OVERRUN_NS
 from kwiresniff.codec.error_scan import Skimmer
 from kwiresniff.errors import DecodeError, SchemaError
-from kwiresniff.model import Exchange, Message
+from kwiresniff.model import UNKNOWN_NS, Exchange, Message
 from kwiresniff.session.apis import MAX_FACTS, ApiFacts, api_facts
 
 LONG_POLL: Final = "long poll"
@@ -46,13 +46,18 @@ _weighers: Final[dict[int, Skimmer | None]] = {}
 
 def max_wait_ns(facts: ApiFacts, request: Message) -> int:
     """``max_wait_ms`` of a Fetch or ShareFetch in nanoseconds; 0 when it cannot be read."""
+    return max(read_max_wait_ns(facts, request), 0)
+
+
+def read_max_wait_ns(facts: ApiFacts, request: Message) -> int:
+    """``max_wait_ms`` of a Fetch or ShareFetch in nanoseconds; UNKNOWN_NS where its request ends before it."""
     frame = request.frame
     if frame is None:
-        return 0
+        return UNKNOWN_NS
     if facts.api_key == FETCH:  # it leads the body from v15 on, before that replica_id does
         at = request.body_offset + (0 if facts.read_as >= 15 else 4)
         if at + 4 > len(frame):
-            return 0
+            return UNKNOWN_NS
         return MILLISECOND_NS * (i32(frame, at) if COMPILED else int(_int32(frame, at)[0]))
     return MILLISECOND_NS * _scanned(facts, request, "max_wait_ms")
 

@@ -21,6 +21,10 @@ from kwiresniff.stream.resync import Resynchronizer
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
+#: A segment that comes again so soon after another of its direction may be a copy made by the capture: on two
+#: interfaces, or both ways through a mirror port. TCP waits for an acknowledgement, or 200 ms (RFC 6298 with Linux).
+COPY_NS: Final = 1_000_000
+
 #: What became of a segment: it was taken, or it belongs to another connection on the same ports.
 ACCEPTED: Final = True
 PORT_REUSED: Final = False
@@ -67,6 +71,7 @@ class HalfStream(Reassembler):
         segment that comes in order and is part of a frame, or one frame.
         """
         self.packets += 1
+        before_ns = self.last_ns
         self.last_ns = ns
         self.ack = ack
         if peer.queue.segments:
@@ -98,7 +103,10 @@ class HalfStream(Reassembler):
         elif self.out_of_window(seq):
             return PORT_REUSED
         else:
+            retransmits = self.retransmits
             self.feed_anyhow(handler, packet, ns, seq, buffer, start, end, missing)
+            if self.retransmits > retransmits and ns - before_ns < COPY_NS:
+                self.captured_twice += 1
         return ACCEPTED
 
     def feed_anyhow(

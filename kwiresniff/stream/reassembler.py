@@ -29,11 +29,12 @@ class Reassembler:
     ``next_seq`` and ``syn_seq`` are -1 until they are known; ``ack`` is what the segment acknowledges that is being
     handed on, -1 where that is not known. ``stream_offset`` is the place of ``next_seq`` in the order of the queue,
     which does not wrap. It means something only while anything waits, so what is read on a short way is not counted.
+    ``captured_twice`` counts those of the ``retransmits`` that came too soon to be any.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "ack", "budget", "bytes", "closed", "fin", "flow", "last_ns", "next_seq", "packets", "queue", "retransmits",
-        "stream_offset", "syn_seq",
+        "ack", "budget", "bytes", "captured_twice", "closed", "fin", "flow", "last_ns", "next_seq", "packets", "queue",
+        "retransmits", "stream_offset", "syn_seq",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -48,6 +49,7 @@ class Reassembler:
         self.packets: i64 = 0
         self.bytes: i64 = 0
         self.retransmits: i64 = 0
+        self.captured_twice: i64 = 0
         self.last_ns = 0
         self.fin = False
         self.closed = False

@@ -15,3 +15,12 @@ def test_syns_sent_again_are_told_by_broker() -> None:
         one.first_ns = one.closed_ns * 1
         one.client_id = f"c{one.id}"
     assert [code for code, _ in codes(*late, *others)] == []
+
+
+def test_a_capture_that_has_packets_twice_shows_no_bad_network() -> None:
+    """All came again at once, as where two interfaces are captured; one that was sent again came late."""
+    copies = closed(1, "client", bytes=[9, 9], packets=[100, 100], retransmits=[30, 30], captured_twice=60)
+    (found,) = findings(copies)
+    assert (found.code, found.severity, found.numbers) == ("captured_twice", "info", {"connections": 1, "of": 1})
+    late = closed(1, "client", bytes=[9, 9], packets=[100, 100], retransmits=[30, 30], captured_twice=6)
+    assert codes(late) == [("retransmits", "warning")]

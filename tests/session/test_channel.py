@@ -222,6 +222,15 @@ def test_an_empty_fetch_was_held_for_its_own_max_wait(depth: str) -> None:
     assert first.waiting == second.waiting == "long poll"
 
 
+def test_a_fetch_that_a_snap_length_cuts_off_was_held_for_nobody_knows_how_long() -> None:
+    """Its max_wait_ms is not in the capture; what is answered at once was not held at all."""
+    for took_ms, expected in ((500, (0, None, None)), (1, (0, 0, 1))):
+        wire = opened()
+        asked = fetch(1)
+        wire.at(0).up(asked, missing=len(asked) - 19).at(took_ms).down(fetched(1))
+        assert split(exchanges(events(wire))[0]) == expected
+
+
 def test_a_timer_that_strikes_late_holds_a_fetch_until_then() -> None:
     """3 and 9 ms late, of which the broker needs what it takes for a long poll; 12 ms are more than a timer's."""
     wire = opened()

@@ -7,6 +7,7 @@ from struct import pack
 import pytest
 
 from kwiresniff.model import Connection
+from kwiresniff.session import Analyzer
 from tests.support.conversation import (
     Wire,
     events,
@@ -139,3 +140,35 @@ def test_what_comes_from_a_known_broker_port_is_no_client() -> None:
     wire = Wire(client_port=40_000).up(heartbeat(1)).down(heartbeat_response(1))
     assert exchanges(events(wire, ports=[40_000])) == []
     assert len(exchanges(events(wire, ports=[9092, 40_000]))) == 1
+
+
+def test_what_the_client_acknowledges_at_the_end_was_sent() -> None:
+    """The last response is not in the capture, but the client has it."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    wire.up(heartbeat(2)).down(heartbeat_response(2), drop=True)
+    found = events(wire.close())
+    (lost,) = problems(found)
+    assert lost.code == "gap" and lost.details is not None
+    assert (lost.details["direction"], lost.details["missing_bytes"]) == ("response", 10)
+    assert problems(events(Wire().open().up(heartbeat(1)).down(heartbeat_response(1)).close())) == []
+
+
+def test_copies_of_packets_are_told_from_those_sent_again() -> None:
+    """A copy comes at once; TCP waits for 200 ms, or for an acknowledgement."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    for later_ns, copies in ((20_000, True), (200_000_000, False)):
+        again = [(one[0], one[1] + later_ns, *one[2:]) for one in wire.segments]
+        analyzer = Analyzer()
+        every = sorted([*wire.segments, *again], key=lambda one: one[1])
+        (connection,) = (event for event in analyzer.analyze(every) if isinstance(event, Connection))
+        assert sum(connection.retransmits) > 0
+        assert connection.captured_twice == (sum(connection.retransmits) if copies else 0)
+
+
+def test_a_syn_captured_after_its_answer_was_sent_once() -> None:
+    """Packets of two interfaces, merged, may be in the other order."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1)).close()
+    syn, answer, *rest = wire.segments
+    late = (syn[0], answer[1] + 150_000_000, *syn[2:])
+    (connection,) = (event for event in Analyzer().analyze([answer, late, *rest]) if isinstance(event, Connection))
+    assert (connection.syn_retransmits, sum(connection.retransmits)) == (0, 0)

@@ -136,7 +136,8 @@ class Cluster:
         broker, response = exchange.connection.broker, exchange.response
         if exchange.api_key == API_VERSIONS:
             offer = self.offer_in(response)
-            if offer and (broker in self._offers or len(self._offers) < MAX_OFFERS):
+            whole = not exchange.problems
+            if offer and whole and (broker in self._offers or len(self._offers) < MAX_OFFERS):
                 self._offers[broker] = offer
             return
         body = response.body if response is not None else None

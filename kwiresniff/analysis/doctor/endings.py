@@ -17,8 +17,8 @@ from kwiresniff.analysis.doctor.cluster import (
     Cluster,
     is_removed,
 )
-from kwiresniff.analysis.doctor.evidence import client_text
-from kwiresniff.base.api_keys import FETCH, JOIN_GROUP, PRODUCE, SASL_AUTHENTICATE, SHARE_FETCH
+from kwiresniff.analysis.doctor.evidence import client_text, is_cut
+from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, PRODUCE, SASL_AUTHENTICATE, SHARE_FETCH
 from kwiresniff.base.time_units import MILLISECOND_NS, OVERRUN_NS
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Connection, Exchange, Problem
@@ -32,6 +32,12 @@ MAX_REQUESTS = 20
 ALERT_BYTES = 7
 #: A broker that closes because of a request does so at once; later it has another reason.
 AT_ONCE_NS = 5_000_000_000
+#: A version that it does not take, it refuses as soon as it reads it.
+REFUSED_NS = 250_000_000
+#: How long a Fetch or JoinGroup may wait that is cut off before it says so: as long as clients wait for any response
+#: (``request.timeout.ms``), and their ``max.poll.interval.ms``.
+CUT_POLL_MS = 30_000
+CUT_JOIN_MS = 300_000
 
 
 class Reason(Enum):
@@ -83,11 +89,15 @@ class Endings:
         self._open: dict[int, Ending] = {}
         self._gaps: set[int] = set()
 
-    def mark_gap(self, problem: Problem) -> None:
-        """Excludes a connection of which bytes from the broker are missing: they may have been responses."""
+    def mark_gap(self, problem: Problem) -> bool:
+        """Excludes a connection of which bytes from the broker are missing: they may have been responses. Returns
+        whether it is one."""
         details = problem.details or {}
-        if details.get("direction") == "response" and details.get("missing_bytes") and len(self._gaps) < MAX_OPEN:
+        if details.get("direction") != "response" or not details.get("missing_bytes"):
+            return False
+        if len(self._gaps) < MAX_OPEN:
             self._gaps.add(details.get("connection", 0))
+        return True
 
     def add(self, exchange: Exchange) -> None:
         """Adds a request without a response."""
@@ -155,9 +165,10 @@ def patience_of(exchange: Exchange) -> int:
     if body is None:
         return 0
     if exchange.api_key in (FETCH, SHARE_FETCH):
-        waits = body.get("max_wait_ms", 0)
+        waits = body.get("max_wait_ms", CUT_POLL_MS)
     elif exchange.api_key == JOIN_GROUP:
-        waits = max(body.get("rebalance_timeout_ms", 0), body.get("session_timeout_ms", 0))
+        given = max(body.get("rebalance_timeout_ms", 0), body.get("session_timeout_ms", 0))
+        waits = max(given, CUT_JOIN_MS) if is_cut(exchange, "request") else given
     else:
         return 0
     return int(waits) * MILLISECOND_NS + OVERRUN_NS if isinstance(waits, int) else 0
@@ -176,7 +187,7 @@ def _reason(ending: Ending, cluster: Cluster) -> Reason:
         return Reason.CLOSED_BY_CLIENT
     if ending.waited_ns <= AT_ONCE_NS:
         offer = cluster.offer(connection.broker)
-        if refused_by(offer, first.api_key, first.version):
+        if first.api_key != API_VERSIONS and refused_by(offer, first.api_key, first.version):
             return Reason.VERSION_REFUSED
         # One that asks a leader or a coordinator was told of it before, by a broker that answered it without SASL.
         fresh = connection.handshake_seen and connection.sasl is None and first.api_key not in AT_ADVERTISED
@@ -184,7 +195,9 @@ def _reason(ending: Ending, cluster: Cluster) -> Reason:
         authenticated = connection.broker in cluster.unauthenticated
         if fresh and few and not authenticated and first.api_key not in BEFORE_AUTHENTICATION:
             return Reason.SASL_WANTED
-        if not offer and connection.broker not in cluster.old and is_removed(first.api_key, first.version):
+        unknown = not offer and connection.broker not in cluster.old and ending.waited_ns <= REFUSED_NS
+        # One that is older than the capture may have been answered the like before.
+        if unknown and connection.handshake_seen and is_removed(first.api_key, first.version):
             return Reason.VERSION_REFUSED
     return Reason.CLOSED_BY_BROKER
 

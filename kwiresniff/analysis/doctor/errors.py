@@ -26,8 +26,9 @@ FEW = 3
 COORDINATOR_NS = 10_000_000_000
 #: One that was found in between was asked without an error; clients that are sent away ask again within a second.
 FOUND_NS = 3_000_000_000
-#: So many times in vain, and never found, is not what happens after a start.
+#: So many times in vain, for so long, and never found, is not what happens after a start.
 IN_VAIN = 10
+IN_VAIN_NS = 2_000_000_000
 
 _ADMIN_REMEDY = "An answer to somebody's command, which was told of it; look there."
 
@@ -130,7 +131,7 @@ class ErrorRule(Rule):
             severity = meaning.severity
             search = self._searches.get((client, name))
             if search is not None:
-                in_vain = not search.found and case.count >= IN_VAIN
+                in_vain = not search.found and case.count >= IN_VAIN and search.longest_ns >= IN_VAIN_NS
                 passing = search.longest_ns <= COORDINATOR_NS and not in_vain
                 severity = "error" if in_vain and search.longest_ns > COORDINATOR_NS else severity
             else:

@@ -7,9 +7,10 @@ from functools import lru_cache
 
 from kwiresniff.analysis.body_entities import replica_id_of
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.base.api_keys import FETCH
 from kwiresniff.base.flows import host_of
 from kwiresniff.base.placeholders import NO_CLIENT_ID, OTHERS
-from kwiresniff.model import Exchange
+from kwiresniff.model import Direction, Exchange
 
 #: Subjects counted apart by one rule; those that come later are counted together.
 MAX_SUBJECTS = 2_000
@@ -186,6 +187,14 @@ def _client_text(name: str, endpoint: str) -> str:
     return f"{name} {host_of(endpoint)}"
 
 
+def is_cut(exchange: Exchange, direction: Direction) -> bool:
+    """Whether bytes of the request or the response are missing from the capture, as where it has a snap length."""
+    return any(problem.code == "gap" and problem.path == direction for problem in exchange.problems)
+
+
 def is_replica(exchange: Exchange) -> bool:
-    """Whether the request is a follower's: it gives its node id where consumers give -1."""
-    return replica_id_of(exchange.request) >= 0
+    """Whether the request is a follower's: it gives its node id where consumers give -1. Where that is cut off, its
+    client id counts, which calls itself a fetcher, or is cut off as well."""
+    return replica_id_of(exchange.request) >= 0 or (
+        exchange.api_key == FETCH and is_cut(exchange, "request") and "etcher" in (exchange.client_id or "etcher")
+    )

@@ -110,13 +110,15 @@ class Doctor:
             for take_attempt in self._on_attempt:
                 take_attempt(event)
         elif isinstance(event, Problem):
-            self._endings.mark_gap(event)
+            self.context.gaps += self._endings.mark_gap(event)
             for take_problem in self._on_problem:
                 take_problem(event)
 
     def exchange(self, exchange: Exchange) -> None:
         """An exchange."""
         context, api_key = self.context, exchange.api_key
+        if exchange.problems:
+            context.note_cut(exchange)
         response = exchange.response
         message = response if response is not None else exchange.request
         if message is not None:

@@ -25,6 +25,8 @@ VERY_SLOW_NS = 5_000_000_000
 MAX_HISTOGRAM_BYTES = 16 << 20
 #: A histogram without its buckets, with its key.
 _HISTOGRAM_BYTES: Final = 600
+#: Stands behind the API where the responses before, which may have throttled the client, are cut off.
+CUT: Final = "\0cut"
 #: Requests of an API that must be seen before a percentile says anything.
 ENOUGH = 20
 
@@ -67,7 +69,8 @@ class LatencyRule(Rule):
         if took_ns >= SLOW_NS:
             packet, ns = place_of(exchange)
             assert exchange.request is not None
-            case = self._slow.case(*key, ns)
+            cut = CUT if exchange.connection.id in self.context.cut else ""
+            case = self._slow.case(key[0], key[1] + cut, ns)
             case.add(packet, ns, took_ns)
             case.first_ns = min(case.first_ns, exchange.request.first_ns)
             case.note("clients", [client_of(exchange)])
@@ -88,7 +91,8 @@ class LatencyRule(Rule):
 
     def findings(self) -> Iterator[Finding]:
         """By broker and API, the episodes apart."""
-        for broker, api, case in self._slow:
+        for broker, what, case in self._slow:
+            api, cut, _ = what.partition(CUT)
             known = self._all.get((broker, api))
             clients = case.noted("clients")
             numbers: dict[str, Any] = {"api": api, "worst_ns": case.most, "clients": clients}
@@ -98,11 +102,13 @@ class LatencyRule(Rule):
                 # Of fewer than 100 requests a single one is the 99th percentile.
                 often = case.count >= FEW or summary.p50_ns >= SLOW_NS
                 much = known.count >= ENOUGH and summary.p99_ns >= SLOW_NS and often
+            worse = "error" if much else "warning" if case.count >= FEW or case.most >= VERY_SLOW_NS else "info"
+            title = f"{api} takes the broker more than a second"
             yield found(
                 "slow",
-                "error" if much else "warning" if case.count >= FEW or case.most >= VERY_SLOW_NS else "info",
+                "info" if cut else worse,
                 broker,
-                f"{api} takes the broker more than a second",
+                f"{title}, unless it throttled the client: its responses are cut off in the capture" if cut else title,
                 _PRODUCE_REMEDY if api == "Produce" else _REMEDY,
                 case,
                 numbers,

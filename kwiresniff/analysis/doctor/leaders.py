@@ -131,10 +131,10 @@ class LeaderRule(Rule):
         case = self.context.case()
         for change in changes:
             case.add(change.packet, change.ns)
-        needed = self._needed(waits, case)
         old = cluster.address(cluster_id, before)
         after = list(dict.fromkeys(change.after for change in changes))
         new = [address for node in after if (address := cluster.address(cluster_id, node))]
+        needed = self._needed(waits, case, all(cluster.last_answer_ns.get(address) for address in new))
         partitions = _partitions(changes)
         longest = max(needed.values(), default=0)
         followed = f"; clients needed {duration(longest)}" if longest else ""
@@ -188,12 +188,17 @@ class LeaderRule(Rule):
         """Whether the old leader ended its connections when its partitions moved."""
         return abs(self._left.get(old, 0) - changes[0].ns) <= LEFT_NS
 
-    def _needed(self, waits: list[tuple[str, Wait]], case: Case) -> dict[str, int]:
-        """How long each client needed to follow; its errors become part of the case."""
+    def _needed(self, waits: list[tuple[str, Wait]], case: Case, seen: bool) -> dict[str, int]:
+        """How long each client needed to follow; its errors become part of the case.
+
+        Without packets of the new leader, which then was not ``seen``, nothing shows that it did not.
+        """
         needed: dict[str, int] = {}
         for client, wait in waits:
             case.merge(wait.case)
-            longest = wait.longest_ns if wait.recovered_ns >= 0 else self.context.end_ns - wait.case.first_ns
+            longest = wait.longest_ns
+            if wait.recovered_ns < 0 and seen:
+                longest = self.context.end_ns - wait.case.first_ns
             needed[client] = max(needed.get(client, 0), longest)
             case.last_ns = max(case.last_ns, wait.recovered_ns)
         return needed

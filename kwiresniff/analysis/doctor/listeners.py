@@ -13,6 +13,7 @@ from ipaddress import ip_address
 
 from kwiresniff.analysis.doctor.absences import Failures, absences, episode_of
 from kwiresniff.analysis.doctor.cluster import address_text
+from kwiresniff.analysis.doctor.endings import is_one_way
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, SYMPTOM, Context, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.wording import duration, listed, span
@@ -35,6 +36,8 @@ SYN_NS = 1_000_000_000
 ASKED_AGAIN = 4
 ASKED_NS = 2_000_000_000
 ASKED_EVERY_NS = 5_000_000_000
+#: A client that knows an address dials it at once.
+LEARNT_NS = 1_000_000_000
 #: Connections of a broker of which is remembered from when to when they served.
 MAX_SERVED = 1_000
 #: A broker that is away for longer is more than one that restarts.
@@ -68,6 +71,7 @@ class ListenerRule(Rule):
         self._served: dict[tuple[str, str], list[tuple[int, int]]] = {}
         self._asking = context.tally()
         self._midway: set[tuple[str, str, str]] = set()
+        self._one_way = self._two_way = 0
 
     def exchange(self, exchange: Exchange) -> None:
         """Notes the addresses that a Metadata response advertises."""
@@ -96,6 +100,10 @@ class ListenerRule(Rule):
 
     def connection(self, connection: Connection) -> None:
         """Notes an address that could be reached."""
+        if is_one_way(connection):
+            self._one_way += 1
+        else:
+            self._two_way += 1
         key = host_of(connection.client), connection.broker
         if connection.bytes[1] and (key in self._reached or len(self._reached) < MAX_ATTEMPTS):
             self._reached[key] = connection.first_ns
@@ -133,7 +141,7 @@ class ListenerRule(Rule):
                 yield self._advertised(host, broker, dialled, wrong)
         by_server: dict[str, list[tuple[str, Failures]]] = {}
         for (host, server), episodes in self._failed.items():
-            if (host, server) not in explained:
+            if (host, server) not in explained and not self._is_silent(episodes):
                 by_server.setdefault(server, []).extend((host, one) for one in episodes)
         known = {broker for _, broker in self._dialled} | {server for _, server in self._reached}
         for server, attempts in by_server.items():
@@ -143,6 +151,10 @@ class ListenerRule(Rule):
             elif _usual_port(server):
                 for absence in absences(attempts, []):
                     yield self._unknown(self._unreachable(server, absence))
+
+    def _is_silent(self, episodes: list[Failures]) -> bool:
+        """Whether what would answer SYNs is not in the capture, which then does not show that nobody did."""
+        return self._one_way > self._two_way and not any(one.refused for one in episodes)
 
     # -- what is advertised -------------------------------------------------------------------------------------
 
@@ -156,6 +168,8 @@ class ListenerRule(Rule):
             return failed
         if any(at in self.context.cluster.served for at in ((host, broker), *((host, one) for one in advertised))):
             return []  # what is advertised is translated on the way, as by a forwarded port
+        if self.context.end_ns - dialled.case.first_ns < LEARNT_NS:
+            return []  # the capture ends before it shows whether they can be reached
         return [address for address in advertised if _is_elsewhere(address, host, broker)] or (
             advertised if all(_is_name(address) for address in advertised) and self._waiting(host, broker) else []
         )

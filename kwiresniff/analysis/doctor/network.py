@@ -23,6 +23,10 @@ ENOUGH_PACKETS = 1_000
 MANY_RETRANSMITS = 0.1
 FEW_PACKETS = 20
 FEW_RETRANSMITS = 5
+#: The part of packets that come again where a capture has all twice (of what it has, half is acknowledgements, which
+#: nobody counts), and the part of these that come at once.
+TWICE = 0.15
+AT_ONCE = 0.9
 #: The part of connections whose SYN was sent again above which something is wrong, when so many were sent again.
 SYN_RETRANSMITS = 0.05
 FEW_SYNS = 3
@@ -38,10 +42,16 @@ class NetworkRule(Rule):
         self._opened = context.tally()
         self._twice = context.tally()
         self._syns = context.tally()
+        #: Connections on which packets came again, and those of them that the capture has twice.
+        self._resent = self._copied = 0
 
     def connection(self, connection: Connection) -> None:
         """One that has ended, and what was counted on it."""
         packets, again = sum(connection.packets), sum(connection.retransmits)
+        self._resent += again > 0
+        if is_captured_twice(connection):
+            self._copied += 1
+            again = 0
         client, place = (
             client_text(connection.client_id, connection.client),
             (connection.first_packet, connection.first_ns),
@@ -82,13 +92,13 @@ class NetworkRule(Rule):
                     brokers=[broker],
                     rank=WASTE,
                 )
-        for ends, _, case in self._twice:
+        for ends, _, case in self._twice if self._copied * 2 < self._resent else ():
             yield found(
                 "retransmits",
                 "warning",
                 ends,
                 f"{case.most / 10:.1f} % of the packets are sent twice",
-                "The network between the two loses packets, or the capture point sees them twice.",
+                "The network between the two loses packets.",
                 case,
                 {"per_thousand": case.most},
                 # Answers that were lost on the way are late without the broker's doing.
@@ -124,6 +134,13 @@ def _late(brokers: list[str]) -> Explains:
     return dict.fromkeys(("slow", "unanswered", "syn_retransmits", "broker_stalled"), as_brokers(*brokers))
 
 
+def is_captured_twice(connection: Connection) -> bool:
+    """Whether the capture has the packets of a connection twice: many came again, and nearly all of these at once,
+    where TCP would have waited."""
+    packets, again = sum(connection.packets), sum(connection.retransmits)
+    return connection.captured_twice >= max(packets * TWICE, again * AT_ONCE, 1)
+
+
 def is_node(client: str) -> bool:
     """Whether a client is a broker that speaks to its controller: its client id is its node id. While it looks for the
     active one it connects anew each time."""
@@ -133,18 +150,21 @@ def is_node(client: str) -> bool:
 class DamageRule(Rule):
     """What is damaged: batches on the wire, and the capture itself."""
 
-    codes = ("bad_crc", "capture_gaps", "one_way_capture")
+    codes = ("bad_crc", "capture_gaps", "one_way_capture", "captured_twice")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._damaged = context.tally()
         self._lost = context.case()
         self._one_way = context.case()
+        self._twice = context.case()
         self._connections = 0
 
     def connection(self, connection: Connection) -> None:
-        """Counts those of which the capture has one direction only."""
+        """Counts those of which the capture has one direction only, or everything twice."""
         self._connections += 1
+        if is_captured_twice(connection):
+            self._twice.add(connection.first_packet, connection.first_ns, until_ns=connection.last_ns)
         if is_one_way(connection):
             self._one_way.add(connection.first_packet, connection.first_ns, until_ns=connection.last_ns)
             self._one_way.note("brokers", [connection.broker])
@@ -186,6 +206,18 @@ class DamageRule(Rule):
                 "or no snap length (-s 0).",
                 self._lost,
                 {"missing_bytes": self._lost.total},
+                rank=WASTE,
+            )
+        if self._twice.count:
+            yield found(
+                "captured_twice",
+                "info",
+                "the capture",
+                f"of {self._twice.count} of {self._connections} connections it has packets twice, within a "
+                "millisecond: copies, not packets that were sent again",
+                "Capture on one interface instead of 'any', and one direction of a mirrored port (or: editcap -d).",
+                self._twice,
+                {"connections": self._twice.count, "of": self._connections},
                 rank=WASTE,
             )
         if self._one_way.count:

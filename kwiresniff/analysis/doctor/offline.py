@@ -55,14 +55,14 @@ class OfflineRule(Rule):
         brokers = {one.get("node_id", -1) for one in body.get("brokers") or ()}
         for topic in body.get("topics") or ():
             for one in topic.get("partitions") or ():
-                leads = one.get("leader_id", -1) >= 0
-                if leads and not self._offline:
+                leads = one.get("leader_id", 0) >= 0
+                if "leader_id" not in one or (leads and not self._offline):
                     continue
                 key = cluster, clipped(self.context.topic_of(topic)), one.get("partition_index", -1)
                 known = self._offline.get(key)
                 if leads:
                     if known is not None:
-                        self._ends(key, known, ns)
+                        self._ends(key, known)
                     continue
                 if known is None:
                     size = 8 * ENTRY_BYTES + text_bytes(key[1])
@@ -75,15 +75,11 @@ class OfflineRule(Rule):
                     known.replicas = tuple(one.get("replica_nodes") or ())
                     known.present = tuple(node for node in one.get("offline_replicas") or () if node in brokers)
 
-    def _ends(self, key: _Partition, known: _Offline, ns: int) -> None:
+    def _ends(self, key: _Partition, known: _Offline) -> None:
         """Notes that a partition has a leader again; one that was without for a moment is forgotten."""
-        if known.over:
-            return
-        if ns - known.case.first_ns < OFFLINE_NS:
+        if not known.over and known.case.last_ns - known.case.first_ns < OFFLINE_NS:
             del self._offline[key]
-        else:
-            known.case.last_ns = ns
-            known.over = True
+        known.over = True
 
     def findings(self) -> Iterator[Finding]:
         """By why they have none: partitions whose replicas are in a failed log directory, and others."""

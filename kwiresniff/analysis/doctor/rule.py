@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.endings import Ending
-from kwiresniff.analysis.doctor.evidence import Case, Tally, new_budget
+from kwiresniff.analysis.doctor.evidence import Case, Tally, is_cut, new_budget
 from kwiresniff.base.field_values import field_text
 from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem, TopicNames
@@ -31,6 +31,13 @@ SEVERITIES = ("error", "warning", "info")
 INCIDENT, ERROR, SYMPTOM, WASTE = range(4)
 
 
+#: Connections remembered whose responses are cut off.
+MAX_CUT = 20_000
+#: Gaps in what brokers sent, for each response that is missed, that make it doubtful: some of them are at the end of a
+#: connection, or before a pause.
+GAPS = 10
+
+
 class Context:
     """What all rules of an examination share: names of topics, the cluster as far as it is known, the time so far."""
 
@@ -42,8 +49,21 @@ class Context:
         self.watching: list[Callable[[Exchange], None]] = []
         #: Clients whose transactions took longer than their timeout, and what is to be said of that.
         self.overdue: dict[str, str] = {}
+        #: Connections with responses that are cut off: what throttled their clients may have been in these.
+        self.cut: set[int] = set()
+        #: Gaps in what brokers sent: each may have been a response.
+        self.gaps = 0
         self.begin_ns = 0
         self.end_ns = 0
+
+    def is_lossy(self, count: int) -> bool:
+        """Whether the capture has so many gaps that what is missing may be in others, which nothing shows."""
+        return self.gaps >= count * GAPS
+
+    def note_cut(self, exchange: Exchange) -> None:
+        """Notes a response that is cut off."""
+        if len(self.cut) < MAX_CUT and is_cut(exchange, "response"):
+            self.cut.add(exchange.connection.id)
 
     def topic_name(self, topic_id: str) -> str | None:
         """The name of a topic id, as far as the capture has shown it."""

@@ -94,6 +94,7 @@ class StallRule(Rule):
             or ns - silent_since < STALL_NS
             or before < self._refused.get(broker, 0)
             or exchange.waiting == "rebalance"
+            or exchange.connection.id in self.context.cut
             or len(self._stalls) >= MAX_STALLS
         ):
             return
@@ -171,13 +172,16 @@ class StallRule(Rule):
             title = f"{len(culprits)} brokers answered nothing{took},{span(first, last)}{ended}"
         else:
             title = f"the broker stalled: it answered nothing{took},{span(first, last)}{ended}"
+        lossy = self.context.is_lossy(case.count)
+        if lossy:
+            title += "; or its answers are among what the capture lost"
         clients = case.noted("clients")
         # With acks=all the other brokers wait for the replicas of one that stands still.
         cluster = self.context.cluster
         waiting = {*brokers, *(one for broker in culprits for one in cluster.addresses(cluster.of(broker)))}
         return found(
             "broker_stalled",
-            "error" if last - first >= SEVERE_NS else "warning",
+            "info" if lossy else "error" if last - first >= SEVERE_NS else "warning",
             listed(texts),
             title,
             "The whole broker stood still, so it is not one request that is slow: look at its pauses of garbage "

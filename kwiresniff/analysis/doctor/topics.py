@@ -31,7 +31,7 @@ from kwiresniff.base.api_keys import (
     STREAMS_GROUP_HEARTBEAT,
     SYNC_GROUP,
 )
-from kwiresniff.model import Exchange
+from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.findings import Finding, scope_of
 
 #: Whoever sends one of these consumes.
@@ -39,6 +39,8 @@ _CONSUMING = frozenset({
     FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP, HEARTBEAT, SYNC_GROUP, CONSUMER_GROUP_HEARTBEAT,
     SHARE_GROUP_HEARTBEAT, SHARE_FETCH, STREAMS_GROUP_HEARTBEAT,
 })  # fmt: skip
+#: A client that sends one of these may write.
+_WRITING = frozenset({"Metadata", "Produce", "InitProducerId", "AddPartitionsToTxn"})
 UNKNOWN = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
 #: Whoever asks so often, for so long, without the topic coming into being, means to use it.
 OFTEN = 3
@@ -60,6 +62,8 @@ class _Deletion:
 
 
 BEFORE = "before it was there"
+PASSED = "which did not exist then"
+ENDED = "which does not exist, or not yet: the capture ends"
 _YOUNG = "Normal while a topic is made, by auto.create.topics.enable for instance: it was there soon afterwards."
 _MISSING = (
     "Its name is misspelt, it was not created (auto.create.topics.enable is off), it was deleted, or the user has no "
@@ -93,6 +97,9 @@ class TopicRule(Rule):
         self._exists: dict[str, int] = {}
         self._existed: set[str] = set()
         self._deleted: dict[str, _Deletion] = {}
+        self._asked: dict[int, int] = {}
+        self._midway: set[str] = set()
+        self._open: set[str] = set()
 
     def exchange(self, exchange: Exchange) -> None:
         """What exists, what is deleted, and who consumes."""
@@ -115,6 +122,15 @@ class TopicRule(Rule):
                     self._seen(clipped(self.context.topic_of(topic)), ns)
         else:
             self._delete(exchange, body)
+
+    def connection(self, connection: Connection) -> None:
+        """Notes what the capture has no beginning of, or no end."""
+        number = str(connection.id)
+        for numbers, so in ((self._midway, not connection.handshake_seen), (self._open, not connection.closed_by)):
+            if so and len(numbers) < MAX_CLIENTS:
+                numbers.add(number)
+        if connection.id in self._asked:
+            self._asked[connection.id] = connection.last_ns
 
     def failure(self, exchange: Exchange) -> None:
         """Somebody asks for what is not there."""
@@ -144,6 +160,9 @@ class TopicRule(Rule):
             case.note("messages", [place.message] if place.message else [])
             if exchange.api_key in ADMIN_APIS:
                 case.note("admin", ["yes"])
+            case.note("connections", [str(exchange.connection.id)])
+            if len(self._asked) < MAX_CLIENTS:
+                self._asked.setdefault(exchange.connection.id, 0)
             if exchange.connection.sasl:
                 case.note("users", [user_of(exchange.connection)])
 
@@ -202,8 +221,17 @@ class TopicRule(Rule):
         lasting = case.count >= OFTEN and case.last_ns - case.first_ns >= LASTING_NS
         if case.noted("admin") and not produces and not lasting:
             return self._unknown(client, topic, case, "info", "which does not exist")
-        if produces or (lasting and kind != "consumer"):
-            return self._unknown(client, topic, case, "error", "which does not exist: nothing is delivered")
+        on = set(case.noted("connections"))
+        if not lasting and not on.isdisjoint(self._open) and self.context.end_ns - case.last_ns < LASTING_NS:
+            return self._unknown(client, topic, case, "info", ENDED)
+        went_on = any(self._asked.get(int(one), 0) - case.last_ns >= LASTING_NS for one in on)
+        if not lasting and (went_on or any(int(one) in self.context.cut for one in on)):
+            return self._unknown(client, topic, case, "info", PASSED)
+        writes = produces or not _WRITING.isdisjoint(case.noted("apis"))
+        if produces or (lasting and kind != "consumer" and writes):
+            sure = produces or on.isdisjoint(self._midway)
+            then = "nothing is delivered" if sure else "if it produces, nothing is delivered"
+            return self._unknown(client, topic, case, "error", f"which does not exist: {then}")
         severity = "warning" if lasting else "info"
         return self._unknown(client, topic, case, severity, "which does not exist")
 

@@ -33,7 +33,8 @@ _CONTROLLER = (
 )
 _SILENT = (
     "See what the broker was doing then (its log, pauses of garbage collection, disks), and whether its answers can "
-    "reach the client; request.timeout.ms says how long a client waits."
+    "reach the client; request.timeout.ms says how long a client waits. One that a quota throttled before the capture "
+    "began waits as well, for as long as it was told then."
 )
 
 
@@ -82,7 +83,10 @@ class UnansweredRule(Rule):
             alive = self.context.cluster.last_answer_ns.get(broker, 0) > case.first_ns
             passed_on = alive and not calm and api in TO_CONTROLLER
             went = not alive and self.context.cluster.went(broker, case.first_ns)
-            severity = "info" if calm else "warning" if api in CLUSTER_API_NAMES or went else "error"
+            lossy = self.context.is_lossy(case.count)
+            if lossy:
+                title += "; or its answer is among what the capture lost"
+            severity = "info" if calm or lossy else "warning" if api in CLUSTER_API_NAMES or went else "error"
             if went:
                 title += ": the broker closed other connections then, it was stopped or killed"
             yield found(

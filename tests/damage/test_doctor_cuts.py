@@ -1,0 +1,68 @@
+"""What the doctor says of captures that have only part of what was said: nothing that the whole does not say.
+
+A capture that begins late, has one direction, a snap length or each packet twice shows less, and no other troubles than
+there were. Of recordings in which all went well nothing above info is left to say, whatever is missing.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from kwiresniff.analysis.doctor import Doctor
+from kwiresniff.capture import open_captures
+from kwiresniff.model import Segment
+from kwiresniff.session import Analyzer
+from tests.support.cuts import CUTS
+from tests.support.paths import CAPTURES
+from tests.support.sample import sampled
+
+#: Recordings in which what goes wrong was meant to, by the codes that say it.
+MEANT = {
+    "java-fetch.pcapng": {"offset_out_of_range"},
+    "java-produce.pcap": {"message_too_large"},
+    "java-sasl-plain.pcap": {"sasl_authentication_failed"},
+    "java-sasl-scram-256.pcap": {"sasl_authentication_failed"},
+    "java-sasl-scram-512.pcap": {"sasl_authentication_failed"},
+    "java-transactions.pcap": {"producer_fenced"},
+    "kafkajs.pcap": {"unknown_topic_or_partition"},
+    "librdkafka-sasl-plain.pcap": {"sasl_authentication_failed"},
+    "librdkafka-sasl-scram-256.pcap": {"sasl_authentication_failed"},
+    "client.pcap.xz": {"throttled"},
+    "broker.pcap.xz": {"throttled"},
+}
+#: Recordings of all that clients do, where nothing is stopped or killed.
+RECORDINGS = (
+    *sorted(path for path in CAPTURES.iterdir() if ".pcap" in path.name),
+    *sorted((CAPTURES / "latency").glob("*.pcap.xz")),
+    *sorted((CAPTURES / "twins").glob("*.pcap.xz")),
+    *(CAPTURES / "incidents" / f"{name}.pcap.xz" for name in ("idle-connections", "old-client-negotiates")),
+)
+
+
+@cache
+def segments_of(path: Path) -> tuple[Segment, ...]:
+    return tuple(open_captures([str(path)]))
+
+
+def above_info(segments: list[Segment]) -> dict[str, str]:
+    analyzer = Analyzer("bodies", sessions=True, attempts=True, digests=True)
+    doctor = Doctor(analyzer.topics.name)
+    for event in analyzer.analyze(segments):
+        doctor.add(event)
+    return {one.code: f"{one.subject}: {one.title}" for one in doctor.findings() if one.severity != "info"}
+
+
+#: Each recording in each way; of 17 one is quick, which has another way for each recording.
+CASES = [(path, cut) for path in RECORDINGS for cut in CUTS]
+
+
+@pytest.mark.parametrize("case", sampled(CASES, 17), ids=lambda case: f"{case[0].name}-{case[1]}")
+def test_a_part_of_a_capture_shows_no_trouble_that_the_whole_does_not(case: tuple[Path, str]) -> None:
+    """Above info, and but for what its programs did wrong on purpose."""
+    path, cut = case
+    part = CUTS[cut](segments_of(path))
+    said = above_info(part)
+    assert {code: what for code, what in said.items() if code not in MEANT.get(path.name, ())} == {}
