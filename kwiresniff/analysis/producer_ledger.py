@@ -10,7 +10,6 @@ Bounded: see ``producer_table``; what finds no room is counted in ``left_out``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from kwiresniff.analysis.body_entities import READ_COMMITTED, isolation_level
@@ -286,9 +285,9 @@ class ProducerLedger:
 
 def _renamed(producer: Producer, rename: Callable[[Any], Any]) -> Producer:
     """A producer whose topic ids are replaced by names that became known later."""
-    flaws = tuple(replace(flaw, partition=rename(flaw.partition)) for flaw in producer.flaws)
-    transactions = tuple(replace(one, partitions=rename(one.partitions)) for one in producer.transactions)
-    return replace(producer, flaws=flaws, transactions=transactions)
+    flaws = tuple(flaw._replace(partition=rename(flaw.partition)) for flaw in producer.flaws)
+    transactions = tuple(one._replace(partitions=rename(one.partitions)) for one in producer.transactions)
+    return producer._replace(flaws=flaws, transactions=transactions)
 
 
 def _is_fenced(exchange: Exchange) -> bool:

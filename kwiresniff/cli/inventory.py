@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.cli.collect import read_through
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from kwiresniff.render.clients import ClientWriter
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
+class Collected(NamedTuple):
     """The inventory of a pass over the captures, and what went wrong."""
 
     source: EventSource

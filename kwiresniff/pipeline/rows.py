@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any
@@ -158,8 +157,8 @@ class Rows:
             topic.topic_id,
             when(topic.first_ns)[1],
             when(topic.last_ns)[1],
-            *astuple(topic.produced),
-            *astuple(topic.consumed),
+            *topic.produced,
+            *topic.consumed,
             _names(topic.producers),
             _names(topic.consumers),
             list(dict.fromkeys([*groups, *(group.group for group in topic.groups)])),

@@ -1,13 +1,12 @@
 """Clients: who they are, what they use, and what an audit says of them."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
+# takes longer than all the rest of it.
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class ApiUse:
+class ApiUse(NamedTuple):
     """One version of an API as one client used it.
 
     ``packet`` is the reference of the first request's first packet (of the response's where only that was seen),
@@ -17,14 +16,13 @@ class ApiUse:
     api: str
     api_key: int
     version: int
-    count: int
+    count: int  # type: ignore[assignment]  # not the method of tuples
     errors: int
     packet: int
     first_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(NamedTuple):
     """Who talks to a broker: one client id from one address to one broker, with one software and identity.
 
     ``address`` is without the port. ``software`` is what the client called itself (KIP-511), ``(name, version)``, and
@@ -57,8 +55,7 @@ class Client:
     last_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class AuditFinding:
+class AuditFinding(NamedTuple):
     """One use of an API that a version of Kafka does not take, or may not.
 
     ``breaks`` says that it will fail; else it is not known. ``offered`` are the versions of the target,
@@ -71,8 +68,7 @@ class AuditFinding:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class AuditRow:
+class AuditRow(NamedTuple):
     """A client and what an audit says of it: ``breaks``, ``unknown``, ``ok`` or ``not_judged``, and why."""
 
     client: Client

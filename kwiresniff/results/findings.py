@@ -1,17 +1,17 @@
 """Findings of the doctor: what is wrong, whom it concerns, where it shows and what to do."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
+# takes longer than all the rest of it.
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 #: What a finding explains: the codes of its symptoms, and of whom or what they must be, as in ``Finding.scope``.
 Explains = Mapping[str, frozenset[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One finding: something that is wrong, or will be, and what to do about it.
 
     ``severity`` is ``error``, ``warning`` or ``info``; ``subject`` is whom it concerns (a client, group, topic, broker
@@ -27,15 +27,15 @@ class Finding:
     subject: str
     title: str
     remedy: str
-    count: int
+    count: int  # type: ignore[assignment]  # not the method of tuples
     evidence: tuple[tuple[int, int], ...]
     numbers: dict[str, Any]
     first_ns: int = 0
     last_ns: int = 0
     details: tuple[str, ...] = ()
-    symptoms: tuple[Finding, ...] = ()
+    symptoms: tuple["Finding", ...] = ()
     scope: frozenset[str] = frozenset()
-    explains: Explains = field(default_factory=dict)
+    explains: Explains = MappingProxyType({})
     rank: int = 1
 
     def named(self, kind: str) -> list[str]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(slots=True)
 class GroupEvent:
     """One event in a group, as the traffic shows it.
 
@@ -16,15 +14,35 @@ class GroupEvent:
     request; of commits in a row, which are one event, those of the first.
     """
 
-    group: str
-    protocol: str
-    event: str
-    timestamp_ns: int
-    packet: int
-    client_id: str | None
-    client: str
-    broker: str
-    member_id: str
-    instance_id: str | None
-    generation: int | None
-    details: dict[str, Any]
+    __slots__ = (
+        "broker", "client", "client_id", "details", "event", "generation", "group", "instance_id", "member_id",
+        "packet", "protocol", "timestamp_ns",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        group: str,
+        protocol: str,
+        event: str,
+        timestamp_ns: int,
+        packet: int,
+        client_id: str | None,
+        client: str,
+        broker: str,
+        member_id: str,
+        instance_id: str | None,
+        generation: int | None,
+        details: dict[str, Any],
+    ) -> None:
+        self.group = group
+        self.protocol = protocol
+        self.event = event
+        self.timestamp_ns = timestamp_ns
+        self.packet = packet
+        self.client_id = client_id
+        self.client = client
+        self.broker = broker
+        self.member_id = member_id
+        self.instance_id = instance_id
+        self.generation = generation
+        self.details = details

@@ -1,12 +1,12 @@
 """Idempotent and transactional producers: their sequences, their transactions, and who fenced whom."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
+# takes longer than all the rest of it.
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(NamedTuple):
     """A transaction of one producer.
 
     ``state`` is ``open`` at the end of the capture, ``committed``, ``aborted``, or ``fenced`` when a newer instance
@@ -26,8 +26,7 @@ class Transaction:
     records: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fencing:
+class Fencing(NamedTuple):
     """An instance with an older epoch that was sent away, and the one that had taken its place where that was seen."""
 
     timestamp_ns: int
@@ -39,8 +38,7 @@ class Fencing:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceFlaw:
+class SequenceFlaw(NamedTuple):
     """Flaws in the sequence numbers of a partition: records that were never sent as far as the capture tells, and
     batches that were sent again.
     """
@@ -50,8 +48,7 @@ class SequenceFlaw:
     duplicate_batches: int
 
 
-@dataclass(frozen=True, slots=True)
-class Producer:
+class Producer(NamedTuple):
     """One producer id. ``clients`` are those that have used it, the last one last; ``epochs`` the lowest and highest
     epoch. ``flaws`` are the partitions whose sequence is not whole. ``ended`` counts transactions by their state;
     ``transactions`` are the last ones and those that are open, ``timeout_ms`` what the producer has asked for.

@@ -1,14 +1,14 @@
 """The traffic of topics: who produces, who consumes, how far behind consumers are."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
+# takes longer than all the rest of it.
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kwiresniff.results.stats import LatencySummary
 
 
-@dataclass(frozen=True, slots=True)
-class TopicFlow:
+class TopicFlow(NamedTuple):
     """Records one way, into a topic or out of it.
 
     ``size_bytes`` are those of record batches as they go over the wire, headers included. ``records`` counts a
@@ -21,8 +21,7 @@ class TopicFlow:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class TopicClient:
+class TopicClient(NamedTuple):
     """A client that produces to a topic or consumes from it: one client id from one address.
 
     ``role`` is ``producer``, ``consumer``, ``share consumer`` (KIP-932) or ``replica`` (a broker that follows).
@@ -51,8 +50,7 @@ class TopicClient:
     last_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class TopicPartition:
+class TopicPartition(NamedTuple):
     """One partition. ``high_watermark`` is the greatest offset that any response has had, None where none had one."""
 
     partition: int
@@ -61,8 +59,7 @@ class TopicPartition:
     consumed: TopicFlow
 
 
-@dataclass(frozen=True, slots=True)
-class TopicGroup:
+class TopicGroup(NamedTuple):
     """What a group has committed: ``partitions`` as ``(partition, committed offset, lag)``, the lag None where the
     high watermark is not known."""
 
@@ -71,8 +68,7 @@ class TopicGroup:
     lag: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(NamedTuple):
     """A topic. ``topic_id`` is None before Kafka 2.8 and where none was seen; ``name`` is the id where no name was.
 
     ``seconds`` is the time between the first and the last exchange of the captures, for rates. ``errors`` are

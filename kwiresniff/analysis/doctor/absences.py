@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from kwiresniff.model import ConnectionAttempt
 
@@ -12,15 +11,17 @@ PAUSE_NS = 5_000_000_000
 MAX_EPISODES = 20
 
 
-@dataclass(slots=True)
 class Failures:
     """Failed attempts of one host to connect to a server, each soon after the one before."""
 
-    refused: int = 0
-    unanswered: int = 0
-    first_ns: int = 0
-    last_ns: int = 0
-    places: list[tuple[int, int]] = field(default_factory=list)
+    __slots__ = ("first_ns", "last_ns", "places", "refused", "unanswered")
+
+    def __init__(self, first_ns: int) -> None:
+        self.refused = 0
+        self.unanswered = 0
+        self.first_ns = first_ns
+        self.last_ns = 0
+        self.places: list[tuple[int, int]] = []
 
     def is_near(self, attempt: ConnectionAttempt) -> bool:
         """Whether an attempt follows the others soon, or precedes them."""
@@ -33,7 +34,7 @@ def episode_of(attempt: ConnectionAttempt, episodes: list[Failures]) -> Failures
         if failures.is_near(attempt):
             return failures
     if len(episodes) < MAX_EPISODES:
-        episodes.append(Failures(first_ns=attempt.first_ns))
+        episodes.append(Failures(attempt.first_ns))
     return episodes[-1]
 
 

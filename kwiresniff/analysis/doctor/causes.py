@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from heapq import merge
 from itertools import islice
 
@@ -61,7 +60,7 @@ def with_symptoms(findings: list[Finding]) -> list[Finding]:
             if severity == "info" and any(_is_failure(one) for one in symptoms):
                 severity = "warning"  # what made something fail is more than good to know
             symptoms = sorted(merged_episodes(symptoms), key=_order)
-            roots.append(replace(findings[index], severity=severity, symptoms=tuple(symptoms)))
+            roots.append(findings[index]._replace(severity=severity, symptoms=tuple(symptoms)))
     return roots
 
 
@@ -146,19 +145,18 @@ def merged_alike(findings: list[Finding]) -> list[Finding]:
         subjects = list(dict.fromkeys(one.subject for one in alike))
         if len(subjects) == 1:
             titles = tuple(dict.fromkeys(f"also: {one.title}" for one in alike[1:]))
-            merged.append(replace(whole, details=(*whole.details, *titles)[:MAX_SYMPTOMS]))
+            merged.append(whole._replace(details=(*whole.details, *titles)[:MAX_SYMPTOMS]))
             continue
         others = f"{len(subjects) - 1} {'other' if len(subjects) == 2 else 'others'}"
         numbers = {**whole.numbers, "subjects": subjects[:100], "subject_count": len(subjects)}
         details = (*whole.details, f"and {others} in the same way")
-        merged.append(replace(whole, subject=f"{subjects[0]} and {others}", numbers=numbers, details=details))
+        merged.append(whole._replace(subject=f"{subjects[0]} and {others}", numbers=numbers, details=details))
     return merged
 
 
 def _joined(one: Finding, other: Finding, subject: str, title: str) -> Finding:
     starts = [ns for ns in (one.first_ns, other.first_ns) if ns]
-    return replace(
-        one,
+    return one._replace(
         subject=subject,
         title=title,
         severity=min(one.severity, other.severity, key=SEVERITIES.index),

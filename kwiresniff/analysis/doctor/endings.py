@@ -7,8 +7,8 @@ answers plaintext with an alert of seven bytes (RFC 8446, section 6).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.cluster import (
     AT_ADVERTISED,
@@ -52,8 +52,7 @@ class Reason(Enum):
     CAPTURE_ENDED = "capture"
 
 
-@dataclass(frozen=True, slots=True)
-class Unanswered:
+class Unanswered(NamedTuple):
     """A request without an answer. ``patience_ns`` is how long the broker may leave it waiting on purpose."""
 
     api_key: int
@@ -66,15 +65,17 @@ class Unanswered:
     patience_ns: int
 
 
-@dataclass(slots=True)
 class Ending:
     """A connection and the requests that it left unanswered, the first ``MAX_REQUESTS`` of ``count``."""
 
-    connection: Connection
-    requests: list[Unanswered] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
-    reason: Reason = Reason.CAPTURE_ENDED
-    waited_ns: int = 0
+    __slots__ = ("connection", "counts", "reason", "requests", "waited_ns")
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.requests: list[Unanswered] = []
+        self.counts: dict[str, int] = {}
+        self.reason: Reason = Reason.CAPTURE_ENDED
+        self.waited_ns = 0
 
     @property
     def first(self) -> Unanswered:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, clipped
 from kwiresniff.analysis.doctor.rule import Context
@@ -19,8 +18,7 @@ _STEP: Final = re.compile(r"(\w+)(?:\[(\d+)\])?")
 _PARTITION_FIELDS: Final = ("partition_index", "partition", "partition_id", "index")
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorPlace:
+class ErrorPlace(NamedTuple):
     """An error code of an answer. What it does not stand beneath is empty, a partition -1; ``member`` is the structure
     that holds it."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from kwiresniff.analysis.body_entities import groups_of, transactional_ids_of
@@ -33,14 +32,16 @@ IN_VAIN_NS = 2_000_000_000
 _ADMIN_REMEDY = "An answer to somebody's command, which was told of it; look there."
 
 
-@dataclass(slots=True)
 class _Search:
     """A client's search for its coordinator: since when, and how long without a pause."""
 
-    began_ns: int = 0
-    last_ns: int = 0
-    longest_ns: int = 0
-    found: bool = False
+    __slots__ = ("began_ns", "found", "last_ns", "longest_ns")
+
+    def __init__(self) -> None:
+        self.began_ns = 0
+        self.last_ns = 0
+        self.longest_ns = 0
+        self.found = False
 
     def goes_on(self, ns: int) -> None:
         """Extends the episode by another refusal at ``ns``; after a discovery long ago a new one begins."""

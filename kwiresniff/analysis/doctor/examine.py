@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from kwiresniff.analysis.body_entities import is_transactional, throttle_ms_of
@@ -193,7 +192,7 @@ class Doctor:
 def _renamed(finding: Finding, rename: Callable[[Any], Any]) -> Finding:
     """A finding whose topic ids are replaced by names that became known later."""
     parts = ("subject", "title", "details", "numbers", "scope")
-    return replace(finding, **{name: rename(getattr(finding, name)) for name in parts})
+    return finding._replace(**{name: rename(getattr(finding, name)) for name in parts})
 
 
 #: APIs whose rules are remembered; an attacker can invent 65,536.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from kwiresniff.analysis.doctor.evidence import Case, clipped
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
 
@@ -18,45 +16,54 @@ SOON_NS = 5_000_000_000
 ORDINARY = ("need to re-join with the given member-id", "group is already rebalancing", "rebalance failed due to")
 
 
-@dataclass(slots=True)
 class Member:
     """A client in a group: members that are restarted get new ids, so they are known by the client's."""
 
-    joined: int = 0
-    left: int = 0
-    removed: int = 0
-    returned: int = 0
-    silent_ns: int = 0
-    overslept_ns: int = 0
-    interval_ms: int = 0
-    left_ns: int = 0
-    last_ns: int = 0
-    leaving_id: str = ""
-    connection: int = 0
-    vanished_ns: int = 0
-    reasons: dict[str, None] = field(default_factory=dict)
-    errors: dict[str, None] = field(default_factory=dict)
+    __slots__ = (
+        "connection", "errors", "interval_ms", "joined", "last_ns", "leaving_id", "left", "left_ns", "overslept_ns",
+        "reasons", "removed", "returned", "silent_ns", "vanished_ns",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.joined = 0
+        self.left = 0
+        self.removed = 0
+        self.returned = 0
+        self.silent_ns = 0
+        self.overslept_ns = 0
+        self.interval_ms = 0
+        self.left_ns = 0
+        self.last_ns = 0
+        self.leaving_id = ""
+        self.connection = 0
+        self.vanished_ns = 0
+        self.reasons: dict[str, None] = {}
+        self.errors: dict[str, None] = {}
 
 
-@dataclass(slots=True)
 class LastJoin:
     """The last member to join a rebalance: when it asked, and how long it waited."""
 
-    client: str
-    requested_ns: int
-    waited_ns: int
+    __slots__ = ("client", "requested_ns", "waited_ns")
+
+    def __init__(self, client: str, requested_ns: int, waited_ns: int) -> None:
+        self.client = client
+        self.requested_ns = requested_ns
+        self.waited_ns = waited_ns
 
 
-@dataclass(slots=True)
 class Group:
     """One group: its members, and who joined its newest generations last."""
 
-    protocol: str
-    case: Case
-    newest: int = -1
-    members: dict[str, Member] = field(default_factory=dict)
-    epochs: dict[str, int] = field(default_factory=dict)
-    joins: dict[int, LastJoin] = field(default_factory=dict)
+    __slots__ = ("case", "epochs", "joins", "members", "newest", "protocol")
+
+    def __init__(self, protocol: str, case: Case) -> None:
+        self.protocol = protocol
+        self.case = case
+        self.newest = -1
+        self.members: dict[str, Member] = {}
+        self.epochs: dict[str, int] = {}
+        self.joins: dict[int, LastJoin] = {}
 
     def join(self, generation: int, client: str, requested_ns: int, waited_ns: int) -> None:
         """Remembers the last member to join a generation, of the newest ``MAX_GENERATIONS``."""

@@ -7,7 +7,7 @@ the last batch that was fetched.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
@@ -38,8 +38,7 @@ MAX_COMMITTED = 10_000
 MAX_LISTED = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     """A partition at one time: the end of its log, and how far the consumer has come."""
 
     packet: int

@@ -6,8 +6,7 @@ Leader epochs (KIP-320) show which of two responses is the newer one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from kwiresniff.analysis.doctor.evidence import clipped
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
@@ -24,14 +23,15 @@ TOGETHER_NS = 15_000_000_000
 Partition: TypeAlias = tuple[str, str, int]
 
 
-@dataclass(slots=True)
 class _Leader:
-    node: int
-    epoch: int
+    __slots__ = ("epoch", "node")
+
+    def __init__(self, node: int, epoch: int) -> None:
+        self.node = node
+        self.epoch = epoch
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A partition's leader moved from one node to another; ``ns`` and ``packet`` say when that was first seen."""
 
     partition: Partition

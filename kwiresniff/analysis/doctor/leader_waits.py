@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.leader_table import Partition
 from kwiresniff.analysis.doctor.quorum import LEADER_CODES
@@ -19,15 +17,17 @@ MAX_WAITING = 5_000
 SERVED_NS = 1_000_000_000
 
 
-@dataclass(slots=True)
 class Wait:
     """A client that was sent away by ``broker``, and when it was served; -1 while it is not."""
 
-    case: Case
-    broker: str
-    recovered_ns: int = -1
-    longest_ns: int = 0
-    stale_errors: int = 0
+    __slots__ = ("broker", "case", "longest_ns", "recovered_ns", "stale_errors")
+
+    def __init__(self, case: Case, broker: str) -> None:
+        self.case = case
+        self.broker = broker
+        self.recovered_ns = -1
+        self.longest_ns = 0
+        self.stale_errors = 0
 
 
 class LeaderWaits:

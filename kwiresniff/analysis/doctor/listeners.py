@@ -8,7 +8,6 @@ does not resolve leaves not even a SYN: the client asks for Metadata again and a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 
 from kwiresniff.analysis.doctor.absences import Failures, absences, episode_of
@@ -49,12 +48,14 @@ USUAL_PORTS = range(9092, 9100)
 FEW_ATTEMPTS = 3
 
 
-@dataclass(slots=True)
 class _Dialled:
     """The addresses that a client's host got by Metadata from one address."""
 
-    case: Case
-    advertised: dict[str, None] = field(default_factory=dict)
+    __slots__ = ("advertised", "case")
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.advertised: dict[str, None] = {}
 
 
 class ListenerRule(Rule):
@@ -248,8 +249,7 @@ class ListenerRule(Rule):
         working = {host for host, _ in self._reached}
         calm = finding.count < FEW_ATTEMPTS or not working.isdisjoint(finding.named("host"))
         lasting = finding.last_ns - finding.first_ns >= AWAY_NS
-        return replace(
-            finding,
+        return finding._replace(
             severity="info" if calm else "error" if lasting else "warning",
             title=f"{finding.title}; whether it is a broker, the capture does not show",
         )

@@ -7,7 +7,6 @@ log directory that failed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
@@ -26,14 +25,16 @@ MAX_PARTITIONS = 5_000
 _Partition = tuple[str, str, int]
 
 
-@dataclass(slots=True)
 class _Offline:
     """A partition since when it has no leader, and the replicas that are offline while their brokers are there."""
 
-    case: Case
-    replicas: tuple[int, ...] = ()
-    present: tuple[int, ...] = ()
-    over: bool = False
+    __slots__ = ("case", "over", "present", "replicas")
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.replicas: tuple[int, ...] = ()
+        self.present: tuple[int, ...] = ()
+        self.over = False
 
 
 class OfflineRule(Rule):

@@ -6,7 +6,6 @@ The response does not name the range. ListOffsets answers and later fetches of t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.error_places import error_places
@@ -30,12 +29,14 @@ MAX_LISTED = 12
 _Partition = tuple[str, str, int]
 
 
-@dataclass(slots=True)
 class _Range:
     """The first offset of the log, and the one behind its last; -1 where it is not known."""
 
-    first: int = -1
-    end: int = -1
+    __slots__ = ("end", "first")
+
+    def __init__(self) -> None:
+        self.first = -1
+        self.end = -1
 
     @property
     def text(self) -> str:

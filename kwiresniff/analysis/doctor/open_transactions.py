@@ -8,7 +8,6 @@ is shows in the producers' requests, where the capture has them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
@@ -34,26 +33,30 @@ MAX_IN_TRANSACTION = 100
 _Partition = tuple[str, str, int]
 
 
-@dataclass(slots=True)
 class _Stable:
     """A partition as Fetch responses show it: the last stable offset, since when, and how far the log goes on."""
 
-    case: Case
-    offset: int = -1
-    since_ns: int = 0
-    high_watermark: int = -1
+    __slots__ = ("case", "high_watermark", "offset", "since_ns")
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.offset = -1
+        self.since_ns = 0
+        self.high_watermark = -1
 
 
-@dataclass(slots=True)
 class _Open:
     """A transactional producer with the partitions of its open transaction, and the first offset it wrote to each."""
 
-    client: str
-    name: str
-    timeout_ms: int = 0
-    began_ns: int = 0
-    last_ns: int = 0
-    offsets: dict[_Partition, int] = field(default_factory=dict)
+    __slots__ = ("began_ns", "client", "last_ns", "name", "offsets", "timeout_ms")
+
+    def __init__(self, client: str, name: str, timeout_ms: int) -> None:
+        self.client = client
+        self.name = name
+        self.timeout_ms = timeout_ms
+        self.began_ns = 0
+        self.last_ns = 0
+        self.offsets: dict[_Partition, int] = {}
 
 
 class OpenTransactionRule(Rule):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from kwiresniff.analysis.doctor.evidence import Case, clipped
@@ -37,13 +36,15 @@ MAX_PARTITIONS = 1_000
 _Sizes: TypeAlias = list[tuple[int, int]]
 
 
-@dataclass(slots=True)
 class _Topic:
-    case: Case
-    sizes: dict[int, int] = field(default_factory=dict)
-    clients: dict[str, None] = field(default_factory=dict)
-    written: dict[int, int] = field(default_factory=dict)
-    mixed: int = 0
+    __slots__ = ("case", "clients", "mixed", "sizes", "written")
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.sizes: dict[int, int] = {}
+        self.clients: dict[str, None] = {}
+        self.written: dict[int, int] = {}
+        self.mixed = 0
 
     def mix(self, connection: int, sizes: _Sizes) -> None:
         """Whether a producer has written to more than the one partition it wrote to before."""

@@ -7,7 +7,6 @@ while the others do, are the ones that left.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.error_places import error_places
@@ -30,11 +29,13 @@ BEFORE_NS = 60_000_000_000
 SHORTLY_NS = 1_000_000_000
 
 
-@dataclass(slots=True)
 class _Replicas:
-    all: tuple[int, ...]
-    in_sync: tuple[int, ...]
-    ns: int
+    __slots__ = ("all", "in_sync", "ns")
+
+    def __init__(self, all: tuple[int, ...], in_sync: tuple[int, ...], ns: int) -> None:
+        self.all = all
+        self.in_sync = in_sync
+        self.ns = ns
 
 
 class ReplicaRule(Rule):

@@ -7,7 +7,6 @@ acks=all for the replicas, says nothing of the broker that was asked: those that
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kwiresniff.analysis.doctor.endings import Ending, Reason, patience_of
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, client_text
@@ -44,14 +43,18 @@ _PROMPT = frozenset({
 })  # fmt: skip
 
 
-@dataclass(slots=True)
 class _Stall:
-    broker: str
-    first_ns: int
-    last_ns: int
-    case: Case
-    prompt: bool = False
-    over: bool = True
+    __slots__ = ("broker", "case", "first_ns", "last_ns", "over", "prompt")
+
+    def __init__(
+        self, broker: str, first_ns: int, last_ns: int, case: Case, *, prompt: bool = False, over: bool = True
+    ) -> None:
+        self.broker = broker
+        self.first_ns = first_ns
+        self.last_ns = last_ns
+        self.case = case
+        self.prompt = prompt
+        self.over = over
 
 
 class StallRule(Rule):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
@@ -53,8 +53,7 @@ MAX_TOPICS = 20_000
 MAX_DELETIONS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Deletion:
+class _Deletion(NamedTuple):
     client: str
     user: str
     packet: int

@@ -7,7 +7,7 @@ on.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
@@ -25,8 +25,7 @@ from kwiresniff.results.findings import Finding, scope_of
 MAX_IDS = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Holder:
+class _Holder(NamedTuple):
     client: str
     connection: int
     producer_id: int

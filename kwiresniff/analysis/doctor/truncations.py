@@ -8,7 +8,7 @@ KIP-595), producers by nothing at all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
@@ -30,8 +30,7 @@ MAX_LISTED = 6
 _Partition = tuple[str, str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(NamedTuple):
     """How far a log went, by whom that was said, and to whom."""
 
     offset: int
@@ -39,8 +38,7 @@ class _End:
     client: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Loss:
+class _Loss(NamedTuple):
     """A log that went from one offset back to another. ``read`` says that a consumer was told, else a producer was."""
 
     before: _End
