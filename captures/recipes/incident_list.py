@@ -386,6 +386,23 @@ INCIDENTS = (
         happened="node 2 was killed, then node 1, which alone had what was written since; node 2 came back "
         "and was made leader of orders-0 without it (unclean.leader.election.enable)",
     ),
+    Incident(
+        "coordinator-gone",
+        [("later", "6", "kill", "1"), incident("steady", "seconds=24")],
+        [
+            ("prepare.py", "10.9.0.1:9092"),  # only node 1 is there to have what groups commit
+            ("start", "2"),
+            ("prepare.py", "10.9.0.1:9092", "orders:3:2"),
+        ],
+        ClusterSetup(
+            "4.4.0",
+            (Member(11, "controller"), Member(1), Member(2, later=True)),
+            SINGLE | {"broker.session.timeout.ms": "3000"},
+            voters=True,
+        ),
+        happened="node 1 was killed, which alone had __consumer_offsets (offsets.topic.replication.factor=1): "
+        "the group reports has no coordinator any more, orders goes on at node 2",
+    ),
     Incident("topic-recreated", [incident("topic-recreated")], topics("orders:2")),
     Incident(
         "silence",

@@ -51,6 +51,8 @@ class GroupTimeline:
         budget = new_member_budget()
         self._assigned: LastKnown[Partitions] = LastKnown(budget)
         self._epochs: LastKnown[int] = LastKnown(budget)
+        #: Of members that say all in heartbeats, by which protocol: what they commit does not tell.
+        self._protocols: LastKnown[str] = LastKnown(budget)
         self._handlers = {
             JOIN_GROUP: self._join,
             SYNC_GROUP: self._sync,
@@ -86,6 +88,9 @@ class GroupTimeline:
         rename = renamer(self._topic_name)
         groups: dict[str, list[GroupEvent]] = {}
         for event in self._log:
+            if event.protocol == CLASSIC:
+                member = event.group, event.instance_id or event.member_id
+                event.protocol = self._protocols.get(member) or CLASSIC
             event.details = rename(event.details)
             groups.setdefault(event.group, []).append(event)
         return [event for found in groups.values() for event in sorted(found, key=lambda one: one.timestamp_ns)]
@@ -141,6 +146,8 @@ class GroupTimeline:
             return
         member_id = field_text(answer.get("member_id")) or field_text(request.get("member_id"))
         member = _member({**request, "member_id": member_id})
+        if self._protocols.get(member) != protocol:
+            self._protocols.put(member, protocol)
         epoch = answer.get("member_epoch")
         known = self._epochs.get(member)
         if asked == 0:

@@ -46,11 +46,12 @@ def _partition(index: int, part: Body) -> PartitionDigest:
     found.high_watermark = high_watermark if isinstance(high_watermark, int) else -1
     batches = batches_in(part)
     if batches:
-        found.batches = len(batches)
-        found.records = sum(map(records_in, batches))
-        found.size_bytes = sum(batch.get("size_bytes") or 0 for batch in batches)
+        of_records = [batch for batch in batches if not batch.get("is_control")]
+        found.batches = len(of_records)
+        found.records = sum(map(records_in, of_records))
+        found.size_bytes = sum(batch.get("size_bytes") or 0 for batch in of_records)
         found.first_offset, found.end_offset = base_of(batches[0]), end_of(batches[-1])
-        found.codecs = [str(batch.get("compression", "none")) for batch in batches]
+        found.codecs = [str(batch.get("compression", "none")) for batch in of_records]
         found.is_idempotent = any(_has_producer(batch) for batch in batches)
     return found
 

@@ -73,13 +73,14 @@ class ClientState:
 
     __slots__ = (
         "acks", "buckets", "compression", "errors", "first_ns", "flow", "idempotent", "last_ns", "partitions",
-        "positions", "role", "transactional_ids", "waits",
+        "positions", "role", "transactional_ids", "unanswered", "waits",
     )  # fmt: skip
 
     def __init__(self, role: str, first_ns: int) -> None:
         self.role = role
         self.flow = Flow()
         self.errors = 0
+        self.unanswered = 0
         self.compression: dict[str, int] = {}
         self.acks: dict[int, None] = {}
         self.idempotent = False

@@ -131,6 +131,7 @@ class TopicSummary:
             address=address,
             flow=flow.result(),
             errors=sum(client.errors for client in found),
+            unanswered=sum(client.unanswered for client in found),
             compression=tuple(sorted(compression.items(), key=lambda item: (-item[1], item[0]))),
             acks=tuple(sorted({acks for client in found for acks in client.acks})),
             idempotent=any(client.idempotent for client in found) and found[0].role == "producer",

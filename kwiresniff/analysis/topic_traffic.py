@@ -93,6 +93,7 @@ class TopicTraffic:
             if topic is None or client is None:
                 continue
             client.flow.requests += 1
+            client.unanswered += exchange.outcome == "unanswered"
             self._note_producer(client, request)
             for part in named.partitions:
                 partition = table.partition(topic, part.index)
@@ -207,6 +208,8 @@ class TopicTraffic:
                     continue
                 partition.high_watermark = max(partition.high_watermark, part.high_watermark)
                 if not part.batches:
+                    if role == "consumer":  # behind the marks of transactions it goes on as well
+                        self._arrived(client, partition, part, ns)
                     continue
                 self._carried(client, part)
                 if role == "replica":

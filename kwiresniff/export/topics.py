@@ -81,6 +81,7 @@ def _client(client: TopicClient) -> Json:
 def _producer(client: TopicClient) -> Json:
     return {
         **_client(client),
+        "unanswered": client.unanswered,
         "acks": list(client.acks),
         "idempotent": client.idempotent,
         "transactional_ids": list(client.transactional_ids),

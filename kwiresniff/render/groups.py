@@ -68,7 +68,7 @@ class GroupWriter:
         """What it tells beside time, event and member."""
         details, chunks = event.details, []
         if event.generation is not None and event.event != "leave":
-            word = "generation" if event.protocol == "classic" else "epoch"
+            word = "generation" if event.protocol == "classic" else "member epoch"
             chunks.append([("name", f"{word} "), ("ident", str(event.generation))])
         if event.event == "rejoin":
             chunks.append([("name", f"{escape(details['api'])} "), ("value", escape(details["error"]))])

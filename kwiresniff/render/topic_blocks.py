@@ -99,6 +99,8 @@ def _client(client: TopicClient) -> Iterator[Chunk]:
         yield [("dim", f"partitions {format_units.number_ranges(client.partitions)}")]
     if client.lag is not None and client.role != "producer":
         yield [("warn" if client.lag else "good", f"lag {client.lag:,}")]
+    if client.unanswered:
+        yield [("bad", f"{format_units.count(client.unanswered, 'request')} unanswered")]
     if client.errors:
         yield [("bad", format_units.count(client.errors, "error"))]
 

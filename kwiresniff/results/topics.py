@@ -25,7 +25,9 @@ class TopicClient(NamedTuple):
     """A client that produces to a topic or consumes from it: one client id from one address.
 
     ``role`` is ``producer``, ``consumer``, ``share consumer`` (KIP-932) or ``replica`` (a broker that follows).
-    ``acks`` are the values of its requests (-1 is all). ``idempotent`` says whether its batches carry a producer id.
+    ``unanswered`` counts Produce requests without a response that were to have one: whether their records were written
+    is not known. ``acks`` are the values of its requests (-1 is all). ``idempotent`` says whether its batches carry a
+    producer id.
     ``groups`` are the groups that the same client speaks for on any connection. ``lag`` is the high watermark less the
     position, summed over the ``partitions`` where both are known, None where they are known of none.
     ``produce_to_consume`` is the time from the answer to a Produce until the answer to a Fetch that carries its batch.
@@ -38,6 +40,7 @@ class TopicClient(NamedTuple):
     address: str
     flow: TopicFlow
     errors: int
+    unanswered: int
     compression: tuple[tuple[str, int], ...]
     acks: tuple[int, ...]
     idempotent: bool

@@ -270,7 +270,7 @@ def test_connections_opened_all_the_time_are_churn() -> None:
 
 def test_packets_sent_twice_are_told_above_one_in_a_hundred() -> None:
     (found,) = findings(opened(1, 0, packets=[500, 500], retransmits=[10, 1], first_packet=7))
-    assert (found.code, found.severity, found.evidence) == ("retransmits", "warning", ((7, START_NS),))
+    assert (found.code, found.severity, found.evidence) == ("retransmits", "info", ((7, START_NS),))
     assert codes(opened(1, 0, packets=[500, 500], retransmits=[5, 5])) == []
 
 

@@ -73,6 +73,16 @@ def test_commits_of_a_member_in_a_row_are_one_event() -> None:
     assert found[0].details["last_timestamp_ns"] == START_NS + 20
 
 
+def test_a_commit_is_of_the_protocol_that_its_member_speaks() -> None:
+    """The number in it is a generation, or with a member that heartbeats by KIP-848 its epoch; before it left, too."""
+    commits = [
+        event
+        for event in timeline(beat(3, 4), commit(5), beat(-1, -1), commit(6, member="other"))
+        if event.event == "commit"
+    ]
+    assert [(event.member_id, event.protocol) for event in commits] == [("m", "consumer"), ("other", "classic")]
+
+
 def test_a_commit_that_fails_or_is_not_answered_is_counted_in_its_event() -> None:
     unanswered = commit(7, latency_ns=None, outcome="unanswered")
     (event,) = timeline(commit(5), commit(6, errors=FENCED, outcome="error"), unanswered)

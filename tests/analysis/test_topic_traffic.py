@@ -97,9 +97,22 @@ def test_the_marks_of_transactions_are_no_records() -> None:
     """Transactions.java: one record committed, one aborted, one fenced; the reader gets three batches and two marks."""
     topic = traffic_of("java-transactions.pcap")["outgoing"]
     assert topic.produced.records == 3
-    assert topic.consumed.records == 2
+    assert (topic.consumed.records, topic.consumed.batches) == (2, 2)
     (producer,) = topic.producers
     assert (producer.transactional_ids, producer.idempotent, producer.errors) == (("transfer-1",), True, 1)
+
+
+def test_behind_the_marks_of_transactions_a_consumer_goes_on() -> None:
+    """Nothing but a mark came, at offset 5: it is no batch of records, and the consumer wants 6 next."""
+    topic = only(fetch(5, 6, [batch(5, is_control=True)]))
+    assert (topic.consumed.batches, topic.consumed.size_bytes, topic.lag) == (0, 0, 0)
+
+
+def test_a_produce_without_its_response_is_counted_and_told() -> None:
+    """Whether its records were written nobody knows; the next one was answered."""
+    lost = produce(0, [batch(0, 3)], latency_ns=None, outcome="unanswered")
+    (producer,) = only(lost, produce(3, [batch(0, 2)])).producers
+    assert (producer.flow.requests, producer.flow.records, producer.unanswered) == (2, 5, 1)
 
 
 def test_the_time_to_consume_is_from_the_produce_answer_to_the_fetch_answer() -> None:

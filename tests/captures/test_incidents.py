@@ -145,6 +145,10 @@ FIRST = {
         "records_lost", "error",
         ["orders-0", "node 1", "node 2", "was made leader without them", "unclean.leader.election.enable"],
     ),
+    "coordinator-gone": (
+        "coordinator_not_available", "error",
+        ["report 10.9.0.2", "group reports", "was 10.9.0.1:9092 (node 1)", "__consumer_offsets", "single replica"],
+    ),
     "topic-recreated": ("topic_deleted", "error", ["orders", "deployer 10.9.0.2", "made anew afterwards"]),
     "silence": ("retransmits", "warning", ["10.9.0.2", "10.9.0.1:9092", "sent twice", "network"]),
     "streams-missing-topic": (
@@ -166,6 +170,7 @@ FIRST = {
 #: What else is said of a recording above info: other people whom the same thing happens to.
 ALSO = {
     "consumer-behind": {("small_batches", "warning")},
+    "coordinator-gone": {("leader_change", "warning")},
     "not-authorized": {("group_authorization_failed", "error"), ("topic_authorization_failed", "error")},
 }
 HEALTHY = ("idle-connections", "old-client-negotiates", "rolling-restart")

@@ -73,7 +73,8 @@ def coordinator_meaning(name: str, groups: Sequence[str], transactional_ids: Seq
         "warning",
         _COORDINATOR_TITLES[name].format(of=listed(of, 3) or "its group or transactional id"),
         f"Normal for seconds after a broker has started or stopped. Lasting: see that {' and '.join(topics)} could be "
-        "created (replication factor), and that the partitions have leaders.",
+        "created (replication factor), and that its partitions have leaders: with a single replica they are gone for "
+        "as long as its broker is.",
     )
 
 

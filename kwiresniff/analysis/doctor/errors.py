@@ -6,16 +6,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from kwiresniff.analysis.body_entities import groups_of, transactional_ids_of
+from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS, Meaning, coordinator_meaning, no_producer_id
 from kwiresniff.analysis.doctor.error_places import error_places
-from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of
+from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped
 from kwiresniff.analysis.doctor.rule import ERROR, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import broker_says, listed
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.negotiation import ADMIN_APIS, COORDINATOR_CODES, is_step
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.record_counts import batches_in
 from kwiresniff.analysis.topic_parts import structs
 from kwiresniff.base.api_keys import FIND_COORDINATOR, INIT_PRODUCER_ID
+from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
 from kwiresniff.results.findings import Finding
 
@@ -65,6 +68,7 @@ class ErrorRule(Rule):
         self._retriable: dict[str, bool] = {}
         self._of_admins: dict[tuple[str, str], bool] = {}
         self._searches: dict[tuple[str, str], _Search] = {}
+        self._coordinators: dict[str, str] = {}
 
     def failure(self, exchange: Exchange) -> None:
         """Count every error code of an answer once, with the topics and partitions that it stands beneath."""
@@ -86,13 +90,38 @@ class ErrorRule(Rule):
                 case.note("messages", [place.message])
 
     def exchange(self, exchange: Exchange) -> None:
-        """Ends the search of a client that has found its coordinator."""
+        """Ends the search of a client that has found its coordinator, and remembers where that is."""
+        if exchange.api_key == FIND_COORDINATOR:
+            self._learn(exchange)
         if self._searches and not exchange.errors and exchange.response is not None:
             client = client_of(exchange)
             for name in COORDINATOR_CODES:
                 search = self._searches.get((client, name))
                 if search is not None:
                     search.found = True
+
+    def _learn(self, exchange: Exchange) -> None:
+        """Takes the addresses of coordinators from a FindCoordinator response, by what they coordinate."""
+        request, response = exchange.request, exchange.response
+        asked = (request.body if request is not None else None) or {}
+        answer = (response.body if response is not None else None) or {}
+        for one in answer.get("coordinators") or [{**answer, "key": asked.get("key")}]:
+            key, address = clipped(field_text(one.get("key"))), clipped(address_text(one))
+            new = key not in self._coordinators
+            if not address or one.get("error_code") or (new and len(self._coordinators) >= MAX_SUBJECTS):
+                continue
+            if not new or self.context.budget.admit(2 * ENTRY_BYTES + text_bytes(key, address)):
+                self._coordinators[key] = address
+
+    def _former(self, case: Case) -> list[str]:
+        """Who coordinated what a case is about, before nobody did."""
+        names = [(name, "group") for name in case.noted("groups")]
+        names += [(name, "transactional id") for name in case.noted("transactions")]
+        return [
+            f"the coordinator of {kind} {name} was {self.context.cluster.broker_text(address)}"
+            for name, kind in names[:3]
+            if (address := self._coordinators.get(name))
+        ]
 
     def _count(self, exchange: Exchange, name: str, packet: int, ns: int) -> Case:
         client = client_of(exchange)
@@ -150,6 +179,7 @@ class ErrorRule(Rule):
                 _numbers(name, case),
                 details=[
                     *case.noted("skews")[:3],
+                    *(self._former(case) if name in COORDINATOR_CODES else []),
                     *([overdue[client]] if name == "INVALID_TXN_STATE" and client in overdue else []),
                     *broker_says(case.noted("messages")),
                 ],

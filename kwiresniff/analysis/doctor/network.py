@@ -19,6 +19,8 @@ ENOUGH_CONNECTIONS = 20
 #: The part of segments sent twice above which the network is bad.
 RETRANSMITS = 0.01
 ENOUGH_PACKETS = 1_000
+#: Below this part, some may be probes that TCP sends because an acknowledgement is late (RFC 8985, section 7).
+BAD_PER_THOUSAND = 20
 #: On a shorter connection the part and the number above which packets were lost for a while, and answers late.
 MANY_RETRANSMITS = 0.1
 FEW_PACKETS = 20
@@ -95,10 +97,11 @@ class NetworkRule(Rule):
         for ends, _, case in self._twice if self._copied * 2 < self._resent else ():
             yield found(
                 "retransmits",
-                "warning",
+                "warning" if case.most >= BAD_PER_THOUSAND else "info",
                 ends,
                 f"{case.most / 10:.1f} % of the packets are sent twice",
-                "The network between the two loses packets.",
+                "The network between the two loses packets; or they are acknowledged so late that TCP sends them again "
+                "(tail loss probes), as when a machine is short of CPU.",
                 case,
                 {"per_thousand": case.most},
                 # Answers that were lost on the way are late without the broker's doing.
