@@ -63,9 +63,9 @@ COMPILED = (
     "kwiresniff/capture/pcapng.py",
     "kwiresniff/capture/reader.py",
     "kwiresniff/cli/line_intake.py",
-    "kwiresniff/codec/element_skipper.py",
-    "kwiresniff/codec/error_scan.py",
+    "kwiresniff/codec/body_scanner.py",
     "kwiresniff/codec/record_limits.py",
+    "kwiresniff/codec/scan_steps.py",
     "kwiresniff/codec/text/batch_reader.py",
     "kwiresniff/codec/text/body_reader.py",
     "kwiresniff/codec/text/body_values.py",
@@ -153,7 +153,7 @@ COMPILED = (
 #: Modules of those that take more than half a hundredth of the time of a command that people wait for: ``stats``,
 #: ``read`` in each of its outputs, ``export``. They are compiled with optimisation, in one and a half times the time.
 BUSY = (
-    "analysis/intake", "base/fastint", "base/json_text", "capture/pcap", "codec/error_scan",
+    "analysis/intake", "base/fastint", "base/json_text", "capture/pcap", "codec/body_scanner",
     "codec/text/batch_reader", "codec/text/body_reader", "codec/text/digest_bodies", "codec/text/json_batches",
     "codec/text/json_bodies", "codec/text/json_records", "codec/text/record_reader", "codec/text/tree_bodies",
     "codec/text/tree_records", "codec/text/tree_text", "codec/text/tree_values", "digest", "export/csv_lines",
@@ -164,9 +164,9 @@ BUSY = (
 #: Modules of those whose work is not done for every exchange, or not by the commands that people wait for. They are
 #: compiled without optimisation, in two thirds of the time.
 SELDOM = (
-    "analysis/doctor/cluster", "analysis/doctor/rule", "codec/text/plan", "export/flat_columns", "pipeline/shards",
-    "render/line_wrapping", "session/handshake_buffer", "session/non_kafka", "session/phases", "session/problems",
-    "session/readings", "session/response_reordering", "session/sasl_opaque", "session/sasl_phase",
+    "analysis/doctor/cluster", "analysis/doctor/rule", "codec/scan_steps", "codec/text/plan", "export/flat_columns",
+    "pipeline/shards", "render/line_wrapping", "session/handshake_buffer", "session/non_kafka", "session/phases",
+    "session/problems", "session/readings", "session/response_reordering", "session/sasl_opaque", "session/sasl_phase",
     "session/signatures", "session/tls_phase", "session/tls_record_layer",
 )  # fmt: skip
 #: What else mypy reads: whose constants and types the compiled modules use often. Of the rest of the package, which is

@@ -132,7 +132,7 @@ NOT_FOR_STATS = (
     "kwiresniff.session.secrets", "kwiresniff.session.tls_inspection", "kwiresniff.session.tls_names",
 )  # fmt: skip
 #: Where a look tells the error codes of a response, because that is compiled, no reader is made either.
-NOT_FOR_COMPILED_STATS = ("kwiresniff.codec.decoder_gen", "kwiresniff.codec.headers", "kwiresniff.codec.projection_gen")
+NOT_FOR_COMPILED_STATS = ("kwiresniff.codec.decoder_gen", "kwiresniff.codec.headers", "kwiresniff.codec.primitives")
 
 
 def test_stats_of_a_plain_capture_loads_little() -> None:

@@ -12,7 +12,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kwiresniff import schema
-from kwiresniff.codec.error_scan import Skimmer, skimmer, weigher
+from kwiresniff.codec.body_scanner import BodyScanner
+from kwiresniff.codec.scan_steps import ScanStep, leaf_steps, record_set_steps
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Dissection, RecordsMode
 from kwiresniff.schema.types import MessageVersion, WireField
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder
     from kwiresniff.codec.encoder_gen import Encoder
     from kwiresniff.codec.error_finders import ErrorFinder
-    from kwiresniff.codec.projection_gen import FrontScanner, Scanner
     from kwiresniff.codec.text.content_values import ContentReader
     from kwiresniff.codec.text.digest_bodies import DigestReader
     from kwiresniff.codec.text.json_bodies import BodyWriter
@@ -130,39 +130,27 @@ def data_encoder(name: str, version: int) -> Encoder:
     return compile_encoder(schema.data_message(name, version))
 
 
-@lru_cache(KEPT)
-def scanner(api_key: int, version: int, direction: Direction, leaves: frozenset[str]) -> Scanner:
-    """``[(field name, value), ...] = scan(frame, body_offset)``: the leaves in ``leaves`` that say something.
+def scanner(api_key: int, version: int, direction: Direction, leaves: frozenset[str]) -> BodyScanner:
+    """The scanner of bodies for ``leaves``: field names, enumerations (``error_code``) and entities (``topicName``).
 
-    ``leaves`` holds field names, enumerations (``error_code``) and entities (``topicName``). Zero, empty and null
-    leaves are left out, record sets jumped over. The scanner raises DecodeError as far as it reads.
+    Zero, empty and null leaves are left out, record sets jumped over.
     """
-    from kwiresniff.codec.projection_gen import compile_scanner
-
-    return compile_scanner(schema.message(api_key, version, direction), leaves)
+    return BodyScanner(_leaf_steps(api_key, version, direction, leaves))
 
 
 @lru_cache(KEPT)
-def front_scanner(api_key: int, version: int, direction: Direction, leaves: frozenset[str]) -> FrontScanner:
-    """``[(field name, value), ...] = scan(frame, body_offset, size_bytes)``: a scanner for messages that
-    break off, which reports what comes before that. It raises nothing for bad bytes."""
-    from kwiresniff.codec.projection_gen import compile_front_scanner
+def _leaf_steps(api_key: int, version: int, direction: Direction, leaves: frozenset[str]) -> list[ScanStep]:
+    return leaf_steps(schema.message(api_key, version, direction), leaves)
 
-    return compile_front_scanner(schema.message(api_key, version, direction), leaves)
+
+def record_weigher(api_key: int, version: int) -> BodyScanner:
+    """The scanner of a response body for the sizes in bytes of its record sets that are not empty."""
+    return BodyScanner(_record_set_steps(api_key, version))
 
 
 @lru_cache(KEPT)
-def error_skimmer(api_key: int, version: int) -> Skimmer | None:
-    """The quick reader of a response body's error codes, compiled builds only; else None."""
-    return skimmer(schema.message(api_key, version, "response"), frozenset({"error_code"}))
-
-
-def record_weigher(api_key: int, version: int) -> Skimmer | None:
-    """The reader of the sizes in bytes of a response body's record sets, compiled builds only; else None."""
-    try:
-        return weigher(schema.message(api_key, version, "response"))
-    except SchemaError:
-        return None
+def _record_set_steps(api_key: int, version: int) -> list[ScanStep]:
+    return record_set_steps(schema.message(api_key, version, "response"))
 
 
 @lru_cache(KEPT)

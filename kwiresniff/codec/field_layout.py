@@ -26,6 +26,9 @@ MAX_ENTRIES = 1_000_000
 #: Numbers in an array that weigh as much as one structure, as a shift.
 NUMBERS_SHIFT = 3
 
+#: Tagged fields of one structure. Kafka's own have at most five; every one of them costs a dict entry.
+MAX_TAGS = 1024
+
 #: The field whose record set may begin and end inside a batch (FetchSnapshot, KIP-630).
 UNALIGNED = "unaligned_records"
 

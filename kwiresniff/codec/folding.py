@@ -12,6 +12,7 @@ from struct import iter_unpack
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, RANGES_SHOWN, SCALARS_SHOWN, is_range
+from kwiresniff.codec.body_scanner import FAILED, GARBLED, LOADED, RECORDED, ElementSkipper
 from kwiresniff.codec.codecs import element_reader
 from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
 from kwiresniff.codec.dissector import (
@@ -24,11 +25,11 @@ from kwiresniff.codec.dissector import (
     Dissector,
     MessageBytes,
 )
-from kwiresniff.codec.element_skipper import FAILED, GARBLED, LOADED, RECORDED, ElementSkipper, steps_of
 from kwiresniff.codec.field_layout import regular
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.primitives import reader_of
 from kwiresniff.codec.record_limits import MAX_NODES
+from kwiresniff.codec.scan_steps import element_steps
 from kwiresniff.model import Body, Dissection, Node, Problem, RecordsMode, TopicNames
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import FIXED
@@ -91,7 +92,7 @@ class _Folding(Dissector):
         if count <= shown:
             super().elements(node, entry, count, path)
             return
-        step = steps_of(entry, self.flexible)
+        steps = element_steps(entry, self.flexible)
         skipper, fold = self.skipper, self.folder(node, entry)
         for index in range(shown):
             self.field(node, entry, f"[{index}]", f"{path}[{index}]")
@@ -99,9 +100,9 @@ class _Folding(Dissector):
         while index < count:
             kept = self.nodes < MAX_NODES
             room = (MAX_NODES if kept else MAX_COUNTED) - self.nodes
-            number = skipper.run(step, self.position, count - index, room, self.looked_at)
+            number = skipper.run(steps, self.position, count - index, room, self.looked_at)
             if not number:
-                end = skipper.skip(step, self.position)
+                end = skipper.skip(steps, self.position)
                 number = end >= 0 and self.may_fold(wrong)
             if number:
                 if kept:

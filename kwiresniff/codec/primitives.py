@@ -14,6 +14,7 @@ from typing import Any
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.codec.decode_errors import bad_count, bad_varint, truncated
+from kwiresniff.codec.field_layout import MAX_TAGS
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.wire_types import BY_GUIDE, FIXED
 
@@ -22,9 +23,6 @@ MAX_VARINT_BYTES = 5
 
 #: Distinct topic, member and directory ids kept as text; a large cluster has some ten thousand topics.
 UUID_CACHE_SIZE = 16_384
-
-#: Tagged fields of one structure. Kafka's own have at most five; every one of them costs a dict entry.
-MAX_TAGS = 1024
 
 
 def read_uvarint(buffer: bytes, position: int) -> tuple[int, int]:

@@ -13,8 +13,8 @@ from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
 from kwiresniff.base.fastint import COMPILED
 from kwiresniff.base.known_ids import METADATA_TOPIC_ID
+from kwiresniff.codec.body_scanner import BodyScanner, MessageSkipper
 from kwiresniff.codec.codegen import made_when_called
-from kwiresniff.codec.element_skipper import MessageSkipper
 from kwiresniff.codec.embedded import (
     ANSWER,
     INTERNAL_TOPICS,
@@ -40,6 +40,9 @@ _ASKED_FIRST_BYTES: Final = 1 << 14
 
 #: ``steps(api_key, version, direction)``: how a writer of text writes a message, None when it cannot.
 Plans = Callable[[int, int, Direction], "list[Step] | None"]
+
+
+_ERRORS = frozenset({"error_code"})
 
 
 class _Side:
@@ -129,7 +132,6 @@ class BodyDecoder:
         if digests and (records == "headers" or self._writer is not None):
             self._digests = codec.digest_reader(self._is_internal)
         self._digested = None if digests is True or digests is False else digests  # APIs, None for all
-        self._may_have_errors = True  # the body that was decoded last
         self._records: RecordsMode = records
         self._topics = topics
         self._show_secrets = show_secrets
@@ -138,6 +140,7 @@ class BodyDecoder:
         self._responses: dict[int, _Side] = {}
         # By (api_key << 16) + version as read, of which there are only as many as are known.
         self._finders: dict[int, ErrorFinder] = {}
+        self._scanners: dict[int, BodyScanner] = {}
 
     def decode(self, exchange: Exchange) -> None:
         """Fills in bodies, errors, problems and outcome of an exchange; bytes that do not fit become problems."""
@@ -148,7 +151,7 @@ class BodyDecoder:
         if response is not None:
             if not self._read(exchange, response, "response", self._responses):
                 understood = False
-            if not response.is_deferred and response.body and self._may_have_errors:
+            if not response.is_deferred and response.body and self._may_have_errors(exchange, response):
                 self._collect_errors(exchange, exchange.api_key, response.version, response.body)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
@@ -160,14 +163,13 @@ class BodyDecoder:
         sides = self._requests if direction == "request" else self._responses
         if not self._read(exchange, message, direction, sides):
             exchange.outcome = "undecoded"
-        if direction == "response" and not message.is_deferred and message.body and self._may_have_errors:
+        if direction == "response" and not message.is_deferred and message.body:
             self._collect_errors(exchange, exchange.api_key, message.version, message.body)
 
     def _read(self, exchange: Exchange, message: Message, direction: Direction, sides: dict[int, _Side]) -> bool:
         """Decode one message; returns whether it was understood to its last field."""
         api_key = exchange.api_key
         frame = message.frame
-        self._may_have_errors = True
         key = (api_key << 16) + exchange.api_version
         side = sides.get(key)
         if side is None or (api_key == API_VERSIONS and direction == "response"):
@@ -226,12 +228,9 @@ class BodyDecoder:
             if side.skipper.skip(frame, message.body_offset) < 0:
                 return None, -1
         try:
-            found = side.decode(frame, message.body_offset, issues)
+            return side.decode(frame, message.body_offset, issues)
         except DecodeError:
             return None, -1
-        # Decoders that follow a plan know of error codes; an answer inside an Envelope has its own.
-        self._may_have_errors = exchange.api_key == ENVELOPE or bool(getattr(side.decode, "found_error", True))
-        return found
 
     def _is_written(
         self, exchange: Exchange, message: Message, frame: bytes, direction: Direction, side: _Side
@@ -288,6 +287,19 @@ class BodyDecoder:
             elif exchange.request is None or exchange.request.text is None:
                 return None
         return self._rows.text(side.steps, message.frame, message.body_offset, errors)
+
+    def _may_have_errors(self, exchange: Exchange, response: Message) -> bool:
+        """Whether to look for error codes in a body: most have none, and a scan says so, where it is compiled, before
+        anything is made that could look. An answer inside an Envelope has its own.
+        """
+        if not COMPILED or exchange.api_key == ENVELOPE or response.frame is None:
+            return True
+        key = (exchange.api_key << 16) + response.version
+        scanner = self._scanners.get(key)
+        if scanner is None:
+            scanner = codec.scanner(exchange.api_key, response.version, "response", _ERRORS)
+            self._scanners[key] = scanner
+        return not scanner.scan(response.frame, response.body_offset) or len(scanner.found) > 0
 
     def _collect_errors(self, exchange: Exchange, api_key: int, version: int, body: Body, place: str = "") -> None:
         find = self._finders.get((api_key << 16) + version)

@@ -14,10 +14,9 @@ from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import FETCH, SHARE_FETCH
 from kwiresniff.base.fastint import COMPILED, i32
 from kwiresniff.base.time_units import MILLISECOND_NS, OVERRUN_NS
-from kwiresniff.codec.error_scan import Skimmer
-from kwiresniff.errors import DecodeError, SchemaError
+from kwiresniff.errors import SchemaError
 from kwiresniff.model import UNKNOWN_NS, Exchange, Message
-from kwiresniff.session.apis import MAX_FACTS, ApiFacts, api_facts
+from kwiresniff.session.apis import ApiFacts, api_facts
 
 LONG_POLL: Final = "long poll"
 REBALANCE: Final = "rebalance"
@@ -40,8 +39,6 @@ LAST_HOLDING_RELEASE: Final = "1.1"
 BATCH_BYTES: Final = (1 << 20) + 4096
 
 _int32 = Struct(">i").unpack_from
-#: What gives the sizes of an answer's record sets, by (api_key << 16) + version.
-_weighers: Final[dict[int, Skimmer | None]] = {}
 
 
 def max_wait_ns(facts: ApiFacts, request: Message) -> int:
@@ -84,11 +81,11 @@ def min_bytes(facts: ApiFacts, request: Message) -> int:
 
 def _scanned(facts: ApiFacts, request: Message, name: str) -> int:
     try:
-        scan = codec.scanner(facts.api_key, facts.read_as, "request", frozenset({name}))
-        found = scan(request.frame or b"", request.body_offset)
-    except (DecodeError, SchemaError):
+        scanner = codec.scanner(facts.api_key, facts.read_as, "request", frozenset({name}))
+    except SchemaError:
         return 0
-    return int(found[0][1]) if found else 0
+    fits = scanner.scan(request.frame or b"", request.body_offset)
+    return int(scanner.found[0][1]) if fits and scanner.found else 0
 
 
 def is_short(facts: ApiFacts, request: Message, response: Message) -> bool:
@@ -106,15 +103,21 @@ def may_be_one_batch(facts: ApiFacts, request: Message, response: Message) -> bo
 
 
 def record_bytes(facts: ApiFacts, response: Message) -> int | None:
-    """Bytes of record sets in a response, stripped ones included; None where that is not certain."""
-    key = (facts.api_key << 16) + facts.read_as
-    if key not in _weighers:
-        if len(_weighers) >= MAX_FACTS:
-            _weighers.clear()
-        _weighers[key] = codec.record_weigher(facts.api_key, facts.read_as)
-    weigher, frame = _weighers[key], response.frame
-    sizes = weigher.codes(frame, response.body_offset) if weigher is not None and frame is not None else None
-    return None if sizes is None or frame is None else sum(sizes) + response.size_bytes - len(frame)
+    """Bytes of record sets in a response, stripped ones included; None where that is not certain.
+
+    Tagged fields, such as those about the leader, may be why it was answered.
+    """
+    frame = response.frame
+    if frame is None or facts.read_as < 0:  # looking for the definitions of unknown APIs would cost much
+        return None
+    try:
+        weigher = codec.record_weigher(facts.api_key, facts.read_as)
+    except SchemaError:
+        return None
+    if not weigher.scan(frame, response.body_offset) or weigher.tagged:
+        return None
+    sizes: list[int] = [size for _, size in weigher.found]
+    return sum(sizes) + response.size_bytes - len(frame)
 
 
 def holds_throttled(api_key: int, version: int) -> bool:

@@ -14,19 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwiresniff.base.fastint import i16, i32
-from kwiresniff.codec.error_scan import (
-    ARRAY_32,
-    ARRAY_COMPACT,
-    JUMP,
-    OPTIONAL,
-    SIZED_16,
-    SIZED_32,
-    SIZED_COMPACT,
-    TAGS,
-    ScanStep,
-    whole,
-)
-from kwiresniff.schema.types import MessageVersion
+from kwiresniff.codec.scan_steps import ARRAY, JUMP, OPTIONAL, RECORDS, SHORT, TAGS, VARINT, ScanStep
 from kwiresniff.stream.frame_buffer import JOINED_BYTES, SMALL_PIECE_BYTES
 from kwiresniff.stream.frame_handler import FrameFilter
 
@@ -42,18 +30,11 @@ _EMPTY = b"\x00\x00\x00\x00"
 _EMPTY_COMPACT = b"\x01"
 
 
-def stripper_steps(message: MessageVersion) -> list[ScanStep] | None:
-    """The scan steps by which a response is stripped; None where there are no record sets, or no way to them."""
-    steps = whole(message)
-    return steps if steps is not None and _has_records(steps) else None
-
-
-def _has_records(steps: list[ScanStep]) -> bool:
-    return any(step.records or _has_records(step.inside) for step in steps)
-
-
 class RecordStripper(FrameFilter):
-    """Strips one frame; see :class:`FrameFilter`. ``body_offset`` is where in the frame the body begins."""
+    """Strips one frame; see :class:`FrameFilter`.
+
+    ``steps`` are those over the whole message (``stripping_steps``), ``body_offset`` is where in the frame it begins.
+    """
 
     def __init__(self, steps: list[ScanStep], body_offset: i64) -> None:
         super().__init__()
@@ -131,17 +112,17 @@ class RecordStripper(FrameFilter):
                 elif mark == 1:
                     self._outer.append((steps, index, count))
                     steps, index, count = step.inside, 0, 1
-                elif mark != 255:
+                elif mark != step.null:
                     self.plain = True
                     break
                 continue
             size: i64 = 0
             after = at
-            if kind == SIZED_16:
+            if step.size == SHORT:
                 after += 2
                 if after <= end:
                     size = i16(data, at)
-            elif kind == SIZED_COMPACT or kind == ARRAY_COMPACT:  # noqa: SIM109
+            elif step.size == VARINT:
                 shift: i64 = 0
                 byte: i64 = 0x80
                 while byte & 0x80 and after < end and shift <= 28:
@@ -172,14 +153,14 @@ class RecordStripper(FrameFilter):
             elif size > left + end - after:
                 self.plain = True
                 break
-            elif kind == ARRAY_32 or kind == ARRAY_COMPACT:  # noqa: SIM109
+            elif kind == ARRAY:
                 at = after
                 if size and step.inside:
                     self._outer.append((steps, index, count))
                     steps, index, count = step.inside, 0, size
-            elif step.records and size >= MIN_PASSED_BYTES:
+            elif kind == RECORDS and size >= MIN_PASSED_BYTES:
                 self._keep(data, kept_to, at)
-                empty = _EMPTY if kind == SIZED_32 else _EMPTY_COMPACT
+                empty = _EMPTY_COMPACT if step.size == VARINT else _EMPTY
                 if size > end - after:
                     self._length, self._empty = data[at:after], empty
                     passed = size - (end - after)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
-from kwiresniff.base.fastint import COMPILED
-from kwiresniff.codec.error_scan import ScanStep, Skimmer
+from kwiresniff.codec.body_scanner import BodyScanner
+from kwiresniff.codec.scan_steps import ScanStep, stripping_steps
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange, Message
 from kwiresniff.session.apis import MAX_FACTS, known_versions, read_version
-from kwiresniff.session.record_stripper import RecordStripper, stripper_steps
+from kwiresniff.session.record_stripper import RecordStripper
 from kwiresniff.session.topic_ids import NAMING_RESPONSES, TopicNameTable
-
-_Scan = Callable[[bytes, int], list[tuple[str, Any]]]
 
 _ERRORS = frozenset({"error_code"})
 _TOPICS = frozenset({"topicName", "topic_id"})
@@ -31,11 +28,8 @@ class ShallowReader:
         self._request_leaves = _TOPICS if topics else frozenset()
         self._response_leaves = (_ERRORS if errors else frozenset()) | self._request_leaves
         # By (api_key << 16) + version; None where there is no definition.
-        self._request_scans: dict[int, _Scan | None] = {}
-        self._response_scans: dict[int, _Scan | None] = {}
-        # What is quicker where it is compiled, and enough for most answers.
-        self._skims = COMPILED and not topics and errors
-        self._skimmers: dict[int, Skimmer | None] = {}
+        self._request_scanners: dict[int, BodyScanner | None] = {}
+        self._response_scanners: dict[int, BodyScanner | None] = {}
         self._strippers: dict[int, list[ScanStep] | None] = {}
 
     def scan(self, exchange: Exchange) -> None:
@@ -48,11 +42,9 @@ class ShallowReader:
             self._scan_message(exchange, "request", request, request.frame, found)
         understood = True
         if response is not None and response.frame is not None:
-            skimmed = self._skims and self._skim(exchange, response.frame, response.body_offset, found)
-            if not skimmed:
-                understood = self._scan_message(exchange, "response", response, response.frame, found)
-                if understood and not found and exchange.api_key == ENVELOPE:
-                    found += self._enveloped(exchange)
+            understood = self._scan_message(exchange, "response", response, response.frame, found)
+            if exchange.api_key == ENVELOPE and understood and not found:
+                found += self._enveloped(exchange)
         if found:
             self._sort_out(exchange, found)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
@@ -65,7 +57,7 @@ class ShallowReader:
             if len(self._strippers) >= MAX_FACTS:
                 self._strippers.clear()
             try:
-                self._strippers[key] = stripper_steps(
+                self._strippers[key] = stripping_steps(
                     schema.message(exchange.api_key, exchange.api_version, "response")
                 )
             except SchemaError:
@@ -73,35 +65,10 @@ class ShallowReader:
         steps = self._strippers[key]
         return RecordStripper(steps, body_offset) if steps is not None else None
 
-    def _skim(self, exchange: Exchange, frame: bytes, offset: int, found: list[tuple[str, Any]]) -> bool:
-        """Whether a quick scan finds all error codes of a response for certain; they are added to ``found``."""
-        key = (exchange.api_key << 16) + exchange.api_version
-        if key not in self._skimmers:
-            if len(self._skimmers) >= MAX_FACTS:
-                self._skimmers.clear()
-            self._skimmers[key] = self._skimmer(exchange.api_key, exchange.api_version)
-        skimmer = self._skimmers[key]
-        codes = skimmer.codes(frame, offset) if skimmer is not None else None
-        if codes is None:
-            return False
-        if codes:
-            found += [("error_code", code) for code in codes]
-        return True
-
     def _is_known(self, api_key: int, version: int) -> bool:
         """Whether there is a definition. Asking for one that is not there costs a hundred times as much."""
         known = self._versions.get(api_key)
         return known is not None and known[0] <= version <= known[1]
-
-    def _skimmer(self, api_key: int, version: int) -> Skimmer | None:
-        # An Envelope holds another answer. ApiVersions may be answered in another version, with an error code in the
-        # same place.
-        if api_key == ENVELOPE or not self._is_known(api_key, version):
-            return None
-        try:
-            return codec.error_skimmer(api_key, version)
-        except SchemaError:
-            return None
 
     def _scan_message(
         self, exchange: Exchange, direction: Direction, message: Message, frame: bytes, found: list[tuple[str, Any]]
@@ -110,26 +77,20 @@ class ShallowReader:
         offset = message.body_offset
         api_key = exchange.api_key
         version = exchange.api_version if api_key != API_VERSIONS else read_version(exchange, direction)
-        scans = self._response_scans if direction == "response" else self._request_scans
+        scanners = self._response_scanners if direction == "response" else self._request_scanners
         key = (api_key << 16) + version
-        scan = scans.get(key)
-        if scan is None:
-            if key not in scans:
-                scan = scans[key] = self._make(api_key, version, direction)
-            if scan is None:
+        scanner = scanners.get(key)
+        if scanner is None:
+            if key not in scanners:
+                scanner = scanners[key] = self._make(api_key, version, direction)
+            if scanner is None:
                 return False
         if self._topics and direction == "response" and api_key in NAMING_RESPONSES:
             self._learn(api_key, version, message, frame)
-        try:
-            found += scan(frame, offset)
-        except DecodeError:
-            wanted = self._wanted(direction)
-            found += codec.front_scanner(api_key, version, direction, wanted)(frame, offset, message.size_bytes)
-            return False
-        return True
-
-    def _wanted(self, direction: Direction) -> frozenset[str]:
-        return self._request_leaves if direction == "request" else self._response_leaves
+        fits = scanner.scan(frame, offset, message.size_bytes)
+        if scanner.found:
+            found += scanner.found
+        return fits
 
     def _enveloped(self, exchange: Exchange) -> list[tuple[str, Any]]:
         """The error codes of the response inside an Envelope that has no error of its own."""
@@ -140,22 +101,20 @@ class ShallowReader:
             return []
         header, frame = answer
         key = (header.api_key << 16) + header.api_version
-        if key not in self._response_scans:
-            self._response_scans[key] = self._make(header.api_key, header.api_version, "response")
-        scan = self._response_scans[key]
-        try:
-            return scan(frame, header.body_offset) if scan is not None else []
-        except DecodeError:
-            return []
+        if key not in self._response_scanners:
+            self._response_scanners[key] = self._make(header.api_key, header.api_version, "response")
+        scanner = self._response_scanners[key]
+        return scanner.found if scanner is not None and scanner.scan(frame, header.body_offset) else []
 
-    def _make(self, api_key: int, version: int, direction: Direction) -> _Scan | None:
-        if len(self._request_scans) + len(self._response_scans) >= MAX_FACTS:
-            self._request_scans.clear()
-            self._response_scans.clear()
+    def _make(self, api_key: int, version: int, direction: Direction) -> BodyScanner | None:
+        if len(self._request_scanners) + len(self._response_scanners) >= MAX_FACTS:
+            self._request_scanners.clear()
+            self._response_scanners.clear()
         if not self._is_known(api_key, version):
             return None
         try:
-            return codec.scanner(api_key, version, direction, self._wanted(direction))
+            leaves = self._request_leaves if direction == "request" else self._response_leaves
+            return codec.scanner(api_key, version, direction, leaves)
         except SchemaError:
             return None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.base.fastint import COMPILED, i32
-from kwiresniff.errors import DecodeError, SchemaError
+from kwiresniff.errors import SchemaError
 from kwiresniff.model import Message
 from kwiresniff.schema.wire_types import FIXED
 from kwiresniff.session.apis import UNSUPPORTED_VERSION, ApiFacts
@@ -80,10 +80,11 @@ def _of_variable_fields(facts: ApiFacts, response: Message, frame: bytes) -> int
     if facts.api_key == API_VERSIONS:
         return _of_api_versions(response, frame)
     try:
-        found = codec.scanner(facts.api_key, facts.read_as, "response", _THROTTLE)(frame, response.body_offset)
-    except (DecodeError, SchemaError):
+        scanner = codec.scanner(facts.api_key, facts.read_as, "response", _THROTTLE)
+    except SchemaError:
         return 0
-    return int(found[0][1]) if found else 0
+    fits = scanner.scan(frame, response.body_offset)
+    return int(scanner.found[0][1]) if fits and scanner.found else 0
 
 
 def _of_api_versions(response: Message, frame: bytes) -> int:

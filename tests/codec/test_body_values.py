@@ -9,7 +9,6 @@ import pytest
 
 from kwiresniff import codec, schema
 from kwiresniff.codec.decoder_gen import Decoder, compile_decoder, holds_records
-from kwiresniff.codec.error_finders import compile_error_finder
 from kwiresniff.codec.field_layout import MAX_ENTRIES
 from kwiresniff.codec.primitives import write_uvarint
 from kwiresniff.codec.text.body_values import PlanDecoder, ValueReader, value_steps
@@ -48,7 +47,6 @@ def check(definition: MessageVersion, encode: Any) -> None:
         assert "FLOAT64" in repr(definition)
         return
     rng = random.Random(f"{definition.name} {definition.kind} {definition.version}")
-    find = compile_error_finder(definition)
     for made in (random_body, usual_body):
         for _ in range(ROUNDS):
             raw = encode(made(definition, rng))
@@ -56,9 +54,6 @@ def check(definition: MessageVersion, encode: Any) -> None:
             assert end == 4 + len(raw)
             found = by_plan(definition, b"head" + raw, 4)
             assert repr(found) == repr(body)  # the text tells True from 1, and has the order of members
-            if found is not None and definition.kind == "response":
-                reader.body(steps, raw, 0)
-                assert reader.found_error == bool(find(body)), body
             if found is not None:
                 assert repr(PlanDecoder(steps, raised)(raw + b"\0", 0, [])) == repr(decode(raw + b"\0", 0, []))
             for cut in range(0, len(raw), max(1, len(raw) // CHANGES)):

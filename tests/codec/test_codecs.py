@@ -39,7 +39,8 @@ def test_what_nobody_knows_is_a_schema_error() -> None:
 
 def test_heartbeat_errors_are_found_by_scanner_and_finder_alike() -> None:
     raw = bytes.fromhex("00000000 001b")
-    assert codec.scanner(12, 1, "response", frozenset({"error_code"}))(raw, 0) == [("error_code", 27)]
+    scanner = codec.scanner(12, 1, "response", frozenset({"error_code"}))
+    assert scanner.scan(raw, 0) and scanner.found == [("error_code", 27)]
     body, _ = codec.decoder(12, 1, "response")(raw, 0, [])
     assert codec.error_finder(12, 1)(body) == [("error_code", 27)]
 

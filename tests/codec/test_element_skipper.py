@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from kwiresniff import codec, schema
-from kwiresniff.codec.element_skipper import ElementSkipper, MessageSkipper, steps_of
+from kwiresniff.codec.body_scanner import ElementSkipper, MessageSkipper
+from kwiresniff.codec.scan_steps import element_steps
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Direction
 from kwiresniff.schema.types import WireField
@@ -39,7 +40,7 @@ ELEMENT = b"\0\0" + b"\x02a" + b"\x03\0\0\0\1\0\0\0\2" + b"\x01" + b"\0"
 
 def skipped(field: WireField, flexible: bool, raw: bytes, at: int = 0) -> tuple[int, ElementSkipper]:
     skipper = ElementSkipper(raw)
-    return skipper.skip(steps_of(field, flexible), at), skipper
+    return skipper.skip(element_steps(field, flexible), at), skipper
 
 
 def test_an_element_ends_behind_its_last_field() -> None:

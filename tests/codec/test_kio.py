@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from kwiresniff import schema
+from kwiresniff.codec.body_scanner import BodyScanner
 from kwiresniff.codec.decoder_gen import compile_decoder
 from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.encoder_gen import compile_encoder
 from kwiresniff.codec.error_finders import compile_error_finder
 from kwiresniff.codec.node_values import plain
-from kwiresniff.codec.projection_gen import compile_scanner
+from kwiresniff.codec.scan_steps import leaf_steps
 from kwiresniff.errors import DecodeError
 from kwiresniff.schema.types import MessageVersion
 from tests.support import kio_reference as kio
@@ -49,8 +50,8 @@ class Compiled:
         return compile_error_finder(self.message)
 
     @cached_property
-    def scan(self) -> Callable[[bytes, int], list[tuple[str, Any]]]:
-        return compile_scanner(self.message, frozenset({"error_code"}))
+    def scanner(self) -> BodyScanner:
+        return BodyScanner(leaf_steps(self.message, frozenset({"error_code"})))
 
 
 @lru_cache(None)
@@ -99,7 +100,8 @@ def test_walker_scanner_and_error_finder_agree_with_the_decoder(name: str) -> No
         dissected = dissect(case.message, raw, 0, records=False)
         assert (dissected.problems, dissected.end) == ([], len(raw))
         assert repr(plain(dissected.root)) == repr(body)
-        assert [code for _, code in case.errors(body)] == [value for _, value in case.scan(raw, 0)]
+        assert case.scanner.scan(raw, 0)
+        assert [code for _, code in case.errors(body)] == [value for _, value in case.scanner.found]
 
 
 @pytest.mark.parametrize("name", sampled(kio.NAMES))
@@ -129,4 +131,4 @@ def test_a_spoilt_message_parses_or_is_refused_alike_by_decoder_and_walker(name:
                 assert error.code in {problem.code for problem in dissected.problems}
             else:
                 assert (repr(plain(dissected.root)), dissected.end) == (repr(body), end)
-                case.scan(frame, 0)
+                assert case.scanner.scan(frame, 0)

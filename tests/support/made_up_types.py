@@ -48,19 +48,23 @@ def outcome(make: Callable[[], Any]) -> Any:
 
 def readings(definition: str) -> dict[str, Any]:
     """What each reader and writer makes of a message with a number of this type, and an array of two."""
+    from kwiresniff.codec.body_scanner import BodyScanner, ElementSkipper
     from kwiresniff.codec.decoder_gen import compile_decoder
     from kwiresniff.codec.dissector import dissect
     from kwiresniff.codec.encoder_gen import compile_encoder
     from kwiresniff.codec.error_finders import compile_error_finder
-    from kwiresniff.codec.error_scan import skimmer, whole
     from kwiresniff.codec.invalid_values import misfit
     from kwiresniff.codec.node_values import plain
-    from kwiresniff.codec.projection_gen import compile_front_scanner, compile_scanner
+    from kwiresniff.codec.scan_steps import leaf_steps, message_steps
     from kwiresniff.codec.text.plan import plan
     from kwiresniff.schema.definition_language import parse, print_messages
     from kwiresniff.schema.grammar import grammar
     from kwiresniff.schema.kafka_json import read_definition
     from kwiresniff.schema.resolve import resolve
+
+    def scanned(steps: Any) -> Any:
+        scanner = BodyScanner(steps)
+        return scanner.found if scanner.scan(raw, 0) else None
 
     text = f"data Made 0 flexible 0+\n  one {definition}\n  many []{definition}\n  late {definition} tag 0 = 7\n"
     (parsed,) = parse(text)
@@ -81,11 +85,8 @@ def readings(definition: str) -> dict[str, Any]:
         "encoder of too much": outcome(lambda: compile_encoder(message)({**body, "one": 2**64})),
         "misfit": outcome(lambda: misfit(message, {**body, "one": -1})),
         "dissector": outcome(lambda: plain(dissect(message, raw, 0).root)),
-        "scanner": outcome(lambda: compile_scanner(message, wanted)(raw, 0)),
-        "front scanner": outcome(lambda: compile_front_scanner(message, wanted)(raw, 0, len(raw))),
-        "skimmer": outcome(
-            lambda: (skimmer(message, frozenset({"error_code"})) is not None, whole(message) is not None)
-        ),
+        "scanner": outcome(lambda: scanned(leaf_steps(message, wanted))),
+        "skipper": outcome(lambda: ElementSkipper(raw).skip(message_steps(message), 0) == len(raw)),
         "error finder": outcome(lambda: compile_error_finder(message)(body)),
         "text": outcome(lambda: plan(message) is not None),
     }

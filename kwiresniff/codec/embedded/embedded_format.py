@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwiresniff import schema
+from kwiresniff.codec.body_scanner import ContentSkipper, MessageSkipper
 from kwiresniff.codec.codecs import content_reader
-from kwiresniff.codec.element_skipper import ContentSkipper, MessageSkipper
 from kwiresniff.codec.field_layout import smallest_struct
 
 if TYPE_CHECKING:

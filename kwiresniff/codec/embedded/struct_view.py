@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from kwiresniff import schema
 from kwiresniff.base.body_members import DECODED
+from kwiresniff.codec.body_scanner import MessageSkipper
 from kwiresniff.codec.codecs import KEPT, data_decoder, decoder
-from kwiresniff.codec.element_skipper import MessageSkipper
 from kwiresniff.codec.embedded.embedded_format import Content, Contents
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Problem

@@ -16,7 +16,6 @@ from kwiresniff.codec.text.body_reader import BodyReader
 from kwiresniff.codec.text.plan import (
     BOOLEAN,
     BYTES,
-    ERROR_CODE,
     RECORDS,
     SIZES,
     STRING,
@@ -97,17 +96,15 @@ def _blank(step: Step) -> Any:
 
 @final
 class ValueReader(BodyReader):
-    """Reads one body after another. ``found_error`` says whether the last one has an error code that is not zero."""
+    """Reads one body after another."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found_error = False
         self._left: i64 = 0  # of the values that a message may be made of
 
     def body(self, whole: Step, frame: bytes, offset: i64) -> dict[str, Any] | None:
         """The body from ``offset`` on, with where it ends in ``pos``; None for one with anything unusual."""
         self.frame = frame
-        self.found_error = False
         self._left = MAX_ENTRIES
         try:
             return self._structure(whole, offset)
@@ -156,8 +153,6 @@ class ValueReader(BodyReader):
                         found[step.name] = True
                     else:
                         found[step.name] = number
-                        if kind == ERROR_CODE:
-                            self.found_error = True
         self.pos = pos
         return found
 
@@ -241,10 +236,7 @@ class ValueReader(BodyReader):
             return uuid_text(self.frame[pos : pos + 16])
         if kind == STRUCTURE:
             return self._nullable_structure(step, pos) if step.nullable else self._structure(step, pos)
-        number: i64 = self.number(kind, pos)
-        if kind == ERROR_CODE and number:
-            self.found_error = True
-        return number
+        return self.number(kind, pos)
 
     def _nullable_structure(self, step: Step, pos: i64) -> dict[str, Any] | None:
         mark: i64 = self.frame[pos]
@@ -273,25 +265,19 @@ def _unusual() -> DecodeError:
 
 @final
 class PlanDecoder:
-    """A decoder that reads ``whole`` bodies, and what is unusual by that which ``make`` makes.
-
-    ``found_error`` says whether the last body may have an error code that is not zero.
-    """
+    """A decoder that reads ``whole`` bodies, and what is unusual by that which ``make`` makes."""
 
     def __init__(self, whole: Step, make: Callable[[], Decoder]) -> None:
         self._whole = whole
         self._make = make
         self._made: Decoder | None = None
-        self.found_error = True
 
     def __call__(self, frame: bytes, body_offset: int, issues: list[Problem]) -> tuple[dict[str, Any], int]:
         """The body and where it ends, see ``kwiresniff.codec.codecs.decoder``."""
         reader = ValueReader()
         body = reader.body(self._whole, frame, body_offset)
         if body is not None:
-            self.found_error = reader.found_error
             return body, reader.pos
-        self.found_error = True
         if self._made is None:
             self._made = self._make()
         return self._made(frame, body_offset, issues)

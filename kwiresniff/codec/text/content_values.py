@@ -9,7 +9,7 @@ from typing import Any, final
 
 from kwiresniff import schema
 from kwiresniff.base.fastint import i16
-from kwiresniff.codec.element_skipper import MessageSkipper
+from kwiresniff.codec.body_scanner import MessageSkipper
 from kwiresniff.codec.text.body_values import ValueReader, value_steps
 from kwiresniff.codec.text.plan import BYTES, Step
 
