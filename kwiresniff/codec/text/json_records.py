@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, final
 from librt.strings import BytesWriter
 
 from kwiresniff.base.json_text import write_number, write_text
+from kwiresniff.codec.record_reader import VARINT_BYTES, RecordReader, is_sane
 from kwiresniff.codec.text.batch_reader import BatchReader
-from kwiresniff.codec.text.record_reader import LENGTH_GROUPS, RecordReader, is_sane
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -73,7 +73,7 @@ class RecordWriter(RecordReader):
 
     def _value(self, data: bytes, pos: i64, stop: i64) -> i64:
         """Write bytes led by their length, null for a negative one; returns the position behind them, or -1."""
-        length: i64 = self.varint(data, pos, stop, LENGTH_GROUPS)
+        length: i64 = self.varint(data, pos, stop, VARINT_BYTES)
         pos = self.pos
         if pos < 0:
             return -1

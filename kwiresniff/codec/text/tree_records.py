@@ -9,8 +9,8 @@ from librt.strings import BytesWriter
 from kwiresniff.base.batch_layout import NO_TIMESTAMP
 from kwiresniff.base.json_text import write_digit
 from kwiresniff.base.tree_sizes import HEADERS_SHOWN, RECORDS_SHOWN
+from kwiresniff.codec.record_reader import VARINT_BYTES, RecordReader, is_sane
 from kwiresniff.codec.text.batch_reader import BatchReader
-from kwiresniff.codec.text.record_reader import LENGTH_GROUPS, RecordReader, is_sane
 from kwiresniff.codec.text.tree_marks import TreeMarks
 from kwiresniff.codec.text.tree_text import ValueWriter
 from kwiresniff.codec.text.tree_wording import Words
@@ -91,7 +91,7 @@ class RecordRows(RecordReader):
 
     def _skip(self, data: bytes, pos: i64, stop: i64) -> i64:
         """The position behind bytes led by their length, or -1."""
-        length: i64 = self.varint(data, pos, stop, LENGTH_GROUPS)
+        length: i64 = self.varint(data, pos, stop, VARINT_BYTES)
         pos = self.pos
         if pos < 0 or length <= 0:
             return pos
@@ -164,7 +164,7 @@ class RecordRows(RecordReader):
     def _record(self, data: bytes, pos: i64, stop: i64) -> None:
         """Key, value and headers of a record that has been checked."""
         out = self.out
-        length: i64 = self.varint(data, pos, stop, LENGTH_GROUPS)
+        length: i64 = self.varint(data, pos, stop, VARINT_BYTES)
         pos = self.pos
         has_key = length >= 0
         if has_key:
@@ -175,7 +175,7 @@ class RecordRows(RecordReader):
         else:
             out.write(self.marks.null)
         out.write(self.marks.arrow)
-        length = self.varint(data, pos, stop, LENGTH_GROUPS)
+        length = self.varint(data, pos, stop, VARINT_BYTES)
         pos = self.pos
         if length >= 0:
             out.write(self.marks.plain)
@@ -189,7 +189,7 @@ class RecordRows(RecordReader):
 
     def _headers(self, data: bytes, pos: i64, stop: i64) -> None:
         out = self.out
-        count: i64 = self.varint(data, pos, stop, LENGTH_GROUPS)
+        count: i64 = self.varint(data, pos, stop, VARINT_BYTES)
         pos = self.pos
         if not count:
             return
@@ -199,7 +199,7 @@ class RecordRows(RecordReader):
         while index < count and index < HEADERS_SHOWN:
             out.write(self.marks.comma if index else self.marks.no_comma)
             index += 1
-            length: i64 = self.varint(data, pos, stop, LENGTH_GROUPS)
+            length: i64 = self.varint(data, pos, stop, VARINT_BYTES)
             pos = self.pos
             out.write(self.marks.name)
             try:
@@ -209,7 +209,7 @@ class RecordRows(RecordReader):
             out.append(61)
             out.write(self.marks.name_off)
             pos += length
-            length = self.varint(data, pos, stop, LENGTH_GROUPS)
+            length = self.varint(data, pos, stop, VARINT_BYTES)
             pos = self.pos
             if length < 0:
                 out.write(self.marks.null)
