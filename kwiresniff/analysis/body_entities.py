@@ -177,9 +177,9 @@ def groups_of(body: Body | None, *, deep: bool = True) -> list[str]:
     return _named(body, GROUP_FIELDS, GROUP_LISTS, _GROUP_KEY, deep)
 
 
-def transactional_ids_of(body: Body | None, *, deep: bool = True) -> list[str]:
-    """The transactional ids named in a body, each once, in order; not ``deep``: in its outermost fields."""
-    return _named(body, TRANSACTION_FIELDS, TRANSACTION_LISTS, _TRANSACTION_KEY, deep)
+def transactional_ids_of(body: Body | None) -> list[str]:
+    """The transactional ids named in a body, each once, in order."""
+    return _named(body, TRANSACTION_FIELDS, TRANSACTION_LISTS, _TRANSACTION_KEY, deep=True)
 
 
 def partitions_of(body: Body | None) -> list[int]:

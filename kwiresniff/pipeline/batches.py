@@ -1,10 +1,10 @@
-"""Rows and columns to Arrow: bounded buffers, turned into batches for Spark."""
+"""Rows to Arrow: buffers that know what they hold, and batches of bounded size for Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from kwiresniff.export.arrow_arrays import arrow_array
@@ -19,8 +19,6 @@ from kwiresniff.pipeline.unit_reader import Reading, Settings, UnitReader
 #: Rows of a batch for Spark. Large bodies end it sooner: a batch is held as rows, as columns and on the way.
 BATCH_ROWS = 4_096
 BATCH_BYTES = 8 << 20
-#: Rows that are made columns at once.
-ROWS_AT_ONCE = 256
 #: Columns that tell what bodies speak of.
 ENTITY_COLUMNS = frozenset({"topics", "partitions", "groups"})
 #: The place of the first of the texts of a record: key, value, headers.
@@ -29,34 +27,73 @@ _KEY = [column.name for column in TABLES["records"]].index("key")
 ROW_BYTES = 256
 
 
+class RowBuffer:
+    """Rows of a table other than ``exchanges`` until they become arrays. ``rows`` counts them, ``held_bytes`` is about
+    what they take in memory."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.held_bytes = 0
+        self._rows: list[Row] = []
+        self._blocks: list[Block] = []
+
+    def add(self, row: Row) -> int:
+        """One more row; returns about what it takes in memory."""
+        self._rows.append(row)
+        self.rows += 1
+        size = ROW_BYTES + sum([len(value) for value in row if value.__class__ is str or value.__class__ is bytes])
+        self.held_bytes += size
+        return size
+
+    def add_records(self, block: Block) -> int:
+        """Some more rows of ``records``; returns about what they take in memory."""
+        self._blocks.append(block)
+        self.rows += len(block[0])
+        texts = [len(value) for column in block[_KEY : _KEY + 3] for value in column if value is not None]
+        size = ROW_BYTES * len(block[0]) + sum(texts)
+        self.held_bytes += size
+        return size
+
+    def arrays(self, schema: Any, *, left_out: int = 0) -> list[Any]:
+        """The columns of a schema, which has not the first ``left_out`` ones of the table."""
+        blocks = [*self._blocks, list(zip(*self._rows, strict=True))] if self._rows else self._blocks
+        values = [list(chain.from_iterable(parts)) for parts in list(zip(*blocks, strict=True))[left_out:]]
+        return [arrow_array(column, field.type) for column, field in zip(values, schema, strict=True)]
+
+
 def table_batches(table: str, unit: WorkUnit, settings: Settings, names: Sequence[str] = ()) -> Iterator[Any]:
     """The rows of one table that a unit gives, as ``pyarrow.RecordBatch``, in order; of some columns or of all."""
     reading = UnitReader(unit, settings, text=table == "exchanges")
     if table == "segments":
-        return _selected(arrow_batches(table, _blocks(map(reading.rows.segment, reading.segments()))), names)
+        return _row_batches(table, names, map(reading.rows.segment, reading.segments()), RowBuffer.add)
     return event_batches(table, reading, names)
 
 
 def event_batches(table: str, reading: Reading, names: Sequence[str] = ()) -> Iterator[Any]:
     """The rows of one table that events give; of some columns or of all."""
+    rows, events = reading.rows, reading.events()
     if table == "exchanges":
         return _exchange_batches(reading, names)
-    blocks: Iterable[tuple[Block, int]]
     if table == "records":
-        exchanges = (event for event in reading.events() if isinstance(event, Exchange))
-        blocks = ((block, block_bytes(block)) for one in exchanges for block in reading.rows.records(one))
-    else:
-        blocks = _blocks(row for event in reading.events() for row in rows_of(table, event, reading.rows))
-    return _selected(arrow_batches(table, blocks), names)
+        blocks = (block for event in events if isinstance(event, Exchange) for block in rows.records(event))
+        return _row_batches(table, names, blocks, RowBuffer.add_records)
+    return _row_batches(table, names, (row for event in events for row in rows_of(table, event, rows)), RowBuffer.add)
 
 
-def _blocks(rows: Iterator[Row]) -> Iterator[tuple[Block, int]]:
-    while some := list(islice(rows, ROWS_AT_ONCE)):
-        yield list(zip(*some, strict=True)), sum(map(row_bytes, some))
-
-
-def _selected(batches: Iterator[Any], names: Sequence[str]) -> Iterator[Any]:
-    return (batch.select(list(names)) for batch in batches) if names else batches
+def _row_batches(
+    table: str, names: Sequence[str], pieces: Iterable[Any], add: Callable[[RowBuffer, Any], int]
+) -> Iterator[Any]:
+    """Batches of the rows that ``add`` puts into a buffer, piece by piece."""
+    arrow = import_module("pyarrow")
+    schema = arrow_schema(table)
+    buffer = RowBuffer()
+    for piece in pieces:
+        add(buffer, piece)
+        if _is_full(buffer):
+            yield _batch(arrow, buffer.arrays(schema), schema).select(names or schema.names)
+            buffer = RowBuffer()
+    if buffer.rows:
+        yield _batch(arrow, buffer.arrays(schema), schema).select(names or schema.names)
 
 
 def _exchange_batches(reading: Reading, names: Sequence[str]) -> Iterator[Any]:
@@ -71,46 +108,16 @@ def _exchange_batches(reading: Reading, names: Sequence[str]) -> Iterator[Any]:
             if speaks:
                 entities.find(event)
             table.add_to(part, event, entities)
-            if part.rows >= BATCH_ROWS or part.held_bytes >= BATCH_BYTES:
-                yield _batch(arrow, part, schema)
+            if _is_full(part):
+                yield _batch(arrow, part.arrays(arrow, schema), schema)
                 part = table.part()
     if part.rows:
-        yield _batch(arrow, part, schema)
+        yield _batch(arrow, part.arrays(arrow, schema), schema)
 
 
-def _batch(arrow: Any, part: ExchangeRows, schema: Any) -> Any:
-    return arrow.RecordBatch.from_arrays(part.arrays(arrow, schema), schema=schema)
+def _is_full(rows: RowBuffer | ExchangeRows) -> bool:
+    return rows.rows >= BATCH_ROWS or rows.held_bytes >= BATCH_BYTES
 
 
-def row_bytes(row: Row) -> int:
-    """About what a row takes in memory."""
-    return ROW_BYTES + sum([len(value) for value in row if value.__class__ is str or value.__class__ is bytes])
-
-
-def block_bytes(block: Block) -> int:
-    """About what the rows of a block of ``records`` take in memory."""
-    texts = [len(value) for column in block[_KEY : _KEY + 3] for value in column if value is not None]
-    return ROW_BYTES * len(block[0]) + sum(texts)
-
-
-def arrow_batches(table: str, blocks: Iterable[tuple[Block, int]]) -> Iterator[Any]:
-    """All rows as ``pyarrow.RecordBatch``, in order, from blocks with about what each takes in memory."""
-    arrow = import_module("pyarrow")
-    schema = arrow_schema(table)
-    held: list[Block] = []
-    rows = size = 0
-    for block, size_bytes in blocks:
-        held.append(block)
-        rows += len(block[0])
-        size += size_bytes
-        if rows >= BATCH_ROWS or size >= BATCH_BYTES:
-            yield arrow.RecordBatch.from_arrays(columns(held, schema), schema=schema)
-            held, rows, size = [], 0, 0
-    if held:
-        yield arrow.RecordBatch.from_arrays(columns(held, schema), schema=schema)
-
-
-def columns(blocks: Sequence[Block], schema: Any, *, left_out: int = 0) -> list[Any]:
-    """The columns of a schema from blocks, of whose columns the first ones may be left out."""
-    values = [list(chain.from_iterable(parts)) for parts in list(zip(*blocks, strict=True))[left_out:]]
-    return [arrow_array(column, field.type) for column, field in zip(values, schema, strict=True)]
+def _batch(arrow: Any, arrays: list[Any], schema: Any) -> Any:
+    return arrow.RecordBatch.from_arrays(arrays, schema=schema)

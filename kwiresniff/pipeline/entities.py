@@ -1,8 +1,6 @@
 """Names in an exchange: topics, partitions, groups, transactional ids.
 
-Most messages have digests with their names. Decoded bodies are walked (``kwiresniff.analysis.body_entities``), which
-costs as much as decoding them. Most messages have no field for a group, and many none for a topic: definitions say
-which, once for each version.
+Most messages have digests with their names; decoded bodies are walked (``kwiresniff.analysis.body_entities``).
 """
 
 from __future__ import annotations
@@ -11,8 +9,7 @@ from typing import Final, final
 
 from kwiresniff.analysis.body_entities import groups_of, partitions_of, session_topics, topics_of, transactional_ids_of
 from kwiresniff.digest import Digest
-from kwiresniff.model import Body, Direction, Exchange, Message, TopicNames
-from kwiresniff.pipeline.naming_fields import DEEP, naming_fields
+from kwiresniff.model import Body, Exchange, Message, TopicNames
 
 #: Partition indexes are INT32; other numbers may stand in fields of the same name.
 LEAST_INDEX: Final = -(1 << 31)
@@ -40,9 +37,9 @@ class Entities:
             self.transactional_ids = []
         request, response = exchange.request, exchange.response
         if request is not None:
-            self._message(exchange, request, "request")
+            self._message(exchange, request)
         if response is not None:
-            self._message(exchange, response, "response")
+            self._message(exchange, response)
         if exchange.topics:
             self.topics += exchange.topics
         fetched = exchange.fetched
@@ -61,14 +58,14 @@ class Entities:
         if len(self.transactional_ids) > 1:
             self.transactional_ids = once(self.transactional_ids)
 
-    def _message(self, exchange: Exchange, message: Message, direction: Direction) -> None:
+    def _message(self, exchange: Exchange, message: Message) -> None:
         digest = message.digest
         if digest is not None:
             self._digest(digest)
             return
         body = message.body
         if body is not None:
-            self._body(exchange, message.version, direction, body)
+            self._body(exchange, body)
 
     def _digest(self, digest: Digest) -> None:
         if digest.topics is not None:
@@ -87,16 +84,12 @@ class Entities:
         if digest.transactional_ids is not None:
             self.transactional_ids += digest.transactional_ids
 
-    def _body(self, exchange: Exchange, version: int, direction: Direction, body: Body) -> None:
-        fields = naming_fields(exchange.api_key, version, direction)
-        if fields.topics and not exchange.topics:
+    def _body(self, exchange: Exchange, body: Body) -> None:
+        if not exchange.topics:
             self.topics += topics_of(body, self._topic_name)
-        if fields.partitions:
-            self.partitions += [number for number in partitions_of(body) if LEAST_INDEX <= number <= MOST_INDEX]
-        if fields.groups:
-            self.groups += groups_of(body, deep=fields.groups == DEEP)
-        if fields.transactional_ids:
-            self.transactional_ids += transactional_ids_of(body, deep=fields.transactional_ids == DEEP)
+        self.partitions += [number for number in partitions_of(body) if LEAST_INDEX <= number <= MOST_INDEX]
+        self.groups += groups_of(body)
+        self.transactional_ids += transactional_ids_of(body)
 
 
 def once(names: list[str]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kwiresniff.base.time_units import EPOCH_ORDINAL
-from kwiresniff.pipeline.batches import block_bytes, columns, row_bytes
+from kwiresniff.pipeline.batches import RowBuffer
 from kwiresniff.pipeline.columns import PARTITIONED_BY, TABLES, arrow_schema
 from kwiresniff.pipeline.exchange_table import NO_DAY, ExchangeRows, ExchangeTable
 from kwiresniff.pipeline.rows import Block, Row
@@ -41,8 +41,7 @@ class TableWriter:
         self._staging = staging
         self._unit = unit
         self._arrow = import_module("pyarrow")
-        self._blocks: dict[str, list[Block]] = {}
-        self._sizes: dict[str, int] = {}
+        self._buffers: dict[str, RowBuffer] = {}
         self._held = 0
         self._files = _Files(staging)
         self.counts = dict.fromkeys(TABLES, 0)
@@ -50,24 +49,24 @@ class TableWriter:
 
     def add(self, table: str, row: Row) -> None:
         """One more row of a table that has no folders by day."""
-        self._add(table, [(value,) for value in row], row_bytes(row))
+        self._hold(self._buffer(table).add(row))
         self.counts[table] += 1
 
     def add_records(self, block: Block) -> None:
         """Some more rows of ``records``, of one day."""
-        self._add(self._files.folder("records", block[0][0]), block, block_bytes(block))
+        self._hold(self._buffer(self._files.folder("records", block[0][0])).add_records(block))
         self.counts["records"] += len(block[0])
 
-    def _add(self, folder: str, block: Block, size: int) -> None:
-        if folder in self._blocks:
-            self._blocks[folder].append(block)
-            self._sizes[folder] += size
-        else:
-            self._blocks[folder] = [block]
-            self._sizes[folder] = size
+    def _buffer(self, folder: str) -> RowBuffer:
+        buffer = self._buffers.get(folder)
+        if buffer is None:
+            buffer = self._buffers[folder] = RowBuffer()
+        return buffer
+
+    def _hold(self, size: int) -> None:
         self._held += size
         if self._held >= BUFFER_BYTES:
-            self._write(max(self._sizes, key=self._sizes.__getitem__))
+            self._write(max(self._buffers, key=lambda folder: self._buffers[folder].held_bytes))
 
     def write_excess(self, exchanges: ExchangeTable) -> None:
         """Writes exchanges when too many are held."""
@@ -89,7 +88,7 @@ class TableWriter:
 
     def publish(self) -> list[str]:
         """Writes what is held, gives the files their names, and returns those, relative to the output folder."""
-        for folder in list(self._blocks):
+        for folder in list(self._buffers):
             self._write(folder)
         names = []
         for staged, folder, number in self._files.ended():
@@ -106,12 +105,12 @@ class TableWriter:
         self._files.discard()
 
     def _write(self, folder: str) -> None:
-        blocks = self._blocks.pop(folder)
-        self._held -= self._sizes.pop(folder)
+        buffer = self._buffers.pop(folder)
+        self._held -= buffer.held_bytes
         table = folder.split(os.sep, 1)[0]
         left_out = PARTITIONED_BY.get(table, ())
         schema = arrow_schema(table, without=left_out)
-        arrays = columns(blocks, schema, left_out=len(left_out))
+        arrays = buffer.arrays(schema, left_out=len(left_out))
         self._files.append(folder, self._arrow.Table.from_arrays(arrays, schema=schema))
 
     def _write_exchanges(self, day: int, parts: list[ExchangeRows]) -> None:
