@@ -11,7 +11,10 @@ from kwiresniff.model import Problem
 MAX_FILES_NAMED = 3
 
 #: What is said of connections by another name than ``session.signatures`` gives it.
-_PROTOCOLS = {"unknown": "an unknown protocol", "http": "HTTP", "ssh": "SSH", "zookeeper": "ZooKeeper", "amqp": "AMQP"}
+_PROTOCOLS = {
+    "unknown": "an unknown protocol", "http": "HTTP", "ssh": "SSH", "zookeeper": "ZooKeeper", "amqp": "AMQP",
+    "kafka responses": "what reads like Kafka's responses (one direction was captured)",
+}  # fmt: skip
 
 _HOW_TO_DECRYPT = "to decrypt TLS, name its key log with --keylog FILE"
 _NOT_DECRYPTED = "the keys are not in the key log, or the handshake is not in the capture"
@@ -79,7 +82,8 @@ class Messages:
         files = self._source.files
         where = ", ".join(files[:MAX_FILES_NAMED]) + (", ..." if len(files) > MAX_FILES_NAMED else "")
         there = "there was" if found and found[0].startswith("1 ") else "there were"
-        what = escape(f"{where}: no Kafka in it; {there} {', '.join(found) or 'no packets'}")
+        lacking = "no request of Kafka" if _PROTOCOLS["kafka responses"] in counts else "no Kafka"
+        what = escape(f"{where}: {lacking} in it; {there} {', '.join(found) or 'no packets'}")
         return f"{what}; {self._advice()}" if self._source.encrypted else what
 
 

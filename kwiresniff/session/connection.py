@@ -14,7 +14,13 @@ from kwiresniff.session.delays import LONG_POLL, under_way
 from kwiresniff.session.detection import ProtocolDetector, guess_from_both
 from kwiresniff.session.phases import IGNORED, KAFKA, SASL_OPAQUE, TLS, UNIDENTIFIED, Verdict
 from kwiresniff.session.services import ConnectionServices
-from kwiresniff.session.signatures import guess_protocol, is_certain_response, response_protocol
+from kwiresniff.session.signatures import (
+    RESPONSES_ALONE,
+    guess_protocol,
+    is_certain_response,
+    reads_like_responses,
+    response_protocol,
+)
 from kwiresniff.session.tls_phase import TlsPhase
 from kwiresniff.stream.frame_handler import LOST_GAP, LOST_MID_STREAM, LOST_UNRECOGNIZED
 from kwiresniff.stream.frame_reader import FIRST_BYTES
@@ -296,11 +302,23 @@ class ConnectionAnalyzer(TlsPhase):
             self._close_tls()
             return
         if client.bytes + broker.bytes:
-            self._count_as(guess_from_both(client, broker))
+            self._count_unidentified()
         elif self.life.syn_ns >= 0 and broker.syn_seq < 0:
             self.report_attempt()
         client.end()
         broker.end()
+
+    def _count_unidentified(self) -> None:
+        """Counts the connection as what its bytes read like, responses of Kafka where one side alone was captured."""
+        client, broker = self.client, self.broker
+        if not client.bytes or not broker.bytes:
+            silent, half = (client, broker) if not client.bytes else (broker, client)
+            buffer = half.resync.buffer
+            if not silent.packets and reads_like_responses(buffer.data, buffer.starts()):
+                non_kafka = self.services.non_kafka
+                non_kafka.count(RESPONSES_ALONE, silent.flow, True, self.life.first_ns, half.bytes)
+                return
+        self._count_as(guess_from_both(client, broker))
 
     def _close_tls(self) -> None:
         self.end_tls()

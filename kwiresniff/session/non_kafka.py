@@ -10,12 +10,18 @@ from typing import ClassVar
 
 from kwiresniff.base.flows import endpoints
 from kwiresniff.model import Connection, Problem
+from kwiresniff.session.signatures import RESPONSES_ALONE
 
 #: Flows known not to be Kafka.
 MAX_FLOWS = 65_536
 #: Different (protocol, server) pairs counted apart, of each kind; and servers remembered to speak Kafka.
 MAX_SERVERS = 10_000
 _FURTHER = "further servers"
+#: What is said of protocols by another name than ``signatures`` gives them.
+_WORDS = {
+    "unknown": "something other than Kafka",
+    RESPONSES_ALONE: "what reads like Kafka's responses, and the capture has nothing of the other direction",
+}
 
 
 class NonKafkaTraffic:
@@ -92,7 +98,7 @@ class NonKafkaTraffic:
     def problems(self) -> Iterator[Problem]:
         """One problem for each server; the counts begin anew."""
         for (protocol, server), (connections, size, packet, ns) in self._servers.items():
-            what = "something other than Kafka" if protocol == "unknown" else protocol
+            what = _WORDS.get(protocol, protocol)
             yield Problem(
                 "not_kafka",
                 f"{_connections(connections)} to {server} carried {what}, left alone",

@@ -6,9 +6,12 @@ Sources: for each protocol the fixed bytes that its specification puts first. Wh
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from struct import Struct
 from typing import Final
+
+from kwiresniff.stream.frame_reader import SOUND_FRAME_BYTES
 
 #: Protocol and the pattern of its first bytes, client's or server's; the first that matches is it. They are compiled
 #: by the first stranger.
@@ -43,6 +46,14 @@ _SIGNATURES: Final = (
     ("text", rb"[\t\r\n\x20-\x7e]{4,}"),
 )
 _ALERT: Final = 0x15
+#: What is said of a connection of which the capture has nothing but what reads like responses.
+RESPONSES_ALONE: Final = "kafka responses"
+#: Segments in which a row of responses is looked for, how many make one, and how far correlation ids may rise from one
+#: to the next: clients count by one, and wait for no answer to acks=0.
+MAX_ROWS: Final = 64
+ENOUGH_RESPONSES: Final = 3
+MAX_STEP: Final = 100
+_response_front = Struct(">ii").unpack_from
 _zookeeper_front = Struct(">ii").unpack_from
 
 #: The ASN.1 object identifier of Kerberos V5 (RFC 4121) inside an initial GSS-API token (RFC 2743, section 3.1).
@@ -94,6 +105,27 @@ def is_certain_response(first: bytes | bytearray) -> bool:
 
 def _is_tls(first: bytes | bytearray) -> bool:
     return len(first) >= 3 and 0x14 <= first[0] <= 0x17 and first[1] == 3 and first[2] <= 4
+
+
+def reads_like_responses(data: bytes | bytearray, starts: Sequence[int]) -> bool:
+    """Whether a row of Kafka's responses begins at one of the first ``starts`` of ``data``: lengths that lead from each
+    to the next, and correlation ids that rise.
+
+    Of a server whose clients are not in the capture no more can be told.
+    """
+    length = len(data)
+    for start in starts[:MAX_ROWS]:
+        at, count, last = start, 0, -1
+        while at + 8 <= length:
+            size, correlation_id = _response_front(data, at)
+            if not 4 <= size <= SOUND_FRAME_BYTES or not (last < 0 or last < correlation_id <= last + MAX_STEP):
+                break
+            if correlation_id < 0:
+                break
+            at, count, last = at + 4 + size, count + 1, correlation_id
+            if count >= ENOUGH_RESPONSES and at <= length:
+                return True
+    return False
 
 
 def is_zookeeper(first: bytes) -> bool:

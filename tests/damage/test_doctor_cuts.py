@@ -14,6 +14,7 @@ import pytest
 from kwiresniff.analysis.doctor import Doctor
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Segment
+from kwiresniff.results.findings import Finding
 from kwiresniff.session import Analyzer
 from tests.support.cuts import CUTS
 from tests.support.paths import CAPTURES
@@ -47,12 +48,23 @@ def segments_of(path: Path) -> tuple[Segment, ...]:
     return tuple(open_captures([str(path)]))
 
 
-def above_info(segments: list[Segment]) -> dict[str, str]:
+def found_in(segments: list[Segment], code: str = "") -> list[Finding]:
     analyzer = Analyzer("bodies", sessions=True, attempts=True, digests=True)
     doctor = Doctor(analyzer.topics.name)
     for event in analyzer.analyze(segments):
         doctor.add(event)
-    return {one.code: f"{one.subject}: {one.title}" for one in doctor.findings() if one.severity != "info"}
+    return [one for one in doctor.findings() if code in ("", one.code)]
+
+
+def above_info(segments: list[Segment]) -> dict[str, str]:
+    return {one.code: f"{one.subject}: {one.title}" for one in found_in(segments) if one.severity != "info"}
+
+
+def test_one_direction_is_told_as_one() -> None:
+    """Of clients alone by their requests, of brokers alone by what reads like responses: a doubt, and what to do."""
+    for cut, title in (("clients alone", "it has what clients send"), ("brokers alone", "reads like responses")):
+        (found,) = found_in(CUTS[cut](segments_of(CAPTURES / "java-group-classic.pcap")), "one_way_capture")
+        assert found.severity == "info" and title in found.title and "both directions" in found.remedy
 
 
 #: Each recording in each way; of 17 one is quick, which has another way for each recording.

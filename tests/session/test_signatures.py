@@ -11,6 +11,7 @@ from kwiresniff.session.signatures import (
     is_certain_response,
     is_gssapi_token,
     is_zookeeper,
+    reads_like_responses,
     response_protocol,
 )
 
@@ -94,3 +95,22 @@ def test_a_kerberos_token_is_told_by_its_object_identifier() -> None:
     assert not is_gssapi_token(b"\x61" + token[1:])
     assert not is_gssapi_token(token.replace(b"\x2a", b"\x2b"))
     assert not is_gssapi_token(b"")
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ([1, 2, 3], True),
+        ([7, 9, 40], True),
+        ([1, 2], False),
+        ([3, 2, 1], False),
+        ([1, 2, 5000], False),
+        ([0, 0, 0], False),
+    ],
+)
+def test_responses_alone_are_known_by_their_lengths_and_rising_correlation_ids(ids: list[int], expected: bool) -> None:
+    """Three that rise by little; behind bytes of one that began before the capture, in the segment after them."""
+    row = b"".join(pack(">ii", 10, one) + b"\0" * 6 for one in ids)
+    assert reads_like_responses(row, [0]) is expected
+    assert reads_like_responses(b"the rest of one" + row, [0, 15]) is expected
+    assert not reads_like_responses(b"the rest of one" + row, [0])

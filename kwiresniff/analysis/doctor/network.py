@@ -150,6 +150,12 @@ def is_node(client: str) -> bool:
     return client.partition(" ")[0].isdigit()
 
 
+_BOTH_WAYS = (
+    "Capture both directions: a filter like 'port 9092' instead of 'dst port 9092', both halves of a mirrored port, "
+    "and a place that both ways of an asymmetric route pass."
+)
+
+
 class DamageRule(Rule):
     """What is damaged: batches on the wire, and the capture itself."""
 
@@ -161,6 +167,7 @@ class DamageRule(Rule):
         self._lost = context.case()
         self._one_way = context.case()
         self._twice = context.case()
+        self._brokers_alone = context.case()
         self._connections = 0
 
     def connection(self, connection: Connection) -> None:
@@ -182,7 +189,12 @@ class DamageRule(Rule):
 
     def problem(self, problem: Problem) -> None:
         """A hole in the capture."""
-        missing = (problem.details or {}).get("missing_bytes") or 0
+        details = problem.details or {}
+        if problem.code == "not_kafka" and details.get("protocol") == "kafka responses":
+            self._brokers_alone.add(problem.packet or 0, problem.timestamp_ns or 0, until_ns=problem.timestamp_ns or 0)
+            self._brokers_alone.count += details.get("connections", 1) - 1
+            return
+        missing = details.get("missing_bytes") or 0
         if problem.code == "gap" and missing:
             self._lost.add(problem.packet or 0, problem.timestamp_ns or 0, missing)
 
@@ -223,6 +235,18 @@ class DamageRule(Rule):
                 {"connections": self._twice.count, "of": self._connections},
                 rank=WASTE,
             )
+        if self._brokers_alone.count:
+            yield found(
+                "one_way_capture",
+                "info",
+                "the capture",
+                f"{self._brokers_alone.count} connections have what reads like responses of brokers, and no packet of "
+                "the clients: what was asked, and so what they say, cannot be told",
+                _BOTH_WAYS,
+                self._brokers_alone,
+                {"connections": self._brokers_alone.count},
+                rank=INCIDENT,
+            )
         if self._one_way.count:
             yield found(
                 "one_way_capture",
@@ -230,8 +254,7 @@ class DamageRule(Rule):
                 "the capture",
                 f"of {self._one_way.count} of {self._connections} connections it has what clients send, and no packet "
                 "of the brokers: whether and when they answered cannot be told",
-                "Capture both directions: a filter like 'port 9092' instead of 'dst port 9092', both halves of a "
-                "mirrored port, and a place that both ways of an asymmetric route pass.",
+                _BOTH_WAYS,
                 self._one_way,
                 {"connections": self._one_way.count, "of": self._connections},
                 rank=INCIDENT,
