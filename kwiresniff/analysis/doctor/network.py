@@ -211,6 +211,10 @@ class DamageRule(Rule):
                 clients=[subject],
                 rank=ERROR,
             )
+        yield from self._gaps()
+        yield from self._directions()
+
+    def _gaps(self) -> Iterator[Finding]:
         if self._lost.count:
             yield found(
                 "capture_gaps",
@@ -235,6 +239,8 @@ class DamageRule(Rule):
                 {"connections": self._twice.count, "of": self._connections},
                 rank=WASTE,
             )
+
+    def _directions(self) -> Iterator[Finding]:
         if self._brokers_alone.count:
             yield found(
                 "one_way_capture",
