@@ -1,4 +1,4 @@
-"""What members of clusters store and say is what the recipes (``captures/recipes/eras_*.py``) had them do."""
+"""What members of clusters store and say is what the recipes (``captures/recipes/codec/eras_*.py``) had them do."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What the doctor says of incidents that were provoked on a real broker.
 
-``captures/recipes/incidents.py`` made the recordings; what really happened is known from what it did, and stands in the
-manifest. What must be said first is written here by hand from that, not taken from what the doctor says.
+``captures/recipes/analysis/incidents.py`` made the recordings; what really happened is known from what it did, and
+stands in the manifest. What must be said first is written here by hand from that, not taken from what the doctor says.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The split of the wait, held to the request log of a real broker, at both ends of the cable.
 
-``captures/recipes/latency.py`` made the recordings and the log; its times are the broker's own.
+``captures/recipes/session/latency.py`` made the recordings and the log; its times are the broker's own.
 """
 
 from __future__ import annotations

@@ -1,0 +1,111 @@
+"""What an incident is, and the brokers, clients and settings that incidents are made with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from captures.recipes.shared import rig
+from captures.recipes.shared.cluster import ClusterSetup, Member
+from captures.recipes.shared.scenario import JAVA, java, sasl, topics
+
+NEVER = "10.9.0.1:9999"  # where nobody listens
+PLAIN = sasl("PLAIN", "plain.PlainLoginModule")
+QUICK_SESSIONS = {
+    "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.session.timeout.ms": "2000",
+    "group.consumer.session.timeout.ms": "3000",
+    "group.share.min.heartbeat.interval.ms": "500",
+    "group.share.heartbeat.interval.ms": "500",
+    "group.share.min.session.timeout.ms": "2000",
+    "group.share.session.timeout.ms": "3000",
+}
+#: One broker has one replica of everything.
+SINGLE = {
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+}
+Step = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Incident:
+    """One recording. Steps are client programs, or what ``do`` knows."""
+
+    name: str
+    steps: Sequence[Step]
+    prepare: Sequence[Step] = ()
+    broker: rig.Setup = field(default_factory=rig.BrokerSetup)
+    client: str = JAVA
+    happened: str = ""
+
+
+def incident(what: str, *settings: str, version: str = "4.4.0") -> Step:
+    return java("Incident", what, *settings, version=version)
+
+
+def cluster(version: str = "4.4.0", **settings: str) -> ClusterSetup:
+    """Three brokers; the first is the controller, too. An underscore in a setting stands for a dot."""
+    members = (Member(1, "broker,controller"), Member(2), Member(3))
+    given = {name.replace("_", "."): value for name, value in settings.items()}
+    return ClusterSetup(version, members, given, voters=True)
+
+
+def apart(**settings: str) -> ClusterSetup:
+    """A controller by itself and a broker."""
+    given = {name.replace("_", "."): value for name, value in settings.items()}
+    return ClusterSetup("4.4.0", (Member(11, "controller"), Member(1)), SINGLE | given, voters=True)
+
+
+def single(**settings: str) -> rig.BrokerSetup:
+    """One broker with some settings; an underscore stands for a dot."""
+    return rig.BrokerSetup(settings={name.replace("_", "."): value for name, value in settings.items()})
+
+
+def advertising(address: str) -> rig.BrokerSetup:
+    """A broker that its clients are told to find elsewhere; brokers and tools have a listener of their own."""
+    return rig.BrokerSetup(
+        settings={
+            "listeners": f"CLIENT://{rig.BROKER_IP}:9092,INNER://{rig.BROKER_IP}:9192,CONTROLLER://127.0.0.1:{rig.CONTROLLER_PORT}",
+            "advertised.listeners": f"CLIENT://{address},INNER://{rig.BROKER_IP}:9192",
+            "inter.broker.listener.name": "INNER",
+            "listener.security.protocol.map": "CLIENT:PLAINTEXT,INNER:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        }
+    )
+
+
+INNER = f"{rig.BROKER_IP}:9192"
+ALICE = (
+    "sasl.mechanism=PLAIN",
+    "security.protocol=SASL_PLAINTEXT",
+    "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
+    'username="alice" password="not-a-secret";',
+)
+
+#: What a client needs to trust the recipes' broker.
+TRUSTING = (
+    "ssl.truststore.type=PEM",
+    f"ssl.truststore.location={rig.HERE / 'kafka' / 'tls.pem'}",
+    "ssl.endpoint.identification.algorithm=",
+)
+#: A broker on which alice may do everything.
+GENEROUS = replace(PLAIN, settings=PLAIN.settings | {"auto.create.topics.enable": "true", "num.partitions": "2"})
+
+WRONG = tuple(word.replace("not-a-secret", "a-wrong-one") for word in ALICE)
+ORDERS = topics("orders:3:3")
+SCRAM = sasl("SCRAM-SHA-256", "scram.ScramLoginModule")
+
+
+def certified(name: str) -> rig.BrokerSetup:
+    """A broker whose listener for clients has another certificate than that of the recipes."""
+    plain = advertising(f"{rig.BROKER_IP}:9092").settings
+    protocols = {"listener.security.protocol.map": "CLIENT:SSL,INNER:PLAINTEXT,CONTROLLER:PLAINTEXT"}
+    pem = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(rig.HERE / "kafka" / f"{name}.pem")}
+    return rig.BrokerSetup(settings=plain | protocols | pem)
+
+
+def trusting(name: str) -> tuple[str, ...]:
+    """What a client needs to trust whoever signed it."""
+    own, ca = rig.HERE / "kafka" / f"{name}.pem", rig.HERE / "kafka" / f"{name}-ca.pem"
+    return ("ssl.truststore.type=PEM", f"ssl.truststore.location={ca if ca.exists() else own}")
