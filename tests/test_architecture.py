@@ -77,7 +77,8 @@ def test_the_questions_that_newcomers_have_are_answered_by_a_row() -> None:
         "a column of csv", "a limit", "colours", "help text", "long poll", "throttled", "threshold",
         "held out of order", "link type", "tunnels", "ip fragments", "`--port`", "latency is", "`--redact`",
         "an operator", "prometheus", "key log", "compression codec", "a hook", "a request is slow", "a fetch session",
-        "a client id is read", "names of users",
+        "a client id is read", "names of users", "retransmissions", "overlapping", "snap length", "crc is right",
+        "the live screen", "the pager", "compressed captures", "what is tested where", "what is recorded",
         "topic ids", "which version a message", "silent", "`--since`", "files are one source", "which of two captures",
     ):  # fmt: skip
         assert words in page, words
