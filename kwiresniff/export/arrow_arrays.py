@@ -7,22 +7,20 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, timedelta
 from importlib import import_module
 from itertools import accumulate
 from typing import Any
 
-from kwiresniff.base.time_units import EPOCH_ORDINAL
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 #: Letters of Python's own arrays for numbers of so many bits.
 _LETTERS = {16: "h", 32: "i", 64: "q"}
 
 
 def arrow_array(values: Sequence[Any], kind: Any) -> Any:
-    """The values as a ``pyarrow.Array`` of a type: numbers, booleans, days, moments, texts, bytes, and lists and
-    structures of those. None stands for no value; a structure is a tuple of all its fields."""
+    """The values as a ``pyarrow.Array`` of a type: numbers, booleans, texts, bytes, and lists and structures of those.
+
+    None stands for no value. Days and moments are numbers, counted from 1970 on in the type's unit; a structure is a
+    tuple of all its fields.
+    """
     arrow = import_module("pyarrow")
     types = arrow.types
     nulls = sum([value is None for value in values])
@@ -45,7 +43,7 @@ def arrow_array(values: Sequence[Any], kind: Any) -> Any:
         return made(_ends(map(len, texts)), b"".join(texts))
     if types.is_boolean(kind):
         return made(_bits([bool(value) for value in values]))
-    numbers = values if types.is_integer(kind) and not nulls else map(_number, values)
+    numbers = [0 if value is None else value for value in values] if nulls else values
     return made(array(_LETTERS[kind.bit_width], numbers).tobytes())
 
 
@@ -64,11 +62,3 @@ def _bytes(value: str | bytes | None) -> bytes:
     if value is None:
         return b""
     return value.encode("utf-8", "backslashreplace") if isinstance(value, str) else value
-
-
-def _number(value: Any) -> int:
-    if value is None:
-        return 0
-    if isinstance(value, datetime):
-        return (value - _EPOCH) // _MICROSECOND
-    return value.toordinal() - EPOCH_ORDINAL if isinstance(value, date) else int(value)

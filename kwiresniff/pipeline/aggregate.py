@@ -13,8 +13,8 @@ from typing import Any, Final, final
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.base.flows import host_of
 from kwiresniff.model import Exchange
-from kwiresniff.pipeline.exchange_table import seen_ns
-from kwiresniff.pipeline.rows import Row, when
+from kwiresniff.pipeline.exchange_table import micros_of, seen_ns
+from kwiresniff.pipeline.rows import Row
 
 #: Keys counted before they are written out; with its histogram a key takes some 5 kB, so a table stays below 50 MB.
 MAX_KEYS = 10_000
@@ -153,10 +153,10 @@ class Aggregates:
         """Table and row of everything counted since the last time."""
         for table, counted in (("latency", self._by_client), ("topic_latency", self._by_topic)):
             for key, counts in counted.items() if table in self._wanted else ():
-                yield table, (when(key[0] * _MINUTE_NS)[1], *key[1:], *counts.row())
+                yield table, (micros_of(key[0] * _MINUTE_NS), *key[1:], *counts.row())
             counted.clear()
         for key, times in self._errors.items() if "errors" in self._wanted else ():
-            yield "errors", (when(key[0] * _MINUTE_NS)[1], *key[1:], *times)
+            yield "errors", (micros_of(key[0] * _MINUTE_NS), *key[1:], *times)
         self._errors.clear()
         self._forget()
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from datetime import date
 from typing import Any, NamedTuple
 
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.intake import Intake
 from kwiresniff.base.depths import DEPTHS, Depth
+from kwiresniff.base.time_units import EPOCH_ORDINAL
 from kwiresniff.model import Connection, Event, Exchange, TopicNames
-from kwiresniff.pipeline.exchange_table import seen_ns
-from kwiresniff.pipeline.rows import when
+from kwiresniff.pipeline.exchange_table import NO_DAY, day_of, seen_ns
 from kwiresniff.session.topic_ids import NAMING_RESPONSES
 
 
@@ -23,8 +24,8 @@ class Condition(NamedTuple):
 
 
 def _day(exchange: Exchange) -> str | None:
-    day = when(seen_ns(exchange))[0]
-    return None if day is None else day.isoformat()
+    day = day_of(seen_ns(exchange))
+    return None if day == NO_DAY else date.fromordinal(EPOCH_ORDINAL + day).isoformat()
 
 
 #: What conditions may be on: what is known of an exchange before its bodies are read.

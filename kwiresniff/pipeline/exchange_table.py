@@ -81,12 +81,13 @@ class ExchangeRows:
         columns = self.columns
         before: i64 = self._topics_bytes()
         columns.add(exchange, number)
-        if LEAST_NS <= ns <= MOST_NS:
-            self._date.put(ns // DAY_NS)
-            self._time.put(ns // 1000)
-        else:
+        day = day_of(ns)
+        if day == NO_DAY:
             self._date.add_none()
             self._time.add_none()
+        else:
+            self._date.put(day)
+            self._time.put(ns // 1000)
         self._source.put(self._source_name)
         for name in entities.topics:
             self._topics.put(name)
@@ -136,7 +137,7 @@ class ExchangeTable:
     def add(self, exchange: Exchange, entities: Entities) -> None:
         """One more exchange, and what it speaks of."""
         ns = seen_ns(exchange)
-        part = self._part(ns // DAY_NS if LEAST_NS <= ns <= MOST_NS else NO_DAY, exchange.api)
+        part = self._part(day_of(ns), exchange.api)
         before: i64 = part.columns.held_bytes
         self.add_to(part, exchange, entities)
         self.held_bytes += part.columns.held_bytes - before
@@ -180,3 +181,13 @@ def seen_ns(exchange: Exchange) -> int:
     """The moment an exchange counts for: its request's first byte, its response's when the request is missing."""
     message = exchange.request or exchange.response
     return message.first_ns if message is not None else 0
+
+
+def day_of(ns: int) -> int:
+    """The UTC day of a moment, counted from 1970; ``NO_DAY`` for what no calendar here can hold."""
+    return ns // DAY_NS if LEAST_NS <= ns <= MOST_NS else NO_DAY
+
+
+def micros_of(ns: int) -> int | None:
+    """Microseconds since 1970, None for what no calendar here can hold."""
+    return ns // 1000 if LEAST_NS <= ns <= MOST_NS else None

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any
 
 from kwiresniff.analysis.body_entities import record_sets
-from kwiresniff.base.time_units import DAY_NS, EPOCH_ORDINAL
 from kwiresniff.export import JsonEncoder, connection_json, problem_json
 from kwiresniff.export.clients import audit_json, client_json
 from kwiresniff.export.topics import topic_json
@@ -24,7 +22,7 @@ from kwiresniff.model import (
     file_index,
     packet_number,
 )
-from kwiresniff.pipeline.exchange_table import ExchangeTable
+from kwiresniff.pipeline.exchange_table import LEAST_NS, MOST_NS, NO_DAY, ExchangeTable, day_of, micros_of
 from kwiresniff.results.clients import AuditRow, Client
 from kwiresniff.results.topics import Topic, TopicClient
 from kwiresniff.session import endpoints
@@ -34,11 +32,6 @@ Row = tuple[Any, ...]
 Block = list[Sequence[Any]]
 #: Records of a batch that become rows at once.
 MAX_BLOCK_ROWS = 4_096
-
-_MICROSECONDS = 1_000
-#: Spark and Python have years 1 to 9999, and Parquet 64 bits; a capture may claim any time.
-_MIN_NS = -62_135_596_800 * 10**9
-_MAX_NS = 2**63 - 1
 
 #: Where the partition index stands beside a record set, in this order.
 _PARTITION_FIELDS = ("partition_index", "index", "partition")
@@ -72,8 +65,8 @@ class Rows:
         return (
             *self._place(connection),
             connection.protocol,
-            when(connection.first_ns)[1],
-            when(connection.last_ns)[1],
+            micros_of(connection.first_ns),
+            micros_of(connection.last_ns),
             _int64(connection.first_ns),
             _int64(connection.last_ns),
             *connection.bytes,
@@ -94,7 +87,7 @@ class Rows:
             self._source,
             file,
             None if problem.packet is None else packet_number(problem.packet),
-            None if problem.timestamp_ns is None else when(problem.timestamp_ns)[1],
+            None if problem.timestamp_ns is None else micros_of(problem.timestamp_ns),
             problem.code,
             problem.message,
             number,
@@ -107,11 +100,11 @@ class Rows:
         for message in (exchange.request, exchange.response):
             if message is None or not _may_have_records(message) or message.body is None:
                 continue
-            day, time = when(message.first_ns)
+            day = day_of(message.first_ns)
             head = (
-                day,
+                None if day == NO_DAY else day,
                 exchange.api or None,
-                time,
+                micros_of(message.first_ns),
                 *self._place(exchange.connection),
                 exchange.client_id,
                 exchange.correlation_id,
@@ -127,8 +120,8 @@ class Rows:
         """The row of ``clients``."""
         return (
             *self._client(client),
-            when(client.first_ns)[1],
-            when(client.last_ns)[1],
+            micros_of(client.first_ns),
+            micros_of(client.last_ns),
             client.connections,
             client.exchanges,
             client.errors,
@@ -155,8 +148,8 @@ class Rows:
             self._source,
             topic.name,
             topic.topic_id,
-            when(topic.first_ns)[1],
-            when(topic.last_ns)[1],
+            micros_of(topic.first_ns),
+            micros_of(topic.last_ns),
             *topic.produced,
             *topic.consumed,
             _names(topic.producers),
@@ -180,7 +173,7 @@ class Rows:
             self._source,
             self._file(packet),
             packet_number(packet),
-            when(ns)[1],
+            micros_of(ns),
             _int64(ns),
             *_endpoints(flow),
             seq,
@@ -235,25 +228,8 @@ def _names(clients: Iterable[TopicClient]) -> list[str]:
     return list(dict.fromkeys(one.client_id for one in clients if one.client_id is not None))
 
 
-def when(ns: int) -> tuple[date | None, datetime | None]:
-    """The UTC day and the moment in microseconds; nothing for what no calendar here can hold."""
-    if not _MIN_NS <= ns <= _MAX_NS:
-        return None, None
-    day, rest_ns = divmod(ns, DAY_NS)
-    midnight = _midnight(day)
-    second, micro = divmod(rest_ns // _MICROSECONDS, 1_000_000)
-    minute, second = divmod(second, 60)
-    return midnight[0], midnight[1].replace(hour=minute // 60, minute=minute % 60, second=second, microsecond=micro)
-
-
-@lru_cache(maxsize=16)
-def _midnight(day: int) -> tuple[date, datetime]:
-    found = date.fromordinal(EPOCH_ORDINAL + day)
-    return found, datetime(found.year, found.month, found.day, tzinfo=UTC)
-
-
 def _int64(ns: int) -> int | None:
-    return ns if -_MAX_NS <= ns <= _MAX_NS else None
+    return ns if LEAST_NS <= ns <= MOST_NS else None
 
 
 @lru_cache(maxsize=4096)

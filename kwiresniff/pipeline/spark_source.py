@@ -33,7 +33,7 @@ from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.plain_values import from_plain
 from kwiresniff.pipeline.plan import WorkUnit, file_at, find_sources, plan, share_out
 from kwiresniff.pipeline.software import software
-from kwiresniff.pipeline.stream_source import TableStream
+from kwiresniff.pipeline.stream_source import TableStream, Wanted
 from kwiresniff.pipeline.unit_reader import Settings
 
 #: Tasks to aim at when nobody says how many there may be.
@@ -58,7 +58,7 @@ class CaptureSource(DataSource):
         return ddl(table, names)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return _TableReader(*self._wanted(schema.names))
+        return _TableReader(self._wanted(schema.names))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         for option in ("path", "state"):
@@ -66,17 +66,18 @@ class CaptureSource(DataSource):
                 raise CaptureError(f"option {option}: a stream needs it; state is a folder of its own for each query")
         if self._choice("table", READABLE) == "segments":
             raise CaptureError("a stream has no table segments")
-        table, paths, grouping, settings, _, columns = self._wanted(schema.names)
+        wanted = self._wanted(schema.names)
         times = [duration_ns(self.options.get(name, default)) for name, default in (("settle", "1m"), ("idle", "1h"))]
         if None in times:
             raise CaptureError("options settle and idle: no duration like 30s, 10m or 1h")
         settle_ns, idle_ns = (time or 0 for time in times)
-        watched, state = local_path(paths[0]), local_path(self.options["state"])
-        return TableStream(table, watched, state, grouping, settings, columns, settle_ns / 1e9, idle_ns)
+        return TableStream(wanted, local_path(self.options["state"]), settle_ns / 1e9, idle_ns)
 
-    def _wanted(self, columns: Sequence[str]) -> tuple[str, list[str], str, Settings, int, Sequence[str]]:
+    def _wanted(self, columns: Sequence[str]) -> Wanted:
         paths = self.options.get("paths")
         found = json.loads(paths) if paths else [self.options["path"]] if "path" in self.options else []
+        for path in filter(is_remote, found):
+            raise CaptureError(f"{path}: not a path; 'kwiresniff pipeline run' copies captures from other file systems")
         table = self._choice("table", READABLE)
         if "where" in self.options:
             compile_filter(self.options["where"])  # a mistake is told before there are tasks
@@ -91,7 +92,8 @@ class CaptureSource(DataSource):
             topics=file_at(self.options["topics"]) if "topics" in self.options else None,
         )
         grouping = self._choice("grouping", ("series", "file", "one"))
-        return table, found, grouping, settings, int(self.options.get("parallelism", PARALLELISM)), columns
+        parallelism = int(self.options.get("parallelism", PARALLELISM))
+        return Wanted(table, tuple(columns), tuple(map(local_path, found)), grouping, settings, parallelism)
 
     def _choice(self, option: str, choices: Sequence[str], default: str = "") -> str:
         value = str(self.options.get(option, default or choices[0]))
@@ -104,44 +106,33 @@ class PushingSource(CaptureSource):
     """The form for sessions that push filters down. Spark refuses it in those that do not."""
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return _PushingReader(*self._wanted(schema.names))
+        return _PushingReader(self._wanted(schema.names))
 
 
 class _TableReader(DataSourceReader):
-    def __init__(
-        self,
-        table: str,
-        paths: list[str],
-        grouping: str,
-        settings: Settings,
-        parallelism: int,
-        columns: Sequence[str],
-    ) -> None:
-        self._table = table
-        self._paths = paths
-        self._grouping = grouping
-        self._settings = settings
-        self._parallelism = parallelism
-        self._columns = tuple(columns)
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
 
     def partitions(self) -> Sequence[InputPartition]:
-        for path in filter(is_remote, self._paths):
-            raise CaptureError(f"{path}: not a path; 'kwiresniff pipeline run' copies captures from other file systems")
-        units = plan(find_sources([local_path(path) for path in self._paths], self._grouping), self._parallelism)
-        tasks = share_out(units, self._parallelism)
+        wanted = self._wanted
+        units = plan(find_sources(wanted.paths, wanted.grouping), wanted.parallelism)
+        tasks = share_out(units, wanted.parallelism)
         return [InputPartition([asdict(unit) for unit in task]) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         for unit in partition.value:
             with memory_of_a_pass():
-                yield from table_batches(self._table, from_plain(WorkUnit, unit), self._settings, self._columns)
+                wanted = self._wanted
+                yield from table_batches(wanted.table, from_plain(WorkUnit, unit), wanted.settings, wanted.columns)
 
 
 class _PushingReader(_TableReader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """What can be told of an exchange before its bodies are read spares reading them; Spark asks once more."""
-        if self._table in ("exchanges", "records"):
-            self._settings = replace(self._settings, pushed=tuple(conditions(filters)))
+        wanted = self._wanted
+        if wanted.table in ("exchanges", "records"):
+            settings = replace(wanted.settings, pushed=tuple(conditions(filters)))
+            self._wanted = wanted._replace(settings=settings)
         return filters
 
 

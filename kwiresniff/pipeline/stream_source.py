@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
@@ -105,30 +105,29 @@ class _WatchReader(_RoundsReader):
         yield batch.id, json.dumps(commit)
 
 
+class Wanted(NamedTuple):
+    """What a query wants of captures: ``columns`` of a table, in whose order; of a stream ``paths`` is one folder."""
+
+    table: str
+    columns: tuple[str, ...]
+    paths: tuple[str, ...]
+    grouping: str
+    settings: Settings
+    parallelism: int
+
+
 class TableStream(_RoundsReader):
     """The rows of a table as files arrive. ``state`` is a folder of this query alone that all workers see, in which it
     is written what connections left open."""
 
-    def __init__(
-        self,
-        table: str,
-        watched: str,
-        state: str,
-        grouping: str,
-        settings: Settings,
-        columns: Sequence[str],
-        settle_s: float,
-        idle_ns: int,
-    ) -> None:
-        super().__init__(os.path.abspath(watched), os.path.abspath(state), grouping, settle_s)
-        self._table = table
-        self._settings = settings
-        self._columns = tuple(columns)
+    def __init__(self, wanted: Wanted, state: str, settle_s: float, idle_ns: int) -> None:
+        super().__init__(os.path.abspath(wanted.paths[0]), os.path.abspath(state), wanted.grouping, settle_s)
+        self._wanted = wanted
         self._idle_ns = idle_ns
 
     def batch(self, batch: Batch) -> Iterator[Any]:
-        states = States(self._folder, batch.source_id)
-        text = self._table == "exchanges"
-        reading = BatchReading(batch, self._settings, self._idle_ns, states.before(batch.round), text=text)
-        yield from event_batches(self._table, reading, self._columns)
+        wanted, states = self._wanted, States(self._folder, batch.source_id)
+        text = wanted.table == "exchanges"
+        reading = BatchReading(batch, wanted.settings, self._idle_ns, states.before(batch.round), text=text)
+        yield from event_batches(wanted.table, reading, wanted.columns)
         states.write(batch.round, *reading.state())

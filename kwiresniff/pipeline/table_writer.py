@@ -11,7 +11,6 @@ from datetime import date
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
-from urllib.parse import quote
 
 from kwiresniff.base.time_units import EPOCH_ORDINAL
 from kwiresniff.pipeline.batches import RowBuffer
@@ -119,9 +118,8 @@ class TableWriter:
         for part in parts:
             tables.append(self._arrow.Table.from_arrays(part.arrays(self._arrow, schema), schema=schema))
             self.counts["exchanges"] += part.rows
-        found = None if day == NO_DAY else date.fromordinal(EPOCH_ORDINAL + day)
         table = self._arrow.concat_tables(tables).unify_dictionaries()
-        self._files.append(self._files.folder("exchanges", found), table)
+        self._files.append(self._files.folder("exchanges", None if day == NO_DAY else day), table)
 
 
 class _Files:
@@ -134,7 +132,7 @@ class _Files:
         self._numbers: dict[str, int] = {}
         self._made: list[tuple[str, str, int]] = []
 
-    def folder(self, table: str, day: date | None) -> str:
+    def folder(self, table: str, day: int | None) -> str:
         """The folder of a day; that of no day for one too many."""
         folder = os.path.join(table, f"date={_folder_value(day)}")
         if folder not in self._numbers and len(self._numbers) >= MAX_PARTITIONS:
@@ -205,5 +203,5 @@ def _repeats(types: Any, kind: Any) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _folder_value(value: date | None) -> str:
-    return NO_VALUE if value is None else quote(str(value), safe=" ")
+def _folder_value(day: int | None) -> str:
+    return NO_VALUE if day is None else date.fromordinal(EPOCH_ORDINAL + day).isoformat()
