@@ -32,6 +32,17 @@ def test_a_topic_that_is_produced_to_and_does_not_exist_is_an_error() -> None:
     assert codes(*asked, metadata(partition(0, 1, 0), at_ns=9 * SECOND)) == [("unknown_topic_or_partition", "info")]
 
 
+def test_a_topic_of_another_cluster_is_missing_in_this_one() -> None:
+    """Whoever asks the wrong cluster is told which has it."""
+    there = metadata(partition(0, 1, 0), on=connection(7, "10.0.0.6:1000", "10.9.0.1:9092"), hosts={1: "10.9.0.1"})
+    assert there.response is not None and there.response.body is not None
+    there.response.body["cluster_id"] = "other"
+    here = metadata(partition(0, 1, 0), topic="invoices")
+    (found,) = findings(here, *[unknown(number * SECOND) for number in range(5)], there)
+    assert (found.code, found.severity) == ("unknown_topic_or_partition", "error")
+    assert "another one does: other (10.9.0.1:9092)" in found.details[0]
+
+
 def test_a_topic_deleted_in_use_names_who_did_it() -> None:
     """The finding also names the clients that still ask for the topic."""
     on = connection(5, "10.0.0.9:1000")

@@ -144,7 +144,7 @@ class Cluster:
         if not body:
             return
         if exchange.api_key == METADATA:
-            cluster = field_text(body.get("cluster_id"))
+            cluster = field_text(body.get("cluster_id")) or self.of(broker)  # there is none before v2
             self._remember(self._cluster_of, broker, cluster)
         else:
             cluster = self.of(broker)

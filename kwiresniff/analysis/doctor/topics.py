@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
@@ -53,6 +53,10 @@ MAX_TOPICS = 20_000
 MAX_DELETIONS = 1_000
 
 
+#: The id of a cluster, empty where that is not known, and the name of a topic.
+_Topic: TypeAlias = tuple[str, str]
+
+
 class _Deletion(NamedTuple):
     client: str
     user: str
@@ -93,8 +97,9 @@ class TopicRule(Rule):
         super().__init__(context)
         self._cases = context.tally()
         self._kinds: dict[str, str] = {}
-        self._exists: dict[str, int] = {}
-        self._existed: set[str] = set()
+        #: By cluster and topic, when it was last seen to exist; and those seen before anybody missed them.
+        self._exists: dict[_Topic, int] = {}
+        self._existed: set[_Topic] = set()
         self._deleted: dict[str, _Deletion] = {}
         self._asked: dict[int, int] = {}
         self._midway: set[str] = set()
@@ -115,10 +120,10 @@ class TopicRule(Rule):
         elif body is None:
             return
         elif api_key == METADATA:
-            ns = place_of(exchange)[1]
+            ns, cluster = place_of(exchange)[1], self.context.cluster.of(exchange.connection.broker)
             for topic in body.get("topics") or ():
                 if not topic.get("error_code"):
-                    self._seen(clipped(self.context.topic_of(topic)), ns)
+                    self._seen((cluster, clipped(self.context.topic_of(topic))), ns)
         else:
             self._delete(exchange, body)
 
@@ -172,16 +177,33 @@ class TopicRule(Rule):
         elif kind == "producer" and client in self._kinds:
             self._kinds[client] = kind
 
-    def _seen(self, topic: str, ns: int) -> None:
+    def _seen(self, topic: _Topic, ns: int) -> None:
         if topic in self._exists:
             self._exists[topic] = max(ns, self._exists[topic])
-        elif topic and len(self._exists) < MAX_TOPICS and self.context.budget.admit(ENTRY_BYTES + text_bytes(topic)):
+        elif (
+            topic[1] and len(self._exists) < MAX_TOPICS and self.context.budget.admit(ENTRY_BYTES + text_bytes(*topic))
+        ):
             self._exists[topic] = ns
-            if (case_ns := self._first_missed(topic)) is None or ns < case_ns:
+            if (case_ns := self._first_missed(topic[1])) is None or ns < case_ns:
                 self._existed.add(topic)
 
     def _first_missed(self, topic: str) -> int | None:
         return min((case.first_ns for _, name, case in self._cases if name == topic), default=None)
+
+    def _cluster_of(self, case: Case) -> str:
+        """The cluster in which a topic is missing, empty where its brokers have not said which they belong to."""
+        known = (self.context.cluster.of(broker) for broker in case.noted("brokers"))
+        return next(filter(None, known), "")
+
+    def _elsewhere(self, topic: str, case: Case) -> list[str]:
+        """What there is to say of a topic that another cluster of the capture has."""
+        cluster = self._cluster_of(case)
+        others = [one for one, name in self._exists if name == topic and one and cluster and one != cluster]
+        return [
+            f"the cluster {cluster} does not have it, another one does: {one} "
+            f"({listed(self.context.cluster.addresses(one), 3)}); compare the client's bootstrap.servers"
+            for one in others[:1]
+        ]
 
     def _delete(self, exchange: Exchange, body: dict[str, object]) -> None:
         packet, ns = place_of(exchange)
@@ -198,14 +220,15 @@ class TopicRule(Rule):
         deleted: dict[str, list[tuple[str, Case]]] = {}
         for client, topic, case in self._cases:
             gone = self._deleted.get(topic)
-            came = self._exists.get(topic, 0)
+            here = self._cluster_of(case), topic
+            came = self._exists.get(here, 0)
             if not case.noted("used"):
                 yield self._unknown(client, topic, case, "info", "as a follower that has not learnt of a change yet")
             elif gone is not None and case.last_ns >= gone.ns:
                 deleted.setdefault(topic, []).append((client, case))
             elif came > case.last_ns:
                 yield self._unknown(client, topic, case, "info", BEFORE)
-            elif topic in self._existed and case.count >= OFTEN and "Metadata" in case.noted("apis"):
+            elif here in self._existed and case.count >= OFTEN and "Metadata" in case.noted("apis"):
                 deleted.setdefault(topic, []).append((client, case))
             elif came and case.last_ns - case.first_ns < YOUNG_NS:
                 yield self._unknown(client, topic, case, "info", "which not every broker knows yet, or any more")
@@ -257,6 +280,7 @@ class TopicRule(Rule):
                 "error_messages": case.noted("messages"),
                 "users": case.noted("users"),
             },
+            details=self._elsewhere(topic, case),
             clients=[client],
             topics=[topic],
             explains={"metadata_storm": scope_of("client", [client])} if severity != "info" else {},
@@ -274,7 +298,8 @@ class TopicRule(Rule):
         clients = list(dict.fromkeys(client for client, _ in users))
         kinds = {client: self._kinds.get(client, "") for client in clients}
         used = [f"{client} ({kind})" if (kind := kinds[client]) else client for client in clients]
-        again = gone is not None and self._exists.get(topic, 0) > max(one.last_ns for _, one in users)
+        here = self._cluster_of(users[0][1]), topic
+        again = gone is not None and self._exists.get(here, 0) > max(one.last_ns for _, one in users)
         produced = any(kind == "producer" for kind in kinds.values())
         if gone is None:
             by = "by whom is not in the capture"
