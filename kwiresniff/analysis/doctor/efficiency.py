@@ -49,38 +49,38 @@ class EfficiencyRule(Rule):
         if request is None:
             return
         subject = client_of(exchange)
-        where = (request.first_packet, request.first_ns)
+        packet, ns = request.first_packet, request.first_ns
         api_key = exchange.api_key
         if api_key == METADATA:
-            self._metadata.case(subject).add(*where)
+            self._metadata.case(subject).add(packet, ns)
         elif api_key == OFFSET_COMMIT:
             case = self._commits.case(subject)
-            case.add(*where)
+            case.add(packet, ns)
             if request.body is not None and case.count <= FEW:
                 case.note("groups", [field_text(request.body.get("group_id"))])
         elif api_key == PRODUCE:
             digest = request.digest
             if digest is not None and not digest.is_cut:
-                self._count_produce(subject, where, digest.batches > 0, digest.records, digest.acks)
+                self._count_produce(subject, packet, ns, digest.batches > 0, digest.records, digest.acks)
             elif request.body is not None:
-                self._produce(subject, request.body, where)
+                self._produce(subject, request.body, packet, ns)
         elif api_key == FETCH and response is not None and not exchange.errors and _is_read(response):
             self._fetches.case(subject).count += 1
             if not _brings_records(response):
                 case = self._empty.case(subject)
-                case.add(*where, exchange.waiting == "long poll")
+                case.add(packet, ns, exchange.waiting == "long poll")
                 if case.count <= FEW:
                     case.note("waits", [str((request.body or {}).get("max_wait_ms", 0))])
 
     def _count_produce(
-        self, subject: str, where: tuple[int, int], has_batches: bool, records: int, acks: int | None
+        self, subject: str, packet: int, ns: int, has_batches: bool, records: int, acks: int | None
     ) -> None:
         if has_batches:
-            self._produces.case(subject).add(*where, records)
+            self._produces.case(subject).add(packet, ns, records)
         if acks == 0:
-            self._unsafe.case(subject).add(*where)
+            self._unsafe.case(subject).add(packet, ns)
 
-    def _produce(self, subject: str, body: Body, where: tuple[int, int]) -> None:
+    def _produce(self, subject: str, body: Body, packet: int, ns: int) -> None:
         records = batches = sealed = 0
         for topic in body.get("topic_data") or ():
             for partition in topic.get("partition_data") or ():
@@ -93,9 +93,9 @@ class EfficiencyRule(Rule):
                         # A compressed message of the old format holds others, not counted without opening it.
                         sealed += batch.get("compression") != "none"
                         case = self._old.case(subject)
-                        case.add(*where)
+                        case.add(packet, ns)
                         case.note("topics", [self.context.topic_of(topic)])
-        self._count_produce(subject, where, batches > 0 and not sealed, records, body.get("acks"))
+        self._count_produce(subject, packet, ns, batches > 0 and not sealed, records, body.get("acks"))
 
     def findings(self) -> Iterator[Finding]:
         """By client."""

@@ -60,7 +60,8 @@ class Case:
         self.total += amount
         self.most = max(self.most, amount)
         self.first_ns = ns if self.first_ns < 0 else min(self.first_ns, ns)
-        self.last_ns = max(self.last_ns, ns, until_ns)
+        end_ns = max(ns, until_ns)  # of three, max would be a call of Python's where this is compiled
+        self.last_ns = max(self.last_ns, end_ns)
         if len(self.evidence) < MAX_EVIDENCE and packet and (packet, ns) not in self.evidence:
             self.evidence.append((packet, ns))
 

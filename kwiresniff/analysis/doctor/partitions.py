@@ -73,8 +73,11 @@ class HotPartitionRule(Rule):
             self._learn(exchange)
             return
         self._seen += 1
-        request, weight = exchange.request, 1 if self._seen <= ALL_OF else SAMPLE
-        if self._seen % weight or request is None:
+        weight = 1 if self._seen <= ALL_OF else SAMPLE
+        if weight > 1 and self._seen % weight:
+            return
+        request = exchange.request
+        if request is None:
             return
         for topic, sizes in _written(request, self.context):
             name = clipped(topic)
