@@ -79,6 +79,14 @@ def test_a_coordinator_that_loads_twice_is_no_lasting_trouble() -> None:
     assert codes(*long, found) == [("coordinator_load_in_progress", "warning")]
 
 
+def test_a_coordinator_that_cannot_store_a_commit_is_there() -> None:
+    """COORDINATOR_NOT_AVAILABLE is what it answers where its own write was not replicated in time."""
+    commit = exchange("OffsetCommit", 8, 9, request={"group_id": "reports"}, response={}, errors=AWAY, outcome="error")
+    (found,) = findings(commit)
+    assert "the coordinator of group reports could not store it (OffsetCommit)" in found.title
+    assert "__consumer_offsets" in found.remedy and "in sync" in found.remedy
+
+
 def test_a_coordinator_that_is_never_found_is_told_even_when_the_capture_is_short() -> None:
     """One refusal is a warning; refusals that go on are an error."""
     assert codes(*searches(*range(0, 3 * SECOND, SECOND // 5), errors=AWAY)) == [

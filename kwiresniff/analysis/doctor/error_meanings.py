@@ -78,6 +78,22 @@ def coordinator_meaning(name: str, groups: Sequence[str], transactional_ids: Seq
     )
 
 
+def unstored_meaning(apis: Sequence[str], groups: Sequence[str], transactional_ids: Sequence[str]) -> Meaning | None:
+    """What COORDINATOR_NOT_AVAILABLE amounts to from a coordinator itself, which is asked for something else: it does
+    not get what it was to store replicated in time (so it answers instead of NOT_ENOUGH_REPLICAS or REQUEST_TIMED_OUT),
+    or starts or stops. None where somebody only looked for it."""
+    if "FindCoordinator" in apis or not apis:
+        return None
+    of = listed([*(f"group {one}" for one in groups), *(f"transactional id {one}" for one in transactional_ids)], 3)
+    topic = "__transaction_state" if transactional_ids and not groups else "__consumer_offsets"
+    return Meaning(
+        "warning",
+        f"the coordinator{f' of {of}' if of else ''} could not store it ({listed(apis)}), or was not ready",
+        f"It writes to its partition of {topic} with acks=all: see whether enough of its replicas are in sync and "
+        "answer (a broker that is down or stands still). Normal for seconds after a broker has started or stopped.",
+    )
+
+
 def no_producer_id(apis: Sequence[str], transactional_ids: Sequence[str]) -> Meaning | None:
     """What the same code amounts to where no coordinator is asked: InitProducerId without a transactional id."""
     return _NO_PRODUCER_ID if list(apis) == ["InitProducerId"] and not transactional_ids else None

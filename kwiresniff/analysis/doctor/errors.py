@@ -7,7 +7,13 @@ from typing import Any
 
 from kwiresniff.analysis.body_entities import groups_of, transactional_ids_of
 from kwiresniff.analysis.doctor.cluster import address_text
-from kwiresniff.analysis.doctor.error_meanings import MEANINGS, Meaning, coordinator_meaning, no_producer_id
+from kwiresniff.analysis.doctor.error_meanings import (
+    MEANINGS,
+    Meaning,
+    coordinator_meaning,
+    no_producer_id,
+    unstored_meaning,
+)
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped
 from kwiresniff.analysis.doctor.rule import ERROR, Context, Rule, found
@@ -114,7 +120,7 @@ class ErrorRule(Rule):
                 self._coordinators[key] = address
 
     def _former(self, case: Case) -> list[str]:
-        """Who coordinated what a case is about, before nobody did."""
+        """Who coordinates what a case is about, as far as it is known by now."""
         names = [(name, "group") for name in case.noted("groups")]
         names += [(name, "transactional id") for name in case.noted("transactions")]
         return [
@@ -139,6 +145,8 @@ class ErrorRule(Rule):
             case.note("principals", [str(principal)])
         if name == "INVALID_TIMESTAMP":
             case.note("skews", _skews(body or {}, ns))
+        if name == "COORDINATOR_NOT_AVAILABLE" and exchange.api_key == FIND_COORDINATOR and case.count == 1:
+            case.note("former", self._former(case))
         if name in COORDINATOR_CODES and len(self._searches) < MAX_SUBJECTS:
             self._searches.setdefault((client, name), _Search()).goes_on(ns)
         self._of_admins[client, name] = exchange.api_key in ADMIN_APIS and case.count <= FEW
@@ -157,7 +165,9 @@ class ErrorRule(Rule):
             )
             if name in COORDINATOR_CODES:
                 groups, ids = case.noted("groups"), case.noted("transactions")
-                meaning = no_producer_id(case.noted("apis"), ids) or coordinator_meaning(name, groups, ids)
+                apis = case.noted("apis")
+                unstored = unstored_meaning(apis, groups, ids) if name == "COORDINATOR_NOT_AVAILABLE" else None
+                meaning = no_producer_id(apis, ids) or unstored or coordinator_meaning(name, groups, ids)
             severity = meaning.severity
             search = self._searches.get((client, name))
             if search is not None:
@@ -179,7 +189,7 @@ class ErrorRule(Rule):
                 _numbers(name, case),
                 details=[
                     *case.noted("skews")[:3],
-                    *(self._former(case) if name in COORDINATOR_CODES else []),
+                    *case.noted("former"),
                     *([overdue[client]] if name == "INVALID_TXN_STATE" and client in overdue else []),
                     *broker_says(case.noted("messages")),
                 ],
