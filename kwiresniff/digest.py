@@ -15,10 +15,10 @@ class PartitionDigest:
     """A partition in a Produce or Fetch.
 
     ``offset`` is the ``fetch_offset`` of a request, the ``base_offset`` of an answer to Produce; it and
-    ``high_watermark`` are -1 where there is none. Of the whole batches of format 2 ``records`` leaves the marks of
-    transactions out, ``first_offset`` and ``end_offset`` are those of the first and behind the last, ``codec`` is the
-    number of their codec, or ``codecs`` the names of their codecs; ``is_idempotent`` says that one has a producer's id.
-    ``is_cut`` says that there is one more that is not whole.
+    ``high_watermark`` are -1 where there is none. Of the whole batches of format 2 ``first_offset`` and ``end_offset``
+    are those of the first and behind the last; ``batches``, ``records`` and ``size_bytes`` leave the marks of
+    transactions out, ``codec`` is the number of the others' codec, or ``codecs`` the names of their codecs;
+    ``is_idempotent`` says that one has a producer's id. ``is_cut`` says that there is one more that is not whole.
     """
 
     __slots__ = (

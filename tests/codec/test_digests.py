@@ -132,11 +132,12 @@ def test_batches_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> 
         (topic,) = digest.parts
         (partition,) = topic.partitions
         assert (topic.name, topic.is_id, partition.index, partition.high_watermark) == ("orders", False, 3, 9)
-        assert partition.batches == len(whole)
-        assert partition.records == sum(batch["records_count"] for batch in whole if not batch["is_control"])
-        assert partition.size_bytes == sum(batch["size_bytes"] for batch in whole)
+        of_records = [batch for batch in whole if not batch["is_control"]]
+        assert partition.batches == len(of_records)
+        assert partition.records == sum(batch["records_count"] for batch in of_records)
+        assert partition.size_bytes == sum(batch["size_bytes"] for batch in of_records)
         assert partition.is_idempotent == any(batch["producer_id"] >= 0 for batch in whole)
-        assert {partition.codec} == {batch["attributes"] & 7 for batch in whole}
+        assert {partition.codec} >= {batch["attributes"] & 7 for batch in of_records}
         assert partition.first_offset == whole[0]["base_offset"]
         assert partition.end_offset == whole[-1]["base_offset"] + whole[-1]["last_offset_delta"] + 1
 

@@ -263,6 +263,7 @@ class DigestReader(BodyReader):
         frame = self.frame
         found = self._found
         batch = self._batch
+        start = pos
         while pos < end:
             self._left -= 1
             stop: i64 = batch.read(frame, pos, end)
@@ -273,6 +274,8 @@ class DigestReader(BodyReader):
                 return -1
             found.batches += 1
             found.records += batch.count
+            if pos == start:
+                self._partition.first_offset = batch.base_offset
             if not self._add_batch(pos, stop):
                 return -1
             pos = stop
@@ -283,16 +286,15 @@ class DigestReader(BodyReader):
         frame = self.frame
         batch = self._batch
         partition = self._partition
-        codec: i64 = batch.attributes & CODEC_MASK
-        if not partition.batches:
-            partition.first_offset = batch.base_offset
-            partition.codec = codec
-        elif partition.codec != codec:
-            return False
-        partition.batches += 1
-        partition.size_bytes += stop - pos
         partition.end_offset = batch.base_offset + int32(frame, pos + LAST_DELTA_AT) + 1
         if not batch.attributes & CONTROL:
+            codec: i64 = batch.attributes & CODEC_MASK
+            if not partition.batches:
+                partition.codec = codec
+            elif partition.codec != codec:
+                return False
+            partition.batches += 1
+            partition.size_bytes += stop - pos
             partition.records += batch.count
         if frame[pos + PRODUCER_ID_AT] < 128:
             partition.is_idempotent = True
