@@ -149,6 +149,11 @@ FIRST = {
         "coordinator_not_available", "error",
         ["report 10.9.0.2", "group reports", "was 10.9.0.1:9092 (node 1)", "__consumer_offsets", "single replica"],
     ),
+    "coordinator-killed": (
+        "leader_change", "warning",
+        ["orders-", "node 1 (10.9.0.1:9092) closed its connections", "coordinator of group reports moved as well",
+         "10.9.0.1:9094 (node 2)"],
+    ),
     "topic-recreated": ("topic_deleted", "error", ["orders", "deployer 10.9.0.2", "made anew afterwards"]),
     "silence": ("retransmits", "warning", ["10.9.0.2", "10.9.0.1:9092", "sent twice", "network"]),
     "streams-missing-topic": (

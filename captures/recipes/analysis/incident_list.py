@@ -403,6 +403,24 @@ INCIDENTS = (
         happened="node 1 was killed, which alone had __consumer_offsets (offsets.topic.replication.factor=1): "
         "the group reports has no coordinator any more, orders goes on at node 2",
     ),
+    Incident(
+        "coordinator-killed",
+        [("later", "6", "kill", "1"), incident("steady", "seconds=24")],
+        topics("orders:3:2"),
+        ClusterSetup(
+            "4.4.0",
+            (Member(11, "controller"), Member(1), Member(2)),
+            SINGLE
+            | {
+                "offsets.topic.replication.factor": "2",
+                "offsets.topic.num.partitions": "1",
+                "broker.session.timeout.ms": "6000",
+            },
+            voters=True,
+        ),
+        happened="node 1, the coordinator of the group reports, was killed (SIGKILL) and did not come back; "
+        "node 2 became the coordinator",
+    ),
     Incident("topic-recreated", [incident("topic-recreated")], topics("orders:2")),
     Incident(
         "silence",

@@ -38,6 +38,10 @@ FOUND_NS = 3_000_000_000
 IN_VAIN = 10
 IN_VAIN_NS = 2_000_000_000
 
+#: What has coordinators, by ``key_type`` of FindCoordinator; moves of them that are remembered.
+_KINDS = {0: "group", 1: "transactional id"}
+MAX_MOVES = 100
+
 _ADMIN_REMEDY = "An answer to somebody's command, which was told of it; look there."
 
 
@@ -111,21 +115,25 @@ class ErrorRule(Rule):
         request, response = exchange.request, exchange.response
         asked = (request.body if request is not None else None) or {}
         answer = (response.body if response is not None else None) or {}
+        kind = _KINDS.get(asked.get("key_type", 0), "share partition")
         for one in answer.get("coordinators") or [{**answer, "key": asked.get("key")}]:
-            key, address = clipped(field_text(one.get("key"))), clipped(address_text(one))
+            key, address = f"{kind} {clipped(field_text(one.get('key')))}", clipped(address_text(one))
             new = key not in self._coordinators
             if not address or one.get("error_code") or (new and len(self._coordinators) >= MAX_SUBJECTS):
                 continue
             if not new or self.context.budget.admit(2 * ENTRY_BYTES + text_bytes(key, address)):
+                before = self._coordinators.get(key, address)
+                if before != address and len(self.context.moves) < MAX_MOVES:
+                    self.context.moves.append((key, before, address, place_of(exchange)[1]))
                 self._coordinators[key] = address
 
     def _former(self, case: Case) -> list[str]:
         """Who coordinates what a case is about, as far as it is known by now."""
-        names = [(name, "group") for name in case.noted("groups")]
-        names += [(name, "transactional id") for name in case.noted("transactions")]
+        names = [f"group {name}" for name in case.noted("groups")]
+        names += [f"transactional id {name}" for name in case.noted("transactions")]
         return [
-            f"the coordinator of {kind} {name} was {self.context.cluster.broker_text(address)}"
-            for name, kind in names[:3]
+            f"the coordinator of {name} was {self.context.cluster.broker_text(address)}"
+            for name in names[:3]
             if (address := self._coordinators.get(name))
         ]
 

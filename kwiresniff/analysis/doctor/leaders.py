@@ -214,6 +214,11 @@ class LeaderRule(Rule):
         if self._went(old, changes):
             gone = cluster.node_text(cluster_id, before)
             details.append(f"{gone} closed its connections: it was stopped, killed or restarted")
+        details += [
+            f"the coordinator of {what} moved as well, to {cluster.broker_text(now)} at {clock(ns)}"
+            for what, from_, now, ns in self.context.moves
+            if from_ == old and abs(ns - changes[-1].ns) <= LEFT_NS
+        ][:3]
         topics = {change.partition[1] for change in changes}
         details += [
             text

@@ -49,6 +49,8 @@ class Context:
         self.watching: list[Callable[[Exchange], None]] = []
         #: Clients whose transactions took longer than their timeout, and what is to be said of that.
         self.overdue: dict[str, str] = {}
+        #: Whose coordinator moved, from which address to which, and when that was learned.
+        self.moves: list[tuple[str, str, str, int]] = []
         #: Connections with responses that are cut off: what throttled their clients may have been in these.
         self.cut: set[int] = set()
         #: Gaps in what brokers sent: each may have been a response.
