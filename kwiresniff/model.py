@@ -268,11 +268,23 @@ class FetchedTopics:
         self.partition_count = len(numbers)
         self.is_whole = is_whole
 
-    def goes_on(self, names: list[str], count: int) -> bool:
-        """Whether the session has all that it had when that were the first ``count`` of ``names``, and maybe more."""
-        if self.topic_count < count:
-            return False
-        return self.names is names or self.names[:count] == names[:count]
+    def changes_since(self, names: list[str], count: int) -> tuple[list[str], list[str]]:
+        """The topics that are gone, and those that are new, since the session had the first ``count`` of ``names``.
+
+        One that was forgotten and added again is both.
+        """
+        mine, end = self.names, self.topic_count
+        if mine is names:
+            return [], mine[count:end]
+        gone: list[str] = []
+        at: i64 = 0
+        stop: i64 = end
+        for name in names[:count]:  # what a session keeps stays in its order
+            if at < stop and (mine[at] is name or mine[at] == name):
+                at += 1
+            else:
+                gone.append(name)
+        return gone, mine[at:end]
 
     @property
     def topics(self) -> list[str]:

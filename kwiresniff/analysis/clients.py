@@ -51,13 +51,14 @@ class NamesInTraffic:
     def _session_topics(self, exchange: Exchange, fetched: FetchedTopics) -> list[str]:
         key = (exchange.connection.id, exchange.client_id)
         given = self._given.get(key)
-        start = given[1] if given is not None and given[0] is fetched.names else 0
-        if start < fetched.topic_count:
+        if given is None:
             if len(self._given) >= MAX_GIVEN:
                 self._given.clear()
+            given = ([], 0)
+        _, found = fetched.changes_since(*given)
+        if found or given[0] is not fetched.names:
             self._given[key] = fetched.names, fetched.topic_count
         topic_name = self._topic_name
-        found = fetched.names[start : fetched.topic_count]
         return found if topic_name is None else [topic_name(topic) or topic for topic in found]
 
 

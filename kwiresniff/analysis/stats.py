@@ -30,6 +30,8 @@ _ADDED_BYTES: Final = 5 * BUCKET_BYTES
 _REVIEW_BYTES: Final = 16 << 20
 #: How often keys that are counted as one become more until each gets its counts. Each time takes a row.
 MAX_GROWTHS = 256
+#: The same where some have gone, which get their counts at once.
+MAX_CHANGES = 64
 #: A topic's id as text.
 TOPIC_ID_CHARS = 22
 
@@ -62,16 +64,54 @@ def _key_bytes(key: Key) -> int:
 class _Shared:
     """What was counted for keys that many exchanges share.
 
-    An exchange in ``rows[i]`` is about the keys before ``ends[i + 1]``, so those from ``ends[i]`` on are in none of the
-    rows before.
+    A key gets what is in the rows from the one on whose place is ``since[key]``: the exchanges since it came.
+    ``whole`` is all of the rows together where a key has gone that had been there from the first, else None.
+    ``taken`` are the changes of the keys that it knows of.
     """
 
-    __slots__ = ("ends", "keys", "rows")
+    __slots__ = ("keys", "rows", "since", "taken", "whole")
 
     def __init__(self, keys: SharedKeys) -> None:
         self.keys = keys
-        self.ends: list[int] = [0]
         self.rows: list[Row] = []
+        self.since: dict[str, int] = {}
+        self.taken = 0
+        self.whole: Row | None = None
+
+    def add(self, exchange: Exchange) -> None:
+        self.rows[-1].add(exchange)
+        if self.whole is not None:
+            self.whole.add(exchange)
+
+    def leave(self, key: str) -> Row:
+        """What a key gets that goes."""
+        at = self.since.pop(key)
+        if not at and self.whole is not None:
+            return self.whole
+        found = Row()
+        for row in self.rows[at:]:
+            found.merge(row)
+        if not at:
+            self.whole = found
+        return found
+
+    def settle(self) -> list[tuple[list[str], Row]]:
+        """What the keys get that are there, those with the same together; it is begun anew."""
+        rows, later = self.rows, Row()
+        came: list[list[str]] = [[] for _ in rows]
+        for key, at in self.since.items():
+            came[at].append(key)
+            self.since[key] = 0
+        found: list[tuple[list[str], Row]] = []
+        for at in range(len(rows) - 1, -1, -1):
+            later.merge(rows[at])
+            if later.count and came[at]:
+                now = Row()
+                now.merge(later)
+                found.append((came[at], now))
+        self.rows = [Row()]
+        self.whole = None if self.whole is None else Row()
+        return found
 
 
 class StatsTable:
@@ -130,27 +170,36 @@ class StatsTable:
                 self._settle()
                 self._shared.clear()
             shared = self._shared[id(keys)] = _Shared(keys)
-        names = keys.names
-        if shared.ends[-1] < len(names):
-            for name in names[shared.ends[-1] :]:
-                self._row(name)  # in the order in which they come
-            if len(shared.ends) >= MAX_GROWTHS:
-                self._settle()
-            shared.ends.append(len(names))
-            shared.rows.append(Row())
-        shared.rows[-1].add(exchange)
+        if shared.taken < len(keys.changes):
+            self._change(shared, keys.changes[shared.taken :])
+            shared.taken = len(keys.changes)
+        shared.add(exchange)
+        for key in keys.besides:
+            self._row(key).add(exchange)
+
+    def _change(self, shared: _Shared, changes: list[tuple[str, bool]]) -> None:
+        """Keys that come get what is counted from now on, keys that go what has been."""
+        if len(shared.rows) >= (MAX_GROWTHS if shared.whole is None else MAX_CHANGES):
+            self._settle()
+        shared.rows.append(Row())
+        for key, is_there in changes:
+            if is_there:
+                self._row(key)  # in the order in which they come; to make room for it may settle everything
+                shared.since[key] = len(shared.rows) - 1
+            else:
+                self._give([key], shared.leave(key))
 
     def _settle(self) -> None:
         """Adds what was counted for many keys at once to the row of each."""
         for shared in self._shared.values():
-            ends, rows, names, later = shared.ends, shared.rows, shared.keys.names, Row()
-            shared.ends, shared.rows = [0, ends[-1]], [Row()]
-            for at in range(len(rows) - 1, -1, -1):
-                later.merge(rows[at])
-                if later.count:
-                    self._held_bytes += (later.size_bytes() - ROW_BYTES) * (ends[at + 1] - ends[at])
-                    for name in names[ends[at] : ends[at + 1]]:
-                        (self._rows.get(name) or self._new_row(name)).merge(later)
+            for keys, row in shared.settle():
+                self._give(keys, row)
+
+    def _give(self, keys: list[str], row: Row) -> None:
+        if row.count:
+            self._held_bytes += (row.size_bytes() - ROW_BYTES) * len(keys)
+            for key in keys:
+                (self._rows.get(key) or self._new_row(key)).merge(row)
 
     def _add_with_records(self, keys: Iterable[Key], exchange: Exchange) -> None:
         assert self._count_records is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final, TypeAlias
 
 from kwiresniff.base.flows import host_of
@@ -12,6 +13,8 @@ from kwiresniff.model import Exchange, FetchedTopics, TopicNames
 #: Topics of a fetch session that are counted as one at first, and the sessions of which that is remembered.
 MANY: Final = 16
 MAX_SHARED = 64
+#: Changes of a session that are remembered.
+MAX_LOGGED: Final = 16_384
 
 #: A row's key: one value, or one for each dimension when there are several.
 Key: TypeAlias = str | tuple[str, ...]
@@ -28,37 +31,54 @@ def key_parts(key: Key) -> tuple[str, ...]:
 class SharedKeys:
     """Keys of many exchanges: the topics of a fetch session, which a fetch is about without naming them.
 
-    They only become more: there are new ones at the end of ``names``, and the exchanges before are not about those.
+    ``changes`` tells of each key that has come, or gone, in this order, since the session was met; the exchanges
+    before are not about a new one, those behind are not about one that is gone. ``besides`` are further keys that the
+    exchange has for which they were asked: a fetch names the topics that its session is to forget.
     """
 
-    __slots__ = ("_known", "fetched", "names", "taken")
+    __slots__ = ("_topics", "besides", "changes", "fetched", "names", "taken")
 
     def __init__(self) -> None:
-        self.names: list[str] = []
+        self.names: dict[str, int] = {}  # with the number of topics that go by it: one may be there by its id as well
+        self.besides: list[str] = []
+        self.changes: list[tuple[str, bool]] = []
         self.fetched: list[str] = []  # as the session has them, of whose list it is
         self.taken = 0  # of them
-        self._known: set[str] = set()
+        self._topics: dict[str, str] = {}  # with the name of each
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
+        return chain(self.names, self.besides)
 
-    def holds(self, names: Iterable[str]) -> bool:
-        """Whether all of these are among the keys."""
-        return self._known.issuperset(names)
+    def with_besides(self, names: Iterable[str]) -> SharedKeys:
+        """The keys of an exchange that names these."""
+        self.besides = [name for name in dict.fromkeys(names) if name not in self.names]
+        return self
 
     def extend(self, fetched: FetchedTopics, topic_name: TopicNames | None) -> bool:
-        """Takes in what a session has now; False for one that has lost topics, or is another."""
-        names, taken, count = fetched.names, self.taken, fetched.topic_count
-        if not fetched.goes_on(self.fetched, taken):
+        """Takes in what a session has now; False for one that has lost most of its topics, or is another."""
+        if fetched.names is self.fetched and fetched.topic_count <= self.taken:
+            return fetched.topic_count == self.taken
+        gone, new = fetched.changes_since(self.fetched, self.taken)
+        if len(gone) > self.taken // 2 or len(self.changes) > MAX_LOGGED:
             return False
-        self.fetched = names
-        self.taken = count
-        for topic in names[taken:count]:
+        self.fetched = fetched.names
+        self.taken = fetched.topic_count
+        for topic in gone:
+            self._count(self._topics.pop(topic), -1)
+        for topic in new:
             name = topic if topic_name is None else topic_name(topic) or topic
-            if name not in self._known:
-                self._known.add(name)
-                self.names.append(name)
+            self._topics[topic] = name
+            self._count(name, 1)
         return True
+
+    def _count(self, name: str, by: int) -> None:
+        before = self.names.get(name, 0)
+        if before + by:
+            self.names[name] = before + by
+        else:
+            del self.names[name]
+        if not before or not before + by:
+            self.changes.append((name, not before))
 
 
 class SessionTopics:
@@ -123,8 +143,8 @@ def topics_in(topic_name: TopicNames | None) -> Keys:
         if fetched is not None:
             if fetched.topic_count >= MANY:
                 keys = sessions.of(exchange.connection.id, fetched)
-                if keys is not None and keys.holds(found):
-                    return keys
+                if keys is not None:
+                    return keys.with_besides(found)
             found = tuple(dict.fromkeys((*found, *session_topics(exchange, topic_name))))
             if not found and not fetched.is_whole:
                 return (EARLIER_SESSION,)

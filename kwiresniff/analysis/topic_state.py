@@ -122,6 +122,19 @@ class Poll:
                 client.last_ns = last_ns
         self.requests = 0
 
+    def drop(self, gone: list[str]) -> None:
+        """Topics that the session has forgotten: their clients get what was asked of them until now."""
+        requests, last_ns = self.requests, self.last_ns
+        if self.unknown:
+            lost = set(gone)
+            self.unknown = [name for name in self.unknown if name not in lost]
+        for name in gone:
+            client = self.clients.pop(name, None)
+            if client is not None and requests:
+                client.flow.requests += requests
+                if last_ns > client.last_ns:
+                    client.last_ns = last_ns
+
 
 class TopicState:
     """What is known of a topic under one of its two names, the name itself or its id."""

@@ -165,17 +165,19 @@ class TopicTraffic:
         key = (exchange.connection.id, role, table.identity(exchange))
         topics, count = fetched.names, fetched.topic_count
         poll = self._polls.get(key)
-        if poll is None or not fetched.goes_on(poll.topics, poll.taken):
-            if poll is not None:
-                poll.settle()
-            elif len(self._polls) >= MAX_POLLS:
+        if poll is None:
+            if len(self._polls) >= MAX_POLLS:
                 self._settle()
                 self._polls.clear()
             poll = self._polls[key] = Poll()
-        elif count == poll.taken and not (poll.unknown and len(table.topics) != poll.known):
+        gone, new = fetched.changes_since(poll.topics, poll.taken)
+        if gone:
+            poll.drop(gone)
+        elif not new and poll.topics is topics and not (poll.unknown and len(table.topics) != poll.known):
             return poll
-        names = [*poll.unknown, *topics[poll.taken : count]]
-        poll.topics, poll.taken, poll.unknown, poll.known = topics, count, [], len(table.topics)
+        names = [*poll.unknown, *new]
+        poll.taken = max(poll.taken, count) if poll.topics is topics else count
+        poll.topics, poll.unknown, poll.known = topics, [], len(table.topics)
         for name in names:
             topic = table.topics.get(name)
             client = table.client(topic, role, exchange, ns) if topic is not None else None

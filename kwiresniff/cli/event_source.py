@@ -42,12 +42,12 @@ OF_SESSIONS = frozenset({"topic", "partition"})
 
 
 # Both are imported when they are asked for: together they are a tenth of the start-up.
-def _filter(options: ReadOptions, topic_name: TopicNames) -> Filter | None:
+def _filter(options: ReadOptions, topic_name: TopicNames, names_known: Callable[[], int]) -> Filter | None:
     if options.filter is None:
         return None
     from kwiresniff.analysis.filter import compile_filter
 
-    return compile_filter(options.filter, topic_name)
+    return compile_filter(options.filter, topic_name, names_known)
 
 
 def _redactor(options: ReadOptions) -> Redactor | None:
@@ -89,7 +89,7 @@ class EventSource:
         digests: bool | Collection[int] = False,
     ) -> None:
         self.options = options
-        self._filter = _filter(options, self.topic_name)
+        self._filter = _filter(options, self.topic_name, lambda: self._analyzer.topics.changes)
         self.redactor = _redactor(options)
         self.plugins = load_plugins(options.plugin)
         needed: list[Depth] = [depth]

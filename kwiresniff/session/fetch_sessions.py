@@ -53,11 +53,13 @@ class FetchSession:
     """One session: topics by name or id with their partitions. ``is_whole`` says that its beginning was seen.
 
     ``fetched`` is what exchanges get as theirs, made anew when something has changed, of the lists ``names`` and
-    ``numbers``, which are extended, and made anew when something was forgotten. ``size_bytes`` is its memory.
+    ``numbers``, which are extended, and made anew when some of theirs was forgotten. ``known_numbers`` tells how many
+    topics have a partition of a number. ``size_bytes`` is its memory.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "fetched", "has_shrunk", "is_whole", "known_numbers", "names", "numbers", "partitions", "size_bytes", "topics",
+        "fetched", "has_fewer_numbers", "has_fewer_topics", "is_whole", "known_numbers", "names", "numbers",
+        "partitions", "size_bytes", "topics",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -67,8 +69,8 @@ class FetchSession:
         self.partitions = 0  # of all of them
         self.names: list[str] = []
         self.numbers: list[int] = []
-        self.known_numbers: dict[int, bool] = {}
-        self.has_shrunk = False
+        self.known_numbers: dict[int, int] = {}
+        self.has_fewer_topics = self.has_fewer_numbers = False
         self.fetched: FetchedTopics | None = None
         self.size_bytes = 2 * _ENTRY_BYTES
 
@@ -101,8 +103,9 @@ class FetchSession:
             if index not in known and self.partitions < MAX_SESSION_PARTITIONS:
                 known[index] = True
                 self.partitions += 1
-                if index not in self.known_numbers:
-                    self.known_numbers[index] = True
+                topics_with_it = self.known_numbers.get(index, 0)
+                self.known_numbers[index] = topics_with_it + 1
+                if not topics_with_it:
                     self.numbers.append(index)
                     self.fetched = None
         self.size_bytes += _topic_bytes(name, known) - before
@@ -116,21 +119,31 @@ class FetchSession:
                 continue
             before = _topic_bytes(name, known)
             for index in topic.get("partitions") or ():
-                self.partitions -= known.pop(index, False)
+                if known.pop(index, False):
+                    self.partitions -= 1
+                    self._forget_number(index)
             if known:
                 self.size_bytes += _topic_bytes(name, known) - before
             else:
                 self.size_bytes -= before
                 del self.topics[name]
-            self.has_shrunk = True
+                self.has_fewer_topics = True
+
+    def _forget_number(self, index: int) -> None:
+        self.known_numbers[index] -= 1
+        if not self.known_numbers[index]:
+            del self.known_numbers[index]
+            self.has_fewer_numbers = True
 
     def content(self) -> FetchedTopics:
         """The topics and partitions that the session has now."""
-        if self.has_shrunk:
-            self.has_shrunk = False
+        if self.has_fewer_topics:
+            self.has_fewer_topics = False
             self.fetched = None
             self.names = list(self.topics)
-            self.known_numbers = {index: True for known in self.topics.values() for index in known}
+        if self.has_fewer_numbers:
+            self.has_fewer_numbers = False
+            self.fetched = None
             self.numbers = list(self.known_numbers)
         if self.fetched is None:
             self.fetched = FetchedTopics(self.names, self.numbers, self.is_whole)

@@ -71,6 +71,11 @@ class TopicNameTable:
         """The name of ``topic_id``, None where the traffic has not shown it; the metadata log's is always known."""
         return METADATA_TOPIC if topic_id == METADATA_TOPIC_ID else self._names.get(topic_id)
 
+    @property
+    def changes(self) -> int:
+        """A number that is another one when a name has been learned or evicted."""
+        return len(self._names) + 2 * self.forgotten
+
     def add(self, names: Mapping[str, str]) -> None:
         """Adds names by id that come from elsewhere."""
         for topic_id, name in names.items():

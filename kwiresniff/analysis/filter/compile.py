@@ -53,13 +53,16 @@ class Filter:
         return bool(self._final(exchange))
 
 
-def compile_filter(text: str, topic_name: TopicNames | None = None) -> Filter:
+def compile_filter(
+    text: str, topic_name: TopicNames | None = None, names_known: Callable[[], int] | None = None
+) -> Filter:
     """A filter from its text.
 
-    ``topic_name`` tells the names of topics that bodies mention by id only. Raises FilterError with the 0-based
+    ``topic_name`` tells the names of topics that bodies mention by id only, of which it has learned and forgotten
+    ``names_known``. Raises FilterError with the 0-based
     position of the mistake and what would have been accepted there.
     """
-    known = fields(topic_name)
+    known = fields(topic_name, names_known)
     listed = ", ".join([*known, "request.body.<path>", "response.body.<path>"])
     tree = parse(text, lambda name: name in known or body_field(name) is not None, listed)
     compiler = _Compiler(known)
@@ -96,6 +99,7 @@ class _Compiler:
             raise FilterError(f"{expected}; see: kwiresniff schema show --{side}", position=position)
         operator, literals = comparison.operator, comparison.values
         decide: Callable[[Getter], Verdict]
+        sessions: Verdict | None = None
         if operator.text == "exists":
             decide = _truth
             self._need(field.depth)
@@ -104,8 +108,11 @@ class _Compiler:
             values = tuple(literal for literal in literals if not (null and is_null(literal)))
             one = test(name, field.kind, operator, values) if values else _never
             decide = _some_or_none(one) if null else _some(one)
+            sessions = field.sessions(one) if field.sessions is not None and not null else None
             self._need(_outcome_depth(values) if field.kind == "outcome" and operator.text != "~" else field.depth)
         early, final = decide(field.early), decide(field.final)
+        if sessions is not None and field.named is not None:
+            final = _any([decide(field.named), sessions])
         if field.kind == "outcome":
             early = _settled(field.early, decide)
         if operator.text == "!=":

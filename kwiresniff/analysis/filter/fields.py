@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from kwiresniff.analysis.body_entities import (
@@ -18,6 +19,7 @@ from kwiresniff.analysis.body_entities import (
     partitions_of,
     session_topics,
 )
+from kwiresniff.analysis.filter.of_sessions import SessionPartitionTest, SessionTest
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
 from kwiresniff.base.depths import Depth
 from kwiresniff.base.entities import RECORD_SETS
@@ -36,13 +38,19 @@ NOT_KNOWN = None
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """``kind`` rules which literals may stand beside it; ``depth`` is how deep bodies must be decoded for it."""
+    """``kind`` rules which literals may stand beside it; ``depth`` is how deep bodies must be decoded for it.
+
+    Of a field that fetch sessions have values of as well, ``named`` gives those of the messages alone, and ``sessions``
+    turns a test of a value into one of the session that an exchange belongs to.
+    """
 
     name: str
     kind: str
     depth: Depth
     early: Getter
     final: Getter
+    named: Getter | None = None
+    sessions: Callable[[Callable[[Any], bool]], Callable[[Exchange], bool]] | None = None
 
 
 def _present(value: Any) -> Values:
@@ -88,18 +96,27 @@ def _on_bodies(name: str, kind: str, get: Callable[[Message | None], Values]) ->
     return Field(name, kind, "bodies", _unknown_early, final)
 
 
-def _of_fetches(field: Field, fetched: Callable[[Exchange], Values]) -> Field:
+def _of_fetches(
+    field: Field,
+    fetched: Callable[[Exchange], Values],
+    sessions: Callable[[Callable[[Any], bool]], Callable[[Exchange], bool]],
+) -> Field:
     """``field``, which also has the values of the fetch session that an exchange belongs to (``fetched``)."""
 
     def final(exchange: Exchange) -> Values:
         values = field.final(exchange) or ()
         return values if exchange.fetched is None else (*values, *fetched(exchange))
 
-    return Field(field.name, field.kind, field.depth, field.early, final)
+    return Field(field.name, field.kind, field.depth, field.early, final, field.final, sessions)
 
 
 def _fetched_partitions(exchange: Exchange) -> Values:
     return () if exchange.fetched is None else exchange.fetched.partitions
+
+
+def _never() -> int:
+    """Stands for the number of changes where there are none."""
+    return 0
 
 
 def _size_bytes(exchange: Exchange) -> int:
@@ -144,8 +161,12 @@ def outcome_early(exchange: Exchange) -> tuple[str, ...]:
     return OUTCOMES
 
 
-def fields(topic_name: TopicNames | None = None) -> dict[str, Field]:
-    """All fields with a fixed name; ``request.body.<path>`` and ``response.body.<path>`` come from ``body_field``."""
+def fields(topic_name: TopicNames | None = None, names_known: Callable[[], int] | None = None) -> dict[str, Field]:
+    """All fields with a fixed name; ``request.body.<path>`` and ``response.body.<path>`` come from ``body_field``.
+
+    ``names_known`` is the number of the names that ``topic_name`` has learned and forgotten.
+    """
+    changes = names_known or (count().__next__ if topic_name is not None else _never)
     found = (
         _on_header("api", "api", lambda exchange: exchange.api_key),
         _on_header("api_key", "int", lambda exchange: exchange.api_key),
@@ -159,10 +180,12 @@ def fields(topic_name: TopicNames | None = None) -> dict[str, Field]:
         _of_fetches(
             _on_bodies("topic", "text", lambda message: message_topics(message, topic_name)),
             lambda exchange: session_topics(exchange, topic_name),
+            lambda test: SessionTest(test, topic_name, changes),
         ),
         _of_fetches(
             _on_bodies("partition", "int", lambda message: partitions_of(message.body) if message else []),
             _fetched_partitions,
+            SessionPartitionTest,
         ),
         _on_bodies("group", "text", message_groups),
         _on_bodies("transactional_id", "text", message_transactional_ids),
