@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any, ClassVar
 
 import pytest
@@ -394,3 +395,31 @@ def test_what_brokers_offer_is_read_once(monkeypatch: pytest.MonkeyPatch) -> Non
         cluster.learn(one)
     assert [cluster.offer(f"broker-{number}")[0] for number in range(4)] == [(3, 7), (3, 7), (3, 7), (3, 8)]
     assert decoded == 3
+
+
+def test_when_brokers_closed_connections_and_last_answered_on_them_is_remembered_within_the_budget() -> None:
+    """The budget is charged for no less than the memory that it takes, and what is over gives it back."""
+    brokers = [f"broker-{number}.example:9092" for number in range(1000)]
+    over = [connection(number, broker=broker) for number, broker in enumerate(brokers * 25)]
+    for number, one in enumerate(over):
+        one.closed_by, one.closed_ns = "broker", START_NS + number
+    answers = [exchange(on=connection(number)) for number in range(len(over), len(over) + 5000)]
+    cluster, budget = Cluster(MemoryBudget(0)), MemoryBudget(1 << 30)
+    cluster.ended(over[0])
+    assert not cluster.went(brokers[0], START_NS)
+    cluster = Cluster(budget)
+    tracemalloc.start()
+    try:
+        for one in over:
+            cluster.ended(one)
+        for number, answer in enumerate(answers):
+            cluster.answered(answer, START_NS + number)
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert 1_000_000 < taken < budget.held_bytes < 3 * taken
+    assert cluster.went(brokers[0], over[-1].closed_ns)
+    held = budget.held_bytes
+    cluster.ended(answers[7].connection)
+    assert cluster.ended_answer_ns == START_NS + 7
+    assert budget.held_bytes < held

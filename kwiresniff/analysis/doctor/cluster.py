@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.offered_versions import Offer, offered_versions
 from kwiresniff.base.api_keys import (
     ADD_PARTITIONS_TO_TXN,
@@ -44,6 +44,9 @@ MAX_WORKING = 20_000
 #: The last times remembered of each broker at which it closed a connection, and how near to its silence that has to be.
 MAX_CLOSED = 20
 ABOUT_NS = 1_000_000_000
+#: What is remembered of a broker with these times, and of a connection whose last answer is, in bytes of memory.
+CLOSED_BYTES = ENTRY_BYTES + CONTAINER_BYTES + (MAX_CLOSED + 1) * NUMBER_BYTES
+ANSWERED_BYTES = ENTRY_BYTES + 2 * NUMBER_BYTES
 
 #: The release that took away the versions of before 2.1 (KIP-896), and the last that had them.
 NEW_RELEASE, LAST_OLD_RELEASE = "4.0", "3.9"
@@ -89,12 +92,20 @@ class Cluster:
 
     def ended(self, connection: Connection) -> None:
         """Notes when a broker closed a connection, and when the last response came on it."""
-        self.ended_answer_ns = self._last_on.pop(connection.id, 0)
+        self.ended_answer_ns = 0
+        if connection.id in self._last_on:
+            self.ended_answer_ns = self._last_on.pop(connection.id)
+            self._budget.release(ANSWERED_BYTES)
+        if connection.closed_by != "broker":
+            return
         broker = connection.broker
-        if connection.closed_by == "broker" and (broker in self._closed or len(self._closed) < MAX_NODES):
-            closed = self._closed.setdefault(broker, [])
-            closed.append(connection.closed_ns)
-            del closed[:-MAX_CLOSED]
+        closed = self._closed.get(broker)
+        if closed is None:
+            if len(self._closed) >= MAX_NODES or not self._budget.admit(CLOSED_BYTES + text_bytes(broker)):
+                return
+            closed = self._closed[broker] = []
+        closed.append(connection.closed_ns)
+        del closed[:-MAX_CLOSED]
 
     def went(self, broker: str, ns: int) -> bool:
         """Whether a broker closed connections about then: one that fell silent was stopped or killed, and does not
@@ -105,8 +116,9 @@ class Cluster:
         """Notes a response from a broker's address."""
         connection = exchange.connection
         broker, number = connection.broker, connection.id
-        if number in self._last_on or len(self._last_on) < MAX_WORKING:
-            self._last_on[number] = ns
+        last = self._last_on
+        if number in last or (len(last) < MAX_WORKING and self._budget.admit(ANSWERED_BYTES)):
+            last[number] = ns
         known = self.last_answer_ns
         before = self.answer_before_ns = known.get(broker, 0)
         if before or len(known) < MAX_NODES:
