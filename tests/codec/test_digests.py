@@ -73,7 +73,7 @@ def test_it_names_what_the_decoded_body_names(api: Api, direction: Direction) ->
 
 @pytest.mark.parametrize("api", sampled(schema.apis()), ids=lambda api: api.name)
 def test_there_is_none_of_a_body_of_which_something_has_to_be_told(api: Api) -> None:
-    """Error codes, tagged fields and noise: where there is a digest, the decoder finds none of those."""
+    """Error codes and noise: where there is a digest, the decoder finds none of those."""
     read = reader()
     first, last = api.response_versions
     for version in range(first, last + 1):
@@ -95,6 +95,19 @@ def test_there_is_none_of_a_body_of_which_something_has_to_be_told(api: Api) -> 
                 body, end = codec.decoder(api.key, version, "response", "headers")(data, 0, issues)
                 assert (end, issues) == (len(data), [])
                 assert codec.error_finder(api.key, version)(body) == []
+
+
+def test_tagged_fields_that_nobody_knows_are_passed_over() -> None:
+    """ListGroups v5 of one group: 9 is nobody's tag, and a section may not have more fields than bytes."""
+    read = reader()
+    steps = read.steps(16, 5, "response")
+    assert steps is not None
+    head, group = bytes(6) + b"\2", b"\2g\1\1\1"
+    for section in (b"\0", b"\1\x09\0", b"\2\x09\2ab\x0a\0"):
+        digest = read.digest(steps, head + group + section + section, 0)
+        assert digest is not None and digest.groups == ["g"]
+    for section in (b"\1\x09\1", b"\2\x09\0", b"\x7f", b"\x81\1\x09\0"):
+        assert read.digest(steps, head + group + b"\0" + section, 0) is None
 
 
 def fetched(wire: bytes, topic: str = "orders") -> bytes:

@@ -116,9 +116,9 @@ class DigestReader(BodyReader):
                     return -1
                 pos += 2
             elif kind == TAG_SECTION:
-                if frame[pos]:
+                pos = self._tag_section(step, pos) if frame[pos] else pos + 1
+                if pos < 0:
                     return -1
-                pos += 1
             elif kind == STRING or kind == TOPIC or kind == BYTES or kind == RECORDS:  # noqa: SIM109 - comparisons when compiled
                 pos = self._sized(step, kind, pos)
                 if pos < 0:
@@ -140,6 +140,26 @@ class DigestReader(BodyReader):
                 self._number(step.role, self.number(kind, pos))
                 pos = self.pos
         return pos
+
+    def _tag_section(self, section: Step, pos: i64) -> i64:
+        """Tagged fields that nobody knows are passed over; where the bytes behind them begin, or -1."""
+        frame = self.frame
+        left: i64 = frame[pos]
+        self.pos = pos + 1
+        self._left -= left
+        if left > 127 or left * 2 > len(frame) - self.pos or self._left < 0:
+            return -1
+        while left > 0:
+            left -= 1
+            tag: i64 = self.uvarint(self.pos)
+            size: i64 = self.uvarint(self.pos)
+            if tag < 0 or size < 0 or size > len(frame) - self.pos:
+                return -1
+            for step in section.steps:
+                if step.tag == tag:
+                    return -1
+            self.pos += size
+        return self.pos
 
     def _sized(self, step: Step, kind: i64, pos: i64) -> i64:
         """What has a length; where the bytes behind it begin, or -1."""
