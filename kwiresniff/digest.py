@@ -19,10 +19,11 @@ class PartitionDigest:
     are those of the first and behind the last; ``batches``, ``records`` and ``size_bytes`` leave the marks of
     transactions out, ``codec`` is the number of the others' codec, or ``codecs`` the names of their codecs;
     ``is_idempotent`` says that one has a producer's id. ``is_cut`` says that there is one more that is not whole.
+    ``all_bytes`` are those of all whole batches, the marks included.
     """
 
     __slots__ = (
-        "batches", "codec", "codecs", "end_offset", "first_offset", "high_watermark", "index", "is_cut",
+        "all_bytes", "batches", "codec", "codecs", "end_offset", "first_offset", "high_watermark", "index", "is_cut",
         "is_idempotent", "offset", "records", "size_bytes",
     )  # fmt: skip
 
@@ -33,6 +34,7 @@ class PartitionDigest:
         self.batches: i64 = 0
         self.records: i64 = 0
         self.size_bytes: i64 = 0
+        self.all_bytes: i64 = 0
         self.first_offset: i64 = -1
         self.end_offset: i64 = -1
         self.codec: i64 = 0

@@ -81,7 +81,7 @@ def _fetch(
 def _is_filled(topic: TopicDigest) -> bool:
     """Whether a topic came with records, or the beginning of some."""
     for partition in topic.partitions:  # noqa: SIM110 - compiled, a generator is dear
-        if partition.batches or partition.is_cut:
+        if partition.all_bytes or partition.is_cut:
             return True
     return False
 
@@ -118,7 +118,7 @@ def _add_record_facts(digest: Digest, topics: list[TopicDigest], nothing: str, o
     codecs: list[int] = []
     for topic in topics:
         for partition in topic.partitions:
-            size += partition.size_bytes
+            size += partition.all_bytes
             if partition.codec and partition.codec not in codecs:
                 codecs.append(partition.codec)
     if not size:

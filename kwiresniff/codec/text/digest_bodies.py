@@ -294,6 +294,7 @@ class DigestReader(BodyReader):
                 return -1
             found.batches += 1
             found.records += batch.count
+            self._partition.all_bytes += stop - pos
             if pos == start:
                 self._partition.first_offset = batch.base_offset
             if not self._add_batch(pos, stop):
