@@ -70,10 +70,7 @@ class KafkaMessages(SaslPhase):
     # -- requests -----------------------------------------------------------------------------------------------
 
     def request(self, packet: i64, ns: int, last_packet: i64, last_ns: int, size: i64, data: bytes, lost: i64) -> None:
-        """A frame from the client.
-
-        One long function: it is called for every request, and what it reads of the header are machine integers.
-        """
+        """A frame from the client."""
         message = Message(packet, ns, last_packet, last_ns, size, data)
         message.end_seq = self.client.frame_end()
         if len(data) < MIN_REQUEST_BYTES:
@@ -97,10 +94,7 @@ class KafkaMessages(SaslPhase):
                 raw = data[10:offset]
                 client_id = self.client_ids.get(raw)
                 if client_id is None:
-                    if api_key in SECRET_REQUESTS and runs_into_body(raw):
-                        problem = Problem("bad_client_id", f"client id of {length} bytes runs into the body", 8)
-                    else:
-                        client_id = self.services.client_id(raw)
+                    client_id, problem = self._new_client_id(api_key, raw)
             else:  # what stands there is something else, a password perhaps
                 problem = Problem("bad_client_id", f"client id of {length} bytes is longer than the frame", 8)
         elif facts.request_header_version == 0:
@@ -132,6 +126,12 @@ class KafkaMessages(SaslPhase):
         elif api_key in _PEEKED:
             self._peek_request(exchange)
         self._await(exchange)
+
+    def _new_client_id(self, api_key: i64, raw: bytes) -> tuple[str | None, Problem | None]:
+        """A client id that the connection has not had so far, or what is wrong with it."""
+        if api_key in SECRET_REQUESTS and runs_into_body(raw):
+            return None, Problem("bad_client_id", f"client id of {len(raw)} bytes runs into the body", 8)
+        return self.services.client_id(raw), None
 
     def _peek_request(self, exchange: Exchange) -> None:
         """Reads the few fields of a request that describe the client at every depth."""

@@ -91,8 +91,7 @@ class FrameReader(FrameBuffer):
     def read(self, handler: FrameHandler, packet: i64, ns: int, buffer: bytes, start: i64, end: i64) -> i64:
         """Take ``buffer[start:end]``, the next bytes in order; returns where it stopped when that is not ``end``.
 
-        That is where the synchronisation was lost. One long function: nearly every frame that is not alone in its
-        segment is read here, and its place is in machine integers that a second one could not give back.
+        That is where the synchronisation was lost.
         """
         need = self.remaining
         size: i64
@@ -128,15 +127,9 @@ class FrameReader(FrameBuffer):
                 size = i32(buffer, start) if COMPILED else frame_length(buffer, start)[0]
                 start += 4
             if not self.min_frame_bytes <= size <= SOUND_FRAME_BYTES:
-                first = _length_bytes(size) + buffer[start : min(end, start + FIRST_BYTES)]
-                if handler.on_invalid_length(self.side, packet, ns, first):
-                    self.count_only()
-                    return end
-                if not self.min_frame_bytes <= size <= MAX_FRAME_BYTES:
-                    # The length itself is garbage, so it is bytes given up; what follows may hold the next frame.
-                    self.desynchronize(LOST_BAD_LENGTH)
-                    handler.on_gap(self.side, packet, ns, 0, 4, LOST_BAD_LENGTH)
-                    return start
+                refused = self._refuse(handler, packet, ns, size, buffer, start, end)
+                if refused >= 0:
+                    return refused
             stop = start + size
             keep = self.keep
             if stop <= end:
@@ -152,6 +145,21 @@ class FrameReader(FrameBuffer):
             return end
         self.at_frame_start = True
         return end
+
+    def _refuse(
+        self, handler: FrameHandler, packet: i64, ns: int, size: i64, buffer: bytes, start: i64, end: i64
+    ) -> i64:
+        """Where reading stops because of a length that frames hardly have; -1 for one that a frame may have."""
+        first = _length_bytes(size) + buffer[start : min(end, start + FIRST_BYTES)]
+        if handler.on_invalid_length(self.side, packet, ns, first):
+            self.count_only()
+            return end
+        if self.min_frame_bytes <= size <= MAX_FRAME_BYTES:
+            return -1
+        # The length itself is garbage, so it is bytes given up; what follows may hold the next frame.
+        self.desynchronize(LOST_BAD_LENGTH)
+        handler.on_gap(self.side, packet, ns, 0, 4, LOST_BAD_LENGTH)
+        return start
 
     def _begin(self, handler: FrameHandler, buffer: bytes, start: i64, end: i64, size: i64) -> None:
         """A frame of ``size`` bytes begins with ``buffer[start:end]``, which is not all of it."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from kwiresniff import schema
@@ -104,15 +105,16 @@ class BodyView:
                 yield BodyView(element, self.problems, (self, name, index))
 
     def _each_holding(self, name: str, elements: list[Body], field: str, holding: Contents) -> Iterator[BodyView]:
-        fits, claims, problems, opened = holding.skipper.fits, holding.skipper.claims, self.problems, field + DECODED
-        left = range(len(elements)) if holding.reader is None else holding.reader.open_all(elements, field, opened)
+        if holding.reader is not None:
+            left, others = holding.reader.open_all(elements, field, field + DECODED)
+        else:
+            left, others = _fitting(elements, field, holding)
+        if holding.sure and others:
+            claims = holding.skipper.claims
+            wrong = (index for index in others if claims(elements[index][field]))
+            left = sorted([*left, *islice(wrong, max(0, MAX_PROBLEMS - len(self.problems)))])
         for index in left:
-            element = elements[index]
-            raw = element[field]
-            if opened in element or (
-                raw and (fits(raw) or (holding.sure and len(problems) < MAX_PROBLEMS and claims(raw)))
-            ):
-                yield BodyView(element, problems, (self, name, index))
+            yield BodyView(elements[index], self.problems, (self, name, index))
 
     def records(self, name: str) -> Iterator[BodyView]:
         batches = self.body.get(name)
@@ -199,6 +201,17 @@ class _RecordView(BodyView):
     def _put(self, name: str, found: Body) -> BodyView:
         self.body.setdefault("decoded", {})[name] = found
         return BodyView(found["data"], self.problems, (self, f"decoded.{name}.data", -1))
+
+
+def _fitting(elements: list[Body], field: str, holding: Contents) -> tuple[list[int], list[int]]:
+    """The indexes of the elements whose bytes may be opened, and of those whose bytes hold something else."""
+    fits = holding.skipper.fits
+    found: tuple[list[int], list[int]] = [], []
+    for index, element in enumerate(elements):
+        raw = element[field]
+        if isinstance(raw, bytes) and raw:
+            found[0 if fits(raw) else 1].append(index)
+    return found
 
 
 def _fits(raw: bytes, content: Content) -> bool:

@@ -15,6 +15,8 @@ from kwiresniff.codec.text.plan import BYTES, Step
 
 #: Bytes of the version before a message.
 _VERSION_BYTES = 2
+#: What is to be done about bytes: nothing, or what only a careful reader does, or they are none of the messages.
+_DONE, _LEFT, _OTHER = 0, 1, 2
 
 
 @final
@@ -39,39 +41,42 @@ class ContentReader:
         self._formats = [_Format(message) for message in messages]
         self._reader = ValueReader()
 
-    def open_all(self, structures: list[dict[str, Any]], field: str, member: str) -> list[int]:
+    def open_all(self, structures: list[dict[str, Any]], field: str, member: str) -> tuple[list[int], list[int]]:
         """Puts beside the bytes of each structure what they hold, a dict of ``message``, ``version`` and ``data``.
 
-        Gives the indexes of the structures that are not done with: their bytes could not be opened here, or what they
-        hold has bytes in it again. Empty bytes hold nothing.
+        Gives the indexes of the structures that are not done with, as their bytes could not be opened here or what
+        they hold has bytes in it again, and of those whose bytes are none of the messages. Empty bytes hold nothing.
         """
         left: list[int] = []
+        others: list[int] = []
         for index, structure in enumerate(structures):
             raw = structure[field]
-            if isinstance(raw, bytes) and raw and not self._open(structure, raw, member):
-                left.append(index)
-        return left
+            if isinstance(raw, bytes) and raw:
+                found = self._open(structure, raw, member)
+                if found != _DONE:
+                    (left if found == _LEFT else others).append(index)
+        return left, others
 
-    def _open(self, structure: dict[str, Any], raw: bytes, member: str) -> bool:
-        """Whether nothing is left to do."""
+    def _open(self, structure: dict[str, Any], raw: bytes, member: str) -> int:
         if len(raw) < _VERSION_BYTES:
-            return False
+            return _OTHER
         version = i16(raw, 0)
-        for format in self._formats:
-            at = version - format.low
+        for form in self._formats:
+            at = version - form.low
             if at < 0:
                 continue
-            steps = format.steps[at] if at < len(format.steps) else None
-            if steps is None:
-                return False
-            if format.skippers[at].skip(raw, _VERSION_BYTES) != len(raw):  # which takes a tenth of failing to decode it
+            is_known = at < len(form.skippers)
+            # To pass over it takes a tenth of failing to decode it.
+            end = form.skippers[at if is_known else -1].skip(raw, _VERSION_BYTES)
+            if end < 0 or (is_known and end != len(raw)):
                 continue
-            data = self._reader.body(steps, raw, _VERSION_BYTES)
+            steps = form.steps[at] if is_known else None
+            data = self._reader.body(steps, raw, _VERSION_BYTES) if steps is not None else None
             if data is None:
-                return False
-            structure[member] = {"message": format.message, "version": version, "data": data}
-            for name in format.deeper:  # noqa: SIM110 - compiled, a generator is dear
+                return _LEFT
+            structure[member] = {"message": form.message, "version": version, "data": data}
+            for name in form.deeper:
                 if data.get(name):
-                    return False
-            return True
-        return False
+                    return _LEFT
+            return _DONE
+        return _OTHER
