@@ -74,16 +74,19 @@ class Messages:
         if self._source.encrypted:
             counts["TLS"] = self._source.encrypted
         found = [f"{_many(count, 'TCP connection')} with {name}" for name, count in counts.items()]
-        others = self._source.other_packets
+        others, limit = self._source.other_packets, self._source.options.packets
         bare = self._source.packets - sum(others.values())
-        if not found and bare > 0:
+        if not found and bare > 0 and limit is None:
             found.append(f"{_many(bare, 'packet')} of TCP without data")
         found += [f"{_many(count, 'packet')} {what}" for what, count in others.items()]
         files = self._source.files
         where = ", ".join(files[:MAX_FILES_NAMED]) + (", ..." if len(files) > MAX_FILES_NAMED else "")
         there = "there was" if found and found[0].startswith("1 ") else "there were"
         lacking = "no request of Kafka" if _PROTOCOLS["kafka responses"] in counts else "no Kafka"
-        what = escape(f"{where}: {lacking} in it; {there} {', '.join(found) or 'no packets'}")
+        first = "packet" if limit == 1 else f"{limit} packets"
+        part = "it" if limit is None else f"the first {first} of TCP (-c)"
+        seen = f"; {there} {', '.join(found) or 'no packets'}" if found or limit is None else ""
+        what = escape(f"{where}: {lacking} in {part}{seen}")
         return f"{what}; {self._advice()}" if self._source.encrypted else what
 
 

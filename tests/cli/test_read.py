@@ -135,6 +135,12 @@ def test_packets_without_data_are_not_called_no_packets(kwiresniff: Run, tmp_pat
     assert re.search(r"no Kafka in it; there were \d+ packets of TCP without data\n$", done.err)
 
 
+def test_packets_that_were_not_asked_for_are_not_spoken_of(kwiresniff: Run, capture: str) -> None:
+    for count, first in ("1", "packet"), ("2", "2 packets"):
+        done = kwiresniff("read", "-c", count, capture)
+        assert done == (0, "", f"kwiresniff: {capture}: no Kafka in the first {first} of TCP (-c)\n")
+
+
 def test_a_cut_capture_gives_what_is_before_the_cut_and_says_so(kwiresniff: Run, capture: str) -> None:
     whole = Path(capture).read_bytes()
     Path(capture).write_bytes(whole[: len(whole) // 2])
