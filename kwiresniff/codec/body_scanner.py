@@ -30,6 +30,11 @@ from kwiresniff.schema.types import MessageVersion
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
+    from kwiresniff.codec.scanner_gen import QuickScan
+
+#: Bodies after which a quick scan is made, which takes as long as passing over some hundred.
+QUICK_AFTER = 100
+
 #: What may be in an element, as ``ElementSkipper.run`` is asked for; see there.
 FAILED: Final = 1
 GARBLED: Final = 2
@@ -240,6 +245,8 @@ class BodyScanner(Scan):
     def __init__(self, steps: list[ScanStep]) -> None:
         super().__init__()
         self._steps = steps
+        self._scans = 0
+        self._quick_scan: QuickScan | None = None  # interpreted, when there have been some
 
     def scan(self, frame: bytes, offset: i64, size_bytes: i64 = 0) -> bool:
         """Whether the body that begins at ``offset`` reads as its definition says, as far as anything is asked for.
@@ -248,9 +255,20 @@ class BodyScanner(Scan):
         zero, empty or null is left out. ``size_bytes`` is what the frame should have: an array may count on what is
         missing of it.
         """
+        self.tagged = False
+        if self._quick_scan is not None:
+            found = self._quick_scan(frame, offset)
+            if found is not None:
+                self.found = found
+                return True
+        elif not COMPILED:
+            self._scans += 1
+            if self._scans == QUICK_AFTER:
+                from kwiresniff.codec.scanner_gen import compile_quick_scan  # compiled, nobody asks for it
+
+                self._quick_scan = compile_quick_scan(self._steps)
         if self.found:
             self.found = []
-        self.tagged = False
         end: i64 = len(frame)
         self._frame = frame
         self._end = end
