@@ -15,8 +15,11 @@ from kwiresniff.base.entities import (
     GROUP_LISTS,
     PARTITION_LISTS,
     RECORD_SETS,
+    RESOURCE_FIELD,
+    RESOURCE_NAME,
     TOPIC_FIELDS,
     TOPIC_LISTS,
+    TOPIC_RESOURCE,
     TRANSACTION_FIELDS,
     TRANSACTION_LISTS,
     holds_topics,
@@ -28,8 +31,7 @@ from kwiresniff.model import Body, Exchange, Message, TopicNames
 
 #: Members that hold no names of ours: record batches, and tagged fields of which nothing but the number is known.
 _NAMELESS: Final = frozenset({"records", UNKNOWN_TAGS})
-#: ConfigResource.Type and the coordinator key types of FindCoordinator.
-_TOPIC_RESOURCE = 2
+#: The coordinator key types of FindCoordinator.
 _GROUP_KEY = 0
 _TRANSACTION_KEY = 1
 
@@ -167,8 +169,8 @@ def topic_of_struct(parent: str, member: Body, topic_name: TopicNames | None) ->
         topic_id = member["topic_id"]
         if topic_id.__class__ is str and topic_id != ZERO_UUID:
             return (topic_name(topic_id) if topic_name is not None else None) or str(topic_id)
-    if "resource_type" in member and member["resource_type"] == _TOPIC_RESOURCE:
-        return name_text(member.get("resource_name"))
+    if RESOURCE_FIELD in member and member[RESOURCE_FIELD] == TOPIC_RESOURCE:
+        return name_text(member.get(RESOURCE_NAME))
     return None
 
 

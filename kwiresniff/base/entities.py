@@ -30,6 +30,9 @@ RECORD_SETS: Final = frozenset({"records", "unaligned_records"})
 
 #: Fields that say by another one of what kind the thing is that they name.
 RESOURCE_FIELD: Final = "resource_type"
+RESOURCE_NAME: Final = "resource_name"
+#: ConfigResource.Type
+TOPIC_RESOURCE: Final = 2
 KEY_FIELDS: Final = frozenset({"key", "coordinator_keys"})
 
 

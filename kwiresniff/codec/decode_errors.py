@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 
 from kwiresniff.errors import DecodeError
+from kwiresniff.model import Problem
 
 #: Everything a generated decoder lets the interpreter notice; ``translate`` turns each into a DecodeError.
 NOTICED = (struct.error, IndexError, UnicodeDecodeError)
@@ -19,6 +20,11 @@ def truncated(path: str = "", missing: int = 0) -> DecodeError:
     beyond = f"{missing} bytes " if missing else ""
     where = f" in {path}" if path else ""
     return DecodeError(f"the message ends {beyond}too early{where}", code="truncated", path=path)
+
+
+def trailing_bytes(end: int, remaining: int) -> Problem:
+    """What is said of the bytes behind a message, which make nothing fail."""
+    return Problem("trailing_bytes", f"{remaining} bytes follow the end of the message", end)
 
 
 def bad_length(length: int, path: str) -> DecodeError:

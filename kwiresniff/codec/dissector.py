@@ -132,8 +132,7 @@ class Dissector:
 
     def note_trailing_bytes(self) -> None:
         """Reports the bytes behind the message."""
-        text = f"{self.end - self.position} bytes follow the end of the message"
-        self.problems.append(Problem("trailing_bytes", text, self.position))
+        self.problems.append(decode_errors.trailing_bytes(self.position, self.end - self.position))
 
     def keep(self, parent: Node, node: Node) -> None:
         """Adds a node to the tree, or only counts it when there are too many. Raises DecodeError at the limit on

@@ -15,6 +15,7 @@ from kwiresniff.base.fastint import COMPILED
 from kwiresniff.base.known_ids import METADATA_TOPIC_ID
 from kwiresniff.codec.body_scanner import BodyScanner, MessageSkipper
 from kwiresniff.codec.codegen import made_when_called
+from kwiresniff.codec.decode_errors import trailing_bytes
 from kwiresniff.codec.embedded import (
     ANSWER,
     INTERNAL_TOPICS,
@@ -22,18 +23,22 @@ from kwiresniff.codec.embedded import (
     QUICK_LOOKS,
     BodyView,
 )
+from kwiresniff.codec.record_limits import MAX_NODES
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode
 from kwiresniff.session.apis import MAX_FACTS, read_version
-from kwiresniff.session.secrets import conceal, has_secrets, is_sound
+from kwiresniff.session.secrets import conceal, has_secrets, is_sound, may_hide, teaches
 from kwiresniff.session.topic_ids import TopicNameTable, carries_ids, names_topics
 
 if TYPE_CHECKING:
+    from mypy_extensions import i64
+
     from kwiresniff.codec.decoder_gen import Decoder
     from kwiresniff.codec.error_finders import ErrorFinder
     from kwiresniff.codec.text.digest_bodies import DigestReader
     from kwiresniff.codec.text.plan import Step
     from kwiresniff.codec.text.tree_wording import Words
+    from kwiresniff.digest import Digest
 
 #: Frames from this size on are jumped over before they are decoded: that takes a tenth of decoding them in vain.
 _ASKED_FIRST_BYTES: Final = 1 << 14
@@ -49,8 +54,8 @@ class _Side:
     """How one direction of an (API, version) is read: looked up once, used for every message."""
 
     __slots__ = (
-        "decode", "guess", "look", "looks", "names_topics", "open", "opened", "secret", "skipper", "steps", "trouble",
-        "version",
+        "decode", "guess", "hides", "look", "looks", "names_topics", "open", "opened", "secret", "skipper", "steps",
+        "trouble", "version",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +78,7 @@ class _Side:
         self.secret = has_secrets(exchange.api_key, direction)
         self.open = OPENERS.get((exchange.api_key, direction))
         self.look = QUICK_LOOKS.get((exchange.api_key, direction))
+        self.hides = may_hide(exchange.api_key, direction)
         self.opened = False
         self.steps: list[Step] | None = None
         self.looks: list[Step] | None = None
@@ -86,7 +92,9 @@ class _Side:
         # of what is opened the writer opens itself.
         closed = (self.open is not None or self.secret) and self.look is None
         if closed:
-            plans, digests = None if self.secret else opening, None
+            plans = None if self.secret else opening
+            if self.open is not None or teaches(exchange.api_key, direction):
+                digests = None
         if not self.guess:
             if plans is not None:
                 self.steps = plans(api_key, version, direction)
@@ -239,9 +247,12 @@ class BodyDecoder:
         if side.steps is not None and self._writer is not None:
             message.text = self._writer.text(side.steps, frame, message.body_offset)
             if message.text is not None:
+                end: i64 = self._writer.pos
                 if self._digests is not None and side.decode is not None:
                     looks, start = side.looks, message.body_offset
                     message.defer(self._digests.digest(looks, frame, start) if looks else None, side.decode)
+                if end < len(frame):
+                    self._add_trailing(exchange, message, frame, end, direction)
                 return True
         if self._rows is not None and not side.names_topics:
             errors = self._errors if direction == "response" else None
@@ -253,9 +264,45 @@ class BodyDecoder:
         if side.looks is not None and side.decode is not None and self._digests is not None and self._writer is None:
             digest = self._digests.digest(side.looks, frame, message.body_offset)
             if digest is not None:
-                message.defer(digest, side.decode)
+                stop: i64 = self._digests.pos
+                sound = stop == len(frame)
+                if side.hides and not self._show_secrets:
+                    if not sound and not _nameless(digest):
+                        return False
+                    message.defer(digest, self._concealing(exchange.api_key, direction, side.decode, sound))
+                else:
+                    message.defer(digest, side.decode)
+                if not sound:
+                    self._add_trailing(exchange, message, frame, stop, direction)
                 return True
         return False
+
+    def _concealing(self, api_key: int, direction: Direction, decode: Decoder, sound: bool) -> Decoder:
+        """A decoder that conceals the secrets of what it gives."""
+        sensitive = self._topics.sensitive_configs
+
+        def concealed(frame: bytes, body_offset: int, issues: list[Problem]) -> tuple[Body, int]:
+            body, end = decode(frame, body_offset, issues)
+            conceal(api_key, direction, body, sound=sound, sensitive=sensitive)
+            return body, end
+
+        return concealed
+
+    def _add_trailing(self, exchange: Exchange, message: Message, frame: bytes, end: int, direction: Direction) -> None:
+        """Reports the bytes behind a body that has nothing else that would have to be told."""
+        problems = [trailing_bytes(end, len(frame) - end)]
+        if len(frame) > MAX_NODES:  # it may have more fields than are kept
+            problems = self._problems_of(exchange, message, frame, direction)
+        exchange.problems += [problem._replace(details={"direction": direction}) for problem in problems]
+
+    def _problems_of(self, exchange: Exchange, message: Message, frame: bytes, direction: Direction) -> list[Problem]:
+        """What is wrong with a message that can be decoded."""
+        from kwiresniff.codec.folding import problems_of  # few messages come here
+
+        definition = schema.message(exchange.api_key, message.version, direction)
+        missing = message.size_bytes - len(frame)
+        full = self._records == "full"
+        return problems_of(definition, frame, message.body_offset, records=full, missing=missing)
 
     def _decode_request(self, exchange: Exchange) -> None:
         """Decode a request that has been written already: what its response holds may depend on it."""
@@ -353,18 +400,24 @@ class BodyDecoder:
                 return None, False, False
             text = f"{known}; its {direction} fits v{side.version} exactly and is read as that"
             exchange.problems.append(Problem("guessed_version", text, 2, details=details))
-        from kwiresniff.codec.folding import front_of, problems_of  # few messages come here
-
         missing = message.size_bytes - len(message.frame)
-        definition = schema.message(exchange.api_key, message.version, direction)
-        records, understood = self._records == "full", body is not None
-        at = message.body_offset
+        understood = body is not None
         if body is None:
+            from kwiresniff.codec.folding import front_of  # few messages come here
+
+            definition = schema.message(exchange.api_key, message.version, direction)
+            records, at = self._records == "full", message.body_offset
             body, problems = front_of(definition, message.frame, at, records=records, missing=missing)
         else:
-            problems = problems_of(definition, message.frame, at, records=records, missing=missing)
+            problems = self._problems_of(exchange, message, message.frame, direction)
         exchange.problems += (problem._replace(details=details) for problem in problems)
         return body, understood, is_sound(problems, missing)
+
+
+def _nameless(digest: Digest) -> bool:
+    """Takes the names out of a digest, as they are withheld; False where it has numbers that are in part."""
+    digest.topics = digest.topic_ids = digest.groups = digest.transactional_ids = None
+    return digest.partitions is None
 
 
 def _inner_is_sound(problems: list[Problem], direction: Direction) -> bool:

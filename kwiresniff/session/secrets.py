@@ -61,6 +61,7 @@ _CONFIG_APIS = frozenset(
         (STREAMS_GROUP_DESCRIBE, "response"),
     }
 )
+_TEACHING = frozenset({(CREATE_TOPICS, "response"), (DESCRIBE_CONFIGS, "response")})
 _CONFIG_NAMES = ("name", "config_name", "key")
 _CONFIG_VALUES = ("value", "config_value")
 _FETCHES = frozenset({(FETCH, "response"), (FETCH_SNAPSHOT, "response")})
@@ -76,6 +77,11 @@ def may_hide(api_key: int, direction: str) -> bool:
     """Whether any field of such a message may hold a secret when the message is not sound (``is_sound``)."""
     where = (api_key, direction)
     return where in _SECRET_FIELDS or where in _CONFIG_APIS or api_key == ENVELOPE
+
+
+def teaches(api_key: int, direction: str) -> bool:
+    """Whether such a message may call a config sensitive, so that what comes later is concealed."""
+    return (api_key, direction) in _TEACHING
 
 
 def is_sound(problems: Iterable[Problem], missing: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.analysis.body_entities import groups_of, partitions_of, topics_of, transactional_ids_of
 from kwiresniff.base.api_keys import FETCH, PRODUCE
+from kwiresniff.codec.field_layout import MAX_ENTRIES
 from kwiresniff.codec.text import digest_bodies
 from kwiresniff.codec.text.digest_bodies import DigestReader
 from kwiresniff.digest import Digest
@@ -66,7 +67,9 @@ def test_it_names_what_the_decoded_body_names(api: Api, direction: Direction) ->
             assert digest.acks == body.get("acks", -1)
             assert digest.replica_id == body.get("replica_id", -1)
             assert digest.session_id == body.get("session_id", 0)
-            assert read.digest(steps, raw + b"\0", 0) is None
+            assert read.pos == len(raw) + 4
+            assert read.digest(steps, raw + b"\0", 0) is not None
+            assert read.pos == len(raw)
             for cut in range(0, len(raw), max(1, len(raw) // 8)):
                 assert read.digest(steps, raw[:cut], 0) is None
 
@@ -93,7 +96,7 @@ def test_there_is_none_of_a_body_of_which_something_has_to_be_told(api: Api) -> 
             if read.digest(steps, data, 0) is not None:
                 issues: list[Problem] = []
                 body, end = codec.decoder(api.key, version, "response", "headers")(data, 0, issues)
-                assert (end, issues) == (len(data), [])
+                assert (end, issues) == (read.pos, [])
                 assert codec.error_finder(api.key, version)(body) == []
 
 
@@ -204,14 +207,15 @@ def test_a_forgotten_topic_does_not_take_the_place_of_a_fetched_one() -> None:
 
 
 def test_a_message_of_too_many_values_is_for_the_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The decoders count what a message is made of; a digest is not made of one with anywhere near so many."""
+    """The decoders count what a message is made of, and say when it is too much; a digest is made of as many values."""
     read = reader()
     steps = read.steps(3, 0, "request")
     assert steps is not None
-    encode = codec.encoder(3, 0, "request")
-    most = digest_bodies.MAX_VALUES // 2  # a structure and its text
-    assert read.digest(steps, encode({"topics": [{"name": ""}] * (most - 1)}), 0) is not None
-    assert read.digest(steps, encode({"topics": [{"name": ""}] * (most + 1)}), 0) is None
+    for count, fits in ((MAX_ENTRIES, True), (MAX_ENTRIES + 1, False)):
+        raw = count.to_bytes(4, "big") + bytes(2 * count)
+        assert (read.digest(steps, raw, 0) is not None) is fits
+        with nullcontext() if fits else pytest.raises(DecodeError, match="values"):
+            codec.decoder(3, 0, "request", "headers")(raw, 0, [])
 
 
 def test_the_ids_that_are_remembered_are_forgotten_in_time() -> None:
@@ -240,4 +244,4 @@ def test_noise_is_never_more_than_noise() -> None:
                 data = rng.randbytes(rng.randrange(60)) if rng.random() < 0.5 else bytes(rng.randrange(60))
                 if steps is not None and read.digest(steps, data, 0) is not None:
                     with suppress(DecodeError):
-                        assert codec.decoder(api_key, version, direction, "headers")(data, 0, [])[1] == len(data)
+                        assert codec.decoder(api_key, version, direction, "headers")(data, 0, [])[1] == read.pos

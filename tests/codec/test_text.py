@@ -74,9 +74,33 @@ def test_every_message_at_every_version_is_written_as_its_decoded_body(api: Any,
             text = text_of(api.key, version, direction, frame)
             assert text == decoded(api.key, version, direction, frame)
             json.loads(text)
-            assert text_of(api.key, version, direction, frame + b"\0") is None
+            assert text_of(api.key, version, direction, frame + b"\0") == text
             for cut in range(0, len(frame), max(1, len(frame) // 16)):
                 assert text_of(api.key, version, direction, frame[:cut]) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "raw"),
+    [
+        (4, b"\2\7Stable\1\x09\0"),  # ListGroups v4: of the message, which has another field
+        (5, b"\1\1\2\x09\2\xff\xfe\x0a\4text"),  # bytes, and text
+        (5, b'\1\1\2\x09\0\xff\xff\xff\xff\7\1"'),
+        (5, b"\1\1\0"),
+    ],
+)
+def test_tagged_fields_that_nobody_knows_are_written_as_decoded(version: int, raw: bytes) -> None:
+    assert text_of(16, version, "request", raw) == decoded(16, version, "request", raw)
+
+
+def test_tagged_fields_are_all_that_some_structures_have() -> None:
+    """ListClientMetricsResources v0 asks for all: its request is a tag section."""
+    for raw in (b"\0", b"\1\x09\2ab"):
+        assert text_of(74, 0, "request", raw) == decoded(74, 0, "request", raw)
+
+
+def test_tagged_fields_out_of_order_or_beyond_the_end_are_left_to_the_decoder() -> None:
+    for section in (b"\2\x0a\0\x09\0", b"\1\x09\1", b"\3\x09\0", b"\x81\0\x09\0"):
+        assert text_of(16, 5, "request", b"\1\1" + section) is None
 
 
 def fetch_response(records: bytes, *, topic: str = "orders", error_code: int = 0) -> bytes:

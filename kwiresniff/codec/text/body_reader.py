@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
 
+from kwiresniff.codec.field_layout import MAX_ENTRIES
 from kwiresniff.codec.text.plan import BOOLEAN, ERROR_CODE, INT16, INT32, INT64, UINT16, UINT32, Step
 
 if TYPE_CHECKING:
@@ -29,11 +30,19 @@ def int32(data: bytes, pos: i64) -> int:
 
 
 class BodyReader:
-    """Reads one body after another, each the rest of a ``frame``. ``pos`` is behind what was read last."""
+    """Reads one body after another, each the rest of a ``frame``. ``pos`` is behind what was read last, ``left`` how
+    many more values a body may be made of.
+    """
 
     def __init__(self) -> None:
         self.frame = b""
         self.pos: i64 = 0
+        self.left: i64 = 0
+
+    def begin(self, frame: bytes) -> None:
+        """Gets ready for the body in a frame."""
+        self.frame = frame
+        self.left = MAX_ENTRIES
 
     def uvarint(self, pos: i64) -> i64:
         """An UNSIGNED_VARINT; ``pos`` is behind it then. -1 for one of more than 31 bits."""
@@ -83,6 +92,33 @@ class BodyReader:
             return 1 if byte else 0
         return byte - 256 if byte > 127 else byte
 
+    def unknown_tags(self, section: Step, pos: i64) -> list[tuple[i64, bytes]] | None:
+        """The tagged fields at a position, by number, with ``pos`` behind them; None where a definition has one of
+        them, or where they are none.
+        """
+        frame = self.frame
+        count: i64 = frame[pos]
+        self.pos = pos + 1
+        self.left -= count
+        if count > 127 or count * 2 > len(frame) - self.pos or self.left < 0:
+            return None
+        found: list[tuple[i64, bytes]] = []
+        last: i64 = -1
+        while count > 0:
+            count -= 1
+            tag: i64 = self.uvarint(self.pos)
+            size: i64 = self.uvarint(self.pos)
+            at: i64 = self.pos
+            if tag <= last or size < 0 or size > len(frame) - at:
+                return None
+            for step in section.steps:
+                if step.tag == tag:
+                    return None
+            last = tag
+            self.pos = at + size
+            found.append((tag, frame[at : self.pos]))
+        return found
+
     def starts_like_internal(self, pos: i64, length: i64) -> bool:
         """Whether the ``length`` bytes at ``pos`` may be the name of one of Kafka's internal topics, which begin with
         two underscores.
@@ -105,7 +141,9 @@ class BodyReader:
         return length if length <= len(self.frame) - self.pos else -2
 
     def count_of(self, step: Step, pos: i64) -> i64:
-        """The count of an array; -1 for null, -2 for more elements than the bytes left can hold."""
+        """The count of an array; -1 for null, -2 for more elements than the bytes left can hold, or than a body may be
+        made of.
+        """
         count: i64 = 0
         if step.compact_array:
             count = self.uvarint(pos) - 1
@@ -114,4 +152,7 @@ class BodyReader:
             self.pos = pos + 4
         if count < 0:
             return -1 if count == -1 and step.null_array else -2
+        self.left -= count >> step.shift
+        if self.left < 0:
+            return -2
         return count if count * step.least <= len(self.frame) - self.pos else -2

@@ -10,14 +10,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, final
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.codec.field_layout import MAX_ENTRIES, NUMBERS_SHIFT, default_value
+from kwiresniff.codec.field_layout import default_value
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.body_reader import BodyReader
 from kwiresniff.codec.text.plan import (
     BOOLEAN,
     BYTES,
     RECORDS,
-    SIZES,
     STRING,
     STRUCTURE,
     TAG_SECTION,
@@ -60,10 +59,10 @@ def _holds_records(steps: list[Step]) -> bool:
 
 
 def _prepare(structure: Step) -> None:
-    """Sets the ``weight`` of arrays, how many of their elements count as one value, and the ``blank`` of structures.
+    """Sets the ``blank`` of structures, and which tagged fields have a default of their own each time (``is_own``).
 
-    That is a dict in which numbers are zero, texts and bytes empty and tagged fields not there. To copy it and to set
-    the rest takes half of what a dict takes that is filled one by one.
+    A blank is a dict in which numbers are zero, texts and bytes empty and tagged fields not there. To copy it and to
+    set the rest takes half of what a dict takes that is filled one by one.
     """
     tagged: dict[str, Any] = {}
     for step in structure.steps:
@@ -71,19 +70,14 @@ def _prepare(structure: Step) -> None:
             for one in step.steps:
                 assert one.field is not None
                 tagged[one.name] = default_value(one.field)
-                one.weight = isinstance(tagged[one.name], list | dict)
-                _prepare_field(one)
+                one.is_own = isinstance(tagged[one.name], list | dict)
+                if one.kind == STRUCTURE:
+                    _prepare(one)
         else:
             structure.blank[step.name] = _blank(step)
-            _prepare_field(step)
+            if step.kind == STRUCTURE:
+                _prepare(step)
     structure.blank |= tagged
-
-
-def _prepare_field(step: Step) -> None:
-    if step.array:
-        step.weight = 1 << NUMBERS_SHIFT if step.kind in SIZES else 1
-    if step.kind == STRUCTURE:
-        _prepare(step)
 
 
 def _blank(step: Step) -> Any:
@@ -98,14 +92,9 @@ def _blank(step: Step) -> Any:
 class ValueReader(BodyReader):
     """Reads one body after another."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._left: i64 = 0  # of the values that a message may be made of
-
     def body(self, whole: Step, frame: bytes, offset: i64) -> dict[str, Any] | None:
         """The body from ``offset`` on, with where it ends in ``pos``; None for one with anything unusual."""
-        self.frame = frame
-        self._left = MAX_ENTRIES
+        self.begin(frame)
         try:
             return self._structure(whole, offset)
         except (IndexError, UnicodeDecodeError, DecodeError):
@@ -115,9 +104,8 @@ class ValueReader(BodyReader):
         """The values of ``count`` elements of an array, the first at ``offset``, with where they end in ``pos``; None
         where any has anything unusual.
         """
-        self.frame = frame
+        self.begin(frame)
         self.pos = offset
-        self._left = MAX_ENTRIES
         try:
             return self._elements(array, count)
         except (IndexError, UnicodeDecodeError, DecodeError):
@@ -159,13 +147,13 @@ class ValueReader(BodyReader):
     def _tag_section(self, section: Step, found: dict[str, Any], pos: i64) -> None:
         """Tagged fields: what is not there has its default, in the order of tags all the same."""
         for step in section.steps:
-            if step.weight:
+            if step.is_own:
                 assert step.field is not None
                 found[step.name] = default_value(step.field)
         left: i64 = self.frame[pos]
         self.pos = pos + 1
-        self._count(left)
-        if left > 127 or left * 2 > len(self.frame) - self.pos:
+        self.left -= left
+        if self.left < 0 or left > 127 or left * 2 > len(self.frame) - self.pos:
             raise _unusual()
         last: i64 = -1
         while left:
@@ -200,7 +188,6 @@ class ValueReader(BodyReader):
             if count == -1:
                 return None
             raise _unusual()
-        self._count(count // step.weight)
         return self._elements(step, count)
 
     def _elements(self, step: Step, count: i64) -> list[Any]:
@@ -213,11 +200,6 @@ class ValueReader(BodyReader):
             else:
                 found.append(self._value(step, self.pos))
         return found
-
-    def _count(self, values: i64) -> None:
-        self._left -= values
-        if self._left < 0:
-            raise _unusual()
 
     def _value(self, step: Step, pos: i64) -> Any:
         """A single value, whether a field or an element of an array."""

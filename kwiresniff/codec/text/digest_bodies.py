@@ -1,8 +1,8 @@
 """Digests straight from bytes, by a plan: ``-o summary`` and ``doctor`` take 1.8 times as long from dicts.
 
 For whoever looks at a few values of most messages and at all of a few (``kwiresniff.digest``); ``clients`` takes 4.6
-times as long. A body that has a digest reads as its definition says, to its last byte, and has neither an error code
-nor anything else that somebody would have to tell. Whatever is unusual has none, and is decoded.
+times as long. A body that has a digest reads as its definition says, and has neither an error code nor anything else
+that somebody would have to tell, but for bytes behind it. Whatever is unusual has none, and is decoded.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
 from kwiresniff.base.batch_layout import CODEC_MASK, CODEC_NAMES, CONTROL, LAST_DELTA_AT, PRODUCER_ID_AT
+from kwiresniff.base.entities import TOPIC_RESOURCE
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.batch_reader import SHORT, BatchHeader
 from kwiresniff.codec.text.body_reader import BodyReader, int16, int32
 from kwiresniff.codec.text.digest_steps import (
     A_GROUP,
     A_PARTITION,
+    A_RESOURCE,
     A_TRANSACTION,
     ACKS,
     HIGH_WATERMARK,
@@ -27,6 +29,7 @@ from kwiresniff.codec.text.digest_steps import (
     OPENED_TOPIC,
     PARTITIONS,
     REPLICA,
+    RESOURCE_TYPE,
     SESSION,
     THROTTLE,
     TOPICS,
@@ -52,8 +55,6 @@ from kwiresniff.model import Direction
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: Structures, strings and arrays of one message that are looked at here; more are for the decoders, which count them.
-MAX_VALUES: Final = 500_000
 #: Topic ids whose text is remembered; a text takes a hundred bytes.
 MAX_IDS: Final = 10_000
 
@@ -71,7 +72,7 @@ class DigestReader(BodyReader):
         self._is_internal = is_internal
         self._plans: dict[tuple[int, int, Direction], list[Step] | None] = {}
         self._ids: dict[bytes, str] = {}
-        self._left: i64 = 0
+        self._resource: i64 = 0  # the type of the one whose name comes
         self._batch = BatchHeader()
         self._found = Digest()
         self._nowhere = TopicDigest()  # stands for a topic where none is being read
@@ -89,16 +90,16 @@ class DigestReader(BodyReader):
         return self._plans[key]
 
     def digest(self, steps: list[Step], frame: bytes, offset: i64) -> Digest | None:
-        """What the body says; None for one with anything unusual."""
-        self.frame = frame
+        """What the body says, with where it ends in ``pos``; None for one with anything unusual but bytes behind it."""
+        self.begin(frame)
         self._found = Digest()
-        self._left = MAX_VALUES
         self._topic = self._nowhere
         try:
             end: i64 = self._pass(steps, offset)
         except (IndexError, UnicodeDecodeError):
             return None
-        return self._found if end == len(frame) else None
+        self.pos = end
+        return self._found if 0 <= end <= len(frame) else None
 
     def _pass(self, steps: list[Step], pos: i64) -> i64:
         """Where the bytes behind ``steps`` begin, or -1."""
@@ -116,9 +117,12 @@ class DigestReader(BodyReader):
                     return -1
                 pos += 2
             elif kind == TAG_SECTION:
-                pos = self._tag_section(step, pos) if frame[pos] else pos + 1
-                if pos < 0:
+                if frame[pos] == 0:
+                    pos += 1
+                elif self.unknown_tags(step, pos) is None:
                     return -1
+                else:
+                    pos = self.pos
             elif kind == STRING or kind == TOPIC or kind == BYTES or kind == RECORDS:  # noqa: SIM109 - comparisons when compiled
                 pos = self._sized(step, kind, pos)
                 if pos < 0:
@@ -141,26 +145,6 @@ class DigestReader(BodyReader):
                 pos = self.pos
         return pos
 
-    def _tag_section(self, section: Step, pos: i64) -> i64:
-        """Tagged fields that nobody knows are passed over; where the bytes behind them begin, or -1."""
-        frame = self.frame
-        left: i64 = frame[pos]
-        self.pos = pos + 1
-        self._left -= left
-        if left > 127 or left * 2 > len(frame) - self.pos or self._left < 0:
-            return -1
-        while left > 0:
-            left -= 1
-            tag: i64 = self.uvarint(self.pos)
-            size: i64 = self.uvarint(self.pos)
-            if tag < 0 or size < 0 or size > len(frame) - self.pos:
-                return -1
-            for step in section.steps:
-                if step.tag == tag:
-                    return -1
-            self.pos += size
-        return self.pos
-
     def _sized(self, step: Step, kind: i64, pos: i64) -> i64:
         """What has a length; where the bytes behind it begin, or -1."""
         length: i64 = self.length_of(step, pos)
@@ -181,9 +165,6 @@ class DigestReader(BodyReader):
         pos = self.pos
         if count < 0:
             return pos if count == -1 else -1
-        self._left -= count * step.weight
-        if self._left < 0:
-            return -1
         inside = step.steps
         if len(inside) == 1 and inside[0].kind == JUMP:
             return pos + count * inside[0].least
@@ -231,6 +212,8 @@ class DigestReader(BodyReader):
             found.session_id = number
         elif role == REPLICA:
             found.replica_id = number
+        elif role == RESOURCE_TYPE:
+            self._resource = number
 
     def _topic_id(self, step: Step, raw: bytes) -> bool:
         """Note a topic's id; False for one whose records are to be opened."""
@@ -257,6 +240,8 @@ class DigestReader(BodyReader):
         """Note a name; False for that of a topic whose records are to be opened."""
         found = self._found
         kind: i64 = role & (LISTED - 1)
+        if role == A_RESOURCE and self._resource != TOPIC_RESOURCE:
+            return True
         if kind == A_GROUP:
             if found.groups is None:
                 found.groups = [name]
@@ -285,12 +270,12 @@ class DigestReader(BodyReader):
         batch = self._batch
         start = pos
         while pos < end:
-            self._left -= 1
+            self.left -= 1
             stop: i64 = batch.read(frame, pos, end)
             if stop == SHORT:
                 found.is_cut = self._partition.is_cut = True
                 return end
-            if stop < 0 or self._left < 0 or batch.attributes & CODEC_MASK > _LAST_CODEC:
+            if stop < 0 or self.left < 0 or batch.attributes & CODEC_MASK > _LAST_CODEC:
                 return -1
             found.batches += 1
             found.records += batch.count

@@ -12,15 +12,11 @@ from kwiresniff.base import entities
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.codec.field_layout import is_string
 from kwiresniff.codec.text.plan import (
-    BYTES,
     ERROR_CODE,
     JUMP,
-    RECORDS,
     SIZES,
-    STRING,
     STRUCTURE,
     TAG_SECTION,
-    TOPIC,
     TOPIC_ID,
     UUID,
     Step,
@@ -49,8 +45,11 @@ INDEX: Final = 11  # of such a partition
 OFFSET: Final = 12
 HIGH_WATERMARK: Final = 13
 A_PARTITION: Final = 14  # the number of one that stands anywhere else
+RESOURCE_TYPE: Final = 15  # what ``resource_name`` behind it is the name of
 #: Added to what an element of a list of names is: of those the empty one is a name as well.
 LISTED: Final = 16
+#: A name of a resource, which is a topic's where its type says so; that of a topic may be empty.
+A_RESOURCE: Final = A_TOPIC + 2 * LISTED
 
 _OUTERMOST: Final = {"acks": ACKS, "replica_id": REPLICA, "throttle_time_ms": THROTTLE, "session_id": SESSION}
 _ARRAYS: Final = {
@@ -92,8 +91,10 @@ class _Marks:
         """
         tagged = [one for step in steps if step.kind == TAG_SECTION for one in step.steps]
         names = {step.name for step in (*steps, *tagged)}
-        if entities.RESOURCE_FIELD in names or (outermost and names & entities.KEY_FIELDS):
+        if outermost and names & entities.KEY_FIELDS:
             raise self.untold("says by one field what another one names")
+        if entities.RESOURCE_FIELD in names and not _tells_resource(steps):
+            raise self.untold("says behind a name whether it is a topic's")
         if any(one.field and self.role(one, one.field, parent, False) in (INDEX, A_PARTITION) for one in tagged):
             raise self.untold("has a partition that need not be there, and has a number all the same")
         named: list[tuple[bool, int]] = []
@@ -105,7 +106,7 @@ class _Marks:
             if role in before or (role == self.topic and not step.array and _has_topic(steps, step)):
                 raise self.untold("names the same thing in several places")
             inside = self.structure(step.steps, step.name) if step.steps else []
-            if role and role < ACKS:
+            if role == A_RESOURCE or (role and role < ACKS):
                 named.append((step.kind in (UUID, TOPIC_ID), role))
                 if step.array:
                     before.add(role)
@@ -125,6 +126,8 @@ class _Marks:
             return self.topic if name == entities.TOPIC_ID and not field.array else 0
         if field.type == "STRUCT":
             return self.array_role(name, parent, outermost) if field.array else 0
+        if name == entities.RESOURCE_FIELD and not field.array:
+            return RESOURCE_TYPE
         if outermost and name in _OUTERMOST and not field.array:
             return _OUTERMOST[name]
         if self.opened and _ARRAYS.get(parent) == PARTITIONS and name in _OF_PARTITIONS and not field.array:
@@ -137,6 +140,8 @@ class _Marks:
 
     def name_role(self, name: str, parent: str, is_list: bool) -> int:
         """What a text is to a digest, or a list of them."""
+        if name == entities.RESOURCE_NAME and not is_list:
+            return A_RESOURCE
         if is_list:
             found = next((role for among, role in _LISTS if name in among), 0)
             return self.topic if found == A_TOPIC else found
@@ -154,6 +159,12 @@ class _Marks:
         return SchemaError(f"{self.message} {why}")
 
 
+def _tells_resource(steps: list[Step]) -> bool:
+    """Whether a structure has the name of a resource right behind its type."""
+    names = [step.name for step in steps]
+    return names[names.index(entities.RESOURCE_FIELD) + 1 :][:1] == [entities.RESOURCE_NAME]
+
+
 def _has_topic(steps: list[Step], last: Step) -> bool:
     """Whether a structure has another field before this one that names a topic."""
     return any(step.role == last.role and step is not last for step in steps)
@@ -161,13 +172,12 @@ def _has_topic(steps: list[Step], last: Step) -> bool:
 
 def joined(steps: list[Step]) -> list[Step]:
     """Marked steps as they are passed over: ``least`` is the bytes of a JUMP, over fields of fixed size that nobody
-    asks for. The steps of an array are those of an element, ``weight`` the values that it is made of."""
+    asks for. The steps of an array are those of an element."""
     found: list[Step] = []
     for step in steps:
         made = [step]
         if step.array:
             step.steps = joined(step.steps) if step.kind == STRUCTURE else joined([_element(step)])
-            step.weight = 1 + sum(_is_counted(one) for one in step.steps)
         elif step.kind == STRUCTURE:
             made = joined(step.steps)
             if step.nullable:
@@ -180,10 +190,6 @@ def joined(steps: list[Step]) -> list[Step]:
                 one = _jump(int(found.pop().least + one.least))
             found.append(one)
     return found
-
-
-def _is_counted(step: Step) -> bool:
-    return step.array or step.kind in (STRING, TOPIC, BYTES, RECORDS)
 
 
 def _jump(size: int) -> Step:

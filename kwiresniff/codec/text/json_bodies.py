@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import BytesWriter
 
+from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.json_text import write_number, write_text
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.record_limits import RecordBudget
@@ -36,8 +37,7 @@ from kwiresniff.errors import DecodeError
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: Elements of arrays in one message that are written here; more are counted by the decoders.
-MAX_ELEMENTS: Final = 100_000
+_UNKNOWN: Final = b'"%s":' % UNKNOWN_TAGS.encode()
 #: Room for text beyond this is not kept for the next body.
 KEPT_BYTES: Final = 1 << 20
 
@@ -56,13 +56,14 @@ class BodyWriter(BodyReader):
         self.is_internal = is_internal
         self.out = BytesWriter()
         self.record_sets = RecordSetWriter(self.out, encode)
-        self.left: i64 = 0
         self.budget: RecordBudget | None = None
         self.pieces: list[bytes] = []
         self._longest = 0  # the most that has been in ``out``
 
     def text(self, steps: list[Step], frame: bytes, offset: i64) -> list[bytes] | None:
-        """The JSON text of the body from ``offset`` to the end of the frame; None for one with anything unusual."""
+        """The JSON text of the body from ``offset`` on, with where it ends in ``pos``; None for one with anything
+        unusual but bytes behind it.
+        """
         if max(self._longest, len(self.out)) > KEPT_BYTES:
             self.out = BytesWriter()
             self.record_sets = RecordSetWriter(self.out, self.encode)
@@ -70,15 +71,15 @@ class BodyWriter(BodyReader):
         else:
             self.out.truncate(0)
         self.pieces = []
-        self.frame = frame
-        self.left = MAX_ELEMENTS
+        self.begin(frame)
         self.budget = None
         try:
             end: i64 = self._structure(steps, offset)
         except (IndexError, UnicodeDecodeError, DecodeError):
             return None
-        if end != len(frame):
+        if end < 0 or end > len(frame):
             return None
+        self.pos = end
         hand_over(self.out, self.pieces)
         for piece in self.pieces:
             self._longest = max(self._longest, len(piece))
@@ -87,6 +88,7 @@ class BodyWriter(BodyReader):
     def _structure(self, steps: list[Step], pos: i64) -> i64:
         out = self.out
         frame = self.frame
+        unknown: list[tuple[i64, bytes]] | None = None
         for step in steps:
             out.write(step.lead)
             kind: i64 = step.kind
@@ -106,13 +108,41 @@ class BodyWriter(BodyReader):
                 pos = self._structure(step.steps, pos)
             elif kind == TAG_SECTION:
                 if frame[pos]:
-                    return -1
-                pos += 1
+                    unknown = self.unknown_tags(step, pos)
+                    pos = self.pos if unknown is not None else -1
+                else:
+                    pos += 1
             else:
                 pos = self._value(step, kind, pos)
             if pos < 0:
                 return -1
+        if unknown is not None:
+            self._add_unknown(unknown, steps[-1].lead == b"{}")
         return pos
+
+    def _add_unknown(self, fields: list[tuple[i64, bytes]], alone: bool) -> None:
+        """Writes tagged fields that nobody knows into the structure that has just been closed; ``alone``, into one of
+        no other fields.
+        """
+        out = self.out
+        out.truncate(len(out) - 1)
+        out.write(_UNKNOWN if alone else b"," + _UNKNOWN)
+        lead = b'{"'
+        for tag, raw in fields:
+            out.write(lead)
+            write_number(out, tag)
+            out.write(b'":')
+            self._bytes(raw, 0, len(raw))
+            lead = b',"'
+        out.write(b"}}")
+
+    def _bytes(self, data: bytes, start: i64, stop: i64) -> None:
+        """Bytes: text where they are UTF-8."""
+        out = self.out
+        size = len(out)
+        if not write_text(out, data, start, stop):
+            out.truncate(size)
+            out.write(self.encode(data[start:stop]))
 
     def _value(self, step: Step, kind: i64, pos: i64) -> i64:
         """A single value, whether a field or an element of an array."""
@@ -166,11 +196,13 @@ class BodyWriter(BodyReader):
             return stop if self.record_sets.write(frame, pos, stop, self.budget, self.pieces) else -1
         if kind == TOPIC and self.starts_like_internal(pos, length):
             return -1
+        if kind == BYTES:
+            self._bytes(frame, pos, stop)
+            return stop
         size = len(out)
         if not write_text(out, frame, pos, stop):
             out.truncate(size)
-            raw = frame[pos:stop]
-            out.write(self.encode(raw if kind == BYTES else raw.decode()))
+            out.write(self.encode(frame[pos:stop].decode()))
         return stop
 
     def _array(self, step: Step, pos: i64) -> i64:
@@ -181,9 +213,6 @@ class BodyWriter(BodyReader):
             if count == -1:
                 out.write(b"null")
             return pos if count == -1 else -1
-        self.left -= count
-        if self.left < 0:
-            return -1
         out.append(91)
         kind: i64 = step.kind
         first = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kwiresniff.codec.field_layout import (
+    NUMBERS_SHIFT,
     check_nesting,
     default_value,
     is_compact,
@@ -66,9 +67,10 @@ class Step:
 
     ``compact_array`` and ``compact`` say that the count and the length are an UNSIGNED_VARINT of one more. ``short``
     says that the length is an INT16. ``steps`` are those of the structure, or of one element of an array of them.
-    ``least`` is the fewest bytes of an element. ``lead`` is the JSON text before the value; ``field`` is what the
-    definition says, None for what is no field. ``role`` and ``weight`` are filled in for digests
-    (``kwiresniff.codec.text.digest_steps``), ``blank`` and ``weight`` for bodies
+    ``least`` is the fewest bytes of an element, and ``shift`` says that so many elements count as one value: two to the
+    power of it. ``lead`` is the JSON text before the value; ``field`` is what the
+    definition says, None for what is no field. ``role`` is filled in for digests
+    (``kwiresniff.codec.text.digest_steps``), ``blank`` and ``is_own`` for bodies
     (``kwiresniff.codec.text.body_values``), the rest by the writer of trees (``kwiresniff.codec.text.tree_labels``).
     """
 
@@ -85,9 +87,10 @@ class Step:
         self.short = False
         self.nullable = False
         self.least: i64 = 1
+        self.shift: i64 = 0
         self.steps: list[Step] = []
         self.role: i64 = 0
-        self.weight: i64 = 1
+        self.is_own = False
         self.blank: dict[str, Any] = {}
         self.label = b""
         self.width: i64 = len(self.name)
@@ -146,6 +149,7 @@ def _step(lead: str, field: WireField, flexible: bool, leads: bool) -> Step:
     step.compact = is_compact(field.type)
     step.short = is_string(field.type)
     step.least = smallest_size(single(field), flexible)
+    step.shift = NUMBERS_SHIFT if field.type in FIXED else 0
     step.steps = _structure(field.fields, flexible, leads) if field.type == "STRUCT" else []
     return step
 

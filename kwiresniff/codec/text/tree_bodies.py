@@ -99,6 +99,7 @@ class RowWriter(ValueRows):
 
     def _read(self, steps: list[Step], offset: i64) -> i64:
         """Make the rows; returns the position behind the body, or -1."""
+        self.begin(self.frame)
         self.rows = [b""]
         self.record_sets.rows = self.rows
         self.record_sets.nodes = 0
