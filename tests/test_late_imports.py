@@ -46,6 +46,7 @@ def test_every_name_that_is_declared_is_there(room: str) -> None:
         package.no_such_name  # noqa: B018
 
 
+@pytest.mark.slow
 def test_mypy_finds_a_name_that_is_not_there(tmp_path: Path) -> None:
     """A misspelled name is an error in each of the packages; the right ones beside it are not."""
     wrong = tmp_path / "wrong.py"

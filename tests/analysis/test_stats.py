@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -14,6 +15,7 @@ from kwiresniff.base.fastint import COMPILED
 from kwiresniff.model import Exchange, FetchedTopics
 from kwiresniff.results.stats import StatRow
 from tests.support.exchanges import connection, exchange
+from tests.support.sample import sampled
 
 FAILED = [("error_code", 6, "NOT_LEADER_OR_FOLLOWER", True)]
 
@@ -194,12 +196,16 @@ def polls(rng: Random, count: int) -> Iterator[Exchange]:
         )
 
 
-@pytest.mark.parametrize("growths", [3, stats.MAX_GROWTHS])
-@pytest.mark.parametrize("sessions", [1, 2, stats_keys.MAX_SHARED])
+#: How many sessions are counted at once, and how often one grows before its topics are counted by themselves.
+LIMITS = list(product([1, 2, stats_keys.MAX_SHARED], [3, stats.MAX_GROWTHS]))
+
+
+@pytest.mark.parametrize("limits", sampled(LIMITS, 5, 1), ids=str)
 def test_what_is_counted_for_all_topics_of_a_session_at_once_is_what_each_of_them_gets(
-    sessions: int, growths: int, monkeypatch: pytest.MonkeyPatch
+    limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A table of two dimensions counts every topic by itself. Looking in between changes nothing."""
+    sessions, growths = limits
     monkeypatch.setattr(stats, "MAX_GROWTHS", growths)
     monkeypatch.setattr("kwiresniff.analysis.stats.MAX_SHARED", sessions)
     monkeypatch.setattr(stats_keys, "MAX_SHARED", sessions)

@@ -33,11 +33,11 @@ def test_a_datagram_is_whole_in_every_order_of_its_fragments(order: tuple[int, .
     assert store.dropped == 0
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations([*range(4), 0])))
-def test_a_duplicate_changes_nothing(order: tuple[int, ...]) -> None:
+def test_a_duplicate_changes_nothing() -> None:
     """The first fragment comes twice, at any place; after the datagram is whole it starts a new one."""
-    results, _ = feed([PIECES[i] for i in order])
-    assert results.count(WHOLE) == 1
+    for order in itertools.permutations([*range(4), 0]):
+        results, _ = feed([PIECES[i] for i in order])
+        assert results.count(WHOLE) == 1, order
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def decoded(exchanges: list[Exchange]) -> set[tuple[int, int, str]]:
     return found
 
 
-@pytest.mark.parametrize("row", mostly_slow(PLAIN, 2), ids=[row["file"] for row in PLAIN])
+@pytest.mark.parametrize("row", mostly_slow(PLAIN, 4), ids=[row["file"] for row in PLAIN])
 def test_every_byte_is_part_of_a_message_that_decodes(row: dict[str, Any]) -> None:
     """The streams are laid out and cut by code that owes nothing to the reader's."""
     segments = list(open_captures([str(CAPTURES / row["file"])]))

@@ -61,7 +61,7 @@ class Recording:
     logged: list[dict[str, Any]]
 
 
-@pytest.fixture(scope="module", params=mostly_slow(ROWS, 2), ids=lambda row: row["file"])
+@pytest.fixture(scope="module", params=mostly_slow(ROWS), ids=lambda row: row["file"])
 def recording(request: pytest.FixtureRequest) -> Recording:
     """A recording, decoded once for all tests of it."""
     return Recording(request.param, exchanges(request.param), logged(request.param))

@@ -16,6 +16,7 @@ import pytest
 from kwiresniff.capture import open_captures, with_decryption
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.session import analyze
+from tests.support.sample import mostly_slow
 
 TWINS = Path(__file__).parents[2] / "captures" / "twins"
 ROWS: list[dict[str, Any]] = tomllib.loads((TWINS / "MANIFEST.toml").read_text(encoding="utf-8"))["capture"]
@@ -49,7 +50,7 @@ def test_file_and_row_agree(row: dict[str, Any]) -> None:
     assert hashlib.sha256((TWINS / row["file"]).read_bytes()).hexdigest() == row["sha256"]
 
 
-@pytest.mark.parametrize("embedded", [False, True])
+@pytest.mark.parametrize("embedded", mostly_slow([True, False]))
 def test_an_encrypted_recording_says_what_its_twin_in_the_clear_says(embedded: bool, tmp_path: Path) -> None:
     """TLS 1.2 and 1.3, three client libraries, new sessions and resumed ones; the keys from a log, or from inside a
     pcapng file."""

@@ -155,7 +155,7 @@ def test_what_others_have_to_look_into_has_no_text(frame: bytes) -> None:
     assert text_of(FETCH, 11, "response", frame) is None
 
 
-@pytest.mark.parametrize("codec_number", [1, 2, 3, 4])
+@pytest.mark.parametrize("codec_number", sampled([1, 2, 4, 3], 2, 1))
 def test_a_batch_that_decompresses_to_too_much_has_no_text(codec_number: int) -> None:
     batch = {"base_offset": 0, "attributes": codec_number, "records": [{"offset": 0, "timestamp": 0, "key": b"k"}]}
     wire = encode_record_set([batch])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,12 @@ from kwiresniff.session import Analyzer
 from tests.support.comparison import Truth
 from tests.support.conversation import Wire
 from tests.support.damages import dropped, started
+from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 LATIN_1 = "Kühlgerät größer"
 CONTROLS = "a\x01\x1b[2J\x7fb\tc\rd\n"
+NAMES = ("java-group-classic.pcap", "franz-go.pcap", "librdkafka.pcap", "old-java-0.10-group.pcap")
 
 
 def renamed(segments: Sequence[Segment], characters: str) -> list[Segment]:
@@ -43,12 +46,10 @@ def renamed(segments: Sequence[Segment], characters: str) -> list[Segment]:
     return segments
 
 
-@pytest.mark.parametrize("characters", [LATIN_1, CONTROLS], ids=["latin-1", "controls"])
-@pytest.mark.parametrize(
-    "name", ["java-group-classic.pcap", "franz-go.pcap", "librdkafka.pcap", "old-java-0.10-group.pcap"]
-)
-def test_they_are_found_wherever_the_capture_starts(name: str, characters: str) -> None:
+@pytest.mark.parametrize("case", mostly_slow(product(NAMES, (LATIN_1, CONTROLS)), 3), ids=str)
+def test_they_are_found_wherever_the_capture_starts(case: tuple[str, str]) -> None:
     """At the first message that begins after the start, as those with a usual client id; and after a loss."""
+    name, characters = case
     segments = renamed(list(open_captures([str(CAPTURES / name)])), characters)
     truth = Truth(segments)
     for place in range(0, len(segments), max(len(segments) // 40, 1)):

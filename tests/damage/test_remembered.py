@@ -18,6 +18,7 @@ from kwiresniff.base.placeholders import OTHERS
 from kwiresniff.results.findings import Finding
 from tests.support.exchanges import exchange
 from tests.support.resident import resident
+from tests.support.sample import mostly_slow
 
 MEGABYTE = 1 << 20
 
@@ -145,7 +146,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", mostly_slow(CASES, 3))
 def test_memory_stays_within_its_limit_and_what_went_is_counted(case: str) -> None:
     """The most that was resident, in a process of its own."""
     imports, program, megabytes = CASES[case]

@@ -112,7 +112,7 @@ def test_a_table_does_not_depend_on_which_others_are_written(capture: Path, tmp_
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("capture", mostly_slow(recorded()), ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", mostly_slow(recorded(), 12), ids=lambda path: path.name)
 def test_clients_and_audit_are_those_of_the_commands(
     capture: Path, store: OutputStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,7 +127,7 @@ def test_clients_and_audit_are_those_of_the_commands(
         assert [row["client_id"] for row in found] == [one["client_id"] for one in expected]
 
 
-@pytest.mark.parametrize("capture", mostly_slow(recorded()), ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", mostly_slow(recorded(), 12), ids=lambda path: path.name)
 def test_topics_are_those_of_the_command(capture: Path, store: OutputStore, capsys: pytest.CaptureFixture[str]) -> None:
     """Topic for topic, in the same order, whether bodies are decoded for the table of records or not."""
     with pytest.raises(SystemExit):

@@ -30,7 +30,7 @@ def unit_of(*paths: Path) -> WorkUnit:
     return WorkUnit(source)
 
 
-@pytest.mark.parametrize("capture", mostly_slow(recorded()), ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", mostly_slow(recorded(), 10), ids=lambda path: path.name)
 def test_rows_say_what_export_says(capture: Path, tmp_path: Path) -> None:
     """Exchange for exchange, in the same order, and connection for connection."""
     objects = export(tmp_path / "out.jsonl", capture)
@@ -50,7 +50,7 @@ def without_places(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-@pytest.mark.parametrize("name", ["java-sasl-plain.pcap", "first-look.pcap"])
+@pytest.mark.parametrize("name", slow_if(["java-sasl-plain.pcap", "first-look.pcap"], "first-look.pcap"))
 def test_a_capture_split_at_any_packet_into_two_files_gives_the_same_exchanges(name: str, tmp_path: Path) -> None:
     """Connections go on from the first file to the second."""
     capture = CAPTURES / name

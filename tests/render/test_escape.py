@@ -22,13 +22,14 @@ PRIVATE = [0xE000, 0xF8FF, 0xF0000, 0x10FFFD]
 DANGEROUS = C0 + C1 + BIDI + ZERO_WIDTH + SEPARATORS + FILLERS + TAGS + SURROGATES + PRIVATE
 
 
-@pytest.mark.parametrize("code", DANGEROUS, ids=hex)
-def test_every_dangerous_character_becomes_visible_ascii(code: int) -> None:
-    shown = escape(f"a{chr(code)}b")
-    assert shown.isascii()
-    assert shown.isprintable()
-    assert shown.startswith("a\\")
-    assert shown.endswith("b")
+def test_every_dangerous_character_becomes_visible_ascii() -> None:
+    """Between two letters, which stay."""
+    for code in DANGEROUS:
+        shown = escape(f"a{chr(code)}b")
+        assert shown.isascii(), hex(code)
+        assert shown.isprintable(), hex(code)
+        assert shown.startswith("a\\"), hex(code)
+        assert shown.endswith("b"), hex(code)
 
 
 def test_no_code_point_at_all_survives_as_a_control_or_format_character() -> None:

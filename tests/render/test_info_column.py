@@ -120,11 +120,10 @@ def test_without_bodies_there_is_nothing_to_tell() -> None:
     assert about("Produce", None, None) == ""
 
 
-@pytest.mark.parametrize("odd", [None, 7, "x", b"x", [], {}, [None], [[]], [{}], [7]])
 @pytest.mark.parametrize(
     "api", ["Produce", "Fetch", "Metadata", "FindCoordinator", "ApiVersions", "OffsetCommit", "AddPartitionsToTxn"]
 )
-def test_a_body_of_another_shape_is_no_reason_to_fail(api: str, odd: object) -> None:
+def test_a_body_of_another_shape_is_no_reason_to_fail(api: str) -> None:
     names = (
         "topics",
         "topic_data",
@@ -135,4 +134,6 @@ def test_a_body_of_another_shape_is_no_reason_to_fail(api: str, odd: object) -> 
         "member_id",
         "transactions",
     )
-    assert isinstance(about(api, dict.fromkeys(names, odd), dict.fromkeys(names, odd)), str)
+    shapes: tuple[object, ...] = (None, 7, "x", b"x", [], {}, [None], [[]], [{}], [7])
+    for odd in shapes:
+        assert isinstance(about(api, dict.fromkeys(names, odd), dict.fromkeys(names, odd)), str), odd

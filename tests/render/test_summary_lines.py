@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tests.support.digested import as_compiled
 from tests.support.exchanges import exchange
 from tests.support.random_bodies import usual_body
 from tests.support.record_vectors import vectors
-from tests.support.sample import sampled
+from tests.support.sample import mostly_slow, sampled
 
 CAPTURES = sorted(
     path for path in (Path(__file__).parents[2] / "captures").iterdir() if path.suffix in (".pcap", ".pcapng")
@@ -37,19 +38,22 @@ def _as_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     as_compiled(monkeypatch)
 
 
-@pytest.mark.parametrize("color", [False, True], ids=["plain", "colour"])
-@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
-def test_captures_are_summed_up_the_same_with_and_without_bodies(capture: Path, color: bool) -> None:
-    """Every line of every recording, in a pipe and in a terminal."""
+@pytest.mark.parametrize("capture", mostly_slow(CAPTURES, 3), ids=lambda path: path.name)
+def test_captures_are_summed_up_the_same_with_and_without_bodies(capture: Path) -> None:
+    """Every line of every recording, in a pipe and in a terminal, with colours and without."""
     quick, careful = Analyzer("bodies", digests=True), Analyzer("bodies")
-    writers = [SummaryWriter(io.StringIO(), None, color, topic_name=one.topics.name) for one in (quick, careful)]
-    wide = [SummaryWriter(io.StringIO(), 160, color, topic_name=one.topics.name) for one in (quick, careful)]
-    writers[1].quick = None
-    others = careful.analyze(iter(open_captures([str(capture)])))
-    for event, other in zip(quick.analyze(iter(open_captures([str(capture)]))), others, strict=True):
+    ways = list(product((None, 160), (False, True)))
+    writers, others = (
+        [SummaryWriter(io.StringIO(), width, color, topic_name=one.topics.name) for width, color in ways]
+        for one in (quick, careful)
+    )
+    for writer in others:
+        writer.quick = None
+    events = careful.analyze(iter(open_captures([str(capture)])))
+    for event, other in zip(quick.analyze(iter(open_captures([str(capture)]))), events, strict=True):
         if isinstance(event, Exchange) and isinstance(other, Exchange):
-            assert writers[0].text(event) == writers[1].text(other)
-            assert wide[0].text(event) == wide[1].text(other)
+            for way, quick_writer, careful_writer in zip(ways, writers, others, strict=True):
+                assert quick_writer.text(event) == careful_writer.text(other), way
             assert (event.outcome, event.errors, event.problems) == (other.outcome, other.errors, other.problems)
 
 

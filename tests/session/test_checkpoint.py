@@ -16,7 +16,7 @@ from kwiresniff.export import event_json
 from kwiresniff.model import Event, Segment
 from kwiresniff.session import Analyzer
 from kwiresniff.session.checkpoint import EMPTY, StateError, dump, load, state_of
-from tests.support.sample import mostly_slow
+from tests.support.sample import sampled
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
 RECORDED = sorted(path for path in CAPTURES.iterdir() if ".pcap" in path.name)
@@ -42,7 +42,7 @@ def interrupted(segments: Sequence[Segment], step: int) -> list[str]:
     return found + event_texts(analyzer.finish())
 
 
-@pytest.mark.parametrize("capture", mostly_slow(RECORDED), ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", sampled(RECORDED, first=1), ids=lambda path: path.name)
 def test_another_analyzer_goes_on_where_one_stopped(capture: Path) -> None:
     """In every recording, between any two packets of the first sixty and every ninth from there on."""
     segments = list(open_captures([str(capture)]))

@@ -24,7 +24,7 @@ from kwiresniff.session import Analyzer, dissect_message
 from kwiresniff.session.peek import SECRET_REQUESTS
 from kwiresniff.session.secrets import may_hide
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
-from tests.support.sample import mostly_slow
+from tests.support.sample import sampled
 
 SECRET = "abcdefghijklmnopqrstuvwxyz0123"
 PIECES = [SECRET[at : at + 6] for at in range(len(SECRET) - 5)]
@@ -106,7 +106,7 @@ def versions(api_key: int) -> set[int]:
     return {high, *older[-1:]}
 
 
-@pytest.mark.parametrize("carrier", mostly_slow(CARRIERS, 4), ids=repr)
+@pytest.mark.parametrize("carrier", sampled(CARRIERS, 7, 1), ids=repr)
 def test_a_wrong_length_does_not_tell_a_secret(carrier: tuple[int, Direction]) -> None:
     """Neither in the tree, bytes included, nor as JSON, nor by the client id, nor in what is said to be wrong."""
     api_key, direction = carrier

@@ -15,6 +15,7 @@ from kwiresniff.capture.keylog import GrowingKeyLog
 from kwiresniff.errors import CaptureError
 from tests.support.paths import CAPTURES
 from tests.support.replay import conversations, listener, say, say_in_tls
+from tests.support.sample import mostly_slow
 from tests.support.sniffing import FIRST_LOOK, Sniffer, capturing, content, objects, read
 
 Start = Callable[..., Sniffer]
@@ -26,7 +27,7 @@ NOT_THERE = "is not there yet; TLS is decrypted once clients write keys to it"
 
 @needs_tshark
 @pytest.mark.capturing
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize("version", mostly_slow([ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2]))
 def test_what_passes_in_tls_is_shown_as_it_passes(start: Start, tmp_path: Path, version: ssl.TLSVersion) -> None:
     """The key log is not there when it starts; plain and undecryptable connections pass at the same time."""
     capture, keylog = str(CAPTURES / "java-produce.pcap"), tmp_path / "keys.log"

@@ -15,14 +15,15 @@ def mostly_slow(cases: Iterable[Any], every: int = 5) -> list[Any]:
     ]
 
 
-def sampled(cases: Iterable[Any], every: int = 5) -> list[Any]:
-    """All cases of a grid of many small ones, of which the first four and each ``every``-th are quick.
+def sampled(cases: Iterable[Any], every: int = 12, first: int = 4) -> list[Any]:
+    """All cases of a grid of many small ones, of which the ``first`` and each ``every``-th are quick.
 
     Those left out are run as plain Python, too, where the quick tests of their room are.
     """
     marks = [pytest.mark.slow, pytest.mark.sampled]
     return [
-        case if index < 4 or index % every == 0 else pytest.param(case, marks=marks) for index, case in enumerate(cases)
+        case if index < first or index % every == 0 else pytest.param(case, marks=marks)
+        for index, case in enumerate(cases)
     ]
 
 
