@@ -11,10 +11,14 @@ FOLDERS = ("kwiresniff", "pyspark_kwiresniff", "plugins", "captures", "tests")
 FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 #: Words that point back to something said before.
 POINTS_BACK = re.compile(r"(The same|Those|These|They|That|It|Such|Also|And|But|Others|As)\b")
+#: One of them at the beginning of any text, without which a source need not be parsed.
+IN_QUOTES = re.compile(rf"[\"']\s*{POINTS_BACK.pattern}")
 
 
 def pointing_back(source: str) -> list[str]:
     """The docstrings of a source that begin with such a word."""
+    if not IN_QUOTES.search(source):
+        return []
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     texts = [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
     return [text for text in texts if POINTS_BACK.match(text)]

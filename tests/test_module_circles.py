@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from tests.support.imports import import_statements
+
 PACKAGE = Path(__file__).resolve().parent.parent / "kwiresniff"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
@@ -20,10 +22,10 @@ MODULES = {module_name(path): path for path in FILES}
 def imported(text: str) -> set[str]:
     """The modules of ours that a source imports, inside functions and for type checking included."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in import_statements(text):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif node.module:
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             # From a package comes a module or what the package itself holds.
             found |= names if names <= MODULES.keys() else {*names, node.module}

@@ -49,6 +49,11 @@ def written(node: ast.Constant | ast.Tuple) -> object:
     return tuple(part.value if isinstance(part, ast.Constant) else None for part in node.elts)
 
 
+def last_name(node: ast.expr) -> str:
+    """``c`` of ``a.b.c``, the name of a variable, or nothing of what is neither."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
 def numbers_in_place_of_apis(source: str) -> list[str]:
     """Sets that hold a number as such, and comparisons of an API key with one; -1 stands for no API."""
     found = []
@@ -56,7 +61,7 @@ def numbers_in_place_of_apis(source: str) -> list[str]:
         values: list[ast.expr] = []
         if isinstance(node, ast.Set):
             values = node.elts
-        elif isinstance(node, ast.Compare) and ast.unparse(node.left).endswith("api_key"):
+        elif isinstance(node, ast.Compare) and last_name(node.left).endswith("api_key"):
             values = [part for one in node.comparators for part in getattr(one, "elts", [one])]
         numbers = [one for one in values if isinstance(one, ast.Constant) and type(one.value) is int]
         if numbers and not (isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt | ast.GtE)):

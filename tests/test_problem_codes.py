@@ -28,6 +28,8 @@ def codes_in(text: str) -> Iterator[str]:
     """The codes that a module gives to problems and to errors that become problems, as far as they are texts there."""
     constants = dict(re.findall(r"^(LOST_\w+)(?:: Final)? = \"(\w+)\"", text, re.MULTILINE))
     yield from constants.values()
+    if "Problem(" not in text and "DecodeError(" not in text:
+        return
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call):
             continue

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kwiresniff.base.fastint import COMPILED
+from tests.support.imports import import_statements
 
 PACKAGE = Path(__file__).resolve().parent.parent / "kwiresniff"
 
@@ -55,10 +56,10 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 def imports(path: Path) -> Iterator[str]:
     """Every absolute module name a file imports, those for type checking included."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in import_statements(path.read_text(encoding="utf-8")):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.level == 0, f"{path}: relative import"
             module = node.module or ""
             yield module

@@ -27,7 +27,10 @@ def fields(cls: ast.ClassDef) -> set[str]:
     return {
         node.attr
         for node in ast.walk(cls)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self"
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
     }
 
 
@@ -42,9 +45,9 @@ def too_large(source: str) -> list[str]:
     """The functions and classes of a source that are."""
     found = []
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef) and EXCUSE not in (ast.get_docstring(node) or ""):
+        if isinstance(node, ast.FunctionDef):
             lines = (node.end_lineno or 0) - node.lineno + 1
-            if lines > MAX_FUNCTION_LINES:
+            if lines > MAX_FUNCTION_LINES and EXCUSE not in (ast.get_docstring(node) or ""):
                 found.append(f"{node.name} has {lines} lines")
         elif isinstance(node, ast.ClassDef) and not is_record(node) and len(fields(node)) > MAX_FIELDS:
             found.append(f"{node.name} has {len(fields(node))} fields")

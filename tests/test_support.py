@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+from tests.support.imports import import_statements
 from tests.support.paths import TESTS
 
 MODULES = sorted(path.relative_to(TESTS) for path in TESTS.rglob("*.py"))
@@ -14,10 +15,10 @@ MODULES = sorted(path.relative_to(TESTS) for path in TESTS.rglob("*.py"))
 def imported(source: str) -> list[str]:
     """Every module that a source imports, and what it takes out of packages: that may be a module as well."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in import_statements(source):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif node.module:
             found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     return found
 
@@ -41,3 +42,19 @@ def test_no_module_imports_tests() -> None:
 def test_an_import_is_seen_in_each_of_its_forms(line: str) -> None:
     """Each of the three statements would bring in the test module ``tests.cli.test_read``."""
     assert "tests.cli.test_read" in filter(is_test, imported(line))
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("def f():\n    from a.b import (\n        c,  # one\n        d,\n    )\n", ["a.b", "a.b.c", "a.b.d"]),
+        ("if TYPE_CHECKING:\n    import a, b.c as d\n", ["a", "b.c"]),
+        ("from a import b; import c\n", ["a", "a.b", "c"]),
+        ("from a import \\\n    b\n", ["a", "a.b"]),
+        ("from a import (  # (so)\n    b,\n)\n", ["a", "a.b"]),
+        ('"""Those that\nimport nothing else."""\nimport a\n', ["a"]),
+    ],
+)
+def test_imports_are_found_wherever_they_stand(source: str, names: list[str]) -> None:
+    """Over several lines, with comments between, and beside a text with a line that only begins like one."""
+    assert imported(source) == names
