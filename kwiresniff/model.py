@@ -121,6 +121,20 @@ class Problem(NamedTuple):
     details: dict[str, Any] | None = None
 
 
+class Unacknowledged(NamedTuple):
+    """A segment that was sent again and again, and never acknowledged.
+
+    ``side`` is 0 for client to broker, 1 for broker to client, ``size_bytes`` its data, ``retransmits`` how often it
+    was sent again, ``packet`` and ``first_ns`` where and when that was first done.
+    """
+
+    side: int
+    size_bytes: int
+    retransmits: int
+    packet: int
+    first_ns: int
+
+
 class Connection:
     """A TCP connection that speaks Kafka (or TLS), and what has been counted on it.
 
@@ -128,13 +142,15 @@ class Connection:
     ``ip:port`` texts, IPv6 in brackets. Index 0 of every pair is client to broker, index 1 broker to client.
     ``client_id`` is that of the first request. ``closed_by`` is ``client`` or ``broker``, whoever sent the first FIN or
     RST, or empty; ``was_reset`` says that it was a RST. ``captured_twice`` counts those of the ``retransmits`` that
-    came so soon after another segment that they may be copies made by the capture.
+    came so soon after another segment that they may be copies made by the capture. ``unacknowledged`` is the last
+    segment with many bytes of data that was sent again, if it never was acknowledged.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
         "broker", "bytes", "captured_twice", "client", "client_id", "client_software", "closed_by", "closed_ns",
         "closed_packet", "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "last_ns",
-        "packets", "protocol", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls", "was_reset",
+        "packets", "protocol", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls", "unacknowledged",
+        "was_reset",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -149,6 +165,7 @@ class Connection:
         self.packets = [0, 0]
         self.retransmits = [0, 0]
         self.captured_twice = 0
+        self.unacknowledged: Unacknowledged | None = None
         self.skipped_bytes = [0, 0]
         self.handshake_seen = False
         self.handshake_rtt_ns: int | None = None

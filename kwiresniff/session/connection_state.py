@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.flows import endpoints
 from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header
-from kwiresniff.model import Connection, ConnectionAttempt, Direction
+from kwiresniff.model import Connection, ConnectionAttempt, Direction, Unacknowledged
 from kwiresniff.session import problems
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.phases import UNIDENTIFIED
@@ -167,6 +167,10 @@ class ConnectionState(FrameHandler):
         connection.packets = [client.packets, broker.packets]
         connection.retransmits = [client.retransmits, broker.retransmits]
         connection.captured_twice = client.captured_twice + broker.captured_twice
+        for side, half, peer in ((0, client, broker), (1, broker, client)):
+            seq, *resent = half.resent
+            if seq >= 0 and seq == peer.ack:
+                connection.unacknowledged = Unacknowledged(side, *resent)
         connection.handshake_seen = life.opened_by_syn
         connection.handshake_rtt_ns = life.handshake_rtt_ns
         connection.first_packet = life.first_packet

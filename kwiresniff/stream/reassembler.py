@@ -30,11 +30,13 @@ class Reassembler:
     handed on, -1 where that is not known. ``stream_offset`` is the place of ``next_seq`` in the order of the queue,
     which does not wrap. It means something only while anything waits, so what is read on a short way is not counted.
     ``captured_twice`` counts those of the ``retransmits`` that came too soon to be any.
+    ``resent`` is the last segment that was sent again: its sequence number, its bytes, how often, in which packet and
+    when first.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
         "ack", "budget", "bytes", "captured_twice", "closed", "fin", "flow", "last_ns", "next_seq", "packets", "queue",
-        "retransmits", "stream_offset", "syn_seq",
+        "resent", "retransmits", "stream_offset", "syn_seq",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -50,6 +52,7 @@ class Reassembler:
         self.bytes: i64 = 0
         self.retransmits: i64 = 0
         self.captured_twice: i64 = 0
+        self.resent: tuple[int, int, int, int, int] = (-1, 0, 0, 0, 0)
         self.last_ns = 0
         self.fin = False
         self.closed = False
@@ -89,6 +92,12 @@ class Reassembler:
             if length <= 1 and behind == 1:
                 return None  # keep-alive probe: one byte before the window, RFC 9293 section 3.8.4
             self.retransmits += 1
+            again, size, times, first_packet, first_ns = self.resent
+            self.resent = (
+                (seq, min(size, length), times + 1, first_packet, first_ns)
+                if again == seq
+                else (seq, length, 1, packet, ns)
+            )
             if length <= behind:
                 return None
             start += behind

@@ -183,7 +183,7 @@ def test_throttling_is_told_with_user_and_cost() -> None:
     ],
 )
 def test_asking_too_often_is_waste(api: str, key: int, every_ns: int, expected: list[str]) -> None:
-    found = findings(*many(50, every_ns, lambda **more: exchange(api, key, 8, **more)))
+    found = findings(*many(120, every_ns, lambda **more: exchange(api, key, 8, **more)))
     assert [finding.code for finding in found] == expected
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kwiresniff.model import Connection, Unacknowledged
+from tests.support.exchanges import START_NS
 from tests.support.incidents import BROKER, SECOND, closed, codes, findings
 
 
@@ -31,3 +33,23 @@ def test_a_capture_that_has_packets_twice_shows_no_bad_network() -> None:
     assert (found.code, found.severity, found.numbers) == ("captured_twice", "info", {"connections": 1, "of": 1})
     late = closed(1, "client", bytes=[9, 9], packets=[100, 100], retransmits=[30, 30], captured_twice=6)
     assert codes(late) == [("retransmits", "warning")]
+
+
+def stuck(number: int, opened_s: int, *, size: int = 1448, again: int = 5, back: int = 90) -> Connection:
+    """A connection whose last segment did not arrive, from a second after it was opened on."""
+    lost = Unacknowledged(0, size, again, 10 * number, START_NS + (opened_s + 1) * SECOND)
+    return closed(
+        number, "client", 9 * SECOND, first_ns=START_NS + opened_s * SECOND, bytes=[99, back], unacknowledged=lost
+    )
+
+
+def test_full_segments_that_never_arrive_are_a_narrow_path() -> None:
+    """Where another connection was opened after one had got stuck, and was answered."""
+    (found,) = findings(stuck(1, 0), stuck(2, 3))
+    assert (found.code, found.severity, found.subject) == ("path_mtu", "error", f"10.0.0.5 to {BROKER}")
+    assert (found.numbers["size_bytes"], found.numbers["retransmits"], found.count) == (1448, 10, 2)
+    assert codes(stuck(1, 0)) == []
+    assert codes(stuck(1, 0), stuck(2, 3, back=0)) == [], "a host that is down answers nothing"
+    assert codes(stuck(1, 0), stuck(2, 0)) == [], "both were open when the first segment was lost"
+    assert codes(stuck(1, 0, size=600), stuck(2, 3, size=600)) == []
+    assert codes(stuck(1, 0, again=2), stuck(2, 3, again=2)) == []

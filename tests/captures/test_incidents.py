@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kwiresniff.capture import open_captures
+from kwiresniff.model import Connection
+from kwiresniff.session import analyze
 from tests.support.command import Run
 from tests.support.paths import CAPTURES
+from tests.support.tshark_view import by_tshark
 
 FOLDER = CAPTURES / "incidents"
 ROWS = {row["file"]: row for row in tomllib.loads((FOLDER / "MANIFEST.toml").read_text(encoding="utf-8"))["capture"]}
@@ -170,6 +176,26 @@ FIRST = {
         "slow_transfer", "warning",
         ["slow-report 10.9.0.2", "10.9.0.1:9092", "5.2 s to receive", "3 times", "zero_window"],
     ),
+    "poison-record": (
+        "no_progress", "warning",
+        ["packer 10.9.0.2", "parcels-0 at offset 3", "5 times", "group packers", "rebalances"],
+    ),
+    "record-retried": (
+        "no_progress", "warning", ["packer 10.9.0.2", "parcels-1 at offset 5", "13 times", "group packers"],
+    ),
+    "stuck-consumer-classic": (
+        "not_polling", "warning", ["report 10.9.0.2", "for 19.9 s", "heartbeats went on", "group reports"],
+    ),
+    "stuck-consumer-consumer": (
+        "not_polling", "warning", ["report 10.9.0.2", "for 20 s", "heartbeats went on", "group reports"],
+    ),
+    "narrow-path": (
+        "path_mtu", "error", ["10.9.0.2 to 10.9.0.1:9092", "1,448 bytes", "on 4 connections", "MTU", "billing"],
+    ),
+    "load-balanced": (
+        "shared_address", "error",
+        ["nodes 1, 2, 3 all advertise 10.9.0.1:9999", "REBOOTSTRAP_REQUIRED", "load balancer"],
+    ),
     "protocol-not-enabled": ("unsupported_version", "error", ["report", "ConsumerGroupHeartbeat", "not enabled"]),
 }  # fmt: skip
 #: What else is said of a recording above info: other people whom the same thing happens to.
@@ -224,3 +250,34 @@ def test_the_cause_is_said_first_and_what_follows_from_it_not_again(kwiresniff: 
 def test_nothing_is_said_where_nothing_is_wrong(kwiresniff: Run, name: str) -> None:
     """Above what is good to know."""
     assert [one for one in findings(kwiresniff, name) if one["severity"] != "info"] == []
+
+
+def test_a_segment_that_never_arrived_is_counted_as_tshark_shows_it(tmp_path: Path) -> None:
+    """How often the data was sent again that the broker waits for to the end, since other data was."""
+    plain = tmp_path / "narrow-path.pcap"
+    plain.write_bytes(lzma.decompress((FOLDER / "narrow-path.pcap.xz").read_bytes()))
+    expected: dict[str, list[tuple[int, int]]] = {}
+    acks: dict[str, int] = {}
+    for one in by_tshark(plain):
+        if one.payload and one.destination.endswith(" 9092"):
+            expected.setdefault(one.source, []).append((one.seq, len(one.payload)))
+        elif one.source.endswith(" 9092"):
+            acks[one.destination] = one.ack
+    stuck: dict[str, tuple[int, int]] = {}
+    for client, segments in expected.items():
+        known, again = set(), []
+        for seq, size in segments:
+            if seq in known:
+                again.append((seq, size))
+            known.add(seq)
+        awaited = acks[client]
+        last = again[len(again) - next((n for n, one in enumerate(reversed(again)) if one[0] != awaited), len(again)) :]
+        if last:
+            stuck[client] = min(size for _, size in last), len(last)
+    assert len(stuck) == 4
+    found = {
+        one.client.replace(":", " "): (one.unacknowledged.size_bytes, one.unacknowledged.retransmits)
+        for one in analyze(open_captures([str(plain)]))
+        if isinstance(one, Connection) and one.unacknowledged is not None
+    }
+    assert found == stuck

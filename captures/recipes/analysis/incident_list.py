@@ -22,6 +22,7 @@ from captures.recipes.analysis.incident_setups import (
     Incident,
     advertising,
     apart,
+    behind_one_address,
     certified,
     cluster,
     incident,
@@ -479,5 +480,21 @@ INCIDENTS = (
         [("java:4.4.0:Incident", "10.9.0.1:9094", "write")],
         topics("orders:2"),
         happened="nobody listens at 10.9.0.1:9094, the only address that billing knows",
+    ),
+    Incident("poison-record", [incident("poison-record")], topics("parcels:2")),
+    Incident("record-retried", [incident("record-retried")], topics("parcels:2")),
+    *(
+        Incident(
+            f"stuck-consumer-{protocol}", [incident("stuck-consumer", f"group.protocol={protocol}")], topics("clicks:2")
+        )
+        for protocol in ("classic", "consumer")
+    ),
+    Incident("narrow-path", [("narrow", "1400"), incident("narrow-path")], topics("orders:2")),
+    Incident(
+        "load-balanced",
+        [("balance", "9999", "9092", "9094", "9096"), ("java:4.4.0:Incident", NEVER, "write")],
+        [("prepare.py", INNER, "orders:3:1")],
+        behind_one_address(NEVER),
+        happened=f"all three brokers advertise {NEVER}, a load balancer that passes connections on to any of them",
     ),
 )

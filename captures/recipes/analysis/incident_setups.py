@@ -75,6 +75,26 @@ def advertising(address: str) -> rig.BrokerSetup:
     )
 
 
+def behind_one_address(address: str) -> ClusterSetup:
+    """Three brokers that all tell clients the same address, that of a load balancer."""
+    ports = {node: 9190 + 2 * node for node in (1, 2, 3)}
+    members = tuple(
+        Member(
+            node,
+            "broker,controller" if node == 1 else "broker",
+            {
+                "listeners": f"CLIENT://{rig.BROKER_IP}:{9090 + 2 * node},INNER://{rig.BROKER_IP}:{port}"
+                + f",CONTROLLER://{rig.BROKER_IP}:{19070 + 2 * node}" * (node == 1),
+                "advertised.listeners": f"CLIENT://{address},INNER://{rig.BROKER_IP}:{port}",
+                "inter.broker.listener.name": "INNER",
+                "listener.security.protocol.map": "CLIENT:PLAINTEXT,INNER:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            },
+        )
+        for node, port in ports.items()
+    )
+    return ClusterSetup("4.4.0", members, voters=True)
+
+
 INNER = f"{rig.BROKER_IP}:9192"
 ALICE = (
     "sasl.mechanism=PLAIN",

@@ -69,6 +69,15 @@ def do(step: Step, running: rig.RunningBroker, work: Path, scratch: Path) -> lis
         proxy = [sys.executable, "-m", "captures.recipes.analysis.forgetful_proxy", *arguments]
         subprocess.Popen(rig.inside(rig.BROKER_SPACE, "timeout", "60", *proxy), cwd=rig.ROOT)
         time.sleep(1)
+    elif program == "balance":
+        proxy = [sys.executable, "-m", "captures.recipes.analysis.load_balancer", *arguments]
+        subprocess.Popen(rig.inside(rig.BROKER_SPACE, "timeout", "60", *proxy), cwd=rig.ROOT)
+        time.sleep(1)
+    elif program == "narrow":
+        # Segments as large as the interfaces allow, each for itself, as they are on a cable; ICMP says nothing of them.
+        rig.run("ip", "-n", rig.CLIENT_SPACE, "link", "set", rig.CLIENT_LINK, "gso_max_segs", "1")
+        drop = ["iptables", "-A", "INPUT", "-i", rig.BROKER_LINK, "-m", "length", "--length", f"{arguments[0]}:"]
+        rig.run(*rig.inside(rig.BROKER_SPACE, *drop, "-j", "DROP"))
     elif program == "lose-answers":
         # The client needs a while to start; the answers are lost from its first packet on.
         lose_answers("", arguments[0])

@@ -16,6 +16,8 @@ ENOUGH = 20
 #: A client may ask for metadata, or a member commit, so often in a second before it is waste.
 METADATA_PER_SECOND = 5.0
 COMMITS_PER_SECOND = 10.0
+#: Commits that must be seen: one after each record is no trouble while a few are caught up with.
+ENOUGH_COMMITS = 100
 #: Produce requests that must be seen, and records in each, below which batching is off.
 ENOUGH_PRODUCES = 500
 FEW_RECORDS = 2.0
@@ -144,7 +146,7 @@ class EfficiencyRule(Rule):
                 )
         for client, _, case in self._commits:
             rate = case.count / case.seconds
-            if case.count >= ENOUGH and rate > COMMITS_PER_SECOND:
+            if case.count >= ENOUGH_COMMITS and rate > COMMITS_PER_SECOND:
                 yield found(
                     "commit_storm",
                     "warning",

@@ -246,6 +246,13 @@ MEANINGS: Final[dict[str, Meaning]] = {
     "POLICY_VIOLATION": Meaning(
         "warning", "asks for what a policy of the cluster forbids", "The error message of the answer names the policy."
     ),
+    "REBOOTSTRAP_REQUIRED": Meaning(
+        "warning",
+        "reached another node, or another cluster, than it asked for",
+        "What it knows of the addresses is out of date, or something on the way leads to other brokers than those that "
+        "advertise the address: a load balancer, a name that resolves differently. It begins at its bootstrap servers "
+        "again.",
+    ),
     "INVALID_TIMESTAMP": Meaning(
         "error",
         "sends records with timestamps that the topic does not take, and none of their batch is written",

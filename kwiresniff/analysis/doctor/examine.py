@@ -28,10 +28,14 @@ from kwiresniff.analysis.doctor.offline import OfflineRule
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
 from kwiresniff.analysis.doctor.partitions import HotPartitionRule
+from kwiresniff.analysis.doctor.path_mtu import PathMtuRule
+from kwiresniff.analysis.doctor.polling import PollingRule
 from kwiresniff.analysis.doctor.quorum import QuorumRule
 from kwiresniff.analysis.doctor.quotas import QuotaRule
 from kwiresniff.analysis.doctor.replicas import ReplicaRule
+from kwiresniff.analysis.doctor.rereads import RereadRule
 from kwiresniff.analysis.doctor.rule import Context, Rule
+from kwiresniff.analysis.doctor.shared_address import SharedAddressRule
 from kwiresniff.analysis.doctor.stalls import StallRule
 from kwiresniff.analysis.doctor.static_members import StaticMemberRule
 from kwiresniff.analysis.doctor.streams_status import StreamsStatusRule
@@ -49,12 +53,11 @@ from kwiresniff.results.findings import Finding
 
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
-    ListenerRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule, VersionRule,
-    StallRule,
-    ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule,
-    ReplicaRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule,
-    OffsetRule, StreamsStatusRule, GroupRule, StaticMemberRule, LagRule, CodecRule, HotPartitionRule,
-    QuorumRule, LatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule, NetworkRule, DamageRule, EfficiencyRule,
+    ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule,
+    VersionRule, StallRule, ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule, ReplicaRule, OfflineRule,
+    QuotaRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule, GroupRule, StaticMemberRule,
+    RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule, QuorumRule, LatencyRule, TransferRule,
+    UnansweredRule, ClosedByBrokerRule, PathMtuRule, NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
 #: Answers that came sooner were not waited for.

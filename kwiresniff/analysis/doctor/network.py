@@ -106,6 +106,7 @@ class NetworkRule(Rule):
                 {"per_thousand": case.most},
                 # Answers that were lost on the way are late without the broker's doing.
                 explains=_late(case.noted("brokers")) if case.noted("much") else {},
+                brokers=case.noted("brokers"),
                 rank=SYMPTOM,
             )
         for broker, _, case in self._syns:

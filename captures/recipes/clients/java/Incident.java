@@ -10,6 +10,7 @@ import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.CloseOptions;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.KafkaShareConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
@@ -413,7 +414,7 @@ public class Incident {
         boolean reads = !"no".equals(SETTINGS.remove("reader"));
         String patience = SETTINGS.getOrDefault("delivery.timeout.ms", "60000");
         try (var producer = producer("order-svc", "acks=all", "linger.ms=0", "delivery.timeout.ms=" + patience, "request.timeout.ms=5000");
-             var consumer = consumer("report", "group.id=reports", "session.timeout.ms=10000", "heartbeat.interval.ms=1000")) {
+             var consumer = consumer("report", "group.id=reports", "session.timeout.ms=10000")) {
             Thread reading = run(() -> {
                 if (reads) {
                     consumer.subscribe(List.of("orders"));
@@ -854,6 +855,101 @@ public class Incident {
             fact("deployer deleted orders and made it anew while billing wrote to it and report read it");
             reading.join();
             writing.join();
+        }
+    }
+
+    /** A service that ends at a record it cannot read, and is started again each time. */
+    static void poison_record() throws Exception {
+        try (var producer = producer("billing", "linger.ms=0")) {
+            for (int i = 0; i < 12; i++) {
+                producer.send(new ProducerRecord<>("parcels", i % 2, "key-" + i, i == 6 ? "<not JSON>" : "{\"n\":" + i + "}")).get();
+            }
+        }
+        int starts = 6;
+        for (int start = 0; start < starts; start++) {
+            try (var consumer = consumer("packer", "group.id=packers", "enable.auto.commit=false")) {
+                consumer.subscribe(List.of("parcels"));
+                long end = System.currentTimeMillis() + 8000;
+                while (System.currentTimeMillis() < end) {
+                    for (var record : consumer.poll(Duration.ofMillis(200))) {
+                        if (!record.value().startsWith("{")) {
+                            throw new IllegalStateException("cannot read " + record.topic() + "-" + record.partition() + "@" + record.offset());
+                        }
+                        consumer.commitSync(Map.of(new TopicPartition(record.topic(), record.partition()),
+                                new OffsetAndMetadata(record.offset() + 1)));
+                    }
+                }
+            } catch (IllegalStateException failed) {
+                System.out.println(failed);
+            }
+            Thread.sleep(1000);
+        }
+        fact("packer ended " + starts + " times at the record parcels-0@3, which it cannot read, and was started again");
+    }
+
+    /** A service that goes back to a record that it cannot process, and tries it again and again. */
+    static void record_retried() throws Exception {
+        try (var producer = producer("billing", "linger.ms=0")) {
+            for (int i = 0; i < 40; i++) {
+                producer.send(new ProducerRecord<>("parcels", i % 2, "key-" + i, "value " + i)).get();
+            }
+        }
+        int tries = 0;
+        TopicPartition partition = new TopicPartition("parcels", 1);
+        try (var consumer = consumer("packer", "group.id=packers", "enable.auto.commit=false", "max.poll.records=1")) {
+            consumer.subscribe(List.of("parcels"));
+            long end = System.currentTimeMillis() + 15000;
+            while (System.currentTimeMillis() < end) {
+                for (var record : consumer.poll(Duration.ofMillis(200))) {
+                    TopicPartition of = new TopicPartition(record.topic(), record.partition());
+                    if (of.equals(partition) && record.offset() == 5) {
+                        tries++;
+                        consumer.seek(of, record.offset());
+                        Thread.sleep(1000);
+                    } else {
+                        consumer.commitSync(Map.of(of, new OffsetAndMetadata(record.offset() + 1)));
+                    }
+                }
+            }
+        }
+        fact("packer could not process the record parcels-1@5, and went back to it " + tries + " times");
+    }
+
+    /** A consumer whose application does not come back from what it does with the records; only its heartbeats go on. */
+    static void stuck_consumer() throws Exception {
+        Thread writing = run(() -> {
+            try (var producer = producer("tracker", "linger.ms=0")) {
+                for (int i = 0; i < 240; i++) {
+                    producer.send(new ProducerRecord<>("clicks", i % 2, "key", "x".repeat(100)));
+                    Thread.sleep(110);
+                }
+            }
+        });
+        try (var consumer = consumer("report", "group.id=reports", "auto.commit.interval.ms=1000")) {
+            consumer.subscribe(List.of("clicks"));
+            poll(consumer, 5000);
+            Thread.sleep(20000);
+            poll(consumer, 2000);
+        }
+        writing.join();
+        fact("report waited 20 s for a database and polled nothing meanwhile, while tracker wrote 9 records a second");
+    }
+
+    /** Small records arrive, large ones do not: packets of full size are lost on the way. */
+    static void narrow_path() throws Exception {
+        try (var producer = producer("billing", "linger.ms=0", "compression.type=none", "request.timeout.ms=8000",
+                "delivery.timeout.ms=10000", "max.in.flight.requests.per.connection=1")) {
+            int failed = 0;
+            for (int i = 0; i < 30; i++) {
+                try {
+                    producer.send(new ProducerRecord<>("orders", i % 2, "key", "x".repeat(i == 10 || i == 20 ? 20000 : 100))).get();
+                } catch (ExecutionException refused) {
+                    failed++;
+                    System.out.println(refused);
+                }
+                Thread.sleep(100);
+            }
+            fact("packets of more than 1,400 bytes were lost on the way to the broker: " + failed + " of 30 records of billing, the large ones, were not written");
         }
     }
 }

@@ -1,0 +1,252 @@
+"""Consumers that go back to the same record again and again and never get past it.
+
+A record that an application cannot process (a "poison pill") ends it or makes it seek back; either way it begins again
+at the offset that it has committed. On the wire the same records come again, and no commit from behind them. Which of
+the records that come again it is, the capture does not say: the first of them is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
+from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
+from kwiresniff.analysis.doctor.wording import duration, listed
+from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of
+from kwiresniff.analysis.topic_parts import parts_of
+from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH
+from kwiresniff.base.field_values import field_text
+from kwiresniff.digest import PartitionDigest, TopicDigest
+from kwiresniff.model import Body, Connection, Exchange, Message
+from kwiresniff.results.findings import Finding, scope_of
+
+#: Returns to one offset from which on it is no accident: a rebalance or a lost answer makes one or two.
+MANY_RETURNS = 3
+#: Partitions whose position is remembered, those whose committed offset is, and clients.
+MAX_READ = 5_000
+MAX_COMMITTED = 10_000
+MAX_CLIENTS = 5_000
+
+#: A client, a topic, the number of a partition.
+_Key = tuple[str, str, int]
+
+
+class _Reader:
+    """How far a client has read a partition, and where it went back to."""
+
+    __slots__ = ("assignments", "case", "connection", "end", "returns", "target")
+
+    def __init__(self) -> None:
+        self.connection = 0  # that of the last answer; 0 when it has ended
+        self.assignments = 0  # of its client, at the last answer
+        self.end = 0  # the offset behind the last batch that it got
+        self.target = -1
+        self.returns = 0
+        self.case: Case | None = None
+
+
+class _Client:
+    """The group of a client, and how often it asked where the group stands: each time that it is given partitions."""
+
+    __slots__ = ("assignments", "group")
+
+    def __init__(self, group: str) -> None:
+        self.group = group
+        self.assignments = 0
+
+
+class RereadRule(Rule):
+    """Consumers that read the same records again and again."""
+
+    codes = ("no_progress",)
+    apis = frozenset({FETCH, OFFSET_COMMIT, OFFSET_FETCH})
+    sampled = True
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._readers: dict[_Key, _Reader] = {}
+        self._on: dict[int, list[_Reader]] = {}
+        self._committed: dict[_Key, int] = {}
+        self._clients: dict[str, _Client] = {}
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Looks at where a consumer begins, what it commits, and what it gets."""
+        request, response = exchange.request, exchange.response
+        if response is None or (exchange.api_key != FETCH and exchange.errors):
+            return
+        client = client_of(exchange)
+        if exchange.api_key == OFFSET_FETCH:
+            for group, body in _groups_in(response.body or {}, request):
+                known = self._client(client, group)
+                if known is not None:
+                    known.assignments += 1
+                for key, offset in self._offsets(client, body):
+                    self._commit(key, offset)
+        elif exchange.api_key == OFFSET_COMMIT:
+            for key, offset in self._offsets(client, (request.body if request is not None else None) or {}):
+                self._commit(key, offset)
+                reader = self._readers.get(key)
+                if reader is not None and offset > reader.target:
+                    reader.returns = 0
+        elif not is_replica(exchange):
+            self._fetch(client, exchange, response)
+
+    def connection(self, connection: Connection) -> None:
+        """One that has ended: whoever goes on reads on another."""
+        for reader in self._on.pop(connection.id, ()):
+            if reader.connection == connection.id:
+                reader.connection = 0
+
+    def _fetch(self, client: str, exchange: Exchange, response: Message) -> None:
+        asked: dict[tuple[str, int], int] | None = None
+        for topic in _parts(response):
+            name = clipped(self.context.topic_in(topic))
+            for part in topic.partitions:
+                if not part.batches or part.first_offset < 0:
+                    continue
+                key = client, name, part.index
+                reader = self._readers.get(key) or self._new(key)
+                if reader is None:
+                    return
+                if part.first_offset < reader.end:
+                    if asked is None:
+                        asked = self._asked(exchange.request)
+                    self._back(reader, key, exchange, asked.get((name, part.index), part.first_offset))
+                self._got(reader, client, exchange.connection.id, part)
+
+    def _new(self, key: _Key) -> _Reader | None:
+        size = CONTAINER_BYTES + 3 * ENTRY_BYTES + text_bytes(key[0], key[1])
+        if len(self._readers) >= MAX_READ or not self.context.budget.admit(size):
+            return None
+        reader = self._readers[key] = _Reader()
+        return reader
+
+    def _back(self, reader: _Reader, key: _Key, exchange: Exchange, target: int) -> None:
+        """A consumer went back by itself, on its connection, or began anew where its group stands.
+
+        One that was given the partition again goes back because of a rebalance. What another of the same name reads
+        meanwhile says nothing.
+        """
+        if reader.connection:
+            same = reader.connection == exchange.connection.id and reader.assignments == self._assignments(key[0])
+        else:
+            same = self._committed.get(key) == target
+        if not same:
+            return
+        if target != reader.target or reader.case is None:
+            reader.target, reader.returns, reader.case = target, 0, self.context.case()
+        reader.returns += 1
+        reader.case.add(*place_of(exchange))
+
+    def _got(self, reader: _Reader, client: str, connection: int, part: PartitionDigest) -> None:
+        reader.assignments = self._assignments(client)
+        if reader.connection != connection:
+            reader.connection = connection
+            self._on.setdefault(connection, []).append(reader)
+        reader.end = part.end_offset
+
+    def _asked(self, request: Message | None) -> dict[tuple[str, int], int]:
+        """The offsets that a request asks for; one of a fetch session leaves out those that did not change."""
+        return {
+            (clipped(self.context.topic_in(topic)), part.index): part.offset
+            for topic in _parts(request)
+            for part in topic.partitions
+            if part.offset >= 0
+        }
+
+    def _offsets(self, client: str, body: Body) -> Iterator[tuple[_Key, int]]:
+        for topic in parts_of(body):
+            name = clipped(self.context.topic_in(topic))
+            for part in topic.partitions:
+                if part.offset >= 0:
+                    yield (client, name, part.index), part.offset
+
+    def _commit(self, key: _Key, offset: int) -> None:
+        if key in self._committed or (
+            len(self._committed) < MAX_COMMITTED
+            and self.context.budget.admit(2 * ENTRY_BYTES + text_bytes(key[0], key[1]))
+        ):
+            self._committed[key] = offset
+
+    def _client(self, client: str, group: str) -> _Client | None:
+        known = self._clients.get(client)
+        if known is None:
+            group = clipped(group)
+            size = CONTAINER_BYTES + ENTRY_BYTES + text_bytes(client, group)
+            if len(self._clients) >= MAX_CLIENTS or not self.context.budget.admit(size):
+                return None
+            known = self._clients[client] = _Client(group)
+        return known
+
+    def _assignments(self, client: str) -> int:
+        known = self._clients.get(client)
+        return known.assignments if known is not None else 0
+
+    def findings(self) -> Iterator[Finding]:
+        """By client and topic."""
+        stuck: dict[tuple[str, str], dict[int, _Reader]] = {}
+        for (client, topic, index), reader in self._readers.items():
+            if reader.returns >= MANY_RETURNS:
+                stuck.setdefault((client, topic), {})[index] = reader
+        for (client, topic), readers in stuck.items():
+            yield self._finding(client, topic, readers)
+
+    def _finding(self, client: str, topic: str, readers: dict[int, _Reader]) -> Finding:
+        case = self.context.case()
+        for reader in readers.values():
+            if reader.case is not None:
+                case.merge(reader.case)
+        most = max(readers, key=lambda index: readers[index].returns)
+        case.count = readers[most].returns
+        known = self._clients.get(client)
+        group = known.group if known is not None else ""
+        where = listed([f"{topic}-{index} at offset {reader.target}" for index, reader in sorted(readers.items())])
+        return found(
+            "no_progress",
+            "warning",
+            client,
+            f"goes back to the same records again and again, {case.count} times in "
+            f"{duration(case.last_ns - case.first_ns)}, and commits nothing behind them"
+            f"{f' (group {group})' if group else ''}: {where}",
+            "A record there, the first or one of those behind it, that the application cannot process: it fails, and "
+            "begins again with what is committed. Its log has the exception. Look at that record (kwiresniff read -Y "
+            "'api == Fetch'); skip it by a commit behind it, or send it to a dead-letter topic.",
+            case,
+            {
+                "topic": topic,
+                "group": group or None,
+                "partitions": [f"{topic}-{index}" for index in sorted(readers)][:100],
+                "offsets": [reader.target for _, reader in sorted(readers.items())][:100],
+            },
+            clients=[client],
+            topics=[topic],
+            groups=[group] if group else [],
+            explains={
+                "rebalances": scope_of("group", [group] if group else []),
+                "connection_churn": as_clients(client),
+                "commit_storm": as_clients(client),
+                "metadata_storm": as_clients(client),
+                "consumer_lag": as_clients(client),
+            },
+            rank=INCIDENT,
+        )
+
+
+def _parts(message: Message | None) -> list[TopicDigest]:
+    if message is None:
+        return []
+    digest = message.digest
+    if digest is not None:
+        return digest.parts or []
+    return parts_of(message.body) if message.body else []
+
+
+def _groups_in(body: Body, request: Message | None) -> list[tuple[str, Body]]:
+    """The groups of an OffsetFetch response with what they have committed; before version 8 the request names the only
+    one."""
+    groups = body.get("groups")
+    if isinstance(groups, list):
+        return [(field_text(one.get("group_id")), one) for one in groups if isinstance(one, dict)]
+    asked = request.body if request is not None else None
+    return [(field_text((asked or {}).get("group_id")), body)]
