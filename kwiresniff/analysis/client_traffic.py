@@ -5,8 +5,8 @@ Bounded in bytes, for each client and for all: what comes later is not remembere
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable
+from typing import Any, Final
 
 from kwiresniff.analysis.body_entities import replica_id_of
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
@@ -71,9 +71,6 @@ CLUSTER_APIS = frozenset({
 #: APIs in whose requests a follower gives its node id.
 _BY_REPLICAS: Final = frozenset({FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH})
 
-#: Topics, groups and transactional ids of an exchange.
-Names: TypeAlias = Callable[[Exchange], tuple[Iterable[str], Iterable[str], Iterable[str]]]
-
 
 class InventoryMemory:
     """The memory budget of all clients of an inventory, and the versions that brokers offer, which
@@ -83,11 +80,14 @@ class InventoryMemory:
     def __init__(self) -> None:
         self.budget = MemoryBudget(MAX_INVENTORY_BYTES)
         self._offers: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
+        self._last: Offer = {}
 
     def shared(self, offer: Offer) -> Offer | None:
         """The offered versions as one object for all clients that got the same; None when they are to be kept with the
         client.
         """
+        if offer == self._last:  # as most are
+            return self._last
         if len(offer) > MAX_SHARED_APIS:
             return None
         key = frozenset(offer.items())
@@ -95,6 +95,8 @@ class InventoryMemory:
         if found is None and len(self._offers) < MAX_SHARED_OFFERS:
             self.budget.charge(2 * _OFFER_BYTES * len(offer))
             found = self._offers[key] = offer
+        if found is not None:
+            self._last = found
         return found
 
 
@@ -211,25 +213,28 @@ class ClientTraffic:
         """Whether there is room to remember the client at all."""
         return self.memory.admit(_CLIENT_BYTES + text_bytes(self.client_id))
 
-    def add(self, exchange: Exchange, names: Names) -> None:
-        """Take in an exchange of the client."""
+    def add(self, exchange: Exchange) -> bool:
+        """Take in an exchange of the client; whether it tells what the client names (``note``)."""
         request, response = exchange.request, exchange.response
         failed = bool(exchange.errors) and not exchange.is_negotiation
         self.counts.add(exchange, failed)
         if request is None:
-            return
+            return False
         self._count_use(exchange, failed, request.first_packet, request.first_ns)
         if not self.cluster and _is_of_cluster(exchange.api_key, exchange.api_version, request):
             self.cluster = True
-        topics, groups, transactional_ids = names(exchange)
+        if exchange.api_key == API_VERSIONS and response is not None and response.body is not None:
+            self._take_offer(offered_versions(response.body))
+        return True
+
+    def note(self, topics: list[str], groups: list[str], transactional_ids: list[str]) -> None:
+        """Remember what the client names."""
         if topics:
             self._keep(self.topics, topics)
         if groups:
             self._keep(self.groups, groups)
         if transactional_ids:
             self._keep(self.transactional_ids, transactional_ids)
-        if exchange.api_key == API_VERSIONS and response is not None and response.body is not None:
-            self._take_offer(offered_versions(response.body))
 
     def _count_use(self, exchange: Exchange, failed: bool, packet: int, ns: int) -> None:
         use = self.uses.get((exchange.api_key, exchange.api_version))

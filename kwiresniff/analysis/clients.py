@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from kwiresniff.analysis.body_entities import message_groups, message_topics, message_transactional_ids
-from kwiresniff.analysis.client_traffic import ClientTraffic, InventoryMemory, Names
+from kwiresniff.analysis.client_traffic import ClientTraffic, InventoryMemory
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.base.flows import host_of
@@ -65,12 +65,11 @@ class NamesInTraffic:
 class Inventory:
     """Collects clients from exchanges with decoded bodies and from ended connections."""
 
-    def __init__(self, topic_name: TopicNames | None = None, *, names: Names | None = None) -> None:
-        """``names`` replaces ``NamesInTraffic`` where its result is known already."""
+    def __init__(self, topic_name: TopicNames | None = None) -> None:
         self.left_out = 0
         self._memory = InventoryMemory()
         self._topic_name = topic_name
-        self._names: Names = names or NamesInTraffic(topic_name)
+        self._names = NamesInTraffic(topic_name)
         # By connection: what is known of a client's software and identity is complete when its connection ends.
         self._open: dict[int, tuple[Connection, dict[str | None, ClientTraffic]]] = {}
         self._refused: set[int] = set()  # open connections for whose first client there was no room
@@ -83,9 +82,19 @@ class Inventory:
 
     def exchange(self, exchange: Exchange) -> None:
         """Take in an exchange."""
+        seen = self.client_of(exchange)
+        if seen is not None and seen.add(exchange):
+            topics, groups, transactional_ids = self._names(exchange)
+            seen.note(topics, groups, transactional_ids)
+
+    def client_of(self, exchange: Exchange) -> ClientTraffic | None:
+        """What is collected of the client of an exchange; None where there is no room for it.
+
+        For whoever knows the names in it already: ``exchange`` adds the exchange to it, and notes those.
+        """
         connection = exchange.connection
         if connection.id in self._refused:
-            return
+            return None
         found = self._open.get(connection.id)
         if found is None:
             found = self._open[connection.id] = (connection, {})
@@ -101,9 +110,9 @@ class Inventory:
                     if not by_id:
                         self._refused.add(connection.id)
                         del self._open[connection.id]
-                    return
+                    return None
                 by_id[exchange.client_id] = seen
-        seen.add(exchange, self._names)
+        return seen
 
     def connection(self, connection: Connection) -> None:
         """Take in a connection that has ended."""

@@ -18,6 +18,9 @@ BATCH_BYTES = 2 * NUMBER_BYTES
 ROW_BUCKETS = 16
 MORE_BUCKETS = 16
 
+#: Clients that are found quickly, of each speaker; then all are forgotten.
+MAX_FOUND = 64
+
 #: Client id, address, software, principal: who somebody is, on however many connections.
 Identity: TypeAlias = tuple[str | None, str, tuple[str | None, str | None], str | None]
 
@@ -91,6 +94,29 @@ class ClientState:
         self.buckets = ROW_BUCKETS  # for which there is room in it
         self.first_ns = first_ns
         self.last_ns = first_ns
+
+
+class Speaker:
+    """Who sends the requests of a connection: ``identity``, from what the connection says of its client's ``software``.
+
+    ``clients`` are those that it was found to be, by role and topic.
+    """
+
+    __slots__ = ("clients", "identity", "remembered", "software")
+
+    def __init__(self, identity: Identity, software: dict[str, str] | None) -> None:
+        self.identity = identity
+        self.software = software
+        self.clients: dict[str, dict[TopicState, ClientState]] = {}
+        self.remembered = 0
+
+    def remember(self, role: str, topic: TopicState, client: ClientState) -> None:
+        """Has a client found quicker the next time."""
+        self.remembered += 1
+        if self.remembered > MAX_FOUND:
+            self.clients.clear()
+            self.remembered = 1
+        self.clients.setdefault(role, {})[topic] = client
 
 
 class Poll:

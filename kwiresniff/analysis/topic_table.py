@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kwiresniff.analysis.latency import BUCKET_BYTES
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, MemoryBudget, text_bytes
-from kwiresniff.analysis.topic_state import MORE_BUCKETS, ClientState, Identity, PartitionState, TopicState
+from kwiresniff.analysis.topic_state import MORE_BUCKETS, ClientState, Identity, PartitionState, Speaker, TopicState
 from kwiresniff.base.flows import host_of
 from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Exchange
@@ -29,7 +29,8 @@ class TopicTable:
         self.ids: dict[str, None] = {}
         self.groups: dict[Identity, dict[str, None]] = {}
         self.budget = MemoryBudget(MAX_REMEMBERED_BYTES)
-        self._speakers: dict[int, tuple[dict[str, str] | None, Identity]] = {}
+        self._speakers: dict[int, Speaker] = {}
+        self._speaker: Speaker | None = None
 
     @property
     def left_out(self) -> int:
@@ -66,13 +67,18 @@ class TopicTable:
 
     def client(self, topic: TopicState, role: str, exchange: Exchange, ns: int) -> ClientState | None:
         """The client of the topic that sent the request of an exchange; None where there is no room for it."""
-        key = (role, self.identity(exchange))
-        client = topic.clients.get(key)
+        speaker = self._speaks(exchange)
+        found = speaker.clients.get(role)
+        client = found.get(topic) if found is not None else None
         if client is None:
-            client_id, address, _, principal = key[1]
-            if not self.budget.admit_or_count(ROW_BYTES + text_bytes(client_id, address, principal)):
-                return None
-            client = topic.clients[key] = ClientState(role, ns)
+            key = (role, speaker.identity)
+            client = topic.clients.get(key)
+            if client is None:
+                client_id, address, _, principal = speaker.identity
+                if not self.budget.admit_or_count(ROW_BYTES + text_bytes(client_id, address, principal)):
+                    return None
+                client = topic.clients[key] = ClientState(role, ns)
+            speaker.remember(role, topic, client)
         client.last_ns = ns
         return client
 
@@ -103,20 +109,32 @@ class TopicTable:
                 known = self.groups[identity] = {}
             self.note(known, group)
 
+    def begin(self) -> None:
+        """What is asked from now on is about another exchange."""
+        self._speaker = None
+
     def identity(self, exchange: Exchange) -> Identity:
         """The identity of the client that sent the request of an exchange, as far as its connection shows it."""
+        return self._speaks(exchange).identity
+
+    def _speaks(self, exchange: Exchange) -> Speaker:
+        speaker = self._speaker
+        if speaker is not None:
+            return speaker
         connection = exchange.connection
         software, sasl = connection.client_software, connection.sasl
         principal = None if sasl is None else sasl.get("principal")
-        known = self._speakers.get(connection.id)
-        if known is not None and known[0] is software:
-            identity = known[1]
-            if identity[0] == exchange.client_id and identity[3] == principal:
-                return identity
-        reported = software or {}
-        named = (reported.get("name"), reported.get("version"))
-        identity = (exchange.client_id, host_of(connection.client), named, principal)
-        if len(self._speakers) >= MAX_SPEAKERS:
-            self._speakers.clear()
-        self._speakers[connection.id] = software, identity
-        return identity
+        speaker = self._speakers.get(connection.id)
+        if speaker is None or speaker.software is not software or not _is_by(speaker, exchange.client_id, principal):
+            reported = software or {}
+            named = (reported.get("name"), reported.get("version"))
+            speaker = Speaker((exchange.client_id, host_of(connection.client), named, principal), software)
+            if len(self._speakers) >= MAX_SPEAKERS:
+                self._speakers.clear()
+            self._speakers[connection.id] = speaker
+        self._speaker = speaker
+        return speaker
+
+
+def _is_by(speaker: Speaker, client_id: str | None, principal: str | None) -> bool:
+    return speaker.identity[0] == client_id and speaker.identity[3] == principal

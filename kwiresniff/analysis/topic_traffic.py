@@ -54,6 +54,7 @@ class TopicTraffic:
         first, last = request or response, response or request
         if first is None or last is None:
             return
+        self._table.begin()
         if self._first_ns < 0 or first.first_ns < self._first_ns:
             self._first_ns = first.first_ns
         ns = last.last_ns

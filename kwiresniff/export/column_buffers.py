@@ -5,6 +5,7 @@ A value is written where it will lie, so a row costs no Python object. Written f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import BytesWriter, write_i16_le, write_i32_le, write_i64_le
@@ -232,24 +233,29 @@ class ListColumn(Column):
         return arrow.Array.from_buffers(kind, self.count, buffers, self.nulls, children=[inner])
 
 
-@final
-class SparseColumn(Column):
-    """Values of any type of which few are not ``usual``."""
+class StructColumn(Column):
+    """Structures: a value of each of several columns."""
 
-    def __init__(self, usual: Any) -> None:
+    def __init__(self, members: Sequence[Column]) -> None:
         super().__init__()
-        self._usual = usual
-        self._others: dict[int, Any] = {}
+        self.members = members
+
+    def array(self, arrow: Any, kind: Any) -> Any:
+        inner = [member.array(arrow, field.type) for member, field in zip(self.members, kind, strict=True)]
+        return arrow.Array.from_buffers(kind, self.count, self._buffers(arrow), self.nulls, children=inner)
+
+
+@final
+class ValueColumn(Column):
+    """Values of any type, of which there are few, as ``arrow_array`` takes them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values: list[Any] = []
 
     def add(self, value: Any) -> None:
-        if value is not None:
-            self._others[self.count] = value
+        self._values.append(value)
         self.mark(True)
 
     def array(self, arrow: Any, kind: Any) -> Any:
-        if not self._others and self._usual is None:
-            return arrow.nulls(self.count, kind)
-        values = [self._usual] * self.count
-        for at, value in self._others.items():
-            values[at] = value
-        return arrow_array(values, kind)
+        return arrow_array(self._values, kind)

@@ -7,8 +7,10 @@ from importlib import import_module
 from itertools import chain
 from typing import Any
 
+from kwiresniff.analysis.latency import Histogram
 from kwiresniff.export.arrow_arrays import arrow_array
 from kwiresniff.model import Exchange
+from kwiresniff.pipeline.aggregate import SketchColumn
 from kwiresniff.pipeline.columns import TABLES, arrow_schema
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.exchange_table import ExchangeRows
@@ -58,7 +60,16 @@ class RowBuffer:
         """The columns of a schema, which has not the first ``left_out`` ones of the table."""
         blocks = [*self._blocks, list(zip(*self._rows, strict=True))] if self._rows else self._blocks
         values = [list(chain.from_iterable(parts)) for parts in list(zip(*blocks, strict=True))[left_out:]]
-        return [arrow_array(column, field.type) for column, field in zip(values, schema, strict=True)]
+        return [_array(column, field.type) for column, field in zip(values, schema, strict=True)]
+
+
+def _array(values: list[Any], kind: Any) -> Any:
+    if not values or values[0].__class__ is not Histogram:
+        return arrow_array(values, kind)
+    column = SketchColumn()
+    for value in values:
+        column.add(value)
+    return column.array(import_module("pyarrow"), kind)
 
 
 def table_batches(table: str, unit: WorkUnit, settings: Settings, names: Sequence[str] = ()) -> Iterator[Any]:

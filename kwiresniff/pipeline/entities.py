@@ -5,15 +5,20 @@ Most messages have digests with their names; decoded bodies are walked (``kwires
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
-from kwiresniff.analysis.body_entities import groups_of, partitions_of, session_topics, topics_of, transactional_ids_of
+from kwiresniff.analysis.body_entities import groups_of, partitions_of, topics_of, transactional_ids_of
 from kwiresniff.digest import Digest
-from kwiresniff.model import Body, Exchange, Message, TopicNames
+from kwiresniff.model import Body, Exchange, FetchedTopics, Message, TopicNames
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 #: Partition indexes are INT32; other numbers may stand in fields of the same name.
 LEAST_INDEX: Final = -(1 << 31)
 MOST_INDEX: Final = (1 << 31) - 1
+#: As many are compared one by one; most exchanges name one topic, twice or thrice.
+FEW: Final = 4
 
 
 @final
@@ -29,8 +34,10 @@ class Entities:
 
     def find(self, exchange: Exchange) -> None:
         """Fills the lists with the names in ``exchange``."""
-        self.topics = []
-        self.partitions = []
+        if self.topics:
+            self.topics = []
+        if self.partitions:
+            self.partitions = []
         if self.groups:
             self.groups = []
         if self.transactional_ids:
@@ -41,22 +48,49 @@ class Entities:
         if response is not None:
             self._message(exchange, response)
         if exchange.topics:
-            self.topics += exchange.topics
+            for name in exchange.topics:
+                self._topic(name)
         fetched = exchange.fetched
         if fetched is not None:
-            self.topics += session_topics(exchange, self._topic_name)
-            self.partitions += [number for number in fetched.partitions if LEAST_INDEX <= number <= MOST_INDEX]
-        self.topics = once(self.topics)
-        partitions = self.partitions
-        if len(partitions) > 1:
-            if len(partitions) == 2 and partitions[0] == partitions[1]:
-                del partitions[1]
-            else:
-                self.partitions = list(dict.fromkeys(partitions))
+            self._session(fetched)
+        if len(self.topics) > FEW:
+            self.topics = list(dict.fromkeys(self.topics))
+        if len(self.partitions) > FEW:
+            self.partitions = list(dict.fromkeys(self.partitions))
         if len(self.groups) > 1:
-            self.groups = once(self.groups)
+            self.groups = list(dict.fromkeys(self.groups))
         if len(self.transactional_ids) > 1:
-            self.transactional_ids = once(self.transactional_ids)
+            self.transactional_ids = list(dict.fromkeys(self.transactional_ids))
+
+    def _topic(self, name: str) -> None:
+        """One more topic, unless it is there already; among many that is found in the end."""
+        topics = self.topics
+        if len(topics) <= FEW:
+            for known in topics:
+                if known is name or known == name:
+                    return
+        topics.append(name)
+
+    def _partition(self, index: i64) -> None:
+        partitions = self.partitions
+        if len(partitions) <= FEW:
+            for known in partitions:
+                one: i64 = known
+                if one == index:
+                    return
+        number: int = index
+        partitions.append(number)
+
+    def _session(self, fetched: FetchedTopics) -> None:
+        topic_name = self._topic_name
+        names, numbers = fetched.names, fetched.numbers
+        for at in range(fetched.topic_count):
+            name = names[at]
+            self._topic(topic_name(name) or name)
+        for at in range(fetched.partition_count):
+            index = numbers[at]
+            if LEAST_INDEX <= index <= MOST_INDEX:
+                self._partition(index)
 
     def _message(self, exchange: Exchange, message: Message) -> None:
         digest = message.digest
@@ -69,16 +103,18 @@ class Entities:
 
     def _digest(self, digest: Digest) -> None:
         if digest.topics is not None:
-            self.topics += digest.topics
+            for name in digest.topics:
+                self._topic(name)
         if digest.topic_ids is not None:
             for topic_id in digest.topic_ids:
-                self.topics.append(self._topic_name(topic_id) or topic_id)
+                self._topic(self._topic_name(topic_id) or topic_id)
         if digest.parts is not None:
             for topic in digest.parts:
                 for partition in topic.partitions:
-                    self.partitions.append(partition.index)
+                    self._partition(partition.index)
         if digest.partitions is not None:
-            self.partitions += digest.partitions
+            for index in digest.partitions:
+                self._partition(index)
         if digest.groups is not None:
             self.groups += digest.groups
         if digest.transactional_ids is not None:
@@ -86,14 +122,10 @@ class Entities:
 
     def _body(self, exchange: Exchange, body: Body) -> None:
         if not exchange.topics:
-            self.topics += topics_of(body, self._topic_name)
-        self.partitions += [number for number in partitions_of(body) if LEAST_INDEX <= number <= MOST_INDEX]
+            for name in topics_of(body, self._topic_name):
+                self._topic(name)
+        for index in partitions_of(body):
+            if LEAST_INDEX <= index <= MOST_INDEX:
+                self._partition(index)
         self.groups += groups_of(body)
         self.transactional_ids += transactional_ids_of(body)
-
-
-def once(names: list[str]) -> list[str]:
-    """Each name once, in order of first appearance."""
-    if len(names) == 2 and names[0] == names[1]:  # a request and its response
-        return names[:1]
-    return names if len(names) < 2 else list(dict.fromkeys(names))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kwiresniff.base.time_units import DAY_NS
-from kwiresniff.export.column_buffers import Column, ListColumn, NameColumn, NumberColumn, SparseColumn, TextColumn
+from kwiresniff.export.column_buffers import Column, ListColumn, NameColumn, NumberColumn, TextColumn, ValueColumn
 from kwiresniff.export.exchange_columns import ExchangeColumns
 from kwiresniff.export.json_objects import frame_problem_json
 from kwiresniff.model import Exchange
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: before what 64 bits hold.
 LEAST_NS: Final = -(1 << 63) + 1
 MOST_NS: Final = (1 << 63) - 1
+#: Moments that need no look at those: mypyc holds them without a Python object.
+_SMALL: Final = 1 << 61
 #: What the columns take before there is a value in them.
 PART_BYTES: Final = 64 << 10
 #: The day of what no calendar here can hold.
@@ -42,10 +44,9 @@ class ExchangeRows:
         self._groups = NameColumn()
         self._error_names = NameColumn()
         self._codes = NameColumn()
-        self._lists = [
-            ListColumn(one) for one in (self._topics, self._partitions, self._groups, self._error_names, self._codes)
-        ]
-        self._errors = SparseColumn([])
+        self._errors = ValueColumn()
+        listed = (self._topics, self._partitions, self._groups, self._error_names, self._errors, self._codes)
+        self._lists = [ListColumn(one) for one in listed]
         self._problems = TextColumn()
 
     @property
@@ -60,14 +61,13 @@ class ExchangeRows:
 
     def named(self) -> dict[str, Column]:
         """The columns by their names."""
-        lists = dict(zip(("topics", "partitions", "groups", "error_names", "problem_codes"), self._lists, strict=True))
+        lists = ("topics", "partitions", "groups", "error_names", "errors", "problem_codes")
         return {
             **self.columns.named(),
-            **lists,
+            **dict(zip(lists, self._lists, strict=True)),
             "date": self._date,
             "time": self._time,
             "source": self._source,
-            "errors": self._errors,
             "problems": self._problems,
         }
 
@@ -76,12 +76,11 @@ class ExchangeRows:
         named = self.named()
         return [named[field.name].array(arrow, field.type) for field in schema]
 
-    def add(self, exchange: Exchange, number: i64, ns: int, entities: Entities) -> None:
-        """One more row: ``number`` is the connection's, ``ns`` the moment that the exchange counts for."""
+    def add(self, exchange: Exchange, number: i64, ns: int, day: int, entities: Entities) -> None:
+        """One more row: ``number`` is the connection's, ``ns`` the moment that the exchange counts for, on ``day``."""
         columns = self.columns
         before: i64 = self._topics_bytes()
         columns.add(exchange, number)
-        day = day_of(ns)
         if day == NO_DAY:
             self._date.add_none()
             self._time.add_none()
@@ -99,9 +98,8 @@ class ExchangeRows:
         if errors:
             for name in dict.fromkeys([name for _, _, name, _ in errors]):
                 self._error_names.put(name)
-            self._errors.add(errors)
-        else:
-            self._errors.add(None)
+            for error in errors:
+                self._errors.add(error)
         if problems:
             for name in dict.fromkeys([problem.code for problem in problems]):
                 self._codes.put(name)
@@ -137,15 +135,20 @@ class ExchangeTable:
     def add(self, exchange: Exchange, entities: Entities) -> None:
         """One more exchange, and what it speaks of."""
         ns = seen_ns(exchange)
-        part = self._part(day_of(ns), exchange.api)
+        day = day_of(ns)
+        part = self._part(day, exchange.api)
         before: i64 = part.columns.held_bytes
-        self.add_to(part, exchange, entities)
+        part.add(exchange, self._number(exchange), ns, day, entities)
         self.held_bytes += part.columns.held_bytes - before
 
     def add_to(self, part: ExchangeRows, exchange: Exchange, entities: Entities) -> None:
         """One more exchange, for whoever has all in one place."""
+        ns = seen_ns(exchange)
+        part.add(exchange, self._number(exchange), ns, day_of(ns), entities)
+
+    def _number(self, exchange: Exchange) -> i64:
         connection: i64 = exchange.connection.id
-        part.add(exchange, (connection - 1) * self._shards + self._shard + 1, seen_ns(exchange), entities)
+        return (connection - 1) * self._shards + self._shard + 1
 
     def part(self) -> ExchangeRows:
         """A place for exchanges."""
@@ -185,7 +188,7 @@ def seen_ns(exchange: Exchange) -> int:
 
 def day_of(ns: int) -> int:
     """The UTC day of a moment, counted from 1970; ``NO_DAY`` for what no calendar here can hold."""
-    return ns // DAY_NS if LEAST_NS <= ns <= MOST_NS else NO_DAY
+    return ns // DAY_NS if -_SMALL < ns < _SMALL or LEAST_NS <= ns <= MOST_NS else NO_DAY
 
 
 def micros_of(ns: int) -> int | None:

@@ -175,7 +175,7 @@ class BatchReading(Reading):
             self._names = {int(index): name for index, name in about["files"].items()}
             self._next = about["next_file"]
             self._choice.connections.update(about.get("wanted", ()))
-        self.rows = Rows(batch.source, _Names(self._names), self._topic_name)
+        self.rows = Rows(batch.source, _Names(self._names), self._analyzer.topics.name)
         self._other_packets: dict[str, int] = {}
         self._packets = 0
         self._bytes_read = 0

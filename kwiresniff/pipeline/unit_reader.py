@@ -147,7 +147,7 @@ class UnitReader(Reading):
         self._others = self._open_others(len(files))
         for other in self._others.values():
             files += [names.get(path, path) for path in other.files]
-        self.rows = Rows(unit.source.name, files, self._topic_name, unit.shard, unit.shards)
+        self.rows = Rows(unit.source.name, files, self._analyzer.topics.name, unit.shard, unit.shards)
 
     def counts(self) -> dict[str, Any]:
         captures = self._captures if self._first else None

@@ -32,7 +32,7 @@ class UnitTables(Intake):
         self._entities = Entities(rows.topic_name)
         self._inventory: Inventory | None = None
         if {"clients", "audit"} & wanted:
-            self._inventory = Inventory(names=self._names)
+            self._inventory = Inventory()
         self._topics = TopicTraffic(rows.topic_name) if "topics" in wanted else None
         self._records = "records" in wanted
         self._buffer_bytes = table_writer.BUFFER_BYTES
@@ -73,16 +73,14 @@ class UnitTables(Intake):
             if aggregates.full():
                 self._take(aggregates)
         if self._inventory is not None:
-            self._inventory.exchange(exchange)
+            client = self._inventory.client_of(exchange)
+            if client is not None and client.add(exchange):
+                client.note(entities.topics, entities.groups, entities.transactional_ids)
         if self._topics is not None:
             self._topics.exchange(exchange)
         if self._records:
             for block in self._rows.records(exchange):
                 self._writer.add_records(block)
-
-    def _names(self, _: Exchange) -> tuple[list[str], list[str], list[str]]:
-        found = self._entities
-        return found.topics, found.groups, found.transactional_ids
 
     def _add(self, table: str, event: Event) -> None:
         for row in rows_of(table, event, self._rows):
