@@ -9,9 +9,10 @@ import random
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import traceback
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -126,3 +127,23 @@ def test_both_builds_say_the_same_about_every_recording_and_its_damaged_forms(pa
     compiled, plain = outputs_of("installed", names), outputs_of("plain", names)
     assert len(plain) == 4 * len(paths)
     assert [line for line in compiled if line not in plain] == []
+
+
+def test_the_image_has_what_a_wheel_is_made_of() -> None:
+    """A file that a wheel holds and that is not copied into the image is missing there, and nothing says so."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    licenses = project["project"]["license-files"]
+    wanted = {"pyproject.toml", "hatch_build.py", project["project"]["readme"], *licenses}
+    wanted |= {*wheel["packages"], *wheel["shared-data"]}
+    lines = (ROOT / "Containerfile").read_text(encoding="utf-8").splitlines()
+    copied = {
+        name for line in lines if line.startswith("COPY ") and "--from" not in line for name in line.split()[1:-1]
+    }
+    let_in = {
+        line[1:] for line in (ROOT / ".containerignore").read_text(encoding="utf-8").splitlines() if line[0] == "!"
+    }
+    for name in wanted:
+        ways = {name, *map(str, PurePosixPath(name).parents)}
+        assert ways & copied, f"{name} is not copied"
+        assert ways & let_in, f"{name} is ignored"
