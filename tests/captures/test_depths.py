@@ -9,6 +9,7 @@ from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
 from kwiresniff.session import analyze
 from tests.captures.coverage import CAPTURES
+from tests.support.sample import mostly_slow
 
 RECORDINGS = (
     "librdkafka-transactions.pcap",
@@ -26,7 +27,7 @@ def exchanges(recording: str, depth: Depth, *, topics: bool = False) -> list[Exc
     return [event for event in events if isinstance(event, Exchange)]
 
 
-@pytest.mark.parametrize("recording", RECORDINGS)
+@pytest.mark.parametrize("recording", mostly_slow(RECORDINGS, 2))
 def test_errors_outcomes_and_waits_are_the_same_at_every_depth(recording: str) -> None:
     def facts(exchange: Exchange) -> tuple[object, ...]:
         codes = sorted(code for _, code, _, _ in exchange.errors)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,6 +16,7 @@ from kwiresniff.cli.command_line import values_of
 from kwiresniff.cli.help import COMMANDS
 from kwiresniff.cli.options import CaptureCommand, ReadOptions
 from tests.support.capture_files import heartbeats, save
+from tests.support.command import Run
 
 FOUND = {name: import_module(f"kwiresniff.cli.{name}").command for name in COMMANDS}
 READERS = {name: command for name, command in FOUND.items() if isinstance(command, CaptureCommand)}
@@ -112,13 +112,12 @@ def test_every_command_that_reads_captures_does_without_click() -> None:
     ],
 )
 def test_a_mistake_reads_the_same_whoever_finds_it(
-    tmp_path_factory: pytest.TempPathFactory, typed: tuple[str, ...], code: int, said: str
+    kwiresniff: Run, tmp_path: Path, typed: tuple[str, ...], code: int, said: str
 ) -> None:
     """The command line read without click, and the same with ``--limit=99 -vq``, which only click reads."""
-    capture = str(save(tmp_path_factory.mktemp("c") / "a.pcap", heartbeats(2)))
+    capture = str(save(tmp_path / "a.pcap", heartbeats(2)))
     name, *rest = (word.replace("{}", capture) for word in typed)
     for more in ((), ("--limit=99", "-qq")):
-        line = [sys.executable, "-m", "kwiresniff", name, *more, *rest]
-        done = subprocess.run(line, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout) == (code, "")
-        assert done.stderr.startswith(said)
+        done = kwiresniff(name, *more, *rest)
+        assert (done.code, done.out) == (code, "")
+        assert done.err.startswith(said)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.command import Run
 from tests.support.paths import CAPTURES
+from tests.support.sample import mostly_slow
 
 PCAP = (CAPTURES / "first-look.pcap").read_bytes()
 PCAPNG = (CAPTURES / "java-fetch.pcapng").read_bytes()
@@ -42,7 +43,7 @@ COMMANDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("command", mostly_slow(COMMANDS, 3), ids=" ".join)
 def test_what_is_no_capture_is_told_in_lines_of_ours(
     kwiresniff: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:

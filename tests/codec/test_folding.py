@@ -21,6 +21,7 @@ from kwiresniff.model import Dissection, Exchange, Message, Node
 from kwiresniff.render.tree import TreeWriter
 from kwiresniff.schema.types import MessageVersion
 from tests.support.exchanges import exchange
+from tests.support.sample import sampled
 
 DELETE_RECORDS = schema.message("DeleteRecords", 2, "response")
 
@@ -172,10 +173,14 @@ def test_elements_with_bytes_are_kept_for_who_opens_them_but_not_all(monkeypatch
         assert sum(child is not dissector.FOLDED for child in array.children) == kept
 
 
-@pytest.mark.parametrize("count", [RANGES_SHOWN, RANGES_SHOWN + 1])
-@pytest.mark.parametrize("garbled", [False, True], ids=["sound", "with a name that is no UTF-8"])
-def test_version_ranges_are_the_same_folded(count: int, garbled: bool) -> None:
+#: How many ranges there are, and whether one has a name that is no UTF-8.
+RANGES = [(RANGES_SHOWN + 1, False), (RANGES_SHOWN, False), (RANGES_SHOWN + 1, True), (RANGES_SHOWN, True)]
+
+
+@pytest.mark.parametrize("case", sampled(RANGES, 3, 1), ids=str)
+def test_version_ranges_are_the_same_folded(case: tuple[int, bool]) -> None:
     """Arrays of as many as stand on one row, and of one more."""
+    count, garbled = case
     check(schema.message("ApiVersions", 3, "response"), features(count, garbled))
 
 

@@ -24,6 +24,7 @@ from kwiresniff.model import ACK, SYN, Problem, Segment
 from kwiresniff.session import analyze
 from tests.support.comparison import Truth
 from tests.support.damages import PLACED, SNAP_LENGTHS, dropped, snapped, thinned
+from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 #: Recordings of old brokers up to this size are damaged, too: some 1,000 segments.
@@ -97,14 +98,15 @@ def test_what_is_still_whole_in_a_damaged_capture_is_found_and_paired(
         assert truth.differences(snapped(segments, length)) == [], f"snapped to {length}"
 
 
-@pytest.mark.parametrize(("name", "damage", "place"), TELLING)
-def test_responses_answer_the_requests_that_they_can_have_seen(name: str, damage: str, place: int) -> None:
+@pytest.mark.parametrize("case", mostly_slow(TELLING, 3), ids=str)
+def test_responses_answer_the_requests_that_they_can_have_seen(case: tuple[str, str, int]) -> None:
     """What acknowledgements, lengths and sizes of segments tell where correlation ids do not."""
+    name, damage, place = case
     segments = list(open_captures([str(CAPTURES / "eras" / f"{name}.pcap.xz")]))
     assert Truth(segments).differences(PLACED[damage](segments, place)) == []
 
 
-@pytest.mark.parametrize(("name", "seed"), [("share-4.1", 9), ("share-4.4", 4)])
+@pytest.mark.parametrize(("name", "seed"), [("share-4.1", 9), pytest.param("share-4.4", 4, marks=pytest.mark.slow)])
 def test_a_capture_that_lost_a_third_of_its_packets_ends_and_adds_up(name: str, seed: int) -> None:
     """Short connections by the hundred, with handshakes, first bytes and ends lost in every combination.
 

@@ -15,6 +15,7 @@ from kwiresniff.model import Exchange, Segment
 from kwiresniff.session import Analyzer, analyze
 from tests.support.conversation import Wire, request, response
 from tests.support.damages import SNAP_LENGTHS, dropped, snapped, thinned
+from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 RECORDINGS = (
@@ -47,7 +48,7 @@ def codes(segments: Sequence[Segment], depth: Depth) -> list[tuple[object, ...]]
     ]
 
 
-@pytest.mark.parametrize("recording", RECORDINGS)
+@pytest.mark.parametrize("recording", mostly_slow(RECORDINGS, 2))
 def test_the_codes_that_are_there_are_found_without_decoding(recording: str) -> None:
     told = 0
     for segments in damaged(recording):

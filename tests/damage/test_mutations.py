@@ -12,6 +12,7 @@ from kwiresniff.base.depths import Depth
 from kwiresniff.capture import open_captures
 from kwiresniff.session import Analyzer
 from tests.support.damages import mutated
+from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 NAMES = sorted(path.name for path in CAPTURES.iterdir() if ".pcap" in path.name and not path.name.startswith("seed"))
@@ -21,7 +22,7 @@ ROUNDS = 3
 EXHAUSTIVE_ROUNDS = 100
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mostly_slow(NAMES, 3))
 def test_mutated_captures_are_read_to_their_end_in_bounded_time(name: str, pytestconfig: pytest.Config) -> None:
     """No exception leaves the analyzer, at the shallowest and at the deepest reading."""
     segments = list(open_captures([str(CAPTURES / name)]))

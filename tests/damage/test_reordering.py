@@ -17,6 +17,7 @@ from kwiresniff.export import exchange_json
 from kwiresniff.model import FIN, Connection, Exchange, Segment
 from kwiresniff.session import analyze
 from tests.support.comparison import Truth
+from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 #: Bare SASL tokens (before KIP-152) and TLS records carry no number that a response could be told by.
@@ -41,7 +42,7 @@ def reordered(segments: Sequence[Segment], places: int, rng: random.Random) -> l
     return [same[segments[index][2:6]].pop(0) for index in order]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mostly_slow(NAMES, 3))
 def test_reordered_packets_cost_nothing(name: str, pytestconfig: pytest.Config) -> None:
     """At a busy capture point (100,000 packets a second) the disorder lasts less than a millisecond."""
     recorded = open_captures([str(CAPTURES / name)])

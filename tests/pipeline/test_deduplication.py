@@ -26,6 +26,7 @@ from kwiresniff.pipeline.sequence_ranges import MAX_MARKS, MAX_PARTS, SequenceRa
 from kwiresniff.pipeline.unit_reader import Settings, UnitReader
 from tests.support.exported import packets, shifted
 from tests.support.paths import CAPTURES
+from tests.support.sample import mostly_slow
 
 CAPTURE = CAPTURES / "java-group-classic.pcap"
 
@@ -117,7 +118,7 @@ def content(exchange: Exchange) -> tuple[Any, ...]:
     return *ends, *(repr(message and message.body) for message in (exchange.request, exchange.response))
 
 
-@pytest.mark.parametrize("shift_us", [0, 5_000_000, -600_000_000])
+@pytest.mark.parametrize("shift_us", mostly_slow([-600_000_000, 5_000_000, 0]))
 def test_two_ends_of_a_lossy_network_tell_all_there_is_once(tmp_path: Path, shift_us: int) -> None:
     """Recorded at both ends; each capture has lost one packet in 20 besides, never both the same; any clocks."""
     lossy = CAPTURES / "lossy"

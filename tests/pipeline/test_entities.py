@@ -19,7 +19,7 @@ from kwiresniff.session import Analyzer
 from tests.support.exchanges import exchange
 from tests.support.exported import recorded
 from tests.support.random_bodies import random_body, usual
-from tests.support.sample import sampled
+from tests.support.sample import mostly_slow, sampled
 
 
 def walked(bodies: list[Any], topic_name: Any) -> list[list[Any]]:
@@ -34,7 +34,7 @@ def found(entities: Entities) -> list[list[Any]]:
     return [entities.topics, entities.partitions, entities.groups, entities.transactional_ids]
 
 
-@pytest.mark.parametrize("capture", recorded(), ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", mostly_slow(recorded(), 4), ids=lambda path: path.name)
 def test_nothing_is_missed_by_asking_bytes_and_definitions(capture: Path) -> None:
     """Every recording, with bodies as text and digests where the build has them, says what walking its bodies says."""
     with_text = Analyzer("records", encode=JsonEncoder().text, digests=True, sessions=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -148,10 +149,10 @@ def with_contents(value: Any, message: str, rng: random.Random) -> None:
                 with_contents(part, message, rng)
 
 
-@pytest.mark.parametrize("api_key", CONTENTS)
-@pytest.mark.parametrize("direction", ["request", "response"])
-def test_what_consumers_say_to_each_other_is_drawn_as_it_is_opened_in_nodes(api_key: int, direction: Any) -> None:
+@pytest.mark.parametrize("case", mostly_slow(product(CONTENTS, ("request", "response")), 3), ids=str)
+def test_what_consumers_say_to_each_other_is_drawn_as_it_is_opened_in_nodes(case: tuple[int, Any]) -> None:
     """At every version, with the type of the group in the message or the request, and errors of the whole message."""
+    api_key, direction = case
     rng = random.Random(f"contents {api_key} {direction}")
     drawn = 0
     boths = [Both(*place) for place in PLACES]
