@@ -106,18 +106,22 @@ def message(data: bytes) -> None:
     else:
         assert plain(dissected.root) == value, "the decoder and the dissector disagree"
     if entry.kind != "data":
-        _text(entry, body, value if end == len(body) and not issues else None)
+        _text(entry, body, None if issues else value, end)
 
 
-def _text(entry: Entry, body: bytes, value: Any) -> None:
-    """The JSON text made straight from bytes is that of the decoded body; there is none where nothing was decoded."""
+def _text(entry: Entry, body: bytes, value: Any, end: int) -> None:
+    """The JSON text made straight from bytes is that of the decoded body and ends where that does, at ``end``; there is
+    none where nothing was decoded.
+    """
     direction = entry.message().kind
     steps = codec.text_steps(entry.api_key, entry.version, direction)
     writer = codec.body_writer(ENCODE, "AAAAAAAAAAAAAAAAAAAAAQ".__eq__)
     if writer is None or steps is None:
         return
     pieces = writer.text(steps, body, 0)
-    assert pieces is None or (value is not None and b"".join(pieces) == ENCODE(value)), "the JSON writer disagrees"
+    if pieces is not None:
+        assert value is not None and b"".join(pieces) == ENCODE(value), "the JSON writer disagrees"
+        assert writer.pos == end, "the JSON writer ends elsewhere"
 
 
 def change_message(rng: Random, seed: bytes, seeds: tuple[bytes, ...], front: int) -> bytes:

@@ -80,8 +80,9 @@ def test_random_messages_are_about_what_their_bodies_are_about() -> None:
                     for one in (exchange, digested):
                         setattr(one, which, Message(1, 0, 1, 0, len(frame), frame))
                     getattr(exchange, which).body = body
-                    getattr(digested, which).digest = reader.digest(steps, frame, 0)
-                    assert reader.digest(steps, frame + b"\0", 0) is None
+                    getattr(digested, which).digest = digest = reader.digest(steps, frame, 0)
+                    assert (reader.digest(steps, frame + b"\0", 0) is None) == (digest is None)
+                    assert digest is None or reader.pos == len(frame)
                     for cut in range(0, len(frame), max(1, len(frame) // 16)):
                         assert reader.digest(steps, frame[:cut], 0) is None
                 assert digested.request is not None and digested.response is not None
