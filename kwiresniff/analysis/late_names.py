@@ -13,7 +13,7 @@ from typing import Any, Final
 from kwiresniff.model import TopicNames
 
 #: Alone, or with a partition behind it as in ``ID-3``.
-_ID: Final = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{22}(?=(?:-\d+)?(?![A-Za-z0-9_-]))")
+_ID: Final = r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{22}(?=(?:-\d+)?(?![A-Za-z0-9_-]))"
 ID_CHARS: Final = 22
 
 
@@ -32,7 +32,7 @@ def renamer(topic_name: TopicNames | None) -> Callable[[Any], Any]:
 
     def rename(value: Any) -> Any:
         if isinstance(value, str):
-            return _ID.sub(named, value) if len(value) >= ID_CHARS else value
+            return re.sub(_ID, named, value) if len(value) >= ID_CHARS else value
         if isinstance(value, (list, tuple, frozenset)):
             parts = [rename(part) for part in value]
             return value if all(a is b for a, b in zip(parts, value, strict=True)) else type(value)(parts)

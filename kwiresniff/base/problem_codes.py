@@ -5,9 +5,6 @@ the output, or not as it was sent; ``warning`` that something is in doubt or was
 all is well. A test holds the page, and every problem that is made, to this table.
 """
 
-# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
-# takes longer than all the rest of it.
-
 from typing import NamedTuple
 
 

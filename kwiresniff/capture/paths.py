@@ -1,8 +1,5 @@
 """From what the user typed to the list of inputs: folders, globs, ``-``."""
 
-# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
-# takes longer than all the rest of it.
-
 import os
 import stat
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The inventory of clients in captures, for the commands that show or judge it."""
 
-from __future__ import annotations
-
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -55,7 +53,7 @@ def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
     return Collected(source, clients, inventory.left_out, inventory.cut, finished, messages)
 
 
-def writer(source: EventSource) -> ClientWriter:
+def writer(source: EventSource) -> "ClientWriter":
     """What writes clients to standard output."""
     from kwiresniff.render import stdout_for
     from kwiresniff.render.clients import ClientWriter

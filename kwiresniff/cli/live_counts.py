@@ -1,7 +1,5 @@
 """What the live view has counted, and at what rate."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple

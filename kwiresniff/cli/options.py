@@ -4,9 +4,6 @@ An ordinary command line is read by them alone (``command_line``); for all other
 (``click_commands``).
 """
 
-# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
-# takes longer than all the rest of it.
-
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 

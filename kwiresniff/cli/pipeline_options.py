@@ -1,7 +1,5 @@
 """The options that the pipeline's commands have in common, and what is made of them."""
 
-# No "from __future__ import annotations" here, for the reason that ``options`` gives.
-
 import os
 import secrets
 import sys

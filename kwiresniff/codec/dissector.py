@@ -10,8 +10,6 @@ It is the only reader that knows where a value lies, and the one that the others
 no offsets in a tree, and nobody to say what is wrong with a message.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from functools import cache
@@ -262,7 +260,7 @@ class Dissector:
         room = max(0, MAX_PROBLEMS - len(self.problems))
         self.problems += [problem._replace(path=f"{path}{problem.path}") for problem in problems[:room]]
 
-    def folded_records(self) -> Folded | None:
+    def folded_records(self) -> "Folded | None":
         """What stands for records that nobody looks at, where those are not all kept."""
         return None
 

@@ -5,8 +5,6 @@ section, while client_id stays a NULLABLE_STRING with an INT16 length so that a 
 version it does not know (KIP-482, KIP-511). Response header v0 is correlation_id; v1 adds a tag section.
 """
 
-from __future__ import annotations
-
 from struct import Struct
 from typing import NamedTuple
 

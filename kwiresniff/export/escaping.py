@@ -11,9 +11,9 @@ import re
 
 #: C1 controls, bidirectional marks, and the line separators that some readers of JSON Lines split at.
 _BEYOND_ASCII = "\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
-_UTF8 = re.compile(rb"\xc2[\x80-\x9f]|\xd8\x9c|\xe2(?:\x80[\x8e\x8f\xa8-\xae]|\x81[\xa6-\xa9])")
+_UTF8 = rb"\xc2[\x80-\x9f]|\xd8\x9c|\xe2(?:\x80[\x8e\x8f\xa8-\xae]|\x81[\xa6-\xa9])"
 #: Tabs and newlines are left: quotes keep them inside their field.
-_TEXT = re.compile(f"[\x00-\x08\x0b-\x1f\x7f{_BEYOND_ASCII}]")
+_TEXT = f"[\x00-\x08\x0b-\x1f\x7f{_BEYOND_ASCII}]"
 
 #: What makes spreadsheets calculate a cell, or open what it links to, instead of showing it (CWE-1236). Some look
 #: behind tabs and newlines, and take the wide forms for the same.
@@ -25,12 +25,12 @@ def escape_json(line: bytes) -> bytes:
     # Looking for the first bytes one after another is 20 times faster than the pattern.
     if line.isascii() or not (b"\xc2" in line or b"\xe2" in line or b"\xd8" in line):
         return line
-    return _UTF8.sub(_json_code, line)
+    return re.sub(_UTF8, _json_code, line)
 
 
 def escape_text(text: str) -> str:
     """Text with each of them as ``\\x1b`` or ``\\u202e``."""
-    return text if text.isprintable() else _TEXT.sub(_text_code, text)
+    return text if text.isprintable() else re.sub(_TEXT, _text_code, text)
 
 
 def escape_cell(text: str) -> str:

@@ -4,8 +4,6 @@ On a pipe no cell is cut and names keep their spaces escaped, so that ``awk`` fi
 on a terminal the columns of names share what room there is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TextIO, TypeVar
 

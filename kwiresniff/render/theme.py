@@ -5,9 +5,6 @@ that can be read on black and on white: red, green, magenta, cyan, bold and dim.
 highlighter, because yellow letters vanish on white paper. Nothing is said by colour alone.
 """
 
-# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
-# takes longer than all the rest of it.
-
 from typing import Final, NamedTuple, TypeAlias
 
 #: Every kind of thing that is shown, and its style in rich's words.

@@ -1,7 +1,5 @@
 """One field of a message as spans of text: its name, its value, its meaning and what is wrong with it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 

@@ -36,7 +36,7 @@ from kwiresniff.render.version_ranges import range_head, version_range
 PART: Final = "\x1f"
 MARKS: Final = {kind: chr(0x0E + index) for index, kind in enumerate(STYLES)}
 _KINDS: Final = {mark: kind for kind, mark in MARKS.items()}
-_SPANS: Final = re.compile("([\x0e-\x1e])([^\x0e-\x1e]*)")
+_SPANS: Final = "([\x0e-\x1e])([^\x0e-\x1e]*)"
 assert PART not in _KINDS
 
 #: Stands for no limit to the length of a value.
@@ -141,4 +141,4 @@ class Words:
 
 def chunks_of(row: bytes) -> list[Chunk]:
     """The parts of a marked row."""
-    return [[(_KINDS[mark], text) for mark, text in _SPANS.findall(part)] for part in row.decode().split(PART)]
+    return [[(_KINDS[mark], text) for mark, text in re.findall(_SPANS, part)] for part in row.decode().split(PART)]

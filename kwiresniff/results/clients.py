@@ -1,8 +1,5 @@
 """Clients: who they are, what they use, and what an audit says of them."""
 
-# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
-# takes longer than all the rest of it.
-
 from typing import Any, NamedTuple
 
 

@@ -1,8 +1,5 @@
 """Findings of the doctor: what is wrong, whom it concerns, where it shows and what to do."""
 
-# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
-# takes longer than all the rest of it.
-
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple

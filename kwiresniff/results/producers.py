@@ -1,8 +1,5 @@
 """Idempotent and transactional producers: their sequences, their transactions, and who fenced whom."""
 
-# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
-# takes longer than all the rest of it.
-
 from typing import NamedTuple
 
 

@@ -1,8 +1,5 @@
 """The traffic of topics: who produces, who consumes, how far behind consumers are."""
 
-# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
-# takes longer than all the rest of it.
-
 from typing import NamedTuple
 
 from kwiresniff.results.stats import LatencySummary

@@ -8,9 +8,6 @@ Kafka's own definitions.
 Sources: KIP-482 (flexible versions, tagged fields); the README beside Kafka's message definitions.
 """
 
-# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
-# takes longer than all the rest of it.
-
 from typing import Any, NamedTuple
 
 from kwiresniff.errors import SchemaError

@@ -5,9 +5,6 @@
 in 4.4, older names from those of 0.8.2 to 4.0.
 """
 
-# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
-# takes longer than all the rest of it.
-
 from functools import lru_cache
 from typing import NamedTuple
 

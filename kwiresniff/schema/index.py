@@ -5,9 +5,6 @@ the order of keys, with ``-`` for what is not there, and one line ``data NAME FI
 importer writes it. A record of an internal topic has its role and number behind the file.
 """
 
-# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
-# takes longer than all the rest of it.
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

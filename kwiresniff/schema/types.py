@@ -3,9 +3,6 @@
 Sources: KIP-482 (flexible versions), the protocol guide's type names.
 """
 
-# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
-# takes longer than all the rest of it.
-
 from typing import Any, NamedTuple
 
 

@@ -6,9 +6,6 @@ know only some types by number refuse the others by name (``kwiresniff.codec.tex
 work. All numbers are big-endian. Sources: the protocol guide's "Protocol Primitive Types"; KIP-482 for compact forms.
 """
 
-# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
-# takes longer than all the rest of it.
-
 from typing import Any, NamedTuple
 
 from kwiresniff.base.known_ids import ZERO_UUID

@@ -5,8 +5,6 @@ A broker closes without a word on a request of a version that it does not take, 
 answers plaintext with an alert of seven bytes (RFC 8446, section 6).
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import NamedTuple
 

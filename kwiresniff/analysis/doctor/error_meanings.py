@@ -1,7 +1,5 @@
 """Kafka's error codes: what each amounts to, and what to do about it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 

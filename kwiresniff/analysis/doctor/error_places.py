@@ -1,7 +1,5 @@
 """Where in an answer an error code stands: of which topic and partition, and what the broker says of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -14,7 +12,7 @@ from kwiresniff.model import Body, Exchange
 #: Errors of an answer that are looked at one by one. One with more has them for the same reason.
 MAX_PLACES = 200
 
-_STEP: Final = re.compile(r"(\w+)(?:\[(\d+)\])?")
+_STEP: Final = r"(\w+)(?:\[(\d+)\])?"
 _PARTITION_FIELDS: Final = ("partition_index", "partition", "partition_id", "index")
 
 
@@ -56,7 +54,7 @@ def _members(body: Body | None, path: str) -> Iterator[tuple[str, Body]]:
     at: Any = body
     if isinstance(at, dict):
         yield "", at
-    for name, index in _STEP.findall(path)[:-1]:
+    for name, index in re.findall(_STEP, path)[:-1]:
         at = at.get(name) if isinstance(at, dict) else None
         if index and isinstance(at, list):
             at = at[int(index)] if int(index) < len(at) else None

@@ -4,8 +4,6 @@ Sources: the high watermark in Fetch answers, less the offset that the group has
 the last batch that was fetched.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

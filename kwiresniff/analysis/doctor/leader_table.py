@@ -3,8 +3,6 @@
 Leader epochs (KIP-320) show which of two responses is the newer one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 

@@ -1,7 +1,5 @@
 """Topics that do not exist, and topics that are deleted while they are used: by whom."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 

@@ -4,8 +4,6 @@ Whoever calls InitProducerId for a transactional id gets the next producer epoch
 on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ learn of it by the end of the old leader's epoch (OffsetForLeaderEpoch, KIP-320;
 KIP-595), producers by nothing at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 

@@ -4,13 +4,10 @@ A getter returns a tuple of values, empty when there is none, or None when that 
 bodies. Early getters may be asked while the response is still on its way; final ones always answer.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from kwiresniff.analysis.body_entities import (
     message_groups,
@@ -36,8 +33,7 @@ _OUTCOMES_WITHOUT_RESPONSE = frozenset({"no_response_expected", "unanswered"})
 NOT_KNOWN = None
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """``kind`` rules which literals may stand beside it; ``depth`` is how deep bodies must be decoded for it.
 
     Of a field that fetch sessions have values of as well, ``named`` gives those of the messages alone, and ``sessions``

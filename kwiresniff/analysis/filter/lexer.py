@@ -4,8 +4,6 @@ A quoted string ends at the next quote of its kind; ``\\"`` is a quote inside it
 for itself, so that regular expressions need no second layer of escapes.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

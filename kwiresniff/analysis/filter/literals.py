@@ -9,8 +9,6 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from difflib import get_close_matches
-from ipaddress import ip_address
 from typing import Any
 
 from kwiresniff.analysis.filter.fields import OUTCOMES
@@ -168,6 +166,8 @@ def _error_code(value: Token) -> int:
 
 
 def _suggestion(text: str, names: Any) -> str:
+    from difflib import get_close_matches
+
     lowered = {name.lower(): name for name in names}
     close = get_close_matches(text.lower(), lowered, n=3, cutoff=0.6)
     return f" like {' or '.join(lowered[name] for name in close)}" if close else " like Fetch"
@@ -175,6 +175,8 @@ def _suggestion(text: str, names: Any) -> str:
 
 def _endpoint(value: Token) -> Test:
     """``10.0.0.1:9092`` exactly, ``10.0.0.1`` on any port, ``:9092`` at any address; IPv6 in brackets or bare."""
+    from ipaddress import ip_address
+
     host, port = value.text, ""
     bracketed = re.fullmatch(r"\[([^\]]+)\](?::(\d{1,5}))?|([^:]*):(\d{1,5})", value.text)
     if bracketed:

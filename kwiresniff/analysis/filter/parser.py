@@ -14,7 +14,6 @@ A field on its own is true when it has a value that is not null, false, zero or 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kwiresniff.analysis.filter.lexer import Token, tokens
 from kwiresniff.errors import FilterError
@@ -28,28 +27,36 @@ _OR = frozenset({"or", "||"})
 _NOT = frozenset({"not", "!"})
 
 
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """``operator`` is one of ``OPERATORS``, ``in``, or ``exists`` without values."""
 
-    field: Token
-    operator: Token
-    values: tuple[Token, ...]
+    __slots__ = ("field", "operator", "values")
+
+    def __init__(self, field: Token, operator: Token, values: tuple[Token, ...]) -> None:
+        self.field = field
+        self.operator = operator
+        self.values = values
 
 
-@dataclass(frozen=True, slots=True)
 class Not:
-    part: Tree
+    __slots__ = ("part",)
+
+    def __init__(self, part: Tree) -> None:
+        self.part = part
 
 
-@dataclass(frozen=True, slots=True)
 class AllOf:
-    parts: tuple[Tree, ...]
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[Tree, ...]) -> None:
+        self.parts = parts
 
 
-@dataclass(frozen=True, slots=True)
 class AnyOf:
-    parts: tuple[Tree, ...]
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[Tree, ...]) -> None:
+        self.parts = parts
 
 
 Tree = Comparison | Not | AllOf | AnyOf

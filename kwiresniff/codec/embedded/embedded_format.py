@@ -1,8 +1,5 @@
 """The content of a bytes field: which message, at which version, from which byte on."""
 
-# No "from __future__ import annotations" here: a named tuple compiles every annotation that is left as text, which
-# takes longer than all the rest of it.
-
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -58,15 +55,18 @@ def _of_version(message: str, version: int, sure: bool) -> Content | None:
     return Content(message, min(version, high), VERSION_BYTES, exact=version <= high, sure=sure)
 
 
-class Contents(NamedTuple):
+class Contents:
     """What the bytes of many structures may hold; ``sure`` as in ``Content``.
 
     ``reader`` opens most of them, where it is compiled.
     """
 
-    skipper: ContentSkipper
-    sure: bool
-    reader: "ContentReader | None"
+    __slots__ = ("reader", "skipper", "sure")
+
+    def __init__(self, skipper: ContentSkipper, sure: bool, reader: "ContentReader | None") -> None:
+        self.skipper = skipper
+        self.sure = sure
+        self.reader = reader
 
 
 @lru_cache(_KEPT)
