@@ -43,7 +43,8 @@ class Intake(ExchangeSink):
             self.connections.add(exchange.connection.id)
         self.busy = True
         self.exchanges += 1
-        self.problems += len(exchange.problems)
+        if exchange.problems:
+            self.problems += len(exchange.problems)
         self.take(exchange)
         self.busy = False
         if self.stopped:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from kwiresniff.codec.scanner_gen import QuickScan
 
-#: Bodies after which a quick scan is made, which takes as long as passing over some hundred.
-QUICK_AFTER = 100
+#: Bodies after which a quick scan is made, which takes as long as passing over some hundred of them.
+QUICK_AFTER = 32
 
 #: What may be in an element, as ``ElementSkipper.run`` is asked for; see there.
 FAILED: Final = 1

@@ -177,7 +177,7 @@ class Analyzer(ConnectionServices):
         if budget.held > budget.limit:
             self._enforce_budget()
         output = self.output
-        if len(output.events) == 0:
+        if not output.events:
             return False
         return output.reader is None or output.is_left(output.reader)
 

@@ -62,18 +62,17 @@ class Channel:
         """Splits the wait for a response into its parts, which it sets in ``exchange``."""
         sent_ns: int = request.last_ns
         waited_ns: int = response.first_ns - sent_ns
-        exchange.queued = 0
+        exchange.queued = exchange.held = 0
         if self.free_ns > sent_ns or self.muted_until_ns > sent_ns or self.lost_ns > sent_ns:
             self._queue(exchange, sent_ns, response.first_ns)
-            if exchange.queued > 0:
+            if exchange.queued >= 0:
                 waited_ns -= exchange.queued
+            else:
+                exchange.held = UNKNOWN_NS
         self.free_ns = response.last_ns
         if sent_ns > self.served_ns:
             self.served_ns = sent_ns
-        exchange.held = 0
-        if exchange.queued < 0:
-            exchange.held = UNKNOWN_NS
-        elif facts.may_hold:
+        if facts.may_hold and exchange.held >= 0:
             self._hold(exchange, request, response, facts, waited_ns)
         if facts.throttle_offset != NOT_FIXED:
             throttle_ms: i64 = throttle_time_ms(facts, response)

@@ -10,6 +10,7 @@ known as far as its fetches and answers have named something.
 from __future__ import annotations
 
 from functools import lru_cache
+from struct import Struct
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
@@ -44,6 +45,9 @@ INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 
 _ENTRY_BYTES: Final = 130
+
+#: ``_ids(frame, offset) -> (session_id, session_epoch)``
+_ids = Struct(">ii").unpack_from
 
 #: Broker and session id, or broker, group and member.
 Key: TypeAlias = tuple[str, int] | tuple[str, str, str]
@@ -175,10 +179,11 @@ class FetchSessions:
         at: i64 = request.body_offset + (13 if exchange.api_version >= WITHOUT_REPLICA_ID_SINCE else 17)
         if at + 9 > len(frame):
             return
-        session_id: int = i32(frame, at) if COMPILED else int.from_bytes(frame[at : at + 4], "big", signed=True)
-        epoch: int = i32(frame, at + 4) if COMPILED else int.from_bytes(frame[at + 4 : at + 8], "big", signed=True)
+        session_id: int
+        epoch: int
+        session_id, epoch = (i32(frame, at), i32(frame, at + 4)) if COMPILED else _ids(frame, at)
         broker = exchange.connection.broker
-        if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+        if epoch == INITIAL_EPOCH or epoch == FINAL_EPOCH:  # noqa: SIM109 - two comparisons when compiled
             if session_id:
                 if (session := self.sessions.get((broker, session_id))) is not None and epoch == FINAL_EPOCH:
                     exchange.fetched = session.content()
@@ -189,7 +194,7 @@ class FetchSessions:
             return
         key = (broker, session_id)
         says_nothing = _says_nothing(frame, at + 8, exchange.api_version)
-        parts = None if says_nothing else _named_parts(exchange)
+        parts = None if says_nothing or not COMPILED else _named_parts(exchange)
         self._go_on(exchange, key, None if says_nothing or parts is not None else peek_body(exchange, "request"), parts)
         if epoch > 0 and _has_failed(exchange):
             self._end(key)

@@ -22,6 +22,9 @@ MAX_IN_FLIGHT: Final = 10_000
 #: ``max.request.size`` at 10 MB) and some room.
 MAX_IN_FLIGHT_BYTES: Final = 64 << 20
 
+#: Below this there are not too many of them, by number or memory.
+MANY_IN_FLIGHT_BYTES: Final = min(MAX_IN_FLIGHT * EXCHANGE_BYTES, MAX_IN_FLIGHT_BYTES)
+
 #: Correlation id -> its request, or several in order while the id is reused.
 Outstanding: TypeAlias = "dict[int, Exchange | deque[Exchange]]"
 

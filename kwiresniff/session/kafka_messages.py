@@ -13,7 +13,14 @@ from kwiresniff.session import problems
 from kwiresniff.session.apis import FACTS, api_facts
 from kwiresniff.session.channel import Channel
 from kwiresniff.session.frame_search import MIN_REQUEST_BYTES
-from kwiresniff.session.in_flight import MAX_IN_FLIGHT, MAX_IN_FLIGHT_BYTES, InFlightRequests, oldest, request_bytes
+from kwiresniff.session.in_flight import (
+    MANY_IN_FLIGHT_BYTES,
+    MAX_IN_FLIGHT,
+    MAX_IN_FLIGHT_BYTES,
+    InFlightRequests,
+    oldest,
+    request_bytes,
+)
 from kwiresniff.session.peek import (
     SECRET_REQUESTS,
     acks_of_produce,
@@ -73,7 +80,8 @@ class KafkaMessages(SaslPhase):
         """A frame from the client."""
         message = Message(packet, ns, last_packet, last_ns, size, data)
         message.end_seq = self.client.frame_end()
-        if len(data) < MIN_REQUEST_BYTES:
+        present: i64 = len(data)
+        if present < MIN_REQUEST_BYTES:
             self._short_request(message, data, lost)
             return
         api_key: i64
@@ -85,30 +93,31 @@ class KafkaMessages(SaslPhase):
         else:
             api_key, api_version, correlation_id, length = unpack_request_header(data)
         facts = FACTS.get((api_key << 16) + api_version) or api_facts(api_key, api_version)
+        header_version = facts.request_header_version
         client_id: str | None = None
         problem: Problem | None = None
         offset = 10
-        if length > 0 and facts.request_header_version:
+        if length > 0 and header_version:
             offset += length
-            if offset <= len(data):
+            if offset <= present:
                 raw = data[10:offset]
                 client_id = self.client_ids.get(raw)
                 if client_id is None:
                     client_id, problem = self._new_client_id(api_key, raw)
             else:  # what stands there is something else, a password perhaps
                 problem = Problem("bad_client_id", f"client id of {length} bytes is longer than the frame", 8)
-        elif facts.request_header_version == 0:
+        elif header_version == 0:
             offset = 8
         elif length == 0:
             client_id = ""
         elif length < -1:
             problem = Problem("bad_client_id", f"client id with a length of {length}", 8)
-        if facts.request_header_version == 2:
-            if offset < len(data) and data[offset] == 0:
+        if header_version == 2:
+            if offset < present and data[offset] == 0:
                 offset += 1
             else:
                 offset = skip_tagged_fields(data, offset)
-        message.header_version = facts.request_header_version
+        message.header_version = header_version
         message.body_offset = offset
         exchange = Exchange(self.connection, api_key, api_version, correlation_id, client_id, message, None)
         exchange.api = facts.name
@@ -177,10 +186,10 @@ class KafkaMessages(SaslPhase):
         size = request_bytes(exchange)
         in_flight.bytes += size
         self.services.budget.held += size
-        if in_flight.bytes > MAX_IN_FLIGHT_BYTES:
+        if in_flight.bytes > MANY_IN_FLIGHT_BYTES:
             self._evict_oldest(MAX_IN_FLIGHT_BYTES)
-        if len(by_id) + in_flight.reused > MAX_IN_FLIGHT:
-            self._evict(in_flight.pop_oldest())
+            if len(by_id) + in_flight.reused > MAX_IN_FLIGHT:
+                self._evict(in_flight.pop_oldest())
         if self.first_correlation_id is None:
             self._first_request(exchange)
 
@@ -206,16 +215,20 @@ class KafkaMessages(SaslPhase):
             self._short_response(packet, ns, size, lost)
             return
         correlation_id = i32(data, 0) if COMPILED else unpack_correlation_id(data)[0]
-        found = self.in_flight.by_id.pop(correlation_id, None)
+        in_flight = self.in_flight
+        found = in_flight.by_id.pop(correlation_id, None)
         if found is None:
             if self._hold_back((packet, ns, last_packet, last_ns, size, data, lost, self.broker.ack)):
                 return
-            found = self.in_flight.by_id.pop(correlation_id, None)
+            found = in_flight.by_id.pop(correlation_id, None)
         elif self.reordering.held:
             self.release_reordered()
-        if found is not None and not self._can_answer(last_packet, oldest(found)):
-            self.in_flight.by_id[correlation_id] = found
-            found = None
+        if found is not None:
+            first = found if found.__class__ is Exchange else oldest(found)
+            request = first.request
+            if request is not None and request.last_packet >= last_packet and not self._can_answer(last_packet, first):
+                in_flight.by_id[correlation_id] = found
+                found = None
         message = Message(packet, ns, last_packet, last_ns, size, data)
         message.body_offset = 4
         if found is None:
@@ -226,8 +239,8 @@ class KafkaMessages(SaslPhase):
                 exchange.problems.append(missing_bytes("response", lost, size))
             self.services.output.complete(exchange)
             return
-        exchange = found if found.__class__ is Exchange else self.in_flight.first_of(correlation_id, found)
-        self.in_flight.bytes -= request_bytes(exchange)
+        exchange = found if found.__class__ is Exchange else in_flight.first_of(correlation_id, found)
+        in_flight.bytes = in_flight.bytes - request_bytes(exchange) if in_flight.by_id else 0
         exchange.response = message
         api_key = exchange.api_key
         facts = FACTS.get((api_key << 16) + exchange.api_version) or api_facts(api_key, exchange.api_version)

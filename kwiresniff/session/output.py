@@ -49,7 +49,9 @@ class EventOutput:
 
     def complete(self, exchange: Exchange) -> None:
         """Adds an exchange that is as complete as it will be: filtered, and decoded as far as asked for."""
-        sessions = self.fetch_sessions if exchange.api_key in SESSION_APIS else None
+        sessions = self.fetch_sessions
+        if sessions is not None and exchange.api_key not in SESSION_APIS:
+            sessions = None
         wanted = True
         if self.exchange_filter is not None:
             if sessions is not None:  # a filter may ask for the topics

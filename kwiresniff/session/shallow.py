@@ -39,10 +39,12 @@ class ShallowReader:
             return
         found: list[tuple[str, Any]] = []
         if self._topics and request.frame is not None:
-            self._scan_message(exchange, "request", request, request.frame, found)
+            self._scan_message(exchange, "request", request, request.frame, self._request_scanners, found)
         understood = True
         if response is not None and response.frame is not None:
-            understood = self._scan_message(exchange, "response", response, response.frame, found)
+            understood = self._scan_message(
+                exchange, "response", response, response.frame, self._response_scanners, found
+            )
             if exchange.api_key == ENVELOPE and understood and not found:
                 found += self._enveloped(exchange)
         if found:
@@ -71,13 +73,18 @@ class ShallowReader:
         return known is not None and known[0] <= version <= known[1]
 
     def _scan_message(
-        self, exchange: Exchange, direction: Direction, message: Message, frame: bytes, found: list[tuple[str, Any]]
+        self,
+        exchange: Exchange,
+        direction: Direction,
+        message: Message,
+        frame: bytes,
+        scanners: dict[int, BodyScanner | None],
+        found: list[tuple[str, Any]],
     ) -> bool:
         """Add what a message says; returns whether it fits as far as that can be. One that breaks off says less."""
-        offset = message.body_offset
-        api_key = exchange.api_key
-        version = exchange.api_version if api_key != API_VERSIONS else read_version(exchange, direction)
-        scanners = self._response_scanners if direction == "response" else self._request_scanners
+        api_key, version = exchange.api_key, exchange.api_version
+        if api_key == API_VERSIONS:
+            version = read_version(exchange, direction)
         key = (api_key << 16) + version
         scanner = scanners.get(key)
         if scanner is None:
@@ -87,7 +94,7 @@ class ShallowReader:
                 return False
         if self._topics and direction == "response" and api_key in NAMING_RESPONSES:
             self._learn(api_key, version, message, frame)
-        fits = scanner.scan(frame, offset, message.size_bytes)
+        fits = scanner.scan(frame, message.body_offset, message.size_bytes)
         if scanner.found:
             found += scanner.found
         return fits

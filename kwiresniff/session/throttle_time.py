@@ -31,25 +31,27 @@ def throttle_time_ms(facts: ApiFacts, response: Message) -> i64:
     frame = response.frame
     if frame is None:
         return 0
-    offset: i64 = facts.throttle_offset
-    if offset == UNRESOLVED:
-        offset = facts.throttle_offset = throttle_offset(facts)
-    begin: i64 = response.body_offset
+    at: i64 = facts.throttle_offset
     size: i64 = len(frame)
-    at: i64 = begin + offset
-    if offset < 0:
-        if offset == NOT_FIXED or size < response.size_bytes:
+    if at >= 0:
+        at += response.body_offset
+        if at + 4 > size:
+            return 0
+    else:
+        if at == UNRESOLVED:
+            facts.throttle_offset = throttle_offset(facts)
+            return throttle_time_ms(facts, response)
+        if at == NOT_FIXED or size < response.size_bytes:
             return 0
         at = size - 4
         if facts.response_is_flexible:
             if frame[size - 1]:  # tagged fields behind it
                 return _of_variable_fields(facts, response, frame)
             at -= 1
-        if at < begin:
+        if at < response.body_offset:
             return 0
-    if at + 4 > size:
-        return 0
-    return i32(frame, at) if COMPILED else int(_int32(frame, at)[0])
+    throttle_ms: i64 = i32(frame, at) if COMPILED else _int32(frame, at)[0]
+    return throttle_ms
 
 
 def throttle_offset(facts: ApiFacts) -> i64:

@@ -44,13 +44,15 @@ class FrameBuffer:
 
     def begin(self, buffer: bytes, start: i64, end: i64, size: i64, keep: i64) -> None:
         """A frame of ``size`` bytes begins with ``buffer[start:end]``; up to ``keep`` bytes of it are kept."""
-        kept = min(end - start, keep)
         self.remaining = size - (end - start)
-        self.parts = [buffer[start : start + kept]]
-        self.keepable = min(size, keep) - kept
-        if self.keepable > STEP_BYTES:
-            self.awaiting_budget = self.keepable - STEP_BYTES
-            self.keepable = STEP_BYTES
+        if end - start > keep:
+            end = start + keep
+        self.parts = [buffer[start:end]]
+        keepable = (size if size < keep else keep) - (end - start)
+        if keepable > STEP_BYTES:
+            self.awaiting_budget = keepable - STEP_BYTES
+            keepable = STEP_BYTES
+        self.keepable = keepable
 
     def begin_filtered(self, by: FrameFilter, buffer: bytes, start: i64, end: i64, size: i64, keep: i64) -> None:
         """A frame begins of which ``by`` decides what is kept."""

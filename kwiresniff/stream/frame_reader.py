@@ -166,8 +166,8 @@ class FrameReader(FrameBuffer):
         keep = self.keep
         self.size = size
         self.charged_bytes = STEP_BYTES
-        kept = min(size, keep)  # of two at a time: compiled, that is no call
-        self.budget.held += min(kept, STEP_BYTES) + SEGMENT_BYTES
+        kept = size if size < keep else keep
+        self.budget.held += (kept if kept < STEP_BYTES else STEP_BYTES) + SEGMENT_BYTES
         self.keepable = self.awaiting_budget = 0
         self._lost_in_frame = 0
         if self.filters and size >= MIN_FILTERED_BYTES:
