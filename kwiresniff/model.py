@@ -143,14 +143,16 @@ class Connection:
     ``client_id`` is that of the first request. ``closed_by`` is ``client`` or ``broker``, whoever sent the first FIN or
     RST, or empty; ``was_reset`` says that it was a RST. ``captured_twice`` counts those of the ``retransmits`` that
     came so soon after another segment that they may be copies made by the capture. ``unacknowledged`` is the last
-    segment with many bytes of data that was sent again, if it never was acknowledged.
+    segment with data that was sent again, if it never was acknowledged. ``path_ns`` passed at the capture point
+    between the SYN, sent once, and its answer: what packets take from there to the broker and back, None where that is
+    not known.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
         "broker", "bytes", "captured_twice", "client", "client_id", "client_software", "closed_by", "closed_ns",
         "closed_packet", "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "last_ns",
-        "packets", "protocol", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls", "unacknowledged",
-        "was_reset",
+        "packets", "path_ns", "protocol", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls",
+        "unacknowledged", "was_reset",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -169,6 +171,7 @@ class Connection:
         self.skipped_bytes = [0, 0]
         self.handshake_seen = False
         self.handshake_rtt_ns: int | None = None
+        self.path_ns: int | None = None
         self.client_software: dict[str, str] | None = None
         self.sasl: dict[str, Any] | None = None
         self.tls: dict[str, Any] | None = None

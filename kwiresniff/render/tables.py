@@ -253,7 +253,7 @@ def _caption(rows: Sequence[StatRow], shown: Container[str], glyphs: Glyphs, sca
     if any(row.queued is not None for row in rows):
         lines.append("~ queued: behind the answer before on the connection, or in the muted channel of a quota.")
     if any(row.queued is not None or row.held is not None for row in rows):
-        lines.append("~ broker: what is left of all waits, the broker's own time.")
+        lines.append("~ broker: what is left of all waits, the broker's own time and the way to it.")
     if scale and "histogram" in shown:
         top = format_units.duration(scale[-1], micro=glyphs.micro)
         lines.append(f"histogram: up to {top}, logarithmic, one scale for all rows.")

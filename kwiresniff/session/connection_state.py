@@ -28,12 +28,13 @@ class Lifecycle:
     """How a connection began and how it ends, as its handshake and its last segments show.
 
     Times are -1 where they are not known. ``parting`` is, of the first FIN or RST, the flow it came on, its time and
-    packet, and whether it was a RST. ``lingering`` says that it is waited for what is still underway.
+    packet, and whether it was a RST. ``lingering`` says that it is waited for what is still underway. ``path_ns`` is
+    what passed between the SYN and its answer.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "first_ns", "first_packet", "handshake_rtt_ns", "lingering", "opened_by_syn", "parting", "syn_ns",
-        "syn_retransmits",
+        "first_ns", "first_packet", "handshake_rtt_ns", "lingering", "opened_by_syn", "parting", "path_ns",
+        "syn_ns", "syn_retransmits",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -44,6 +45,7 @@ class Lifecycle:
         self.syn_retransmits = 0
         self.opened_by_syn = False
         self.handshake_rtt_ns: int | None = None
+        self.path_ns: int | None = None
         self.parting: tuple[bytes, int, int, bool] | None = None
         self.lingering = False
 
@@ -102,6 +104,7 @@ class ConnectionState(FrameHandler):
             return
         self.connection = Connection(self.services.next_number(), *endpoints(client.flow))
         self.connection.first_ns = self.life.first_ns
+        self.connection.path_ns = self.life.path_ns
         self.connection.protocol = protocol
 
     def apply_keep_limits(self) -> None:

@@ -243,8 +243,10 @@ class ConnectionTable(FlowTable):
         half.next_seq = (seq + 1) & SEQ_MASK
         if answers:
             self.move_to_open(half)
-            client = one.peer
-            if not connection.life.opened_by_syn:
+            client, life = one.peer, connection.life
+            if life.syn_ns >= 0 and not life.syn_retransmits:
+                life.path_ns = max(ns - life.syn_ns, 0)
+            if not life.opened_by_syn:
                 connection.on_syn(client, -1)
             if client.syn_seq < 0:
                 client.syn_seq = (ack - 1) & SEQ_MASK

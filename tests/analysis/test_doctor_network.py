@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kwiresniff.model import Connection, Unacknowledged
-from tests.support.exchanges import START_NS
+from tests.support.exchanges import START_NS, exchange
 from tests.support.incidents import BROKER, SECOND, closed, codes, findings
 
 
@@ -24,6 +24,20 @@ def test_few_packets_sent_twice_may_be_probes() -> None:
     for again, severity in ((28, "info"), (60, "warning")):
         on = closed(1, "client", bytes=[9, 9], packets=[1000, 1000], retransmits=[again, 0])
         assert codes(on) == [("retransmits", severity)]
+
+
+def test_a_long_way_is_no_time_of_the_broker() -> None:
+    """The shortest handshake counts; what remains of an answer is judged."""
+    far = [closed(number, "client", path_ns=ns * 1_000_000, bytes=[9, 9]) for number, ns in ((1, 700), (2, 650))]
+    late = [exchange("ListOffsets", 2, 7, latency_ns=1_200_000_000, response={}, on=far[0]) for _ in range(25)]
+    (found,) = findings(*late, *far)
+    assert (found.code, found.severity, found.subject) == ("long_path", "warning", f"10.0.0.5 to {BROKER}")
+    assert found.numbers["round_trip_ns"] == 650_000_000 and "650 ms" in found.title
+    far[0].path_ns = 100_000_000
+    assert {one.code for one in findings(*late, far[0])} == {"long_path", "slow"}
+    assert codes(closed(1, "client", path_ns=20_000_000, bytes=[9, 9])) == [("long_path", "info")]
+    near = closed(3, "client", path_ns=400_000, bytes=[9, 9])
+    assert codes(far[1], near) == [], "the machine was busy"
 
 
 def test_a_capture_that_has_packets_twice_shows_no_bad_network() -> None:

@@ -196,6 +196,10 @@ FIRST = {
         "shared_address", "error",
         ["nodes 1, 2, 3 all advertise 10.9.0.1:9999", "REBOOTSTRAP_REQUIRED", "load balancer"],
     ),
+    "far-away": (
+        "long_path", "warning",
+        ["10.9.0.2 to 10.9.0.1:9092", "is 241 ms there and back", "billing 10.9.0.2", "report 10.9.0.2"],
+    ),
     "protocol-not-enabled": ("unsupported_version", "error", ["report", "ConsumerGroupHeartbeat", "not enabled"]),
 }  # fmt: skip
 #: What else is said of a recording above info: other people whom the same thing happens to.

@@ -91,6 +91,7 @@ def test_the_round_trip_of_the_handshake_is_syn_to_first_acknowledgement() -> No
     (connection,) = (event for event in found if isinstance(event, Connection))
     assert connection.handshake_seen
     assert connection.handshake_rtt_ns == 2_000_000
+    assert connection.path_ns == 1_000_000, "from the SYN to its answer"
     assert connection.exchanges == {"ok": 1}
 
 

@@ -497,4 +497,11 @@ INCIDENTS = (
         behind_one_address(NEVER),
         happened=f"all three brokers advertise {NEVER}, a load balancer that passes connections on to any of them",
     ),
+    Incident(
+        "far-away",
+        [incident("far-away")],
+        topics("orders:2"),
+        one_way_s=0.12,
+        happened="each packet takes 120 ms from the client to the broker, and as long back",
+    ),
 )

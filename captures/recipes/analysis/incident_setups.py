@@ -31,7 +31,8 @@ Step = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Incident:
-    """One recording. Steps are client programs, or what ``do`` knows."""
+    """One recording. Steps are client programs, or what ``do`` knows; ``one_way_s`` is how long each packet
+    takes between client and brokers where that is long."""
 
     name: str
     steps: Sequence[Step]
@@ -39,6 +40,7 @@ class Incident:
     broker: rig.Setup = field(default_factory=rig.BrokerSetup)
     client: str = JAVA
     happened: str = ""
+    one_way_s: float = 0.0
 
 
 def incident(what: str, *settings: str, version: str = "4.4.0") -> Step:

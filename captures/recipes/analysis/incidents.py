@@ -24,6 +24,7 @@ from typing import Any
 
 from captures.recipes.analysis.incident_list import INCIDENTS
 from captures.recipes.analysis.incident_setups import Incident, Step
+from captures.recipes.analysis.long_cable import long_network
 from captures.recipes.shared import programs, rig
 from captures.recipes.shared.work import CLIENT_TIMEOUT_S, DEFAULT_WORK
 
@@ -104,7 +105,8 @@ def record(one: Incident, work: Path, into: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as temporary:
         scratch = Path(temporary)
         target = scratch / "incident.pcap"
-        with rig.network(), one.broker.start(work, scratch) as running:
+        network = long_network(one.one_way_s) if one.one_way_s else rig.network()
+        with network, one.broker.start(work, scratch) as running:
             for step in one.prepare:
                 do(step, running, work, scratch)
             with rig.recording(rig.Tap(), target):

@@ -28,6 +28,7 @@ from kwiresniff.analysis.doctor.offline import OfflineRule
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
 from kwiresniff.analysis.doctor.partitions import HotPartitionRule
+from kwiresniff.analysis.doctor.path_latency import PathLatencyRule
 from kwiresniff.analysis.doctor.path_mtu import PathMtuRule
 from kwiresniff.analysis.doctor.polling import PollingRule
 from kwiresniff.analysis.doctor.quorum import QuorumRule
@@ -56,8 +57,8 @@ RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule,
     VersionRule, StallRule, ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule, ReplicaRule, OfflineRule,
     QuotaRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule, GroupRule, StaticMemberRule,
-    RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule, QuorumRule, LatencyRule, TransferRule,
-    UnansweredRule, ClosedByBrokerRule, PathMtuRule, NetworkRule, DamageRule, EfficiencyRule,
+    RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule, QuorumRule, LatencyRule, PathLatencyRule,
+    TransferRule, UnansweredRule, ClosedByBrokerRule, PathMtuRule, NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
 #: Answers that came sooner were not waited for.

@@ -41,7 +41,10 @@ _PRODUCE_REMEDY = (
 
 
 class LatencyRule(Rule):
-    """Slow answers, by broker and API; time behind other requests of the connection is not the broker's."""
+    """Slow answers, by broker and API.
+
+    Time behind other requests of the connection is not the broker's, nor is the way to it and back.
+    """
 
     codes = ("slow",)
     apis = None
@@ -58,6 +61,8 @@ class LatencyRule(Rule):
         took_ns = exchange.broker_ns
         if took_ns is None or exchange.api_key in HOLDING:
             return
+        if path_ns := exchange.connection.path_ns:
+            took_ns = max(took_ns - path_ns, 0)
         key = (exchange.connection.broker, exchange.api)
         known = self._all.get(key)
         if known is not None or (known := self._new(key)) is not None:

@@ -952,4 +952,15 @@ public class Incident {
             fact("packets of more than 1,400 bytes were lost on the way to the broker: " + failed + " of 30 records of billing, the large ones, were not written");
         }
     }
+
+    /** A producer that waits for each record, and a consumer, far away from their broker. */
+    static void far_away() throws Exception {
+        try (var producer = producer("billing", "linger.ms=0", "acks=1", "max.in.flight.requests.per.connection=1")) {
+            produce(producer, "orders", 40, 0);
+        }
+        try (var consumer = consumer("report", "group.id=reports")) {
+            consumer.subscribe(List.of("orders"));
+            poll(consumer, 6000);
+        }
+    }
 }
