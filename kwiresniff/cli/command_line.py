@@ -1,7 +1,8 @@
 """Ordinary command lines, read by the definitions of their options alone.
 
-Ordinary is what most people type: options spelt out, each with its value behind it or after ``=``, and names of
-captures. It has the values that click would give it, and whatever else there is on a line, click looks at.
+Ordinary is what most people type: options spelt out, each with its value behind it or after ``=``, letters without a
+value together (``-vv``), and names of captures. It has the values that click would give it, and whatever else there is
+on a line, click looks at.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from kwiresniff.cli.options import Option
 def values_of(options: Sequence[Option], words: Sequence[str]) -> dict[str, Any] | None:
     """The values of all ``options``, and as ``captures`` what else stands on the line behind the command's name.
 
-    None when the line is not ordinary: help, a mistake, a group of short options, ``--``, or on Windows, where click
-    replaces patterns.
+    None when the line is not ordinary: help, a mistake, a value right behind its letter, ``--``, or on Windows, where
+    click replaces patterns.
     """
     by_flag = {flag: option for option in options for flag in option.flags}
     texts: dict[str, list[str]] = {}
     captures: list[str] = []
-    rest = iter(words)
+    rest = iter([one for word in words for one in _apart(word, by_flag)])
     for word in rest:
         if _is_text(word):
             captures.append(word)
@@ -31,14 +32,14 @@ def values_of(options: Sequence[Option], words: Sequence[str]) -> dict[str, Any]
         option = by_flag.get(flag)
         if option is None:
             return None
-        if option.is_flag or option.counts:
+        if _is_bare(option):
             if equals:
                 return None
         elif not equals:
             text = next(rest, "")
         elif not flag.startswith("--"):
             return None
-        if not (_is_text(text) or option.is_flag or option.counts):
+        if not (_is_text(text) or _is_bare(option)):
             return None
         texts.setdefault(option.name, []).append(text)
     if os.name == "nt":
@@ -50,6 +51,17 @@ def values_of(options: Sequence[Option], words: Sequence[str]) -> dict[str, Any]
     except ValueError:
         return None
     return values
+
+
+def _apart(word: str, by_flag: dict[str, Option]) -> list[str]:
+    """``-vq`` as ``-v`` and ``-q``; any other word as it is."""
+    flags = [f"-{letter}" for letter in word[1:]] if word.startswith("-") else []
+    return flags if len(flags) > 1 and all(flag in by_flag and _is_bare(by_flag[flag]) for flag in flags) else [word]
+
+
+def _is_bare(option: Option) -> bool:
+    """Whether an option is without a value."""
+    return option.is_flag or option.counts
 
 
 def _is_text(word: str) -> bool:

@@ -26,7 +26,8 @@ TEXTS = (
     "a.pcap", "-", "", "--", "x y", "é", "table", "json", "jsonl", "tree", "summary", "always", "Always", "never",
     "error", "1", "007", "0", "-1", "+1", "1_0", "65535", "65536", "9" * 30, " 7", "\u0661", "10m", "03:04:05", "12:99",
     "2026-01-02T03:04:05Z", "soon", "api", "api,topic", "api+topic", "topic+partition", "api,,", "4.0", "api == Fetch",
-    "=", "a=b", "-h", "--help", "--version", "-vv", "-qv", "-o=json", "-ojson", "--filt", "--limit=", "--", "@file",
+    "=", "a=b", "-h", "--help", "--version", "-vv", "-qv", "-vqn", "-qx", "-vo", "-v-", "-o=json",
+    "-ojson", "--filt", "--limit=", "--", "@file",
 )  # fmt: skip
 WORDS = st.one_of(
     st.sampled_from(TEXTS),
@@ -72,6 +73,7 @@ def test_a_line_that_is_read_without_click_has_the_values_that_click_finds(
         ("stats --by=client,api+topic -o json -", {"by": (("client",), ("api", "topic")), "form": "json"}),
         ("read -r a -o summary b -r c", {"files": ("a", "c"), "captures": ("b",), "form": "summary"}),
         ("read a -v -q -v --port 9092 --port=9093", {"verbose": 2, "quiet": True, "port": (9092, 9093)}),
+        ("doctor -vvq a -qnv", {"verbose": 3, "quiet": True, "numeric": True, "captures": ("a",)}),
         ("audit --target 4.0 a --limit 5 --limit 6", {"target": "4.0", "limit": 6, "plugin": ()}),
         ("export -O - a --redact --redact-key k", {"output": "-", "redact": True, "redact_key": "k"}),
     ],
@@ -87,8 +89,9 @@ def test_what_most_people_type_is_read_without_click(line: str, expected: dict[s
 
 @pytest.mark.parametrize(
     "line",
-    ["stats --help", "stats -vv a", "stats -ojson a", "stats -o=json a", "stats -- a", "stats --lim 3 a", "stats -o",
-     "stats -o xml a", "stats --limit 0 a", "stats --limit -5 a", "stats --records=1 a", "audit a", "stats -qv a"],
+    ["stats --help", "stats -vo json a", "stats -ojson a", "stats -o=json a", "stats -- a", "stats --lim 3 a",
+     "stats -o", "stats -o xml a", "stats --limit 0 a", "stats --limit -5 a", "stats --records=1 a", "audit a",
+     "stats -vh a"],
 )  # fmt: skip
 def test_help_mistakes_and_what_is_seldom_typed_are_left_to_click(line: str) -> None:
     name, *words = line.split()
@@ -114,10 +117,10 @@ def test_every_command_that_reads_captures_does_without_click() -> None:
 def test_a_mistake_reads_the_same_whoever_finds_it(
     kwiresniff: Run, tmp_path: Path, typed: tuple[str, ...], code: int, said: str
 ) -> None:
-    """The command line read without click, and the same with ``--limit=99 -vq``, which only click reads."""
+    """The command line read without click, and the same with ``-c99``, which only click reads."""
     capture = str(save(tmp_path / "a.pcap", heartbeats(2)))
     name, *rest = (word.replace("{}", capture) for word in typed)
-    for more in ((), ("--limit=99", "-qq")):
+    for more in ((), ("-c99",)):
         done = kwiresniff(name, *more, *rest)
         assert (done.code, done.out) == (code, "")
         assert done.err.startswith(said)
