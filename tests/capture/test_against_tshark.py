@@ -22,6 +22,8 @@ class Scapy:
     """``scapy.all``, imported when something of it is first used: that takes longer than to collect a hundred tests."""
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith(("_", "pytest")):  # what pytest asks every global of a module for
+            raise AttributeError(name)
         return getattr(import_module("scapy.all"), name)
 
 

@@ -76,14 +76,14 @@ CASES: dict[str, tuple[bytes, bytes, str]] = {
     "two billion records": (produce(batch(RECORD, count=2_000_000_000)), PRODUCED, ""),
     "gzip that is none": (produce(batch(b"not gzip", attributes=1)), PRODUCED, ""),
     "an unknown codec": (produce(batch(RECORD, attributes=7)), PRODUCED, ""),
-    "a compressed bomb": (produce(batch(bomb(), attributes=1)), PRODUCED, ""),
     "an unknown magic": (produce(batch(RECORD).replace(b"\x02", b"\x09", 1)), PRODUCED, ""),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", slow_if(CASES, "a compressed bomb"))
+@pytest.mark.parametrize("name", slow_if([*CASES, "a compressed bomb"], "a compressed bomb"))
 def test_an_odd_message_is_a_problem_of_its_own_exchange(kwiresniff: Run, tmp_path: Path, name: str) -> None:
-    bad_request, bad_response, code = CASES[name]
+    """The exchanges before and behind it are whole, and so is its time."""
+    bad_request, bad_response, code = CASES.get(name) or (produce(batch(bomb(), attributes=1)), PRODUCED, "")
     capture = save(tmp_path / "odd.pcap", odd(bad_request, bad_response))
     done = kwiresniff("read", "-o", "jsonl", capture)
     assert (done.code, done.err) == (0, "")

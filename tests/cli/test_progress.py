@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.capture_files import heartbeats, save
+from tests.support.sample import mostly_slow
 
 #: The command with a bar for captures of any size.
 PROGRAM = "import kwiresniff.cli.progress as p; p.MIN_BYTES = 0; from kwiresniff.cli.main import main; main()"
@@ -45,7 +46,7 @@ def capture(tmp_path: Path) -> str:
     return save(tmp_path / "a.pcap", heartbeats(400))
 
 
-@pytest.mark.parametrize("command", [("stats",), ("read", "-o", "summary"), ("read", "-o", "jsonl")])
+@pytest.mark.parametrize("command", mostly_slow([("stats",), ("read", "-o", "summary"), ("read", "-o", "jsonl")], 2))
 def test_a_bar_is_shown_on_stderr_and_the_output_goes_to_stdout_whole(capture: str, command: tuple[str, ...]) -> None:
     seen, out = on_terminal(*command, capture)
     assert b"kB" in seen

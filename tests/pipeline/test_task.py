@@ -154,7 +154,7 @@ def test_a_unit_done_twice_leaves_everything_once(store: OutputStore) -> None:
 
 
 @pytest.mark.parametrize(
-    "moment", ["while reading", "before the files have names", "after some have", "before the commit"]
+    "moment", mostly_slow(["while reading", "before the files have names", "before the commit", "after some have"], 3)
 )
 def test_a_killed_unit_leaves_nothing_that_counts(
     store: OutputStore, moment: str, monkeypatch: pytest.MonkeyPatch

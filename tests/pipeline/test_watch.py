@@ -21,6 +21,7 @@ from kwiresniff.pipeline.plan import file_at
 from kwiresniff.pipeline.unit_reader import Settings
 from tests.support.exported import Json, exchange_of, exchanges, export, packets, recorded
 from tests.support.paths import CAPTURES
+from tests.support.sample import mostly_slow
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
@@ -101,7 +102,7 @@ def test_a_stream_of_files_gives_what_export_gives_of_the_whole(capture: Path, t
         assert sorted(map(repr, found)) == sorted(map(repr, expected))
 
 
-@pytest.mark.parametrize("size", [1, 50, 1000])
+@pytest.mark.parametrize("size", mostly_slow([1, 50, 1000], 2))
 def test_however_the_capture_is_cut(size: int, folder: Folder, tmp_path: Path) -> None:
     """A packet a file, several batches at a time."""
     for number, content in enumerate(pieces(CAPTURE, size)):

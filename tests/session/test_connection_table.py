@@ -162,7 +162,6 @@ def test_a_connection_counts_its_last_acknowledgement_and_a_repeated_end() -> No
 def test_what_ended_connections_held_is_free_without_a_search_for_garbage() -> None:
     """A hundred connections, one every second; an ended one is remembered for 20 seconds."""
     analyzer = Analyzer("errors")
-    gc.collect()
     gc.disable()
     try:
         before = sum(isinstance(one, ConnectionAnalyzer) for one in gc.get_objects())
@@ -187,7 +186,6 @@ def test_what_ended_connections_held_is_free_without_a_search_for_garbage() -> N
 def test_a_connection_whose_ports_are_used_again_is_free_without_a_search_for_garbage(handshake: bool) -> None:
     """Fifty connections on the same ports, none of which ends before the next begins, with or without its handshake."""
     analyzer = Analyzer("errors")
-    gc.collect()
     gc.disable()
     try:
         before = sum(isinstance(one, ConnectionAnalyzer) for one in gc.get_objects())
