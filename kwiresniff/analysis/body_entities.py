@@ -18,6 +18,7 @@ from kwiresniff.base.entities import (
     RESOURCE_FIELD,
     RESOURCE_NAME,
     TOPIC_FIELDS,
+    TOPIC_ID,
     TOPIC_LISTS,
     TOPIC_RESOURCE,
     TRANSACTION_FIELDS,
@@ -31,20 +32,37 @@ from kwiresniff.model import Body, Exchange, Message, TopicNames
 
 #: Members that hold no names of ours: record batches, and tagged fields of which nothing but the number is known.
 _NAMELESS: Final = frozenset({"records", UNKNOWN_TAGS})
+#: Fields that are no containers and name something, alone or with others of their structure.
+_TELLING: Final = frozenset({*TOPIC_FIELDS, "name", TOPIC_ID, RESOURCE_FIELD, *GROUP_FIELDS, *TRANSACTION_FIELDS})
 #: The coordinator key types of FindCoordinator.
 _GROUP_KEY = 0
 _TRANSACTION_KEY = 1
 
 
-def topics_of(body: Body | None, topic_name: TopicNames | None = None) -> list[str]:
-    """The topics named in a body, each once.
+class Names:
+    """The topics, groups and transactional ids that a body names, each once, in order."""
 
-    A topic id stands for its name when ``topic_name`` knows it, else for itself.
-    """
-    found: dict[str, None] = {}
+    __slots__ = ("groups", "topics", "transactional_ids")
+
+    def __init__(self) -> None:
+        self.topics: dict[str, None] = {}
+        self.groups: dict[str, None] = {}
+        self.transactional_ids: dict[str, None] = {}
+
+
+def names_of(body: Body | None, topic_name: TopicNames | None = None) -> Names:
+    """What a body names. A topic id stands for its name when ``topic_name`` knows it, else for itself."""
+    found = Names()
     if body is not None:
-        _find_topics("", body, topic_name, found)
-    return list(found)
+        _find_names("", body, topic_name, found)
+        if "key" in body or "coordinator_keys" in body:
+            _find_keys(body, found)
+    return found
+
+
+def topics_of(body: Body | None, topic_name: TopicNames | None = None) -> list[str]:
+    """The topics named in a body, as ``names_of`` finds them."""
+    return list(names_of(body, topic_name).topics)
 
 
 def message_topics(message: Message | None, topic_name: TopicNames | None = None) -> list[str]:
@@ -133,29 +151,62 @@ def session_topics(exchange: Exchange, topic_name: TopicNames | None = None) -> 
     return [topic_name(topic) or topic for topic in fetched.topics]
 
 
-def _find_topics(parent: str, member: Body, topic_name: TopicNames | None, found: dict[str, None]) -> None:
-    """One pass in one function: filters ask this of every exchange, and generators cost three times as much.
+def _find_names(parent: str, member: Body, topic_name: TopicNames | None, found: Names) -> None:
+    """One pass in one function: this is asked of every body that has no digest, and generators cost three times as
+    much. Of a structure its topic comes first, then all in the order of its fields.
 
     Recursion is as deep as the message definitions, which do not recurse.
     """
-    topic = topic_of_struct(parent, member, topic_name)
-    if topic is not None:
-        found[topic] = None
+    may_be_topic = True
     for name, value in member.items():
         kind = value.__class__
-        if kind is list:
-            if not value or name == "records":
+        if kind is list or kind is dict:
+            if not value or name in _NAMELESS:
                 continue
-            if value[0].__class__ is dict:
+            if may_be_topic:
+                _find_topic(parent, member, topic_name, found)
+                may_be_topic = False
+            if kind is dict:
+                _find_names(name, value, topic_name, found)
+            elif value[0].__class__ is dict:
                 for item in value:
                     if item.__class__ is dict:
-                        _find_topics(name, item, topic_name, found)
+                        _find_names(name, item, topic_name, found)
             elif name in TOPIC_LISTS:
-                for item in value:
-                    if (text := name_text(item)) is not None:  # some are indexes into another array
-                        found[text] = None
-        elif kind is dict and name not in _NAMELESS:
-            _find_topics(name, value, topic_name, found)
+                _find_texts(value, found.topics)  # some are indexes into another array
+            elif name in GROUP_LISTS:
+                _find_texts(value, found.groups)
+            elif name in TRANSACTION_LISTS:
+                _find_texts(value, found.transactional_ids)
+        elif name in _TELLING:
+            if name in GROUP_FIELDS:
+                if text := name_text(value):
+                    found.groups[text] = None
+            elif name in TRANSACTION_FIELDS:
+                if text := name_text(value):
+                    found.transactional_ids[text] = None
+            elif may_be_topic:
+                _find_topic(parent, member, topic_name, found)
+                may_be_topic = False
+
+
+def _find_topic(parent: str, member: Body, topic_name: TopicNames | None, found: Names) -> None:
+    topic = topic_of_struct(parent, member, topic_name)
+    if topic is not None:
+        found.topics[topic] = None
+
+
+def _find_keys(body: Body, found: Names) -> None:
+    """What FindCoordinator asks for by key, groups or transactions; before version 1 there are only groups. Quotas
+    have a field of that name too, but never at the root.
+    """
+    key_type = body.get("key_type", _GROUP_KEY)
+    asked = found.groups if key_type == _GROUP_KEY else found.transactional_ids
+    if key_type in (_GROUP_KEY, _TRANSACTION_KEY):
+        _find_texts([body.get("key")], asked)
+        keys = body.get("coordinator_keys")
+        if isinstance(keys, list):
+            _find_texts(keys, asked)
 
 
 def topic_of_struct(parent: str, member: Body, topic_name: TopicNames | None) -> str | None:
@@ -174,14 +225,21 @@ def topic_of_struct(parent: str, member: Body, topic_name: TopicNames | None) ->
     return None
 
 
-def groups_of(body: Body | None, *, deep: bool = True) -> list[str]:
-    """The groups named in a body, each once, in order; not ``deep``: in its outermost fields."""
-    return _named(body, GROUP_FIELDS, GROUP_LISTS, _GROUP_KEY, deep)
+def groups_of(body: Body | None) -> list[str]:
+    """The groups named in a body, each once, in order."""
+    return list(names_of(body).groups)
+
+
+def groups_of_member(request: Body) -> list[str]:
+    """The group that a request names which a member of it sends; an admin client names groups, and is in none."""
+    if "member_id" not in request:
+        return []
+    return [text for name in GROUP_FIELDS if (text := name_text(request.get(name)))]
 
 
 def transactional_ids_of(body: Body | None) -> list[str]:
     """The transactional ids named in a body, each once, in order."""
-    return _named(body, TRANSACTION_FIELDS, TRANSACTION_LISTS, _TRANSACTION_KEY, deep=True)
+    return list(names_of(body).transactional_ids)
 
 
 def partitions_of(body: Body | None) -> list[int]:
@@ -193,7 +251,7 @@ def partitions_of(body: Body | None) -> list[int]:
 
 
 def _find_partitions(parent: str, member: Body, found: dict[int, None]) -> None:
-    """In one function, as ``_find_topics`` is: a third of what generators cost."""
+    """In one function, as ``_find_names`` is: a third of what generators cost."""
     for name, value in member.items():
         kind = value.__class__
         if kind is int:
@@ -212,45 +270,6 @@ def _find_partitions(parent: str, member: Body, found: dict[int, None]) -> None:
                         found[item] = None
         elif kind is dict and name != UNKNOWN_TAGS:
             _find_partitions(name, value, found)
-
-
-def _named(body: Body | None, fields: frozenset[str], lists: frozenset[str], key_type: int, deep: bool) -> list[str]:
-    found: dict[str, None] = {}
-    if body is not None:
-        # FindCoordinator asks for groups or transactions by key; before version 1 there are only groups. Quotas have
-        # a field of that name too, but never at the root.
-        is_asked_for = body.get("key_type", _GROUP_KEY) == key_type
-        _find_named(body, fields, lists, is_asked_for, deep, found)
-    return list(found)
-
-
-def _find_named(
-    member: Body, fields: frozenset[str], lists: frozenset[str], is_asked_for: bool, deep: bool, found: dict[str, None]
-) -> None:
-    """The names in a structure, and then those in the structures inside it. Record batches are not entered."""
-    for name, value in member.items():
-        if name in fields:
-            text = name_text(value)
-            if text:
-                found[text] = None
-        elif name in lists and isinstance(value, list):
-            _find_texts(value, found)
-    if is_asked_for:
-        _find_texts([member.get("key")], found)
-        keys = member.get("coordinator_keys")
-        if isinstance(keys, list):
-            _find_texts(keys, found)
-    if not deep:
-        return
-    for name, value in member.items():
-        if name in _NAMELESS:
-            continue
-        if isinstance(value, dict):
-            _find_named(value, fields, lists, False, deep, found)
-        elif isinstance(value, list) and value and isinstance(value[0], dict):
-            for item in value:
-                if isinstance(item, dict):
-                    _find_named(item, fields, lists, False, deep, found)
 
 
 def _find_texts(values: list[Any], found: dict[str, None]) -> None:

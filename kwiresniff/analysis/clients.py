@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from kwiresniff.analysis.body_entities import message_groups, message_topics, message_transactional_ids
+from kwiresniff.analysis.body_entities import (
+    message_groups,
+    message_topics,
+    message_transactional_ids,
+    names_of,
+)
 from kwiresniff.analysis.client_traffic import ClientTraffic, InventoryMemory
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS
@@ -41,12 +46,24 @@ class NamesInTraffic:
     def __call__(self, exchange: Exchange) -> tuple[list[str], list[str], list[str]]:
         """The names in one exchange."""
         request, response, topic_name = exchange.request, exchange.response, self._topic_name
-        topics = message_topics(request, topic_name) + message_topics(response, topic_name)
-        return (
-            topics if exchange.fetched is None else topics + self._session_topics(exchange, exchange.fetched),
-            message_groups(request) + message_groups(response),
-            message_transactional_ids(request) + message_transactional_ids(response),
-        )
+        topics: list[str] = []
+        groups: list[str] = []
+        transactional_ids: list[str] = []
+        for message in (request, response):
+            if message is None:
+                continue
+            if message.digest is None:
+                names = names_of(message.body, topic_name)
+                topics += names.topics
+                groups += names.groups
+                transactional_ids += names.transactional_ids
+            else:
+                topics += message_topics(message, topic_name)
+                groups += message_groups(message)
+                transactional_ids += message_transactional_ids(message)
+        if exchange.fetched is not None:
+            topics += self._session_topics(exchange, exchange.fetched)
+        return topics, groups, transactional_ids
 
     def _session_topics(self, exchange: Exchange, fetched: FetchedTopics) -> list[str]:
         key = (exchange.connection.id, exchange.client_id)

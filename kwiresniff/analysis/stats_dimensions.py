@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from kwiresniff.analysis.body_entities import (
     groups_of,
+    groups_of_member,
     record_sets,
     replica_id_of,
     session_topics,
@@ -83,10 +84,9 @@ class GroupKeys:
         found = dict.fromkeys(group for body in _bodies(exchange) for group in groups_of(body) if group)
         if found:
             request = exchange.request.body if exchange.request is not None else None
-            if request and "member_id" in request:  # an admin client names groups, and is a member of none
-                for group in groups_of(request, deep=False):
-                    self._note(_client_key(exchange), group)
-                    self._note(_connection_key(exchange), group)
+            for group in groups_of_member(request or {}):
+                self._note(_client_key(exchange), group)
+                self._note(_connection_key(exchange), group)
             return found
         if exchange.api_key not in _READS or replica_id_of(exchange.request) >= 0:
             return (NO_GROUP,)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from kwiresniff.analysis.body_entities import groups_of, replica_id_of
+from kwiresniff.analysis.body_entities import groups_of_member, replica_id_of
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, text_bytes
 from kwiresniff.analysis.topic_parts import parts_of, structs, topic_of_path
 from kwiresniff.analysis.topic_state import ClientState, Identity, PartitionState, Poll, TopicState
@@ -76,12 +76,11 @@ class TopicTraffic:
             answer = _body(response)
             for group in structs(answer, ("groups",)) or [{**answer, "group_id": _body(request).get("group_id", "")}]:
                 self._commits(field_text(group.get("group_id")), group, ns)
-        if exchange.errors:
+        if exchange.errors and _may_name_topics(response):
             self._errors(exchange, _body(response))
         if api_key not in (PRODUCE, FETCH) and request is not None:
-            # A member names its group; an admin client asks for many, in arrays, and speaks for none.
-            asked = _body(request)
-            self._table.speaks_for(exchange, groups_of(asked, deep=False) if "member_id" in asked else [])
+            is_named = request.digest is None or request.digest.groups is not None
+            self._table.speaks_for(exchange, groups_of_member(_body(request)) if is_named else [])
 
     # -- what the APIs say --------------------------------------------------------------------------------------
 
@@ -302,6 +301,11 @@ class TopicTraffic:
 
 def _body(message: Message | None) -> Body:
     return (message.body if message is not None else None) or {}
+
+
+def _may_name_topics(message: Message | None) -> bool:
+    digest = message.digest if message is not None else None
+    return digest is None or digest.topics is not None or digest.topic_ids is not None
 
 
 def _parts(message: Message | None) -> list[TopicDigest]:

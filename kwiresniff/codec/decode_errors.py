@@ -12,7 +12,7 @@ from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
 
 #: Everything a generated decoder lets the interpreter notice; ``translate`` turns each into a DecodeError.
-NOTICED = (struct.error, IndexError, UnicodeDecodeError)
+NOTICED: tuple[type[Exception], ...] = (struct.error, IndexError, UnicodeDecodeError)
 
 
 def truncated(path: str = "", missing: int = 0) -> DecodeError:

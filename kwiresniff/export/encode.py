@@ -7,8 +7,8 @@ while building costs more than both, so that is tried first; what it cannot writ
 
 from __future__ import annotations
 
-import base64
 import json
+from binascii import b2a_base64
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +16,7 @@ import orjson
 
 from kwiresniff.export.escaping import escape_json
 
+_BYTES = (bytes, bytearray, memoryview)
 #: Captures with binary keys or values fail the quick way on nearly every message; after one failure this many
 #: messages take the careful way at once, so that at most one message in 65 is tried in vain.
 CAREFUL_AFTER_FAILURE = 64
@@ -23,12 +24,11 @@ CAREFUL_AFTER_FAILURE = 64
 
 def bytes_json(value: object) -> Any:
     """The JSON form of bytes: text when they are valid UTF-8, else ``{"base64": ...}``."""
-    if isinstance(value, bytes | bytearray | memoryview):
-        raw = bytes(value)
+    if isinstance(value, _BYTES):
         try:
-            return raw.decode()
+            return str(value, "utf-8")
         except UnicodeDecodeError:
-            return {"base64": base64.b64encode(raw).decode()}
+            return {"base64": b2a_base64(value, newline=False).decode()}
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 

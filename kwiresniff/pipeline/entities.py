@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from kwiresniff.analysis.body_entities import groups_of, partitions_of, topics_of, transactional_ids_of
+from kwiresniff.analysis.body_entities import names_of, partitions_of
 from kwiresniff.digest import Digest
 from kwiresniff.model import Body, Exchange, FetchedTopics, Message, TopicNames
 
@@ -121,11 +121,12 @@ class Entities:
             self.transactional_ids += digest.transactional_ids
 
     def _body(self, exchange: Exchange, body: Body) -> None:
+        names = names_of(body, self._topic_name)
         if not exchange.topics:
-            for name in topics_of(body, self._topic_name):
+            for name in names.topics:
                 self._topic(name)
         for index in partitions_of(body):
             if LEAST_INDEX <= index <= MOST_INDEX:
                 self._partition(index)
-        self.groups += groups_of(body)
-        self.transactional_ids += transactional_ids_of(body)
+        self.groups += names.groups
+        self.transactional_ids += names.transactional_ids

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Final
 
 from kwiresniff import codec, schema
-from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
+from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE, FETCH, PRODUCE
 from kwiresniff.base.fastint import COMPILED
 from kwiresniff.base.known_ids import METADATA_TOPIC_ID
 from kwiresniff.codec.body_scanner import BodyScanner, MessageSkipper
@@ -48,6 +48,8 @@ Plans = Callable[[int, int, Direction], "list[Step] | None"]
 
 
 _ERRORS = frozenset({"error_code"})
+#: APIs whose answers have a digest only without an error: who looks at it takes its partitions, or versions, for good.
+_LOOKED_INTO: Final = frozenset({PRODUCE, FETCH, API_VERSIONS})
 
 
 class _Side:
@@ -245,8 +247,11 @@ class BodyDecoder:
     ) -> bool:
         """Whether the body was written, or digested, straight from its bytes, so that it need not be decoded."""
         if side.steps is not None and self._writer is not None:
-            message.text = self._writer.text(side.steps, frame, message.body_offset)
+            errors = self._errors if direction == "response" else None
+            message.text = self._writer.text(side.steps, frame, message.body_offset, errors)
             if message.text is not None:
+                if errors:
+                    self._add_errors(exchange, errors)
                 end: i64 = self._writer.pos
                 if self._digests is not None and side.decode is not None:
                     looks, start = side.looks, message.body_offset
@@ -262,8 +267,11 @@ class BodyDecoder:
                     self._add_errors(exchange, errors)
                 return True
         if side.looks is not None and side.decode is not None and self._digests is not None and self._writer is None:
-            digest = self._digests.digest(side.looks, frame, message.body_offset)
+            errors = self._errors if direction == "response" and exchange.api_key not in _LOOKED_INTO else None
+            digest = self._digests.digest(side.looks, frame, message.body_offset, errors)
             if digest is not None:
+                if errors:
+                    self._add_errors(exchange, errors)
                 stop: i64 = self._digests.pos
                 sound = stop == len(frame)
                 if side.hides and not self._show_secrets:

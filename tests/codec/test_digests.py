@@ -98,6 +98,12 @@ def test_there_is_none_of_a_body_of_which_something_has_to_be_told(api: Api) -> 
                 body, end = codec.decoder(api.key, version, "response", "headers")(data, 0, issues)
                 assert (end, issues) == (read.pos, [])
                 assert codec.error_finder(api.key, version)(body) == []
+            errors: list[tuple[str, int]] = []
+            digest = read.digest(steps, data, 0, errors)
+            if digest is not None:
+                body, _ = codec.decoder(api.key, version, "response", "headers")(data, 0, [])
+                assert codec.error_finder(api.key, version)(body) == errors
+                assert named(digest) == (topics_of(body), groups_of(body), transactional_ids_of(body))
 
 
 def test_tagged_fields_that_nobody_knows_are_passed_over() -> None:

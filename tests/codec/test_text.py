@@ -17,6 +17,7 @@ from kwiresniff.base.json_text import write_number, write_padded, write_text
 from kwiresniff.capture import open_captures
 from kwiresniff.codec import codecs
 from kwiresniff.codec.compression import compress
+from kwiresniff.codec.field_layout import default_value
 from kwiresniff.codec.record import decode_records
 from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, RecordBudget
 from kwiresniff.codec.records import encode_record_set
@@ -27,6 +28,7 @@ from kwiresniff.codec.text.json_records import RecordWriter
 from kwiresniff.errors import DecodeError
 from kwiresniff.export import JsonEncoder, event_json
 from kwiresniff.model import Connection, Exchange
+from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer
 from tests.support.random_bodies import random_body, usual
 from tests.support.record_vectors import vectors
@@ -101,6 +103,41 @@ def test_tagged_fields_are_all_that_some_structures_have() -> None:
 def test_tagged_fields_out_of_order_or_beyond_the_end_are_left_to_the_decoder() -> None:
     for section in (b"\2\x0a\0\x09\0", b"\1\x09\1", b"\3\x09\0", b"\x81\0\x09\0"):
         assert text_of(16, 5, "request", b"\1\1" + section) is None
+
+
+@pytest.mark.parametrize("api", sampled(schema.apis()), ids=lambda api: api.name)
+def test_error_codes_are_told_beside_the_text(api: Any) -> None:
+    """All that a decoded body is searched for; without somebody to tell them to, none is written."""
+    first, last = api.response_versions
+    rng = random.Random(f"{api.name} errors")
+    for version in range(first, last + 1):
+        definition = schema.message(api.key, version, "response")
+        steps = codec.text_steps(api.key, version, "response")
+        for _ in range(4):
+            if steps is None:
+                continue
+            frame = codec.encoder(api.key, version, "response")(with_errors(definition.fields, rng))
+            errors: list[tuple[str, int]] = [("left over", 1)]
+            pieces = BodyWriter(ENCODE, INTERNAL_ID.__eq__).text(steps, frame, 0, errors)
+            assert pieces is not None
+            assert b"".join(pieces) == decoded(api.key, version, "response", frame)
+            body, _ = codec.decoder(api.key, version, "response", "full")(frame, 0, [])
+            assert errors == codec.error_finder(api.key, version)(body)
+            assert (text_of(api.key, version, "response", frame) is None) is (errors != [])
+
+
+def with_errors(fields: tuple[WireField, ...], rng: random.Random) -> dict[str, Any]:
+    """A body in which every structure is there twice, and every error code is one, or none."""
+    return {field.name: with_error(field, rng) for field in fields if field.tag is None}
+
+
+def with_error(field: WireField, rng: random.Random) -> Any:
+    if field.type == "STRUCT":
+        inside = [with_errors(field.fields, rng) for _ in range(1 + field.array)]
+        return inside if field.array else inside[0]
+    if field.enum == "error_code" and field.type == "INT16" and not field.array:
+        return rng.choice((0, 3, -1))
+    return default_value(field)
 
 
 def fetch_response(records: bytes, *, topic: str = "orders", error_code: int = 0) -> bytes:

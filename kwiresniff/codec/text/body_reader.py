@@ -31,18 +31,40 @@ def int32(data: bytes, pos: i64) -> int:
 
 class BodyReader:
     """Reads one body after another, each the rest of a ``frame``. ``pos`` is behind what was read last, ``left`` how
-    many more values a body may be made of.
+    many more values a body may be made of. ``errors`` are the error codes that were met, each with its path; None where
+    one is not for this reader.
     """
 
     def __init__(self) -> None:
         self.frame = b""
         self.pos: i64 = 0
         self.left: i64 = 0
+        self.errors: list[tuple[str, int]] | None = None
 
-    def begin(self, frame: bytes) -> None:
+    def begin(self, frame: bytes, errors: list[tuple[str, int]] | None = None) -> None:
         """Gets ready for the body in a frame."""
         self.frame = frame
         self.left = MAX_ENTRIES
+        self.errors = errors
+        if errors is not None:
+            errors.clear()
+
+    def error_count(self) -> i64:
+        """How many error codes have been met."""
+        errors = self.errors
+        return len(errors) if errors is not None else 0
+
+    def place_errors(self, first: i64, place: str) -> i64:
+        """Puts ``place`` before the paths of the errors from index ``first`` on; gives how many errors there are."""
+        errors = self.errors
+        if errors is None:
+            return 0
+        at: i64 = first
+        while at < len(errors):
+            path, code = errors[at]
+            errors[at] = (f"{place}.{path}", code)
+            at += 1
+        return at
 
     def uvarint(self, pos: i64) -> i64:
         """An UNSIGNED_VARINT; ``pos`` is behind it then. -1 for one of more than 31 bits."""

@@ -89,9 +89,14 @@ class DigestReader(BodyReader):
             self._plans[key] = steps
         return self._plans[key]
 
-    def digest(self, steps: list[Step], frame: bytes, offset: i64) -> Digest | None:
-        """What the body says, with where it ends in ``pos``; None for one with anything unusual but bytes behind it."""
-        self.begin(frame)
+    def digest(
+        self, steps: list[Step], frame: bytes, offset: i64, errors: list[tuple[str, int]] | None = None
+    ) -> Digest | None:
+        """What the body says, with where it ends in ``pos``; None for one with anything unusual but bytes behind it.
+
+        An error code is nothing unusual where ``errors`` gets its path and itself.
+        """
+        self.begin(frame, errors)
         self._found = Digest()
         self._topic = self._nowhere
         try:
@@ -113,8 +118,11 @@ class DigestReader(BodyReader):
                 if pos < 0:
                     return -1
             elif kind == ERROR_CODE:
-                if int16(frame, pos):
-                    return -1
+                code = int16(frame, pos)
+                if code:
+                    if self.errors is None:
+                        return -1
+                    self.errors.append((step.name, code))
                 pos += 2
             elif kind == TAG_SECTION:
                 if frame[pos] == 0:
@@ -131,9 +139,12 @@ class DigestReader(BodyReader):
                 mark: i64 = frame[pos]
                 pos += 1
                 if mark == 1:
+                    first: i64 = self.error_count()
                     pos = self._pass(step.steps, pos)
                     if pos < 0:
                         return -1
+                    if self.error_count() > first:
+                        self.place_errors(first, step.name)
                 elif mark != 255:
                     return -1
             elif kind == UUID or kind == TOPIC_ID:  # noqa: SIM109
@@ -169,6 +180,8 @@ class DigestReader(BodyReader):
         if len(inside) == 1 and inside[0].kind == JUMP:
             return pos + count * inside[0].least
         role: i64 = step.role
+        known: i64 = self.error_count()
+        all_of_them: i64 = count
         while count > 0:
             count -= 1
             if role == PARTITIONS:
@@ -179,6 +192,10 @@ class DigestReader(BodyReader):
             pos = self._pass(inside, pos)
             if pos < 0:
                 return -1
+            if self.errors is not None and len(self.errors) > known:
+                if step.kind != STRUCTURE:
+                    return -1
+                known = self.place_errors(known, f"{step.name}[{all_of_them - count - 1}]")
         if role == TOPICS:
             self._topic = self._nowhere
         return pos

@@ -183,6 +183,9 @@ def joined(steps: list[Step]) -> list[Step]:
             if step.nullable:
                 step.steps = made
                 made = [step]
+            else:
+                for one in made:  # for the paths of errors
+                    one.name = f"{step.name}.{one.name}"
         elif step.kind in SIZES and step.kind != ERROR_CODE and not step.role:
             made = [_jump(SIZES[int(step.kind)])]
         for one in made:

@@ -60,9 +60,11 @@ class BodyWriter(BodyReader):
         self.pieces: list[bytes] = []
         self._longest = 0  # the most that has been in ``out``
 
-    def text(self, steps: list[Step], frame: bytes, offset: i64) -> list[bytes] | None:
+    def text(
+        self, steps: list[Step], frame: bytes, offset: i64, errors: list[tuple[str, int]] | None = None
+    ) -> list[bytes] | None:
         """The JSON text of the body from ``offset`` on, with where it ends in ``pos``; None for one with anything
-        unusual but bytes behind it.
+        unusual but bytes behind it. An error code is nothing unusual where ``errors`` gets its path and itself.
         """
         if max(self._longest, len(self.out)) > KEPT_BYTES:
             self.out = BytesWriter()
@@ -71,7 +73,7 @@ class BodyWriter(BodyReader):
         else:
             self.out.truncate(0)
         self.pieces = []
-        self.begin(frame)
+        self.begin(frame, errors)
         self.budget = None
         try:
             end: i64 = self._structure(steps, offset)
@@ -100,12 +102,20 @@ class BodyWriter(BodyReader):
                 write_number(out, int32(frame, pos))
                 pos += 4
             elif kind == ERROR_CODE:
-                if int16(frame, pos):
+                code = int16(frame, pos)
+                if not code:
+                    out.append(48)
+                elif self.errors is not None:
+                    self.errors.append((step.name, code))
+                    write_number(out, code)
+                else:
                     return -1
-                out.append(48)
                 pos += 2
-            elif kind == STRUCTURE and not step.nullable:
-                pos = self._structure(step.steps, pos)
+            elif kind == STRUCTURE:
+                first: i64 = self.error_count()
+                pos = self._nullable_structure(step, pos) if step.nullable else self._structure(step.steps, pos)
+                if pos >= 0 and self.error_count() > first:
+                    self.place_errors(first, step.name)
             elif kind == TAG_SECTION:
                 if frame[pos]:
                     unknown = self.unknown_tags(step, pos)
@@ -215,12 +225,11 @@ class BodyWriter(BodyReader):
             return pos if count == -1 else -1
         out.append(91)
         kind: i64 = step.kind
-        first = True
-        while count:
-            count -= 1
-            if not first:
+        known: i64 = self.error_count()
+        index: i64 = 0
+        while index < count:
+            if index:
                 out.append(44)
-            first = False
             if kind == STRUCTURE:
                 pos = self._structure(step.steps, pos)
             elif kind == ERROR_CODE:
@@ -229,5 +238,8 @@ class BodyWriter(BodyReader):
                 pos = self._value(step, kind, pos)
             if pos < 0:
                 return -1
+            if self.errors is not None and len(self.errors) > known:
+                known = self.place_errors(known, f"{step.name}[{index}]")
+            index += 1
         out.append(93)
         return pos

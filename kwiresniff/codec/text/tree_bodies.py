@@ -71,7 +71,6 @@ class RowWriter(ValueRows):
         self.range_texts = RangeTexts(words)
         self.inline = False  # whether the container that was read last stands on the row of its structure
         self.plans = TreePlans(words)
-        self.errors: list[tuple[str, int]] | None = None
         self.protocol_type = b""
 
     def text(
@@ -99,7 +98,7 @@ class RowWriter(ValueRows):
 
     def _read(self, steps: list[Step], offset: i64) -> i64:
         """Make the rows; returns the position behind the body, or -1."""
-        self.begin(self.frame)
+        self.begin(self.frame, self.errors)
         self.rows = [b""]
         self.record_sets.rows = self.rows
         self.record_sets.nodes = 0
@@ -107,8 +106,6 @@ class RowWriter(ValueRows):
         self.nodes = 0
         self.record_sets.budget = None
         self.widest = 0
-        if self.errors is not None:
-            self.errors.clear()
         try:
             end: i64 = self._message(steps, offset)
         except (IndexError, UnicodeDecodeError, DecodeError):
