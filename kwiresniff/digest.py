@@ -5,10 +5,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
+
+
+#: The largest offset there is; what would be behind it does not fit into 64 bits.
+LAST_OFFSET: Final = (1 << 63) - 1
+
+
+def offset_behind(base: int, delta: int) -> int:
+    """The offset behind a batch whose last record is ``delta`` behind its ``base``, at most ``LAST_OFFSET``."""
+    return max(min(base + delta + 1, LAST_OFFSET), -LAST_OFFSET - 1)
 
 
 class PartitionDigest:

@@ -6,6 +6,7 @@ its content would show how many records it has; it counts as one.
 
 from __future__ import annotations
 
+from kwiresniff.digest import offset_behind
 from kwiresniff.model import Body
 
 
@@ -33,4 +34,4 @@ def base_of(batch: Body) -> int:
 def end_of(batch: Body) -> int:
     """The offset behind a batch's last record."""
     delta = batch.get("last_offset_delta", 0)
-    return base_of(batch) + (delta if isinstance(delta, int) else 0) + 1
+    return offset_behind(base_of(batch), delta if isinstance(delta, int) else 0)

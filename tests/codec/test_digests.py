@@ -10,6 +10,7 @@ import pytest
 
 from kwiresniff import codec, schema
 from kwiresniff.analysis.body_entities import groups_of, partitions_of, topics_of, transactional_ids_of
+from kwiresniff.analysis.topic_parts import parts_of
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.codec.field_layout import MAX_ENTRIES
 from kwiresniff.codec.text import digest_bodies
@@ -162,6 +163,28 @@ def test_batches_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> 
         assert {partition.codec} >= {batch["attributes"] & 7 for batch in of_records}
         assert partition.first_offset == whole[0]["base_offset"]
         assert partition.end_offset == whole[-1]["base_offset"] + whole[-1]["last_offset_delta"] + 1
+
+
+def test_offsets_stay_within_64_bits() -> None:
+    """A batch at the largest offset there is ends there, however many records it says it has."""
+    wire = next(row["wire"] for row in vectors() if row["wire"][16] == 2 and int.from_bytes(row["wire"][23:27], "big"))
+    behind = int.from_bytes(wire[23:27], "big") + 1
+    largest = 2**63 - 1
+    read = reader()
+    steps = read.steps(FETCH, 11, "response")
+    assert steps is not None
+    for base, end in (
+        (largest, largest),
+        (largest - behind, largest),
+        (-(2**63), behind - 2**63),
+        (2**62, 2**62 + behind),
+    ):
+        frame = fetched(base.to_bytes(8, "big", signed=True) + wire[8:])
+        digest = read.digest(steps, frame, 0)
+        assert digest is not None and digest.parts is not None
+        body, _ = codec.decoder(FETCH, 11, "response", "headers")(frame, 0, [])
+        for topic in (digest.parts[0], parts_of(body)[0]):
+            assert (topic.partitions[0].first_offset, topic.partitions[0].end_offset) == (base, end)
 
 
 def test_batches_of_different_codecs_are_for_the_decoder() -> None:

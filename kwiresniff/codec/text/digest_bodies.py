@@ -48,7 +48,7 @@ from kwiresniff.codec.text.plan import (
     UUID,
     Step,
 )
-from kwiresniff.digest import Digest, PartitionDigest, TopicDigest
+from kwiresniff.digest import Digest, PartitionDigest, TopicDigest, offset_behind
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction
 
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 #: Topic ids whose text is remembered; a text takes a hundred bytes.
 MAX_IDS: Final = 10_000
 
+#: No offset of a record comes near this; added to one below it, the 32 bits of a delta stay within 64.
+USUAL_OFFSETS: Final = 1 << 62
 _NO_ID: Final = bytes(16)
 _LAST_CODEC: Final = len(CODEC_NAMES) - 1
 
@@ -309,7 +311,9 @@ class DigestReader(BodyReader):
         frame = self.frame
         batch = self._batch
         partition = self._partition
-        partition.end_offset = batch.base_offset + int32(frame, pos + LAST_DELTA_AT) + 1
+        base, delta = batch.base_offset, int32(frame, pos + LAST_DELTA_AT)
+        usual = -USUAL_OFFSETS < base < USUAL_OFFSETS
+        partition.end_offset = base + delta + 1 if usual else offset_behind(base, delta)
         if not batch.attributes & CONTROL:
             codec: i64 = batch.attributes & CODEC_MASK
             if not partition.batches:
