@@ -114,7 +114,8 @@ class PollingRule(Rule):
         if response is not None and (exchange.api_key == FETCH or member.ns):
             member.packet, member.ns = packet, max(member.ns, response.last_ns)
         if exchange.api_key == FETCH and member.connection != exchange.connection.id:
-            self._on.pop(member.connection, None)
+            if self._on.get(member.connection) is member:
+                del self._on[member.connection]
             member.connection = exchange.connection.id
             self._on[member.connection] = member
         member.beats = 0

@@ -66,7 +66,7 @@ class RereadRule(Rule):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._readers: dict[_Key, _Reader] = {}
-        self._on: dict[int, list[_Reader]] = {}
+        self._on: dict[int, set[_Reader]] = {}  # each reader is in one of them
         self._committed: dict[_Key, int] = {}
         self._clients: dict[str, _Client] = {}
 
@@ -95,8 +95,7 @@ class RereadRule(Rule):
     def connection(self, connection: Connection) -> None:
         """One that has ended: whoever goes on reads on another."""
         for reader in self._on.pop(connection.id, ()):
-            if reader.connection == connection.id:
-                reader.connection = 0
+            reader.connection = 0
 
     def _fetch(self, client: str, exchange: Exchange, response: Message) -> None:
         asked: dict[tuple[str, int], int] | None = None
@@ -142,8 +141,9 @@ class RereadRule(Rule):
     def _got(self, reader: _Reader, client: str, connection: int, part: PartitionDigest) -> None:
         reader.assignments = self._assignments(client)
         if reader.connection != connection:
+            self._on.get(reader.connection, set()).discard(reader)
             reader.connection = connection
-            self._on.setdefault(connection, []).append(reader)
+            self._on.setdefault(connection, set()).add(reader)
         reader.end = part.end_offset
 
     def _asked(self, request: Message | None) -> dict[tuple[str, int], int]:
