@@ -56,6 +56,12 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_sessionfinish() -> None:
+    """What tests left in reference cycles is looked for once; pytest and Python would look through all of it again."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A test run inside a test run takes a sample: the whole is what is running already."""
     if INSIDE in os.environ:
