@@ -64,7 +64,7 @@ class TopicDigest:
 
 
 class Digest:
-    """What is asked of a message whose body reads without any problem and has no error code in it.
+    """What is asked of a message whose body reads without any problem, but for bytes behind it.
 
     ``topics`` are those that it names, ``topic_ids`` those that it names by their ids, ``groups`` and
     ``transactional_ids`` alike, in the order in which they stand there; None for none. ``acks``, ``replica_id``,

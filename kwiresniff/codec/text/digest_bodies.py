@@ -1,8 +1,8 @@
 """Digests straight from bytes, by a plan: ``-o summary`` and ``doctor`` take 1.8 times as long from dicts.
 
 For whoever looks at a few values of most messages and at all of a few (``kwiresniff.digest``); ``clients`` takes 4.6
-times as long. A body that has a digest reads as its definition says, and has neither an error code nor anything else
-that somebody would have to tell, but for bytes behind it. Whatever is unusual has none, and is decoded.
+times as long. A body that has a digest reads as its definition says, and has nothing in it that somebody would have to
+tell but error codes, which are given beside it, and bytes behind it. Whatever else is unusual has none, and is decoded.
 """
 
 from __future__ import annotations
