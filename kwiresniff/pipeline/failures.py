@@ -48,10 +48,12 @@ def first_line(error: BaseException) -> str:
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Raises a KwiresniffError of one line for whatever Spark raises; errors of this package pass unchanged."""
+    """Raises a KwiresniffError of one line for whatever Spark raises. Errors of this package pass unchanged, and those
+    that Spark tells of its workers as they were there."""
     try:
         yield
     except KwiresniffError:
         raise
     except Exception as error:
-        raise KwiresniffError(f"Spark: {first_line(error)}") from error
+        whose = "" if _OURS.search(str(error)) else "Spark: "
+        raise KwiresniffError(whose + first_line(error)) from error

@@ -66,6 +66,14 @@ def test_errors_of_ours_pass_as_they_are() -> None:
         raise KeyError
 
 
+def test_errors_of_ours_on_a_worker_are_none_of_spark() -> None:
+    """A full disk, where a task has found it."""
+    text, line = TEXTS["an error of ours"]
+    with pytest.raises(KwiresniffError) as error, spark_errors():
+        raise ValueError(text)
+    assert str(error.value) == line
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("master", "line"),
