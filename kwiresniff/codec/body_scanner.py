@@ -300,8 +300,9 @@ class ElementSkipper(Scan):
         limit: i64 = most
         stops: i64 = found
         number = 0
+        heedless = stops & GARBLED == 0
         while number < count:
-            at: i64 = self.skip(steps, offset)
+            at: i64 = self._over(steps, offset, heedless)
             if at < 0 or nodes + self.nodes > limit or self._has(stops):
                 break
             nodes += self.nodes
@@ -321,8 +322,13 @@ class ElementSkipper(Scan):
 
     def skip(self, steps: list[ScanStep], offset: i64) -> int:
         """The place behind the element at ``offset``; -1 for one that does not read as its definition says."""
+        return self._over(steps, offset, False)
+
+    def _over(self, steps: list[ScanStep], offset: i64, garbled: bool) -> i64:
+        """The place behind an element, or -1; where it is ``garbled`` anyway its texts are not looked at."""
         self.nodes = 0
-        self.failed = self.garbled = self.loaded = self.recorded = False
+        self.failed = self.loaded = self.recorded = False
+        self.garbled = garbled
         at = self._pass(steps, offset)
         if at > self._end:
             return -1

@@ -100,7 +100,7 @@ class _Folding(Dissector):
         while index < count:
             kept = self.nodes < MAX_NODES
             room = (MAX_NODES if kept else MAX_COUNTED) - self.nodes
-            number = skipper.run(steps, self.position, count - index, room, self.looked_at)
+            number = skipper.run(steps, self.position, count - index, room, self.worth_a_stop(wrong))
             if not number:
                 end = skipper.skip(steps, self.position)
                 number = end >= 0 and self.may_fold(wrong)
@@ -119,6 +119,15 @@ class _Folding(Dissector):
                     self.looked_at &= ~LOADED
             self.field(node, entry, f"[{index}]", f"{path}[{index}]")
             index += 1
+
+    def worth_a_stop(self, wrong: int) -> int:
+        """What is looked for in elements, when so many before them had a fault."""
+        found = self.looked_at
+        if self.may_hide(wrong):
+            found &= ~FAILED
+            if len(self.problems) >= MAX_PROBLEMS:
+                found &= ~GARBLED
+        return found
 
     def may_fold(self, wrong: int) -> bool:
         """Whether nobody needs to look at what was skipped; before it there were so many elements with a fault."""
