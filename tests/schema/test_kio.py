@@ -12,9 +12,9 @@ import types
 import typing
 from collections.abc import Iterator
 from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
-import kio.schema
 import pytest
 
 from kwiresniff import schema
@@ -35,16 +35,21 @@ OLDER_NAMES = {
 }
 
 
-def modules(every: int) -> Iterator[pkgutil.ModuleInfo]:
-    """All modules of one in ``every`` packages of kio: each package has one message at all its versions."""
-    packages = [one.name for one in pkgutil.iter_modules(kio.schema.__path__, "kio.schema.") if one.ispkg]
-    for name in packages[::every]:
-        yield from pkgutil.walk_packages(import_module(name).__path__, f"{name}.")
+def inside(name: str) -> list[pkgutil.ModuleInfo]:
+    return list(pkgutil.iter_modules(import_module(name).__path__, f"{name}."))
 
 
-def entities(every: int) -> Iterator[tuple[str, type]]:
-    """Every module of such packages that holds a message, and the message's class."""
-    for module in modules(every):
+def modules(*, all_versions: bool) -> Iterator[pkgutil.ModuleInfo]:
+    """The modules of every message of kio, at all versions or at the oldest and the newest."""
+    for package in filter(attrgetter("ispkg"), inside("kio.schema")):
+        versions = sorted((one.name for one in inside(package.name) if one.ispkg), key=lambda name: (len(name), name))
+        for name in versions if all_versions else dict.fromkeys((*versions[:1], *versions[-1:])):
+            yield from inside(name)
+
+
+def entities(*, all_versions: bool) -> Iterator[tuple[str, type]]:
+    """Every such module that holds a message, and the message's class."""
+    for module in modules(all_versions=all_versions):
         parts = module.name.split(".")
         if not module.ispkg and len(parts) == 5:
             classes = [
@@ -120,11 +125,11 @@ def squeezed(name: str) -> str:
     return name.removesuffix("_ms").replace("_", "")
 
 
-@pytest.fixture(scope="module", params=[8, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["some", "all"])
 def messages(request: pytest.FixtureRequest) -> list[tuple[str, Any]]:
-    """Modules of kio with their messages: those of every eighth package, or all."""
-    found = list(entities(request.param))
-    assert len(found) * request.param > 600
+    """Modules of kio with their messages: the oldest and the newest versions, or all."""
+    found = list(entities(all_versions=request.param))
+    assert len(found) > (600 if request.param else 200)
     return found
 
 
