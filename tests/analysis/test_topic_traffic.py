@@ -320,6 +320,20 @@ def test_more_fetch_sessions_than_are_remembered_are_counted_all_the_same(monkey
     assert sum(consumer.flow.requests for consumer in topic.consumers) == 1 + 3 * 3
 
 
+def test_clients_of_more_topics_than_are_found_quickly_are_the_same_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three topics take turns on a connection that finds two: each has one producer, with all of its requests."""
+    monkeypatch.setattr("kwiresniff.analysis.topic_state.MAX_FOUND", 2)
+    traffic = TopicTraffic()
+    on = connection(1, "10.0.0.5:1")
+    for turn in range(9):
+        one = produce(turn, [batch(turn)], start_ns=START_NS + turn * MS, on=on)
+        assert one.request is not None and one.request.body is not None
+        one.request.body["topic_data"][0]["name"] = f"t{turn % 3}"
+        traffic.exchange(one)
+    found = {topic.name: [client.flow.requests for client in topic.producers] for topic in traffic.topics()}
+    assert {name: found[name] for name in ("t0", "t1", "t2")} == {"t0": [3], "t1": [3], "t2": [3]}
+
+
 def test_a_session_that_grows_and_shrinks_counts_for_what_it_has_at_each_fetch() -> None:
     """With answers that name a topic once or twice, which is a request of it all the same."""
     traffic, rng, counted = TopicTraffic(), Random("grown sessions"), Counter[str]()
