@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final, final
 
-from kwiresniff.analysis.latency import Histogram, bucket_of
+from kwiresniff.analysis.latency import Histogram
 from kwiresniff.base.flows import host_of
 from kwiresniff.export.column_buffers import ListColumn, NumberColumn, StructColumn
 from kwiresniff.model import Exchange
@@ -22,35 +22,6 @@ MAX_KEYS = 10_000
 _MINUTE_NS: Final = 60_000_000_000
 #: Connections and topics for which it is remembered which row they counted for last; then all are forgotten.
 MAX_REMEMBERED: Final = 4_096
-
-
-@final
-class _Waits:
-    """What histograms count of one exchange after another, and their buckets: an exchange is counted in several."""
-
-    __slots__ = ("broker", "broker_ns", "has_broker", "has_latency", "latency", "latency_ns")
-
-    def __init__(self) -> None:
-        self.has_latency = False
-        self.latency_ns = 0
-        self.latency = 0
-        self.has_broker = False
-        self.broker_ns = 0
-        self.broker = 0
-
-    def measure(self, exchange: Exchange) -> None:
-        request, response = exchange.request, exchange.response
-        self.has_latency = self.has_broker = False
-        if request is None or response is None:
-            return
-        self.has_latency = True
-        latency_ns = self.latency_ns = response.first_ns - request.last_ns
-        self.latency = bucket_of(latency_ns)
-        queued_ns, held_ns = exchange.queued, exchange.held
-        if queued_ns >= 0 and held_ns >= 0:
-            broker_ns = self.broker_ns = latency_ns - queued_ns - held_ns
-            self.has_broker = broker_ns > 0 or held_ns == 0
-            self.broker = self.latency if broker_ns == latency_ns else bucket_of(broker_ns)
 
 
 @final
@@ -66,7 +37,7 @@ class _Counts:
         self.latency = Histogram()
         self.broker = Histogram()
 
-    def add(self, exchange: Exchange, waits: _Waits) -> None:
+    def add(self, exchange: Exchange) -> None:
         request, response = exchange.request, exchange.response
         self.exchanges += 1
         if exchange.errors:
@@ -77,10 +48,15 @@ class _Counts:
             self.unanswered += exchange.outcome == "unanswered"
             return
         self.response_bytes += response.size_bytes
-        if waits.has_latency:
-            self.latency.add_in(waits.latency, waits.latency_ns)
-        if waits.has_broker:
-            self.broker.add_in(waits.broker, waits.broker_ns)
+        if request is None:
+            return
+        latency_ns = response.first_ns - request.last_ns
+        self.latency.add(latency_ns)
+        queued_ns, held_ns = exchange.queued, exchange.held
+        if queued_ns >= 0 and held_ns >= 0:
+            broker_ns = latency_ns - queued_ns - held_ns
+            if broker_ns > 0 or held_ns == 0:
+                self.broker.add(broker_ns)
 
     def row(self) -> Row:
         return (
@@ -116,7 +92,6 @@ class Aggregates:
         self._by_client: dict[Row, _Counts] = {}
         self._by_topic: dict[Row, _Counts] = {}
         self._errors: dict[Row, list[int]] = {}  # how many exchanges, how often in them
-        self._waits = _Waits()
         self._last: dict[int, _Last] = {}
         self._remembered = 0
 
@@ -133,9 +108,7 @@ class Aggregates:
             last = self._place(exchange, minute)
             if self._is_room():
                 self._last[key] = last
-        waits = self._waits
-        waits.measure(exchange)
-        last.counts.add(exchange, waits)
+        last.counts.add(exchange)
         for topic in topics:
             counts = last.by_topic.get(topic)
             if counts is None:
@@ -144,7 +117,7 @@ class Aggregates:
                 counts = _counts(self._by_topic, row)
                 if self._is_room():
                     last.by_topic[topic] = counts
-            counts.add(exchange, waits)
+            counts.add(exchange)
 
     def _add_errors(self, exchange: Exchange) -> None:
         connection = exchange.connection
