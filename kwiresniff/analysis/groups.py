@@ -255,7 +255,8 @@ class GroupTimeline:
         for topic in request.get("topics") or ():
             named = self._topic(topic)
             for partition in topic.get("partitions") or ():
-                log.count_offset(last, named, partition.get("partition_index"), partition.get("committed_offset"))
+                if "committed_offset" in partition:  # else the request is cut off before it
+                    log.count_offset(last, named, partition.get("partition_index"), partition["committed_offset"])
 
     def _topic(self, topic: Body) -> str:
         topic_id = topic.get("topic_id")

@@ -73,6 +73,15 @@ def test_commits_of_a_member_in_a_row_are_one_event() -> None:
     assert found[0].details["last_timestamp_ns"] == START_NS + 20
 
 
+def test_a_commit_that_is_cut_off_tells_the_offsets_that_are_there() -> None:
+    """A partition stands in it twice, the second time without its offset."""
+    cut = commit(5)
+    assert cut.request is not None and cut.request.body is not None
+    cut.request.body["topics"][0]["partitions"].append({"partition_index": 3})
+    (event,) = timeline(cut)
+    assert list(event.details["offsets"].values()) == [[5, 5]]
+
+
 def test_a_commit_is_of_the_protocol_that_its_member_speaks() -> None:
     """The number in it is a generation, or with a member that heartbeats by KIP-848 its epoch; before it left, too."""
     commits = [
