@@ -12,10 +12,20 @@ from kwiresniff.analysis.record_counts import base_of, batches_in, end_of, recor
 from kwiresniff.base.entities import PARTITION_INDEXES, TOPIC_ARRAYS, TOPIC_NAMES
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.digest import PartitionDigest, TopicDigest
-from kwiresniff.model import Body
+from kwiresniff.model import Body, Message
 
 _PARTITIONS = ("partition_data", "partition_responses", "partitions")
 _OFFSETS = ("fetch_offset", "base_offset", "committed_offset")
+
+
+def message_parts(message: Message | None) -> list[TopicDigest]:
+    """The topics of a message, from its digest where it has one."""
+    if message is None:
+        return []
+    digest = message.digest
+    if digest is not None:
+        return digest.parts or []
+    return parts_of(message.body) if message.body else []
 
 
 def parts_of(body: Body) -> list[TopicDigest]:

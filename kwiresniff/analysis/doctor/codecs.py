@@ -12,7 +12,7 @@ from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
-from kwiresniff.analysis.topic_parts import parts_of
+from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import FETCH
 from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.digest import PartitionDigest, TopicDigest
@@ -101,10 +101,6 @@ class CodecRule(Rule):
 
 
 def _partitions(message: Message | None) -> Iterator[tuple[TopicDigest, PartitionDigest]]:
-    if message is None:
-        return
-    digest = message.digest
-    parts = digest.parts or () if digest is not None else parts_of(message.body) if message.body else ()
-    for topic in parts:
+    for topic in message_parts(message):
         for part in topic.partitions:
             yield topic, part

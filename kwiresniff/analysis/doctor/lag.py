@@ -12,7 +12,7 @@ from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
-from kwiresniff.analysis.topic_parts import parts_of
+from kwiresniff.analysis.topic_parts import message_parts, parts_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT
 from kwiresniff.base.field_values import field_text
 from kwiresniff.digest import PartitionDigest
@@ -75,8 +75,7 @@ class LagRule(Rule):
         last = self._looked.get(connection)
         if (last is None and len(self._looked) >= MAX_CONNECTIONS) or (last is not None and ns - last < EVERY_NS):
             return
-        digest = response.digest
-        parts = digest.parts or () if digest is not None else parts_of(response.body) if response.body else ()
+        parts = message_parts(response)
         if not any(part.batches for topic in parts for part in topic.partitions) or is_replica(exchange):
             return
         self._looked[connection] = ns

@@ -14,10 +14,10 @@ from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients,
 from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
-from kwiresniff.analysis.topic_parts import parts_of
+from kwiresniff.analysis.topic_parts import message_parts, parts_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH
 from kwiresniff.base.field_values import field_text
-from kwiresniff.digest import PartitionDigest, TopicDigest
+from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Body, Connection, Exchange, Message
 from kwiresniff.results.findings import Finding, scope_of
 
@@ -99,7 +99,7 @@ class RereadRule(Rule):
 
     def _fetch(self, client: str, exchange: Exchange, response: Message) -> None:
         asked: dict[tuple[str, int], int] | None = None
-        for topic in _parts(response):
+        for topic in message_parts(response):
             name = clipped(self.context.topic_in(topic))
             for part in topic.partitions:
                 if not part.batches or part.first_offset < 0:
@@ -150,7 +150,7 @@ class RereadRule(Rule):
         """The offsets that a request asks for; one of a fetch session leaves out those that did not change."""
         return {
             (clipped(self.context.topic_in(topic)), part.index): part.offset
-            for topic in _parts(request)
+            for topic in message_parts(request)
             for part in topic.partitions
             if part.offset >= 0
         }
@@ -231,15 +231,6 @@ class RereadRule(Rule):
             },
             rank=INCIDENT,
         )
-
-
-def _parts(message: Message | None) -> list[TopicDigest]:
-    if message is None:
-        return []
-    digest = message.digest
-    if digest is not None:
-        return digest.parts or []
-    return parts_of(message.body) if message.body else []
 
 
 def _groups_in(body: Body, request: Message | None) -> list[tuple[str, Body]]:

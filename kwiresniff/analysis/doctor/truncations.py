@@ -13,7 +13,7 @@ from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import clock, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
-from kwiresniff.analysis.topic_parts import parts_of, structs
+from kwiresniff.analysis.topic_parts import message_parts, structs
 from kwiresniff.base.api_keys import FETCH, OFFSET_FOR_LEADER_EPOCH, PRODUCE
 from kwiresniff.digest import PartitionDigest, TopicDigest
 from kwiresniff.model import Exchange
@@ -67,10 +67,9 @@ class TruncationRule(Rule):
         if exchange.api_key == OFFSET_FOR_LEADER_EPOCH:
             self._epochs(exchange)
             return
-        digest = response.digest
-        if digest is None and exchange.api_key == FETCH:
+        if response.digest is None and exchange.api_key == FETCH:
             self._diverging(exchange)
-        parts = digest.parts or () if digest is not None else parts_of(response.body) if response.body else ()
+        parts = message_parts(response)
         if exchange.api_key == PRODUCE:
             self._produce(exchange, parts)
         elif not is_replica(exchange):
