@@ -110,7 +110,7 @@ def test_wrong_usage_exits_with_2(kwiresniff: Run, args: list[str], says: str) -
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("out.xml", "unknown format"), ("out.parquet.gz", "Parquet")],
+    [("out.xml", "unknown format"), ("out.parquet.gz", "Parquet"), ("-", "read CAPTURE -o jsonl")],
 )
 def test_a_format_that_is_not_written_is_a_mistake_in_usage(kwiresniff: Run, name: str, says: str) -> None:
     err = one_line(kwiresniff("export", "any.pcap", "-O", name), 2)
