@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 FILE_HEADER_BYTES = 24
 
 #: Magic number -> (nanoseconds in the unit of the fraction, bytes of the record header, bytes added to the file
-#: header). Kuznetzov's records carry interface, protocol and packet type; IXIA's file header the size of the file.
+#: header). Kuznetzov's records carry interface, protocol and packet type; IXIA's file header the size of the file, and
+#: its hardware counts nanoseconds, its software microseconds (old versions of Wireshark take both for microseconds).
 _VARIANTS = {
     0xA1B2C3D4: (1000, 16, 0),
     0xA1B23C4D: (1, 16, 0),
     0xA1B2CD34: (1000, 24, 0),
-    0x1C0001AC: (1000, 16, 4),
+    0x1C0001AC: (1, 16, 4),
     0x1C0001AB: (1000, 16, 4),
 }
 MAGICS: dict[bytes, tuple[str, int, int, int]] = {

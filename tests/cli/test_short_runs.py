@@ -17,6 +17,8 @@ HEAVY = (
     "click", "inspect", "ast", "uuid", "platform", "locale", "difflib", "dataclasses", "rich",
     "google_crc32c", "cramjam",
 )  # fmt: skip
+if sys.version_info >= (3, 14):
+    HEAVY = tuple(name for name in HEAVY if name != "ast")  # typing needs it there for any named tuple
 #: Modules that only trees need, and what is wrong with a message.
 CAREFUL = ("threading", "datetime", "kwiresniff.codec.dissector", "kwiresniff.codec.folding")
 
