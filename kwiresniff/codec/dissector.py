@@ -54,6 +54,9 @@ TAGGED_FIELDS = "TAGGED_FIELDS"
 #: Elements of a folded array whose values are a list, all in one node.
 ELEMENTS = "ELEMENTS"
 
+#: Structures and arrays whose ``_Layout`` is kept: those of all messages of a usual capture.
+_KEPT = 4096
+
 #: What stands in a folded array for an element that nobody looks at, a structure or a value (``codec.folding``).
 FOLDED = Node("", STRUCT, -1, 0)
 FOLDED_VALUE = Node("", "", -1, 0)
@@ -93,11 +96,65 @@ class MessageBytes(NamedTuple):
     missing: int = 0
 
 
+class _Layout:
+    """What is asked of the fields of a structure again and again, by their identity: they are kept with it."""
+
+    __slots__ = ("fields", "regular", "tagged")
+
+    def __init__(self, fields: tuple[WireField, ...]) -> None:
+        self.fields = fields
+        self.regular = regular(fields)
+        self.tagged = tagged(fields)
+
+
+class _Entry:
+    """One entry of an array as a field, and the fewest bytes that it takes."""
+
+    __slots__ = ("entry", "field", "smallest")
+
+    def __init__(self, field: WireField, flexible: bool) -> None:
+        self.field = field
+        self.entry = single(field)
+        self.smallest = smallest_size(self.entry, flexible)
+
+
+_layouts: dict[int, _Layout] = {}
+_entries: dict[int, _Entry] = {}  # by the identity of the field, twice, one more in flexible messages
+_checked: dict[int, MessageVersion] = {}  # definitions that do not nest too deeply
+
+
+def _layout(fields: tuple[WireField, ...]) -> _Layout:
+    found = _layouts.get(id(fields))
+    if found is None:
+        if len(_layouts) >= _KEPT:
+            _layouts.clear()
+        found = _layouts[id(fields)] = _Layout(fields)
+    return found
+
+
+def _entry(field: WireField, flexible: bool) -> _Entry:
+    key = 2 * id(field) + (1 if flexible else 0)
+    found = _entries.get(key)
+    if found is None:
+        if len(_entries) >= _KEPT:
+            _entries.clear()
+        found = _entries[key] = _Entry(field, flexible)
+    return found
+
+
+def _check(message: MessageVersion) -> None:
+    if id(message) not in _checked:
+        check_nesting(message)
+        if len(_checked) >= _KEPT:
+            _checked.clear()
+        _checked[id(message)] = message
+
+
 class Dissector:
     """Dissects one message; its methods read the parts of a definition in wire order, each into a node."""
 
     def __init__(self, read: MessageBytes) -> None:
-        check_nesting(read.message)
+        _check(read.message)
         self.message = read.message
         self.flexible = read.message.flexible
         self.frame = read.frame
@@ -109,8 +166,6 @@ class Dissector:
         self.problems: list[Problem] = []
         self.nodes = 0
         self.budget: RecordBudget | None = None
-        # Regular and tagged fields by the identity of what they are part of, which the message keeps.
-        self.parts: dict[int, tuple[list[WireField], list[WireField]]] = {}
 
     def dissect(self, trailing: bool) -> Dissection:
         """The dissection; with ``trailing`` bytes behind the message are a problem."""
@@ -144,14 +199,12 @@ class Dissector:
 
     def structure(self, node: Node, fields: tuple[WireField, ...], path: str) -> None:
         """Reads the fields of a structure into children of ``node``."""
-        parts = self.parts.get(id(fields))
-        if parts is None:
-            parts = self.parts[id(fields)] = regular(fields), tagged(fields)
+        layout = _layout(fields)
         front = f"{path}." if path else ""
-        for field in parts[0]:
+        for field in layout.regular:
             self.field(node, field, field.name, front + field.name)
         if self.flexible:
-            self.tag_section(node, parts[1], path)
+            self.tag_section(node, layout.tagged, path)
 
     def field(self, parent: Node, field: WireField, name: str, path: str) -> Node:
         """Read one field into a new node of ``parent``; a failure marks the innermost node and goes on up."""
@@ -279,10 +332,10 @@ class Dissector:
             node.null = True
             return
         remaining = self.end + self.missing - self.position
-        entry = single(field)
-        if count * smallest_size(entry, self.flexible) > remaining:
+        entry = _entry(field, self.flexible)
+        if count * entry.smallest > remaining:
             raise decode_errors.bad_count(count, remaining, path)
-        self.elements(node, entry, count, path)
+        self.elements(node, entry.entry, count, path)
 
     def elements(self, node: Node, entry: WireField, count: int, path: str) -> None:
         """Read the elements of an array."""

@@ -9,7 +9,7 @@ from kwiresniff.model import Problem
 
 #: Nodes kept for one message: the metadata of ten thousand partitions. A node costs about 300 bytes, so a dissection
 #: takes some 60 MB at the worst.
-MAX_NODES: Final = 200_000
+MAX_NODES = 200_000
 
 #: Records decoded from one message. A consumer takes 50 MiB at a time by default (fetch.max.bytes): half a million
 #: records of 100 bytes, four times that when they compress well; two million of the smallest are 1 GB of Python.

@@ -1,7 +1,7 @@
 """The Info column: a few words on what an exchange is about (topics, groups, members, records, producers).
 
 Read from digests where there are some, else from the decoded bodies, in Kafka's field names; a field that is not there
-is skipped, because a body may be from any version. What comes out is not escaped yet.
+is skipped, because a body may be from any version. Facts are not escaped yet, words are.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.render import format_units
 from kwiresniff.render.digest_facts import NAMED, NO_RECORDS, NOTHING_NEW, digest_facts
+from kwiresniff.render.escape import escape
+from kwiresniff.render.theme import OUTCOME_STYLE, OUTCOME_WORDS, Span
 
 #: Where the words go, most important first.
 Facts: TypeAlias = list[str]
@@ -52,6 +54,28 @@ _PARTITION_ARRAYS: Final = ("partitions", "partition_data", "partition_indexes",
 def queued_long(exchange: Exchange) -> bool:
     """Whether a request was queued longer than it was worked on, and so long that it is worth a word."""
     return exchange.queued >= _WORTH_A_WORD_NS and exchange.queued > (exchange.broker_ns or 0)
+
+
+def words(exchange: Exchange, topic_name: TopicNames | None, micro: str) -> list[Span]:
+    """What is wrong with an exchange first, then what was waited for, then what it was about; ``micro`` is how µ is
+    written.
+    """
+    found: list[Span] = []
+    negotiation = exchange.is_negotiation
+    for error in dict.fromkeys([name for _, _, name, _ in exchange.errors]):
+        found.append(("dim" if negotiation else "bad", escape(error)))
+    if negotiation:
+        found.append(("dim", "negotiation"))
+    elif exchange.outcome != "ok" and not found:
+        found.append((OUTCOME_STYLE[exchange.outcome], OUTCOME_WORDS[exchange.outcome]))
+    for code in dict.fromkeys([problem.code for problem in exchange.problems]):
+        found.append(("warn", escape(code)))
+    if exchange.waiting:
+        found.append(("wait", escape(exchange.waiting)))
+    if queued_long(exchange):
+        found.append(("wait", f"queued {format_units.duration(exchange.queued_ns, micro=micro)}"))
+    found += [("value", escape(fact)) for fact in facts(exchange, topic_name)]
+    return found
 
 
 def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias
 from kwiresniff.model import Exchange, TopicNames, file_index, packet_number
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
-from kwiresniff.render.info_column import facts, queued_long
+from kwiresniff.render.info_column import queued_long, words
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
 from kwiresniff.render.terminal import glyphs_for, printable
-from kwiresniff.render.theme import OUTCOME_STYLE, OUTCOME_WORDS, Paint, Span
+from kwiresniff.render.theme import OUTCOME_STYLE, Paint, Span
 
 if TYPE_CHECKING:
     from kwiresniff.render.quick_lines import QuickLines
@@ -66,7 +66,7 @@ def columns(width: int | None, time: TimeStyle = "absolute") -> list[tuple[str, 
 
 
 def _quick_lines(paint: Paint, widths: dict[str, int], topic_name: TopicNames | None) -> QuickLines | None:
-    """What makes most of the lines for a pipe; None without the library ``librt``."""
+    """What makes the lines for a pipe; None without the library ``librt``."""
     try:
         from kwiresniff.render.summary_lines import SummaryLines
     except ImportError:
@@ -194,24 +194,9 @@ class SummaryWriter:
         return number
 
     def _facts(self, exchange: Exchange, room: int) -> list[Span]:
-        """What is wrong first, then what was waited for, then what it was about; cut to ``room`` columns."""
-        words: list[Span] = []
-        for error in dict.fromkeys(name for _, _, name, _ in exchange.errors):
-            words.append(("dim" if exchange.is_negotiation else "bad", escape(error)))
-        if exchange.is_negotiation:
-            words.append(("dim", "negotiation"))
-        elif exchange.outcome != "ok" and not words:
-            words.append((OUTCOME_STYLE[exchange.outcome], OUTCOME_WORDS[exchange.outcome]))
-        for problem in dict.fromkeys(problem.code for problem in exchange.problems):
-            words.append(("warn", escape(problem)))
-        if exchange.waiting:
-            words.append(("wait", escape(exchange.waiting)))
-        if queued_long(exchange):
-            micro = self._paint.glyphs.micro
-            words.append(("wait", f"queued {format_units.duration(exchange.queued_ns, micro=micro)}"))
-        words += [("value", escape(fact)) for fact in facts(exchange, self._topic_name)]
+        """The words of the last column, cut to ``room`` columns."""
         spans: list[Span] = []
-        for kind, text in words:
+        for kind, text in words(exchange, self._topic_name, self._paint.glyphs.micro):
             if self._width is not None:
                 if room < 2:
                     break

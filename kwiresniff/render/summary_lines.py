@@ -1,4 +1,4 @@
-"""Lines of a summary for a pipe, made cheaply for exchanges with nothing unusual about them.
+"""Lines of a summary for a pipe, made cheaply.
 
 They are what ``SummaryWriter`` makes, a test holds them equal; what repeats is kept. Written for mypyc.
 """
@@ -15,7 +15,7 @@ from kwiresniff.base.time_units import MAX_NS, SECOND_NS
 from kwiresniff.model import Connection, Exchange, TopicNames
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
-from kwiresniff.render.info_column import facts, queued_long
+from kwiresniff.render.info_column import facts, queued_long, words
 from kwiresniff.render.line_wrapping import pad, pad_left
 from kwiresniff.render.quick_lines import QuickLines
 from kwiresniff.render.theme import OUTCOME_STYLE, Paint
@@ -37,12 +37,14 @@ class SummaryLines(QuickLines):
         self._paint = paint
         self._widths = widths
         self._topic_name = topic_name
-        self._titles: dict[int, bytes] = {}  # by API key and version
+        self._titles: dict[int, bytes] = {}  # by API key and version, twice, one more where there is an error
         self._latencies: dict[int, bytes] = {}  # by ``format_units.rounded``, twice, one more for those that are waits
         self._requests: dict[int, bytes] = {}  # by size, as are these
         self._responses: dict[int, bytes] = {}
         self._facts: dict[str, bytes] = {}  # by themselves, where nothing is escaped
         self._peers: dict[int, tuple[Connection, str | None, bytes]] = {}  # by the number of the connection
+        self._ok = f"{paint.text(OUTCOME_STYLE['ok'], paint.glyphs.marks['ok'])} ".encode()
+        self._no_request, self._no_response = self._size_text(None, "request"), self._size_text(None, "response")
         dim, _, off = paint.text("dim", "x").partition("x")
         self._dim = dim
         self._behind_time = f"Z{off} ".encode()
@@ -54,32 +56,51 @@ class SummaryLines(QuickLines):
     def write(self, exchange: Exchange, out: BytesWriter) -> bool:
         """Write the line of an exchange that needs no ``SummaryWriter``."""
         request, response = exchange.request, exchange.response
-        if request is None or response is None or exchange.outcome != "ok":
+        first = request if request is not None else response
+        if first is None or not -MAX_NS < first.first_ns < MAX_NS:
             return False
-        if exchange.problems or exchange.errors or queued_long(exchange):
-            return False
-        if not -MAX_NS < request.first_ns < MAX_NS:
-            return False
-        ns: i64 = request.first_ns
+        ns: i64 = first.first_ns
         second: i64 = ns // SECOND_NS
         if second != self._second:
             self._second = second
             self._day = (self._dim + format_units.instant(second * SECOND_NS)[:-7]).encode()
+        plain = exchange.outcome == "ok" and not exchange.errors
+        queued = queued_long(exchange)
         out.write(self._day)
         write_padded(out, (ns - second * SECOND_NS) // 1000, 6)
         out.write(self._behind_time)
-        out.write(self._title(exchange))
-        out.write(self._latency(response.first_ns - request.last_ns, exchange.waiting != ""))
-        out.write(self._size(self._requests, request.size_bytes, "request"))
-        out.write(self._size(self._responses, response.size_bytes, "response"))
+        out.write(self._ok if plain else self._mark(exchange))
+        out.write(self._title(exchange, exchange.outcome == "error" and not exchange.is_negotiation))
+        waited = queued or exchange.waiting != ""
+        if request is not None and response is not None:
+            out.write(self._latency(response.first_ns - request.last_ns, waited))
+        else:
+            out.write(self._latency_text(None, waited))
+        out.write(self._no_request if request is None else self._size(self._requests, request.size_bytes, "request"))
+        if response is None:
+            out.write(self._no_response)
+        else:
+            out.write(self._size(self._responses, response.size_bytes, "response"))
         out.write(self._peer(exchange))
-        self._packet(request.first_packet & PACKET_MASK, out)
-        self._about(exchange, out)
+        self._packet(first.first_packet & PACKET_MASK, out)
+        if plain and not queued and not exchange.problems:
+            self._about(exchange, out)
+        else:
+            paint = self._paint
+            spans = words(exchange, self._topic_name, paint.glyphs.micro)
+            out.write(" ".join([paint.text(kind, word) for kind, word in spans]).encode())
         out.append(10)
         return True
 
+    def _mark(self, exchange: Exchange) -> bytes:
+        """What stands before the line, with the space behind it."""
+        outcome = exchange.outcome
+        calm = exchange.is_negotiation
+        mark = self._paint.glyphs.marks["ok" if calm else outcome]
+        return f"{self._paint.text('dim' if calm else OUTCOME_STYLE[outcome], mark)} ".encode()
+
     def _about(self, exchange: Exchange, out: BytesWriter) -> None:
-        """What was waited for and what it was about."""
+        """What was waited for and what it was about, of an exchange with which nothing is wrong."""
         about = facts(exchange, self._topic_name)
         if exchange.waiting:
             out.write(self._paint.text("wait", escape(exchange.waiting)).encode())
@@ -115,16 +136,15 @@ class SummaryLines(QuickLines):
         write_number(out, number)
         out.write(self._behind_packet)
 
-    def _title(self, exchange: Exchange) -> bytes:
-        key = (exchange.api_key << 16) + exchange.api_version
+    def _title(self, exchange: Exchange, wrong: bool) -> bytes:
+        key = 2 * ((exchange.api_key << 16) + exchange.api_version) + (1 if wrong else 0)
         text = self._titles.get(key)
         if text is None:
             if len(self._titles) >= KEPT:
                 self._titles.clear()
             version = f" v{exchange.api_version}" if exchange.api_version >= 0 else ""
             api = pad(f"{escape(exchange.api) or '?'}{version}", self._widths["api"])
-            mark = self._paint.text(OUTCOME_STYLE["ok"], self._paint.glyphs.marks["ok"])
-            text = self._titles[key] = f"{mark} {self._paint.text('api', api)} ".encode()
+            text = self._titles[key] = f"{self._paint.text('bad' if wrong else 'api', api)} ".encode()
         return text
 
     def _latency(self, latency_ns: int, waited: bool) -> bytes:
@@ -139,7 +159,7 @@ class SummaryLines(QuickLines):
             text = self._latencies[key] = self._latency_text(latency_ns, waited)
         return text
 
-    def _latency_text(self, latency_ns: int, waited: bool) -> bytes:
+    def _latency_text(self, latency_ns: int | None, waited: bool) -> bytes:
         padded = pad_left(format_units.duration(latency_ns, micro=self._paint.glyphs.micro), self._widths["latency"])
         return f"{self._paint.text('wait' if waited else 'value', padded)} ".encode()
 
@@ -148,9 +168,11 @@ class SummaryLines(QuickLines):
         if text is None:
             if len(kept) >= KEPT:
                 kept.clear()
-            padded = pad_left(format_units.size(size), self._widths[column])
-            text = kept[size] = f"{self._paint.text('dim', padded)} ".encode()
+            text = kept[size] = self._size_text(size, column)
         return text
+
+    def _size_text(self, size: int | None, column: str) -> bytes:
+        return f"{self._paint.text('dim', pad_left(format_units.size(size), self._widths[column]))} ".encode()
 
     def _peer(self, exchange: Exchange) -> bytes:
         connection, client_id = exchange.connection, exchange.client_id

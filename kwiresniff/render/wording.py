@@ -71,7 +71,9 @@ class Words:
 
     def row(self, chunks: Sequence[Chunk]) -> bytes:
         """A whole row."""
-        return self.gap.join([self.chunk(chunk) for chunk in chunks])
+        if self._marked:
+            return self.gap.join([self.chunk(chunk) for chunk in chunks])
+        return GAP.join([self._paint.spans(chunk) for chunk in chunks]).encode()
 
     def arrow(self) -> bytes:
         return self.span("dim", f" {self._style.glyphs.arrow} ")

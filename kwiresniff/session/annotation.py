@@ -7,7 +7,8 @@ from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.embedded import OPENERS, forwarded
 from kwiresniff.codec.folding import dissect_shown
 from kwiresniff.codec.node_view import NodeView
-from kwiresniff.model import Direction, Dissection, Exchange, Node
+from kwiresniff.model import Direction, Dissection, Exchange, Message, Node
+from kwiresniff.session.frame_search import MIN_REQUEST_BYTES
 from kwiresniff.session.secrets import conceal_dissection, conceal_header, is_sound, may_hide
 from kwiresniff.session.topic_ids import TopicNameTable
 
@@ -27,13 +28,13 @@ def dissect_message(
     """The annotated tree of one side of an exchange: a ``header`` node and a ``body`` node; None if it is absent.
 
     A body without a header is its own tree. Needs the frames, so depth ``bodies`` or ``records``. With ``folded`` there
-    is as much as a tree shows without ``-v``, see ``codec.folding``.
+    is as much as a tree shows without ``-v``, see ``codec.folding``: no header with which nothing is wrong.
     """
     message = exchange.request if which == "request" else exchange.response
     if message is None or message.frame is None:
         return None
     header: Dissection | None = None
-    if message.header_version >= 0:
+    if message.header_version >= 0 and not (folded and message.version >= 0 and _is_plain(exchange, which, message)):
         header = codec.dissect_header(which, message.header_version, message.frame)
         header.root.name = "header"
         if not show_secrets and may_hide(exchange.api_key, which):
@@ -66,3 +67,16 @@ def dissect_message(
         return Dissection(root, header.end, header.problems)
     root.children.append(body.root)
     return Dissection(root, body.end, header.problems + body.problems)
+
+
+def _is_plain(exchange: Exchange, which: Direction, message: Message) -> bool:
+    """Whether a header is as most are: nothing is wrong with it, and it has no tagged fields."""
+    frame, end = message.frame, message.body_offset
+    assert frame is not None
+    if which == "response":
+        return end == 4 or (end == 5 and frame[4] == 0)
+    client_id = exchange.client_id
+    if client_id is None or not client_id.isascii() or "\\" in client_id:
+        return False
+    behind = end - MIN_REQUEST_BYTES - len(client_id)
+    return behind == message.header_version - 1 and (not behind or frame[end - 1] == 0)

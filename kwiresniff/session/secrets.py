@@ -136,8 +136,9 @@ def _envelope_is_secret(data: bytes, direction: str, api_key: int | None) -> boo
 
 def _conceal_fields(value: Any, names: frozenset[str]) -> None:
     for member in _structures(value):
-        for name in names & member.keys():
-            member[name] = withheld(member[name])
+        for name in names:
+            if name in member:
+                member[name] = withheld(member[name])
 
 
 def _conceal_configs(body: Body, sensitive: SensitiveNames | None) -> None:
