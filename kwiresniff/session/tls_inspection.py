@@ -51,10 +51,11 @@ class TlsInspection:
         for parser in self._parsers:
             parser.stop()
 
-    def summary(self, decrypted: bool, sent: tuple[int, int] | None, closed_by_server: bool) -> dict[str, Any]:
+    def summary(self, decrypted: bool, sent: tuple[int, int] | None, closed_by: str) -> dict[str, Any]:
         """The ``tls`` member of the connection's event.
 
-        ``sent`` is how many bytes each direction sent, of a connection that has ended and all of which was seen.
+        ``sent`` is how many bytes each direction sent, of a connection that has ended and all of which was seen;
+        ``closed_by`` is "client", "broker" or empty.
         """
         client, server = self._parsers
         certified: bool | None = None
@@ -72,7 +73,8 @@ class TlsInspection:
             "client_certificate_names": client.certificate if certified else None,
             "server_certificate_names": server.certificate,
             "server_certificate_not_after": server.not_after or None,
-            "alert": _alert(client, server) or self._encrypted_alert(sent, closed_by_server),
+            "alert": _alert(client, server) or self._encrypted_alert(sent, closed_by == "broker"),
+            "abandoned": closed_by == "client" and self._is_abandoned(sent),
             "decrypted": decrypted,
         }
 
@@ -87,6 +89,14 @@ class TlsInspection:
         if closed_by_server and 0 < sent[1] - self.answered_bytes < FINISHED_BYTES:
             return {"sender": "broker", "description": ENCRYPTED}
         return None
+
+    def _is_abandoned(self, sent: tuple[int, int] | None) -> bool:
+        """Whether a client had the server's certificate and sent nothing more, not even an alert."""
+        client, server = self._parsers
+        if sent is None or client.encrypted or not client.hello or client.clear_bytes != sent[0]:
+            return False
+        certified = server.version_name == "TLSv1.3" and sent[1] - server.clear_bytes > FINISHED_BYTES
+        return certified or server.sent_certificate
 
 
 def _alert(client: HandshakeParser, server: HandshakeParser) -> dict[str, Any] | None:

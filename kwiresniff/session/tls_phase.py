@@ -79,8 +79,9 @@ class TlsPhase(KafkaMessages):
         assert tls is not None
         tls.release()
         whole = client.unreported_gap is None and client.syn_seq >= 0 and broker.unreported_gap is None
+        closed_by = "broker" if life.was_ended_by(broker.flow) else "client" if life.was_ended_by(client.flow) else ""
         sent = (int(client.bytes), int(broker.bytes)) if whole and life.parting is not None else None
-        self.connection.tls = tls.summary(decrypted, sent, life.was_ended_by(broker.flow))
+        self.connection.tls = tls.summary(decrypted, sent, closed_by)
         for half in (client, broker):
             self.report_counted_gap(half)
         self.report_end()

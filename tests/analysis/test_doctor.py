@@ -13,7 +13,7 @@ from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.rule import Context, Rule
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.digest import Digest
-from kwiresniff.model import Body, Connection, Exchange, Problem
+from kwiresniff.model import Body, Connection, Event, Exchange, Problem
 from kwiresniff.schema import error as known_error
 from tests.support.digested import as_compiled
 from tests.support.exchanges import START_NS, connection, exchange
@@ -180,6 +180,7 @@ def test_throttling_is_told_with_user_and_cost() -> None:
         ("Metadata", 3, SECOND, []),
         ("OffsetCommit", 8, SECOND // 50, ["commit_storm"]),
         ("OffsetCommit", 8, SECOND // 5, []),
+        ("OffsetCommit", 8, SECOND // 25, []),
     ],
 )
 def test_asking_too_often_is_waste(api: str, key: int, every_ns: int, expected: list[str]) -> None:
@@ -200,6 +201,12 @@ def test_tiny_batches_are_told_when_there_are_many(records: int, expected: list[
     one = {"magic": 2, "records_count": records}
     assert [finding.code for finding in findings(*[produce(one) for _ in range(500)])] == expected
     assert findings(*[produce(one) for _ in range(499)]) == []
+
+
+def test_records_that_come_one_by_one_and_not_often_are_no_tiny_batches() -> None:
+    """Twenty a second: nothing else is there that could go along."""
+    one = {"magic": 2, "records_count": 1}
+    assert findings(*[produce(one, start_ns=START_NS + number * SECOND // 20) for number in range(600)]) == []
 
 
 def test_old_formats_and_missing_acknowledgements_are_told() -> None:
@@ -423,3 +430,23 @@ def test_when_brokers_closed_connections_and_last_answered_on_them_is_remembered
     cluster.ended(answers[7].connection)
     assert cluster.ended_answer_ns == START_NS + 7
     assert budget.held_bytes < held
+
+
+@pytest.mark.parametrize(
+    ("closings", "by", "after_ns", "expected"),
+    [
+        pytest.param(3, "broker", SECOND // 10, [("acks_0_refused", "error")], id="at once"),
+        pytest.param(2, "broker", SECOND // 10, [("acks_0", "info")], id="twice"),
+        pytest.param(3, "client", SECOND // 10, [("acks_0", "info")], id="by the client"),
+        pytest.param(3, "broker", 60 * SECOND, [("acks_0", "info")], id="when they were idle"),
+    ],
+)
+def test_connections_closed_after_records_that_nobody_asks_for(
+    closings: int, by: str, after_ns: int, expected: list[tuple[str, str]]
+) -> None:
+    """A broker has no other way to refuse them."""
+    events: list[Event] = []
+    for number in range(1, closings + 1):
+        on = ended(number, by, after_ns)
+        events += [produce({"magic": 2, "records_count": 1}, acks=0, on=on), on]
+    assert codes(*events) == expected

@@ -116,3 +116,79 @@ def test_too_few_replicas_name_the_broker_that_left() -> None:
     assert (found.code, found.numbers["missing"]) == ("not_enough_replicas", [3])
     assert "orders-0" in found.title and "node 3 (10.0.0.3:9092)" in found.title
     assert [one.code for one in found.symptoms] == ["unanswered"]
+
+
+def written(broker: int, at_ns: int, waited_s: float, acks: int = -1) -> Exchange:
+    """A write at a node, answered after so long."""
+    on = connection(20 + broker, f"{CLIENT}:{20 + broker}", f"10.0.0.{broker}:9092")
+    made = produce(at_ns, on=on, latency_ns=round(waited_s * SECOND), queued=0, held=0)
+    assert made.request is not None and made.request.body is not None
+    made.request.body["acks"] = acks
+    return made
+
+
+def beat_at(broker: int, at_ns: int, waited_s: float = 0.001) -> Exchange:
+    on = connection(30 + broker, f"{CLIENT}:{30 + broker}", f"10.0.0.{broker}:9092")
+    latency_ns = round(waited_s * SECOND)
+    return exchange("Heartbeat", 12, 4, response={}, on=on, start_ns=START_NS + at_ns, latency_ns=latency_ns)
+
+
+def polled(broker: int, at_ns: int, waited_s: float) -> Exchange:
+    """A fetch that should have been answered in half a second."""
+    on = connection(40 + broker, f"{CLIENT}:{40 + broker}", f"10.0.0.{broker}:9092")
+    request, latency_ns = {"replica_id": -1, "max_wait_ms": 500}, round(waited_s * SECOND)
+    return exchange(request=request, response={}, on=on, start_ns=START_NS + at_ns, latency_ns=latency_ns)
+
+
+def test_writes_that_wait_for_a_broker_that_went_name_it() -> None:
+    """The broker led nothing, and closed its connections; one that goes on answering has only dropped some."""
+    seen = metadata(partition(0, 1, 4))
+    gone = closed(9, "broker", SECOND, "10.0.0.2:9092", exchanges={"ok": 3})
+    (found,) = findings(seen, beat_at(2, 0), gone, written(1, SECOND, 4))
+    assert (found.code, found.severity, found.subject) == ("replica_wait", "warning", "10.0.0.2:9092 (node 2)")
+    assert "waited up to 4 s at 10.0.0.1:9092 (node 1)" in found.title
+    assert [one.code for one in found.symptoms] == ["slow"]
+    still_there = beat_at(2, 3 * SECOND)
+    assert [one.code for one in findings(seen, beat_at(2, 0), gone, still_there, written(1, SECOND, 4))] == ["slow"]
+
+
+def test_writes_at_several_brokers_wait_for_the_one_that_stands_still() -> None:
+    """The broker lets wait what it can answer at once; each time counts."""
+    events: list[Event] = [metadata(partition(0, 1, 4))]
+    for at_ns in (SECOND, 10 * SECOND):
+        events += [written(1, at_ns, 1.8), written(3, at_ns, 1.8), polled(2, at_ns + SECOND // 10, 1.7)]
+    (found,) = findings(*events)
+    assert found.code == "replica_wait"
+    assert found.subject == "10.0.0.2:9092 (node 2)" and found.numbers["still"] == ["10.0.0.2:9092"]
+    assert "twice" in found.title and "stood still" in found.title
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param([written(1, SECOND, 6), written(3, SECOND, 6)], "replica_wait", id="at two brokers"),
+        pytest.param([written(1, SECOND, 6)], "slow", id="at one"),
+        pytest.param([written(1, SECOND, 6), written(3, 30 * SECOND, 6)], "slow", id="not at a time"),
+        pytest.param(
+            [written(1, SECOND, 6, acks=1), written(3, SECOND, 6, acks=1)],
+            "broker_stalled",
+            id="for no replica",
+        ),
+    ],
+)
+def test_whether_writes_wait_for_replicas(events: list[Event], expected: str) -> None:
+    assert findings(metadata(partition(0, 1, 4)), *events)[0].code == expected
+
+
+def test_a_heartbeat_behind_a_commit_that_waits_for_replicas_is_no_stall() -> None:
+    """A broker works on one request of a connection at a time."""
+    on = connection(4, f"{CLIENT}:4", "10.0.0.1:9092")
+    before = exchange("Heartbeat", 12, 4, response={}, on=on)
+    commit = exchange(
+        "OffsetCommit", 8, 8, request={}, response={}, on=on, start_ns=START_NS + SECOND, latency_ns=4 * SECOND
+    )
+    behind = exchange(
+        "Heartbeat", 12, 4, response={}, on=on, start_ns=START_NS + SECOND + 1, latency_ns=4 * SECOND + 1000,
+        queued=4 * SECOND, held=0,
+    )  # fmt: skip
+    assert [one.code for one in findings(before, commit, behind)] == ["slow"]

@@ -77,3 +77,13 @@ def test_a_long_rebalance_names_the_member_that_it_waited_for(last: Exchange, wo
     (found,) = findings(join("first", 0, 12.1), last)
     assert (found.code, found.severity) == ("long_rebalance", "warning")
     assert words in found.title
+
+
+@pytest.mark.parametrize(("member", "expected"), [("", "commit_from_outside"), ("packer-7", "member_removed")])
+def test_who_commits_without_being_a_member_was_not_removed(member: str, expected: str) -> None:
+    """Whoever sets offsets of a group has no member id, one that was removed has."""
+    asked = {"group_id": "packers", "member_id": member, "topics": [{"name": "parcels", "partitions": []}]}
+    errors = [("topics[0].partitions[0].error_code", 25, "UNKNOWN_MEMBER_ID", False)]
+    (found,) = findings(exchange("OffsetCommit", 8, 8, request=asked, response={}, errors=errors, outcome="error"))
+    assert found.code == expected
+    assert member or ("group packers" in found.title and found.severity == "warning")

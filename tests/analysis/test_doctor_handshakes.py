@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.model import Event
-from tests.support.exchanges import connection, exchange
+from kwiresniff.model import Connection, Event
+from tests.support.exchanges import START_NS, connection, exchange
 from tests.support.incidents import SECOND, closed, codes, findings, lost
 
 
@@ -100,3 +100,60 @@ def test_a_failed_authentication_names_user_mechanism_and_what_the_broker_says()
     assert found.numbers["users"] == ["alice"] and found.numbers["mechanisms"] == ["PLAIN"]
     assert found.details == ("the broker says: invalid credentials",)
     assert [one.code for one in found.symptoms] == ["unanswered"]
+
+
+def test_a_client_that_closes_when_it_has_the_certificate_does_not_trust_it() -> None:
+    """Once it may have been ended by somebody; what the capture has of the certificate is told."""
+    tls: dict[str, Any] = {"version": "TLSv1.3", "alert": None, "abandoned": True}
+    given: dict[str, Any] = {"protocol": "tls", "tls": tls, "bytes": [500, 800]}
+    (once,) = findings(closed(1, "client", **given))
+    assert (once.code, once.severity) == ("untrusted_certificate", "info")
+    (found,) = findings(*(closed(number, "client", **given) for number in (1, 2)))
+    assert (found.code, found.severity) == ("untrusted_certificate", "error")
+    assert "without an alert, twice" in found.title and "openssl s_client" in found.remedy
+    tls |= {"server_certificate_names": ["broker-1.test"], "server_certificate_not_after": "2020-01-01T00:00:00Z"}
+    (found,) = findings(*(closed(number, "client", **given) for number in (1, 2)))
+    assert "expired on 2020-01-01" in found.title
+
+
+def hidden(number: int, by: str = "broker", at_ns: int = SECOND, **more: Any) -> Connection:
+    """A connection that was encrypted to its end."""
+    tls = {"version": "TLSv1.3", "alert": None, "abandoned": False, "decrypted": False}
+    given: dict[str, Any] = {"protocol": "tls", "tls": tls, "bytes": [900, 2500], **more}
+    return closed(number, by, at_ns, **given)
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param([hidden(number) for number in range(3)], [("tls_closed", "error")], id="again and again"),
+        pytest.param([hidden(number) for number in range(2)], [], id="twice"),
+        pytest.param(
+            [hidden(1), hidden(2, "client"), hidden(3, "client")], [("tls_closed", "error")], id="by whoever is faster"
+        ),
+        pytest.param([hidden(number, "client") for number in range(3)], [], id="by the client"),
+        pytest.param([hidden(number, at_ns=9 * SECOND) for number in range(3)], [], id="when they were idle"),
+        pytest.param([hidden(number, bytes=[900, 90_000]) for number in range(3)], [], id="that had worked"),
+        pytest.param(
+            [*(hidden(number) for number in range(3)), hidden(9, "", closed_ns=0, last_ns=START_NS + 60 * SECOND)],
+            [],
+            id="where another lasts",
+        ),
+        pytest.param([hidden(number, handshake_seen=False) for number in range(3)], [], id="older than the capture"),
+    ],
+)
+def test_encrypted_connections_that_a_broker_closes_soon(events: list[Event], expected: list[tuple[str, str]]) -> None:
+    assert codes(*events) == expected
+
+
+@pytest.mark.parametrize(
+    ("times", "words"), [(1, "a listener without it"), (3, "on a connection where it has just done so")]
+)
+def test_sasl_at_the_wrong_time_is_another_thing_on_a_listener_that_has_taken_it(times: int, words: str) -> None:
+    on = connection(1)
+    on.sasl = {"mechanism": "PLAIN", "outcome": "failed", "authentication_count": times}
+    errors = [("error_code", 34, "ILLEGAL_SASL_STATE", False)]
+    (found,) = findings(
+        exchange("SaslHandshake", 17, 1, response={"error_code": 34}, errors=errors, outcome="error", on=on)
+    )
+    assert found.code == "illegal_sasl_state" and words in found.title

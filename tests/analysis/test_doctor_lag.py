@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kwiresniff.analysis.doctor.lag import Look, grows
+from kwiresniff.model import Event, Exchange
+from tests.support.exchanges import START_NS, exchange
+from tests.support.incidents import codes, findings
 
 SECOND = 1_000_000_000
 
@@ -29,3 +32,49 @@ def looks(*lags: int, every_ns: int = 2 * SECOND) -> list[Look]:
 def test_a_lag_grows_when_its_end_is_above_all_of_its_beginning(seen: list[Look], expected: bool) -> None:
     """The last third of the time against the first, over ten seconds and a hundred records at least."""
     assert grows(seen) is expected
+
+
+def committed(at_s: float, offset: int) -> Exchange:
+    topics = [{"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": offset}]}]
+    return exchange(
+        "OffsetCommit", 8, 8, request={"group_id": "reports", "topics": topics}, response={"topics": []},
+        start_ns=START_NS + round(at_s * SECOND),
+    )  # fmt: skip
+
+
+def fetched(at_s: float, offset: int, behind: int) -> Exchange:
+    """A fetch that brings the records before ``offset``, with so many behind it."""
+    batch = {"base_offset": offset - 10, "last_offset_delta": 9, "records_count": 10, "magic": 2}
+    part = {"partition_index": 0, "error_code": 0, "high_watermark": offset + behind, "records": [batch]}
+    answer = {"responses": [{"topic": "orders", "partitions": [part]}]}
+    return exchange(response=answer, start_ns=START_NS + round(at_s * SECOND))
+
+
+@pytest.mark.parametrize("commits_every_s", [1, 5, 30])
+def test_what_was_written_since_the_last_commit_is_no_lag(commits_every_s: int) -> None:
+    """A hundred records a second are written, and fetched at once; before the first commit nothing is committed."""
+    events: list[Event] = []
+    for second in range(1, 40):
+        events.append(fetched(second, 100 * second, 0))
+        if second % commits_every_s == 0:
+            events.append(committed(second + 0.5, 100 * second))
+    assert codes(*events) == []
+
+
+def test_a_group_that_commits_ever_further_behind_lags() -> None:
+    """Its consumer has fetched all there is; what counts is what it has done."""
+    events: list[Event] = []
+    for second in range(1, 40):
+        events += [fetched(second, 100 * second, 0), committed(second + 0.5, 40 * second)]
+    (found,) = findings(*events)
+    assert found.code == "consumer_lag" and "it commits 40" in found.title
+
+
+def test_a_consumer_whose_group_commits_seldom_lags_by_what_it_fetches() -> None:
+    events: list[Event] = []
+    for second in range(1, 40):
+        events.append(fetched(second, 100 * second, 20 * second))
+        if second % 15 == 0:
+            events.append(committed(second + 0.5, 100 * second))
+    (found,) = findings(*events)
+    assert found.code == "consumer_lag" and "it fetches 100" in found.title

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kwiresniff.model import Connection, Unacknowledged
 from tests.support.exchanges import START_NS, exchange
 from tests.support.incidents import BROKER, SECOND, closed, codes, findings
@@ -67,3 +69,18 @@ def test_full_segments_that_never_arrive_are_a_narrow_path() -> None:
     assert codes(stuck(1, 0), stuck(2, 0)) == [], "both were open when the first segment was lost"
     assert codes(stuck(1, 0, size=600), stuck(2, 3, size=600)) == []
     assert codes(stuck(1, 0, again=2), stuck(2, 3, again=2)) == []
+
+
+@pytest.mark.parametrize(
+    ("packets", "again", "expected"),
+    [
+        pytest.param(300, 10, [("retransmits", "warning")], id="one in thirty"),
+        pytest.param(300, 9, [], id="too few to tell"),
+        pytest.param(400, 11, [], id="less than that"),
+    ],
+)
+def test_packets_lost_all_the_time_show_on_short_connections(
+    packets: int, again: int, expected: list[tuple[str, str]]
+) -> None:
+    """Three in a hundred, and ten at least."""
+    assert codes(closed(1, "client", packets=[packets - 50, 50], retransmits=[again, 0])) == expected

@@ -200,6 +200,26 @@ FIRST = {
         "long_path", "warning",
         ["10.9.0.2 to 10.9.0.1:9092", "is 241 ms there and back", "billing 10.9.0.2", "report 10.9.0.2"],
     ),
+    "untrusted-certificate-aiokafka": (
+        "untrusted_certificate", "error", ["10.9.0.2", "10.9.0.1:9092", "without an alert", "openssl s_client"],
+    ),
+    "wrong-password-tls": (
+        "tls_closed", "error", ["10.9.0.2", "10.9.0.1:9092", "soon after their TLS handshake", "wrong password"],
+    ),
+    "follower-killed": (
+        "replica_wait", "warning",
+        ["10.9.0.1:9094 (node 2) closed its connections", "10.9.0.1:9092 (node 1)", "order-svc 10.9.0.2", "Produce"],
+    ),
+    "broker-pauses": (
+        "replica_wait", "warning", ["10.9.0.1:9094 (node 2) stood still", "order-svc 10.9.0.2", "Produce"],
+    ),
+    "offsets-set": (
+        "commit_from_outside", "warning", ["ops 10.9.0.2", "group reports", "without being one of them, 3 times"],
+    ),
+    "too-large-unasked": (
+        "acks_0_refused", "error", ["metrics 10.9.0.2", "acks=0", "6 times", "lost", "max.message.bytes"],
+    ),
+    "right-removed": ("topic_authorization_failed", "error", ["billing 10.9.0.2", "topic orders", "Produce"]),
     "protocol-not-enabled": ("unsupported_version", "error", ["report", "ConsumerGroupHeartbeat", "not enabled"]),
 }  # fmt: skip
 #: What else is said of a recording above info: other people whom the same thing happens to.

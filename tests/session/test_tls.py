@@ -281,3 +281,17 @@ def test_what_tls_carries_besides_kafka_is_named() -> None:
     assert problem.code == "not_kafka" and (problem.details or {})["protocol"] == "http"
     (connection,) = (event for event in found if isinstance(event, Connection))
     assert (connection.protocol, (connection.tls or {})["decrypted"]) == ("tls", True)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_client_that_closes_when_it_has_the_certificate_abandons_the_handshake(version: str) -> None:
+    """One that does its own part, or has nothing of the server's yet, does not."""
+    talk = TlsTalk(version=VERSIONS[version]).shake()
+    whole, talk.flights = talk.flights, talk.flights[:2]
+    cut = only(events(wire(talk)))
+    assert cut.tls is not None and cut.closed_by == "client"
+    assert cut.tls["abandoned"] is True and cut.tls["alert"] is None
+    for flights in (whole[:1], whole):
+        talk.flights = flights
+        other = only(events(wire(talk)))
+        assert other.tls is not None and other.tls["abandoned"] is False

@@ -22,7 +22,7 @@ def inspected(step: int) -> tuple[TlsInspection, list[bool]]:
 
 
 def summary_of(inspection: TlsInspection) -> dict[str, Any]:
-    return inspection.summary(decrypted=False, sent=None, closed_by_server=False)
+    return inspection.summary(decrypted=False, sent=None, closed_by="")
 
 
 @pytest.mark.parametrize("step", [1, 7, 100, 1 << 20])

@@ -33,7 +33,7 @@ from captures.recipes.codec.eras_groups import STREAMS_GROUPS
 from captures.recipes.session.authentication import bearer
 from captures.recipes.shared import rig
 from captures.recipes.shared.cluster import ClusterSetup, Member
-from captures.recipes.shared.scenario import GUARDED, LIBRDKAFKA, TLS, topics
+from captures.recipes.shared.scenario import AIOKAFKA, GUARDED, LIBRDKAFKA, TLS, topics
 from captures.recipes.shared.zookeeper import ZookeeperSetup
 
 INCIDENTS = (
@@ -503,5 +503,58 @@ INCIDENTS = (
         topics("orders:2"),
         one_way_s=0.12,
         happened="each packet takes 120 ms from the client to the broker, and as long back",
+    ),
+    Incident(
+        "untrusted-certificate-aiokafka",
+        [("untrusting.py", "{bootstrap}", "6")],
+        broker=TLS,
+        client=AIOKAFKA,
+        happened="the client does not trust the certificate of the broker, and closes without an alert",
+    ),
+    Incident(
+        "wrong-password-tls",
+        [incident("write", *(word.replace("SASL_PLAINTEXT", "SASL_SSL") for word in WRONG), *TRUSTING)],
+        broker=replace(
+            PLAIN,
+            settings=PLAIN.settings
+            | TLS.settings
+            | {
+                "listener.security.protocol.map": "CLIENT:SASL_SSL,CONTROLLER:PLAINTEXT",
+                "ssl.endpoint.identification.algorithm": "",
+            },
+        ),
+        happened="billing authenticates as alice with a wrong password, over TLS that cannot be read",
+    ),
+    Incident(
+        "follower-killed",
+        [("later", "5", "kill", "2"), incident("steady", "seconds=16")],
+        [*ORDERS, ("stop", "2"), ("start", "2"), ("wait", "5")],
+        cluster(broker_session_timeout_ms="6000"),
+        happened="node 2, which led nothing, was killed (SIGKILL) 5 s after the capture began",
+    ),
+    Incident(
+        "broker-pauses",
+        [
+            *(
+                ("later", str(at), action, "2")
+                for second in (4, 8, 12)
+                for at, action in ((second, "pause"), (second + 1.7, "resume"))
+            ),
+            incident("steady", "seconds=16"),
+        ],
+        ORDERS,
+        cluster(),
+        happened="the process of node 2 stood still (SIGSTOP) for 1.7 s, three times",
+    ),
+    Incident("offsets-set", [incident("offsets-set")], topics("orders:1")),
+    Incident("too-large-unasked", [incident("too-large-unasked")], topics("small:1:1:max.message.bytes=2000")),
+    Incident(
+        "right-removed",
+        [incident("right-removed")],
+        topics("orders:2"),
+        replace(
+            GUARDED,
+            settings=GUARDED.settings | {"super.users": "User:broker", "allow.everyone.if.no.acl.found": "true"},
+        ),
     ),
 )

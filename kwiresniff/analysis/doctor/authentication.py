@@ -22,6 +22,8 @@ from kwiresniff.results.findings import Finding
 FAILED, MECHANISM, STATE = "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE"
 #: What is counted as the last of them where the listener has no SASL.
 PLAINTEXT = "ILLEGAL_SASL_STATE of a listener without SASL"
+#: What is counted where the connection had authenticated before (KIP-368).
+AGAIN = "ILLEGAL_SASL_STATE of a session that is renewed"
 
 
 class AuthenticationRule(Rule):
@@ -69,7 +71,8 @@ class AuthenticationRule(Rule):
         sasl = connection.sasl or {}
         # A listener without SASL takes a handshake for a request at the wrong time, and says nothing else of itself.
         plain = names[0] == STATE and exchange.api_key == SASL_HANDSHAKE and sasl.get("outcome") != "ok"
-        case = self._cases.case(client_of(exchange), PLAINTEXT if plain else names[0])
+        again = plain and (sasl.get("authentication_count") or 1) > 1
+        case = self._cases.case(client_of(exchange), AGAIN if again else PLAINTEXT if plain else names[0])
         case.add(*place_of(exchange))
         case.note("apis", [exchange.api])
         case.note("brokers", [connection.broker])
@@ -122,6 +125,12 @@ class AuthenticationRule(Rule):
                 at = listed([self.context.cluster.broker_text(broker) for broker in brokers])
                 title = f"{name}: speaks SASL{by} to {at}, a listener without it, {times(case.count)}"
                 remedy = "Set security.protocol of the client to PLAINTEXT (or SSL), or use a port with SASL."
+            elif name == AGAIN:
+                name = STATE
+                title = (
+                    f"{name}: authenticates again{by} on a connection where it has just done so, {times(case.count)}"
+                )
+                remedy = _TOO_SOON
             else:
                 title = f"{name}: speaks SASL at the wrong time"
                 remedy = MEANINGS[STATE].remedy
@@ -177,6 +186,11 @@ MAX_REASONS = 3
 _REMEDY = (
     "Check user, password or token, and that the broker knows the user under this mechanism; the same answer is given "
     "to a wrong password and to an unknown user."
+)
+_TOO_SOON = (
+    "Brokers take that once a second. A client that renews its session so long ahead of its end "
+    "(reauthenticationThreshold of KafkaJS: 10 s) does so all the time where connections.max.reauth.ms is below that: "
+    "raise the one, or lower the other."
 )
 _EXPIRED = (
     "The client has to get a new token before it needs one: look at what it gets its tokens from, how long they last, "

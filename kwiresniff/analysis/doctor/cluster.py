@@ -110,7 +110,11 @@ class Cluster:
     def went(self, broker: str, ns: int) -> bool:
         """Whether a broker closed connections about then: one that fell silent was stopped or killed, and does not
         merely stand still."""
-        return any(abs(closed_ns - ns) < ABOUT_NS for closed_ns in self._closed.get(broker, ()))
+        return any(abs(closed_ns - ns) < ABOUT_NS for closed_ns in self.closings(broker))
+
+    def closings(self, broker: str) -> list[int]:
+        """When a broker closed connections, as far as that is remembered."""
+        return self._closed.get(broker, [])
 
     def answered(self, exchange: Exchange, ns: int) -> None:
         """Notes a response from a broker's address."""

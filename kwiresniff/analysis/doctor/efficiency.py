@@ -4,27 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.doctor.evidence import client_of
-from kwiresniff.analysis.doctor.rule import WASTE, Context, Rule, found
+from kwiresniff.analysis.doctor.evidence import client_of, client_text
+from kwiresniff.analysis.doctor.rule import INCIDENT, WASTE, Context, Rule, as_clients, found
+from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.base.api_keys import FETCH, METADATA, OFFSET_COMMIT, PRODUCE
 from kwiresniff.base.field_values import field_text
-from kwiresniff.model import Body, Exchange, Message
+from kwiresniff.model import Body, Connection, Exchange, Message
 from kwiresniff.results.findings import Finding
 
 #: Requests that must be seen before a rate says anything.
 ENOUGH = 20
 #: A client may ask for metadata, or a member commit, so often in a second before it is waste.
 METADATA_PER_SECOND = 5.0
-COMMITS_PER_SECOND = 10.0
+COMMITS_PER_SECOND = 30.0
 #: Commits that must be seen: one after each record is no trouble while a few are caught up with.
 ENOUGH_COMMITS = 100
-#: Produce requests that must be seen, and records in each, below which batching is off.
+#: Produce requests that must be seen, how often in a second, and records in each below which batching is off. What
+#: comes more rarely than a sensible ``linger.ms`` lasts would find nothing to go along with.
 ENOUGH_PRODUCES = 500
+PRODUCES_PER_SECOND = 30.0
 FEW_RECORDS = 2.0
 #: Fetches that must be seen, and the part of them that brings nothing, above which polling is too eager.
 ENOUGH_FETCHES = 500
 EMPTY_FETCHES = 0.9
 EMPTY_PER_SECOND = 20.0
+#: Connections remembered on which records without acknowledgement were sent, how soon a broker closes one of which it
+#: refuses some, and how often that is no coincidence.
+MAX_UNASKED = 5_000
+AT_ONCE_NS = 500_000_000
+OFTEN_REFUSED = 3
 #: Requests with messages of the old format above which their conversion is worth a warning.
 ENOUGH_OLD = 100
 
@@ -32,7 +40,10 @@ ENOUGH_OLD = 100
 class EfficiencyRule(Rule):
     """Clients that make brokers work for nothing."""
 
-    codes = ("metadata_storm", "commit_storm", "small_batches", "empty_fetches", "acks_0", "old_message_format")
+    codes = (
+        "metadata_storm", "commit_storm", "small_batches", "empty_fetches", "acks_0", "acks_0_refused",
+        "old_message_format",
+    )  # fmt: skip
     apis = frozenset({PRODUCE, FETCH, METADATA, OFFSET_COMMIT})
 
     def __init__(self, context: Context) -> None:
@@ -43,6 +54,9 @@ class EfficiencyRule(Rule):
         self._fetches = context.tally()
         self._empty = context.tally()
         self._unsafe = context.tally()
+        self._refused = context.tally()
+        #: By connection, when its last record without acknowledgement was sent, and in how large a request.
+        self._unasked: dict[int, tuple[int, int]] = {}
         self._old = context.tally()
 
     def exchange(self, exchange: Exchange) -> None:
@@ -61,11 +75,16 @@ class EfficiencyRule(Rule):
             if request.body is not None and case.count <= FEW:
                 case.note("groups", [field_text(request.body.get("group_id"))])
         elif api_key == PRODUCE:
-            digest = request.digest
+            digest, acks = request.digest, None
             if digest is not None and not digest.is_cut:
                 self._count_produce(subject, packet, ns, digest.batches > 0, digest.records, digest.acks)
+                acks = digest.acks
             elif request.body is not None:
                 self._produce(subject, request.body, packet, ns)
+                acks = request.body.get("acks")
+            number = exchange.connection.id
+            if acks == 0 and (number in self._unasked or len(self._unasked) < MAX_UNASKED):
+                self._unasked[number] = request.last_ns, request.size_bytes
         elif api_key == FETCH and response is not None and not exchange.errors and _is_read(response):
             self._fetches.case(subject).count += 1
             if not _brings_records(response):
@@ -73,6 +92,14 @@ class EfficiencyRule(Rule):
                 case.add(packet, ns, exchange.waiting == "long poll")
                 if case.count <= FEW:
                     case.note("waits", [str((request.body or {}).get("max_wait_ms", 0))])
+
+    def connection(self, connection: Connection) -> None:
+        """A broker has no other way to refuse what nobody waits for than to close the connection."""
+        asked_ns, size_bytes = self._unasked.pop(connection.id, (0, 0))
+        if asked_ns and connection.closed_by == "broker" and connection.closed_ns - asked_ns <= AT_ONCE_NS:
+            client = client_text(connection.client_id, connection.client)
+            case = self._refused.case(client, connection.broker)
+            case.add(connection.closed_packet or connection.first_packet, connection.closed_ns, size_bytes)
 
     def _count_produce(
         self, subject: str, packet: int, ns: int, has_batches: bool, records: int, acks: int | None
@@ -113,6 +140,24 @@ class EfficiencyRule(Rule):
                 case,
                 clients=[client],
                 rank=WASTE,
+            )
+        for client, broker, case in self._refused:
+            if case.count < OFTEN_REFUSED:
+                continue
+            yield found(
+                "acks_0_refused",
+                "error",
+                client,
+                f"writes with acks=0, and {self.context.cluster.broker_text(broker)} closes the connection after it, "
+                f"{times(case.count)}: that is how it refuses what nobody waits for, and those records are lost",
+                "Set acks=1 or all, and the answer says why: records larger than max.message.bytes, a right that is "
+                "missing, a partition that it does not lead.",
+                case,
+                {"broker": broker, "largest_request_bytes": case.most},
+                clients=[client],
+                brokers=[broker],
+                explains={"acks_0": as_clients(client), "connection_churn": as_clients(client)},
+                rank=INCIDENT,
             )
         for client, _, case in self._old:
             yield found(
@@ -161,7 +206,8 @@ class EfficiencyRule(Rule):
 
     def _too_little(self) -> Iterator[Finding]:
         for client, _, case in self._produces:
-            if case.count >= ENOUGH_PRODUCES and case.total / case.count < FEW_RECORDS:
+            often = case.count / case.seconds > PRODUCES_PER_SECOND
+            if case.count >= ENOUGH_PRODUCES and often and case.total / case.count < FEW_RECORDS:
                 mean = case.total / case.count
                 yield found(
                     "small_batches",

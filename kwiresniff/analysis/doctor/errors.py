@@ -16,7 +16,7 @@ from kwiresniff.analysis.doctor.error_meanings import (
 )
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped
-from kwiresniff.analysis.doctor.rule import ERROR, Context, Rule, found
+from kwiresniff.analysis.doctor.rule import ERROR, Context, Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import broker_says, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.negotiation import ADMIN_APIS, COORDINATOR_CODES, is_step
@@ -201,6 +201,7 @@ class ErrorRule(Rule):
                     *([overdue[client]] if name == "INVALID_TXN_STATE" and client in overdue else []),
                     *broker_says(case.noted("messages")),
                 ],
+                explains={"metadata_storm": as_clients(client)} if severity == "error" else {},
                 rank=ERROR,
             )
 

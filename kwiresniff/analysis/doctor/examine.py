@@ -33,6 +33,7 @@ from kwiresniff.analysis.doctor.path_mtu import PathMtuRule
 from kwiresniff.analysis.doctor.polling import PollingRule
 from kwiresniff.analysis.doctor.quorum import QuorumRule
 from kwiresniff.analysis.doctor.quotas import QuotaRule
+from kwiresniff.analysis.doctor.replica_waits import ReplicaWaitRule
 from kwiresniff.analysis.doctor.replicas import ReplicaRule
 from kwiresniff.analysis.doctor.rereads import RereadRule
 from kwiresniff.analysis.doctor.rule import Context, Rule
@@ -54,11 +55,12 @@ from kwiresniff.results.findings import Finding
 
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
-    ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule,
-    VersionRule, StallRule, ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule, ReplicaRule, OfflineRule,
-    QuotaRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule, GroupRule, StaticMemberRule,
-    RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule, QuorumRule, LatencyRule, PathLatencyRule,
-    TransferRule, UnansweredRule, ClosedByBrokerRule, PathMtuRule, NetworkRule, DamageRule, EfficiencyRule,
+    ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule,
+    AuthenticationRule, VersionRule, StallRule, ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule,
+    ReplicaRule, ReplicaWaitRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule,
+    StreamsStatusRule, GroupRule, StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule,
+    QuorumRule, LatencyRule, PathLatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule, PathMtuRule,
+    NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
 #: Answers that came sooner were not waited for.

@@ -48,7 +48,7 @@ _HELPS = {
 class GroupRule(Rule):
     """Rebalance storms and long rebalances."""
 
-    codes = ("rebalances", "long_rebalance", "member_removed")
+    codes = ("rebalances", "long_rebalance", "member_removed", "commit_from_outside")
     apis = frozenset({OFFSET_COMMIT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP, HEARTBEAT, *HEARTBEAT_PROTOCOLS})
     judges = REMOVED
 
@@ -57,6 +57,7 @@ class GroupRule(Rule):
         self._groups: dict[str, Group] = {}
         self._long = context.tally()
         self._removed = context.tally()
+        self._outsiders = context.tally()
         self._members = 0
         self._on: dict[int, Member] = {}
 
@@ -171,6 +172,12 @@ class GroupRule(Rule):
         names = [name for _, _, name, _ in exchange.errors if name in REMOVED]
         if not names:
             return
+        if exchange.api_key == OFFSET_COMMIT and not request.get("member_id"):
+            case = self._outsiders.case(client_of(exchange), _group_id(request))
+            case.add(*place_of(exchange))
+            case.note("errors", dict.fromkeys(names))
+            case.note("topics", [self.context.topic_of(one) for one in request.get("topics") or ()])
+            return
         protocol = HEARTBEAT_PROTOCOLS.get(exchange.api_key, "classic")
         _, member = self._of(exchange, request, protocol)
         client, group_id = client_of(exchange), _group_id(request)
@@ -238,6 +245,20 @@ class GroupRule(Rule):
                 "look at what that member does between two polls, or lower max.poll.records or the interval.",
                 case,
                 {"longest_ns": case.most},
+                groups=[group_id],
+            )
+        for client, group_id, case in self._outsiders:
+            yield found(
+                "commit_from_outside",
+                "warning",
+                client,
+                f"{listed(case.noted('errors'))}: commits offsets for group {group_id}, which has members, without "
+                f"being one of them, {times(case.count)}: none of it is stored",
+                "Offsets of a group can be set from outside while it has no members: stop them first, or wait until "
+                "their sessions are over. A consumer that assigns its partitions itself needs a group.id of its own.",
+                case,
+                {"error": case.noted("errors")[0], "group": group_id},
+                clients=[client],
                 groups=[group_id],
             )
         for client, group_id, case in self._removed:

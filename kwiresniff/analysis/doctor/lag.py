@@ -1,7 +1,8 @@
 """Consumers that fall behind: what they have not read of their partitions grows for as long as the capture looks.
 
 Sources: the high watermark in Fetch answers, less the offset that the group has committed, else less the offset behind
-the last batch that was fetched.
+the last batch that was fetched. A group that commits now and then has a lag of what was written since: looks are taken
+where it has just committed, and one that commits too seldom for that is judged by what it fetches.
 """
 
 from collections.abc import Iterator
@@ -28,10 +29,9 @@ MANY_RECORDS = 100
 ENOUGH_LOOKS = 5
 #: Looks that are kept of a partition; when they are as many, every second one goes.
 MAX_LOOKS = 24
-#: Partitions, connections and commits that are remembered.
+#: Partitions and connections that are remembered.
 MAX_READ = 5_000
 MAX_CONNECTIONS = 5_000
-MAX_COMMITTED = 10_000
 #: Partitions listed one by one.
 MAX_LISTED = 6
 
@@ -49,6 +49,21 @@ class Look(NamedTuple):
         return self.end - self.position
 
 
+class _Reader:
+    """What was seen of a consumer's partition: by what it fetches, and by what its group commits."""
+
+    __slots__ = ("by_commit", "by_fetch", "committed")
+
+    def __init__(self) -> None:
+        self.by_fetch: list[Look] = []
+        self.by_commit: list[Look] = []
+        self.committed = -1  # since the last look, -1 when nothing was
+
+    def looks(self) -> list[Look]:
+        """The looks that tell more."""
+        return self.by_commit if len(self.by_commit) >= ENOUGH_LOOKS else self.by_fetch
+
+
 class LagRule(Rule):
     """Consumers whose lag grows."""
 
@@ -58,9 +73,8 @@ class LagRule(Rule):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._looks: dict[tuple[str, str, int], list[Look]] = {}
+        self._readers: dict[tuple[str, str, int], _Reader] = {}
         self._looked: dict[int, int] = {}
-        self._committed: dict[tuple[str, str, int], int] = {}
         self._groups: dict[str, str] = {}
 
     def exchange(self, exchange: Exchange) -> None:
@@ -88,16 +102,17 @@ class LagRule(Rule):
 
     def _look(self, client: str, topic: str, part: PartitionDigest, packet: int, ns: int) -> None:
         key = client, topic, part.index
-        looks = self._looks.get(key)
-        if looks is None:
-            size = (4 + MAX_LOOKS) * ENTRY_BYTES + text_bytes(client, topic)
-            if len(self._looks) >= MAX_READ or not self.context.budget.admit(size):
+        reader = self._readers.get(key)
+        if reader is None:
+            size = (8 + 2 * MAX_LOOKS) * ENTRY_BYTES + text_bytes(client, topic)
+            if len(self._readers) >= MAX_READ or not self.context.budget.admit(size):
                 return
-            looks = self._looks[key] = []
-        position = self._committed.get(key, part.end_offset)
-        looks.append(Look(packet, ns, part.high_watermark, min(position, part.high_watermark)))
-        if len(looks) >= MAX_LOOKS:
-            del looks[1:-1:2]
+            reader = self._readers[key] = _Reader()
+        end = part.high_watermark
+        _add(reader.by_fetch, Look(packet, ns, end, min(part.end_offset, end)))
+        if reader.committed >= 0:
+            _add(reader.by_commit, Look(packet, ns, end, min(reader.committed, end)))
+            reader.committed = -1
 
     def _commit(self, exchange: Exchange) -> None:
         """Notes how far a group has come; what its members fetch ahead of that they have not done yet."""
@@ -113,22 +128,17 @@ class LagRule(Rule):
         for topic in parts_of(request):
             name = clipped(self.context.topic_in(topic))
             for part in topic.partitions:
-                key = client, name, part.index
-                if part.offset >= 0 and (
-                    key in self._committed
-                    or (
-                        len(self._committed) < MAX_COMMITTED
-                        and self.context.budget.admit(2 * ENTRY_BYTES + text_bytes(client, name))
-                    )
-                ):
-                    self._committed[key] = part.offset
+                reader = self._readers.get((client, name, part.index))
+                if reader is not None:
+                    reader.committed = part.offset
 
     # -- what is said -------------------------------------------------------------------------------------------
 
     def findings(self) -> Iterator[Finding]:
         """By consumer and topic."""
         behind: dict[tuple[str, str], dict[int, list[Look]]] = {}
-        for (client, topic, partition), looks in self._looks.items():
+        for (client, topic, partition), reader in self._readers.items():
+            looks = reader.looks()
             if grows(looks):
                 behind.setdefault((client, topic), {})[partition] = looks
         for (client, topic), partitions in behind.items():
@@ -145,7 +155,11 @@ class LagRule(Rule):
         written = sum(looks[-1].end - looks[0].end for looks in partitions.values()) / seconds
         read = sum(looks[-1].position - looks[0].position for looks in partitions.values()) / seconds
         group = self._groups.get(client, "")
-        by = "commits" if any((client, topic, index) in self._committed for index in partitions) else "fetches"
+        by = (
+            "commits"
+            if any(self._readers[client, topic, index].by_commit is partitions[index] for index in partitions)
+            else "fetches"
+        )
         names = [f"{topic}-{index}" for index in sorted(partitions)]
         return found(
             "consumer_lag",
@@ -178,12 +192,20 @@ class LagRule(Rule):
         )
 
 
+def _add(looks: list[Look], look: Look) -> None:
+    looks.append(look)
+    if len(looks) >= MAX_LOOKS:
+        del looks[1:-1:2]
+
+
 def grows(looks: list[Look]) -> bool:
     """Whether a lag was greater all through the last third of the time than it ever was in the first."""
+    if len(looks) < ENOUGH_LOOKS:
+        return False
     begin, end = looks[0].ns, looks[-1].ns
     if end - begin < LASTING_NS or looks[-1].lag < MANY_RECORDS:
         return False
     third = (end - begin) // 3
     before = [look.lag for look in looks if look.ns <= begin + third]
     after = [look.lag for look in looks if look.ns >= end - third]
-    return len(looks) >= ENOUGH_LOOKS and min(after) > max(before)
+    return min(after) > max(before)

@@ -148,9 +148,10 @@ class LeaderRule(Rule):
         # Until a follower that is gone has left the ISR, whatever waits for replicas waits for it, at every broker.
         went = self._went(old, changes)
         waiting = cluster.addresses(cluster_id) if went else brokers
+        noticed = longest > NOTICED_NS
         return found(
             "leader_change",
-            "warning" if longest > NOTICED_NS else "info",
+            "warning" if noticed else "info",
             listed(partitions),
             f"leader moved from {cluster.node_text(cluster_id, before)} to {to_text}"
             f"{span(case.first_ns, case.last_ns)}{followed}",
@@ -172,6 +173,7 @@ class LeaderRule(Rule):
             scope=scope_of("left", [old] if old else []),
             explains={
                 "slow": as_brokers(*waiting) | as_clients(*needed),
+                "replica_wait": as_brokers(*(waiting if noticed else ())),
                 "unanswered": as_brokers(*waiting),
                 "closed_by_broker": as_brokers(*brokers),
                 "broker_stalled": as_brokers(*(waiting if went else new)),

@@ -21,7 +21,10 @@ RETRANSMITS = 0.01
 ENOUGH_PACKETS = 1_000
 #: Below this part, some may be probes that TCP sends because an acknowledgement is late (RFC 8985, section 7).
 BAD_PER_THOUSAND = 20
-#: On a shorter connection the part and the number above which packets were lost for a while, and answers late.
+#: What is enough of a shorter connection to see that packets are lost all the time, and in which part they are then.
+SOME_RETRANSMITS = 10
+LOSSY = 0.03
+#: On a connection of any length the part and the number above which packets were lost for a while, and answers late.
 MANY_RETRANSMITS = 0.1
 FEW_PACKETS = 20
 FEW_RETRANSMITS = 5
@@ -59,7 +62,8 @@ class NetworkRule(Rule):
             (connection.first_packet, connection.first_ns),
         )
         much = packets >= FEW_PACKETS and again >= max(FEW_RETRANSMITS, packets * MANY_RETRANSMITS)
-        if much or (packets >= ENOUGH_PACKETS and again > packets * RETRANSMITS):
+        lossy = again >= max(SOME_RETRANSMITS, packets * LOSSY)
+        if much or lossy or (packets >= ENOUGH_PACKETS and again > packets * RETRANSMITS):
             case = self._twice.case(f"{connection.client} {connection.broker}")
             case.add(*place, again * 1000 // packets, until_ns=connection.last_ns)
             case.note("clients", [client])

@@ -109,6 +109,8 @@ class ReplicaRule(Rule):
             errors = case.noted("errors")
             addresses = [address for node in missing if (address := cluster.address(cluster_id, node))]
             clients = case.noted("clients")
+            # Until the replica has left the ISR, writes wait for it instead of being refused, wherever they go.
+            everywhere = [*case.noted("brokers"), *cluster.addresses(cluster_id)]
             yield found(
                 "not_enough_replicas",
                 "error",
@@ -129,7 +131,10 @@ class ReplicaRule(Rule):
                 scope=scope_of("left", addresses),
                 explains={
                     "unanswered": as_clients(*clients),
-                    "slow": as_brokers(*case.noted("brokers")),
+                    "slow": as_brokers(*everywhere),
+                    "request_timed_out": as_brokers(*everywhere),
+                    "replica_wait": as_brokers(*everywhere),
+                    "metadata_storm": as_clients(*clients),
                     "broker_unreachable": as_brokers(*addresses),
                     "closed_by_broker": as_brokers(*addresses),
                     "leader_change": scope_of("left", addresses),

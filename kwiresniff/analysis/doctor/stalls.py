@@ -111,7 +111,9 @@ class StallRule(Rule):
         stall.case.add(exchange.request.first_packet, exchange.request.first_ns)
         stall.case.note("clients", [client_of(exchange)])
         stall.case.note("apis", [exchange.api])
-        stall.prompt |= silent and is_prompt(exchange)
+        # What waited behind another request of its connection says nothing of the broker: it may wait for replicas.
+        alone = exchange.broker_ns is None or exchange.broker_ns >= STALL_NS // 2
+        stall.prompt |= silent and alone and is_prompt(exchange)
 
     @staticmethod
     def _patience(exchange: Exchange) -> int:
@@ -195,6 +197,7 @@ class StallRule(Rule):
             brokers=brokers,
             explains={
                 "slow": as_brokers(*waiting),
+                "replica_wait": as_brokers(*waiting),
                 "unanswered": as_brokers(*waiting),
                 "request_timed_out": as_brokers(*waiting),
                 "leader_change": scope_of("left", culprits),

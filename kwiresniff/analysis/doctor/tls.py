@@ -27,6 +27,17 @@ _EXPIRED, _UNKNOWN_CA = "certificate_expired", "unknown_ca"
 #: An alert of TLS 1.3 that cannot be read. A client sends one before its Finished when it does not like what the server
 #: has shown, a server after it when it does not like the client's: each time that is a certificate.
 _ENCRYPTED = "encrypted"
+#: No alert at all: clients of some languages just close when they do not like what the server has shown. One that is
+#: ended by somebody does so as well, but not time and again.
+_SILENT = "no alert"
+OFTEN = 2
+
+#: A connection that is closed so soon, after so little, did not come to work; so many of them, and none that did. Which
+#: end is the first to close after an error is a race, and a command that has what it wanted closes as soon: only what
+#: brokers close tells that something is wrong.
+SOON_NS = 5_000_000_000
+SOON_BYTES = 10_000
+SOON_OFTEN = 3
 
 PLAIN_BROKER, UNTRUSTED_BROKER, UNTRUSTED_CLIENT, REFUSED = "plain", "untrusted", "untrusted client", "refused"
 #: Refused, and the capture has nothing of what was.
@@ -36,7 +47,7 @@ UNSEEN = "unseen"
 class TlsRule(Rule):
     """TLS and plaintext mixed up, certificates that are not trusted, and other refusals of a handshake."""
 
-    codes = ("tls_to_plaintext", "plaintext_to_tls", "untrusted_certificate", "tls_refused")
+    codes = ("tls_to_plaintext", "plaintext_to_tls", "untrusted_certificate", "tls_refused", "tls_closed")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -44,15 +55,20 @@ class TlsRule(Rule):
         self._plain = context.tally()
         self._answers = context.tally()
         self._plaintext_brokers: set[str] = set()
+        self._soon = context.tally()
+        self._lasting: set[str] = set()
 
     def connection(self, connection: Connection) -> None:
         """A TLS connection whose handshake came to nothing."""
         tls = connection.tls
         if tls is None or connection.protocol != "tls":
             return
+        self._note_life(connection)
         alert = tls.get("alert") or {}
         description, sender = str(alert.get("description") or ""), str(alert.get("sender") or "")
-        if not alert:
+        if tls.get("abandoned"):
+            self._count(connection, f"{UNTRUSTED_BROKER}\0{_SILENT}")
+        elif not alert:
             silent = tls.get("version") is None and connection.bytes[1] == 0 and connection.closed_by == "broker"
             if silent and connection.handshake_seen:  # without its beginning, the handshake may have been done before
                 self._count(connection, PLAIN_BROKER)
@@ -62,6 +78,24 @@ class TlsRule(Rule):
         elif description != "close_notify":
             kind = UNSEEN if sender == "broker" and connection.packets[1] and not connection.packets[0] else REFUSED
             self._count(connection, f"{kind}\0{description}\0{sender}")
+
+    def _note_life(self, connection: Connection) -> None:
+        """Whether a connection with nothing to be read of it lasted, or was closed soon after its handshake: one that
+        is idle a broker closes later, and on one that works there is more to be said."""
+        tls = connection.tls or {}
+        if tls.get("decrypted") or not connection.handshake_seen or tls.get("version") is None or tls.get("alert"):
+            return
+        lasted_ns = (connection.closed_ns or connection.last_ns) - connection.first_ns
+        small = max(connection.bytes) <= SOON_BYTES
+        key = f"{host_of(connection.client)} → {connection.broker}"
+        if connection.closed_by and lasted_ns <= SOON_NS and small:
+            case = self._soon.case(key)
+            case.add(connection.closed_packet or connection.first_packet, connection.closed_ns)
+            case.note("brokers", [connection.broker])
+            case.note("hosts", [host_of(connection.client)])
+            case.note("by", [connection.closed_by])
+        elif (lasted_ns > SOON_NS or not small) and len(self._lasting) < MAX_SUBJECTS:
+            self._lasting.add(key)
 
     def _count(self, connection: Connection, what: str) -> None:
         key = f"{host_of(connection.client)} → {connection.broker}"
@@ -124,6 +158,28 @@ class TlsRule(Rule):
             )
         for subject, what, case in self._handshakes:
             yield self._handshake(subject, what.split("\0"), case)
+        for subject, _, case in self._soon:
+            if case.count >= SOON_OFTEN and "broker" in case.noted("by") and subject not in self._lasting:
+                yield self._closed_soon(subject, case)
+
+    def _closed_soon(self, subject: str, case: Case) -> Finding:
+        broker = next(iter(case.noted("brokers")), "")
+        return found(
+            "tls_closed",
+            "error",
+            subject,
+            f"connections to {self.context.cluster.broker_text(broker)} are closed soon after their TLS handshake, "
+            f"{times(case.count)}, and none lasts: the broker does not take what is sent on them",
+            "Mostly an authentication that fails or is missing (security.protocol SSL on a SASL_SSL listener, a wrong "
+            "password), else a version that the broker does not take. TLS hides which: the logs of client and broker "
+            "say it, and so does this with the keys (--keylog).",
+            case,
+            {"broker": broker},
+            scope=scope_of("host", case.noted("hosts")),
+            brokers=[broker],
+            explains=_explains([], broker),
+            rank=INCIDENT,
+        )
 
     def _handshake(self, subject: str, what: list[str], case: Case) -> Finding:
         broker = next(iter(case.noted("brokers")), "")
@@ -169,7 +225,7 @@ class TlsRule(Rule):
         hosts = case.noted("hosts")
         return found(
             code,
-            "error",
+            "info" if what[-1] == _SILENT and case.count < OFTEN else "error",
             subject,
             title,
             remedy,
@@ -186,11 +242,15 @@ def _refused_broker(case: Case, alert: str, broker: str, name: str) -> tuple[str
     """What is said of a client that does not take the certificate of a broker, and the remedy."""
     names = case.noted("server_certificate_names")
     certificate = f"the certificate of {name}" + (f" ({', '.join(names)})" if names else "")
-    refuses = f"it refuses the handshake with {alert}"
+    refuses = (
+        "it closes the connection without an alert" if alert == _SILENT else f"it refuses the handshake with {alert}"
+    )
     expired, other = _expired(case), _other_host(case, names, broker)
     if alert == _ENCRYPTED:
         title = f"refuses the handshake with {name} when it has its certificate, by an encrypted alert"
         return title, _UNTOLD.format(broker=broker)
+    if alert == _SILENT and not names:
+        return f"closes the connection when it has {certificate}, without an alert", _UNTOLD.format(broker=broker)
     if alert == _EXPIRED or expired:
         until = f" on {expired}" if expired else ""
         return f"does not take {certificate}, which expired{until}: {refuses}", _RENEW

@@ -249,8 +249,7 @@ class TopicRule(Rule):
             return self._unknown(client, topic, case, "info", PASSED)
         writes = produces or not _WRITING.isdisjoint(case.noted("apis"))
         if produces or (lasting and kind != "consumer" and writes):
-            sure = produces or on.isdisjoint(self._midway)
-            then = "nothing is delivered" if sure else "if it produces, nothing is delivered"
+            then = "nothing is delivered" if produces else "if it produces, nothing is delivered"
             return self._unknown(client, topic, case, "error", f"which does not exist: {then}")
         severity = "warning" if lasting else "info"
         return self._unknown(client, topic, case, severity, "which does not exist")

@@ -963,4 +963,55 @@ public class Incident {
             poll(consumer, 6000);
         }
     }
+
+    /** Records that the topic does not take, from a producer that does not ask what became of them. */
+    static void too_large_unasked() throws Exception {
+        try (var producer = producer("metrics", "acks=0", "enable.idempotence=false", "linger.ms=0", "compression.type=none")) {
+            for (int i = 0; i < 60; i++) {
+                producer.send(new ProducerRecord<>("small", 0, "key", "x".repeat(i % 10 == 9 ? 20000 : 100)));
+                Thread.sleep(150);
+            }
+        }
+        fact("metrics writes 6 records of 20,000 bytes with acks=0 to small, which takes 2,000: they are lost, and the broker "
+            + "closes the connection each time");
+    }
+
+    /** Somebody sets the offsets of a group that is at work. */
+    static void offsets_set() throws Exception {
+        Thread member = run(() -> {
+            try (var consumer = consumer("report", "group.id=reports", "auto.commit.interval.ms=1000")) {
+                consumer.subscribe(List.of("orders"));
+                poll(consumer, 10000);
+            }
+        });
+        Thread.sleep(4000);
+        try (Admin admin = Admin.create(settings("ops"))) {
+            for (int i = 0; i < 3; i++) {
+                try {
+                    admin.alterConsumerGroupOffsets("reports", Map.of(new TopicPartition("orders", 0), new OffsetAndMetadata(0))).all().get();
+                } catch (ExecutionException refused) {
+                    System.out.println(refused);
+                }
+                Thread.sleep(1000);
+            }
+        }
+        member.join();
+        fact("ops sets the offsets of the group reports while report is a member of it: its coordinator takes none of them");
+    }
+
+    /** The right to write is taken away from a client at work. */
+    static void right_removed() throws Exception {
+        var pattern = new org.apache.kafka.common.resource.ResourcePattern(
+            org.apache.kafka.common.resource.ResourceType.TOPIC, "orders", org.apache.kafka.common.resource.PatternType.LITERAL);
+        var entry = new org.apache.kafka.common.acl.AccessControlEntry("User:ANONYMOUS", "*",
+            org.apache.kafka.common.acl.AclOperation.WRITE, org.apache.kafka.common.acl.AclPermissionType.DENY);
+        try (Admin admin = Admin.create(settings("acl-admin"));
+             var producer = producer("billing", "linger.ms=0", "max.block.ms=3000", "delivery.timeout.ms=5000", "request.timeout.ms=3000")) {
+            Thread writing = run(() -> produce(producer, "orders", 60, 100));
+            Thread.sleep(3000);
+            admin.createAcls(List.of(new org.apache.kafka.common.acl.AclBinding(pattern, entry))).all().get();
+            writing.join();
+        }
+        fact("acl-admin denied ANONYMOUS to write to orders while billing wrote to it");
+    }
 }
