@@ -173,13 +173,15 @@ COMPILED = (
 #: Modules of those that take more than half a hundredth of the time of a command that people wait for: ``stats``,
 #: ``read`` in each of its outputs, ``export``. They are compiled with optimisation, in one and a half times the time.
 BUSY = (
-    "analysis/intake", "base/fastint", "base/json_text", "capture/pcap", "codec/body_scanner",
-    "codec/text/batch_reader", "codec/text/body_reader", "codec/text/digest_bodies", "codec/text/json_batches",
-    "codec/text/json_bodies", "codec/text/json_records", "codec/record_reader", "codec/text/tree_bodies",
-    "codec/text/tree_records", "codec/text/tree_text", "codec/text/tree_values", "digest", "export/csv_lines",
-    "export/fast_json_lines", "model", "render/digest_facts", "render/format_units", "render/guides", "render/heads",
-    "render/summary_lines", "session/analyzer", "session/channel", "session/kafka_messages", "session/output",
-    "session/shallow", "stream/frame_reader", "stream/half_stream",
+    "analysis/client_traffic", "analysis/intake", "analysis/latency", "analysis/topic_table", "analysis/topic_traffic",
+    "base/fastint", "base/json_text", "capture/pcap", "codec/body_scanner", "codec/text/batch_reader",
+    "codec/text/body_reader", "codec/text/digest_bodies", "codec/text/json_batches", "codec/text/json_bodies",
+    "codec/text/json_records", "codec/record_reader", "codec/text/tree_bodies", "codec/text/tree_records",
+    "codec/text/tree_text", "codec/text/tree_values", "digest", "export/column_buffers", "export/csv_lines",
+    "export/exchange_columns", "export/fast_json_lines", "model", "pipeline/aggregate", "pipeline/entities",
+    "pipeline/exchange_table", "pipeline/unit_tables", "render/digest_facts", "render/format_units", "render/guides",
+    "render/heads", "render/summary_lines", "session/analyzer", "session/channel", "session/kafka_messages",
+    "session/output", "session/shallow", "stream/frame_reader", "stream/half_stream",
 )  # fmt: skip
 #: Modules of those whose work is not done for every exchange, or not by the commands that people wait for. They are
 #: compiled without optimisation, in two thirds of the time.

@@ -6,11 +6,11 @@ Bounded in bytes, for each client and for all: what comes later is not remembere
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from kwiresniff.analysis.body_entities import replica_id_of
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
-from kwiresniff.analysis.offered_versions import Offer, offered_versions
+from kwiresniff.analysis.offered_versions import Offer, OfferReader
 from kwiresniff.base.api_keys import (
     ADD_PARTITIONS_TO_TXN,
     ALLOCATE_PRODUCER_IDS,
@@ -60,7 +60,7 @@ MAX_SHARED_OFFERS = 64
 MAX_SHARED_APIS = 500
 
 #: APIs with which only nodes of a cluster talk to each other.
-CLUSTER_APIS = frozenset({
+CLUSTER_APIS: Final = frozenset({
     LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, CONTROLLED_SHUTDOWN, WRITE_TXN_MARKERS, VOTE, BEGIN_QUORUM_EPOCH,
     END_QUORUM_EPOCH, ALTER_PARTITION, ENVELOPE, FETCH_SNAPSHOT, BROKER_REGISTRATION, BROKER_HEARTBEAT,
     ALLOCATE_PRODUCER_IDS, CONTROLLER_REGISTRATION, ASSIGN_REPLICAS_TO_DIRS, UPDATE_RAFT_VOTER,
@@ -81,6 +81,12 @@ class InventoryMemory:
         self.budget = MemoryBudget(MAX_INVENTORY_BYTES)
         self._offers: dict[frozenset[tuple[int, tuple[int, int]]], Offer] = {}
         self._last: Offer = {}
+        self._reader = OfferReader()
+
+    def offer_in(self, response: Message) -> Offer:
+        """The versions by API in an ApiVersions response."""
+        offer: Offer = self._reader.offer_in(response)
+        return offer
 
     def shared(self, offer: Offer) -> Offer | None:
         """The offered versions as one object for all clients that got the same; None when they are to be kept with the
@@ -187,12 +193,32 @@ class TrafficCounts:
             self.span(other.first_ns, other.last_ns)
 
 
+class UseCounts:
+    """How often a client has used one version of an API; ``packet`` and ``first_ns`` are of the first time."""
+
+    __slots__ = ("api", "count", "errors", "first_ns", "packet")
+
+    def __init__(self, api: str, packet: int, first_ns: int) -> None:
+        self.api = api
+        self.count = 0
+        self.errors = 0
+        self.packet = packet
+        self.first_ns = first_ns
+
+    def merge(self, other: UseCounts) -> None:
+        """Adds what was counted elsewhere."""
+        self.count += other.count
+        self.errors += other.errors
+        if other.first_ns < self.first_ns:
+            self.packet, self.first_ns = other.packet, other.first_ns
+
+
 class ClientTraffic:
     """What is known of one client so far: counts, versions in use and on offer, and the names it mentions."""
 
     __slots__ = (
-        "client_id", "cluster", "counts", "groups", "memory", "offer_is_own", "offered", "shared", "topics",
-        "transactional_ids", "uses",
+        "_last_key", "_last_use", "client_id", "cluster", "counts", "groups", "memory", "offer_is_own", "offered",
+        "shared", "topics", "transactional_ids", "uses",
     )  # fmt: skip
 
     def __init__(self, client_id: str | None, shared: InventoryMemory) -> None:
@@ -203,8 +229,9 @@ class ClientTraffic:
         self.cluster = False
         self.offered: Offer = {}
         self.offer_is_own = False  # and not shared with others
-        #: (api_key, version) -> [api, count, errors, packet, first_ns]
-        self.uses: dict[tuple[int, int], list[Any]] = {}
+        self.uses: dict[tuple[int, int], UseCounts] = {}  # by API key and version
+        self._last_key = (-1, -1)
+        self._last_use: UseCounts | None = None
         self.topics: dict[str, None] = {}
         self.groups: dict[str, None] = {}
         self.transactional_ids: dict[str, None] = {}
@@ -223,8 +250,8 @@ class ClientTraffic:
         self._count_use(exchange, failed, request.first_packet, request.first_ns)
         if not self.cluster and _is_of_cluster(exchange.api_key, exchange.api_version, request):
             self.cluster = True
-        if exchange.api_key == API_VERSIONS and response is not None and response.body is not None:
-            self._take_offer(offered_versions(response.body))
+        if exchange.api_key == API_VERSIONS and response is not None:
+            self._take_offer(self.shared.offer_in(response))
         return True
 
     def note(self, topics: list[str], groups: list[str], transactional_ids: list[str]) -> None:
@@ -237,15 +264,25 @@ class ClientTraffic:
             self._keep(self.transactional_ids, transactional_ids)
 
     def _count_use(self, exchange: Exchange, failed: bool, packet: int, ns: int) -> None:
-        use = self.uses.get((exchange.api_key, exchange.api_version))
-        if use is None:
-            if not self.memory.admit(_USE_BYTES + text_bytes(exchange.api)):
-                self.memory.cut = True
+        use = self._last_use
+        if use is None or self._last_key[0] != exchange.api_key or self._last_key[1] != exchange.api_version:
+            key = (exchange.api_key, exchange.api_version)
+            use = self._use(key, exchange.api, packet, ns)
+            if use is None:
                 return
-            use = [exchange.api, 0, 0, packet, ns]
-            self.uses[exchange.api_key, exchange.api_version] = use
-        use[1] += 1
-        use[2] += failed
+            self._last_key, self._last_use = key, use
+        use.count += 1
+        use.errors += failed
+
+    def _use(self, key: tuple[int, int], api: str, packet: int, ns: int) -> UseCounts | None:
+        """The counts of a version of an API; None where there is no room for them."""
+        use = self.uses.get(key)
+        if use is None:
+            if not self.memory.admit(_USE_BYTES + text_bytes(api)):
+                self.memory.cut = True
+                return None
+            use = self.uses[key] = UseCounts(api, packet, ns)
+        return use
 
     def _take_offer(self, offer: Offer) -> None:
         known = self.offered
@@ -283,16 +320,9 @@ class ClientTraffic:
         # What is moved from one to the other is not charged twice.
         other.memory.release()
         for key, use in other.uses.items():
-            mine = self.uses.get(key)
-            if mine is None:
-                if not self.memory.admit(_USE_BYTES + text_bytes(use[0])):
-                    self.memory.cut = True
-                    continue
-                mine = self.uses[key] = [use[0], 0, 0, use[3], use[4]]
-            mine[1] += use[1]
-            mine[2] += use[2]
-            if use[4] < mine[4]:
-                mine[3:] = use[3:]
+            mine = self._use(key, use.api, use.packet, use.first_ns)
+            if mine is not None:
+                mine.merge(use)
         self._keep(self.topics, other.topics)
         self._keep(self.groups, other.groups)
         self._keep(self.transactional_ids, other.transactional_ids)

@@ -30,6 +30,8 @@ MAX_IDS = 100
 MAX_GIVEN = 64
 
 _Identity: TypeAlias = tuple[Any, ...]
+#: Topics, groups and transactional ids.
+Names: TypeAlias = tuple[list[str], list[str], list[str]]
 
 
 class NamesInTraffic:
@@ -43,7 +45,7 @@ class NamesInTraffic:
         # By connection and client: the names of a session as its fetches share them, and how many were given.
         self._given: dict[tuple[int, str | None], tuple[list[str], int]] = {}
 
-    def __call__(self, exchange: Exchange) -> tuple[list[str], list[str], list[str]]:
+    def __call__(self, exchange: Exchange) -> Names:
         """The names in one exchange."""
         request, response, topic_name = exchange.request, exchange.response, self._topic_name
         topics: list[str] = []
@@ -97,18 +99,15 @@ class Inventory:
         """Clients that used more versions or names than are remembered."""
         return sum(seen.memory.cut for seen in self._clients.values())
 
-    def exchange(self, exchange: Exchange) -> None:
-        """Take in an exchange."""
-        seen = self.client_of(exchange)
+    def exchange(self, exchange: Exchange, names: Names | None = None) -> None:
+        """Take in an exchange; ``names`` are those in it, where somebody has looked for them already."""
+        seen = self._client_of(exchange)
         if seen is not None and seen.add(exchange):
-            topics, groups, transactional_ids = self._names(exchange)
+            topics, groups, transactional_ids = names if names is not None else self._names(exchange)
             seen.note(topics, groups, transactional_ids)
 
-    def client_of(self, exchange: Exchange) -> ClientTraffic | None:
-        """What is collected of the client of an exchange; None where there is no room for it.
-
-        For whoever knows the names in it already: ``exchange`` adds the exchange to it, and notes those.
-        """
+    def _client_of(self, exchange: Exchange) -> ClientTraffic | None:
+        """What is collected of the client of an exchange; None where there is no room for it."""
         connection = exchange.connection
         if connection.id in self._refused:
             return None
@@ -217,8 +216,8 @@ def _client(identity: _Identity, seen: ClientTraffic, rename: Callable[[Any], An
         negotiates=negotiates,
         offered=seen.offered,
         uses=tuple(
-            ApiUse(api, key, version, count, errors, packet, first_ns)
-            for (key, version), (api, count, errors, packet, first_ns) in sorted(seen.uses.items())
+            ApiUse(use.api, key, version, use.count, use.errors, use.packet, use.first_ns)
+            for (key, version), use in sorted(seen.uses.items(), key=lambda item: item[0])
         ),
         topics=tuple(dict.fromkeys(map(rename, seen.topics))),
         groups=tuple(seen.groups),

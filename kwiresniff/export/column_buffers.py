@@ -95,24 +95,22 @@ class NumberColumn(Column):
 
     def put(self, value: i64) -> None:
         """One more value that fits."""
-        size = self.size
-        number: int = value
-        if size == 8:
-            write_i64_le(self.values, value)
-        elif size == 4:
-            write_i32_le(self.values, number)
-        else:
-            write_i16_le(self.values, number)
+        self._write(value)
         self.mark(True)
 
     def add_none(self) -> None:
-        if self.size == 8:
-            write_i64_le(self.values, 0)
-        elif self.size == 4:
-            write_i32_le(self.values, 0)
-        else:
-            write_i16_le(self.values, 0)
+        self._write(0)
         self.mark(False)
+
+    def _write(self, value: i64) -> None:
+        if self.size == 8:
+            write_i64_le(self.values, value)
+            return
+        number: int = value
+        if self.size == 4:
+            write_i32_le(self.values, number)
+        else:
+            write_i16_le(self.values, number)
 
     def array(self, arrow: Any, kind: Any) -> Any:
         return arrow.Array.from_buffers(kind, self.count, self._buffers(arrow, self.values), self.nulls)

@@ -6,7 +6,7 @@ never make old ones to be read again, and a table that grows too big in memory i
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final, final
 
@@ -18,7 +18,7 @@ from kwiresniff.pipeline.exchange_table import micros_of, seen_ns
 from kwiresniff.pipeline.rows import Row
 
 #: Keys counted before they are written out; with its histogram a key takes some 5 kB, so a table stays below 50 MB.
-MAX_KEYS = 10_000
+MAX_KEYS: Final = 10_000
 _MINUTE_NS: Final = 60_000_000_000
 #: Connections and topics for which it is remembered which row they counted for last; then all are forgotten.
 MAX_REMEMBERED: Final = 4_096
@@ -26,7 +26,10 @@ MAX_REMEMBERED: Final = 4_096
 
 @final
 class _Counts:
-    __slots__ = ("broker", "errors", "exchanges", "latency", "request_bytes", "response_bytes", "unanswered")
+    """``both`` has the latencies that were the broker's own time alone, as most are, ``latency`` and ``broker`` have
+    the others."""
+
+    __slots__ = ("both", "broker", "errors", "exchanges", "latency", "request_bytes", "response_bytes", "unanswered")
 
     def __init__(self) -> None:
         self.exchanges = 0
@@ -34,6 +37,7 @@ class _Counts:
         self.unanswered = 0
         self.request_bytes = 0
         self.response_bytes = 0
+        self.both = Histogram()
         self.latency = Histogram()
         self.broker = Histogram()
 
@@ -51,8 +55,11 @@ class _Counts:
         if request is None:
             return
         latency_ns = response.first_ns - request.last_ns
-        self.latency.add(latency_ns)
         queued_ns, held_ns = exchange.queued, exchange.held
+        if queued_ns == 0 and held_ns == 0:
+            self.both.add(latency_ns)
+            return
+        self.latency.add(latency_ns)
         if queued_ns >= 0 and held_ns >= 0:
             broker_ns = latency_ns - queued_ns - held_ns
             if broker_ns > 0 or held_ns == 0:
@@ -65,8 +72,8 @@ class _Counts:
             self.unanswered,
             self.request_bytes,
             self.response_bytes,
-            self.latency,
-            self.broker,
+            self.both.with_added(self.latency),
+            self.both.with_added(self.broker),
         )
 
 
@@ -89,8 +96,8 @@ class Aggregates:
     def __init__(self, wanted: Collection[str]) -> None:
         self._wanted = wanted
         self._counts_latency = "latency" in wanted or "topic_latency" in wanted
-        self._by_client: dict[Row, _Counts] = {}
-        self._by_topic: dict[Row, _Counts] = {}
+        self._by_client: dict[Row, _Counts] = defaultdict(_Counts)
+        self._by_topic: dict[Row, _Counts] = defaultdict(_Counts)
         self._errors: dict[Row, list[int]] = {}  # how many exchanges, how often in them
         self._last: dict[int, _Last] = {}
         self._remembered = 0
@@ -104,7 +111,12 @@ class Aggregates:
         minute = seen_ns(exchange) // _MINUTE_NS
         key = (exchange.connection.id << 16) + exchange.api_key
         last = self._last.get(key)
-        if last is None or last.minute != minute or not _agree(last, exchange):
+        if (
+            last is None
+            or last.minute != minute
+            or last.client_id != exchange.client_id
+            or last.waiting != exchange.waiting
+        ):
             last = self._place(exchange, minute)
             if self._is_room():
                 self._last[key] = last
@@ -114,7 +126,7 @@ class Aggregates:
             if counts is None:
                 api, waiting = exchange.api or None, exchange.waiting or None
                 row: Row = (minute, topic, api, exchange.connection.broker, waiting)
-                counts = _counts(self._by_topic, row)
+                counts = self._by_topic[row]
                 if self._is_room():
                     last.by_topic[topic] = counts
             counts.add(exchange)
@@ -132,7 +144,7 @@ class Aggregates:
         connection = exchange.connection
         api, waiting = exchange.api or None, exchange.waiting or None
         row: Row = (minute, api, exchange.client_id, host_of(connection.client), connection.broker, waiting)
-        return _Last(minute, exchange.client_id, exchange.waiting, _counts(self._by_client, row))
+        return _Last(minute, exchange.client_id, exchange.waiting, self._by_client[row])
 
     def _is_room(self) -> bool:
         """Whether one more can be remembered; where it cannot, all are forgotten."""
@@ -162,17 +174,6 @@ class Aggregates:
         self._forget()
 
 
-def _agree(last: _Last, exchange: Exchange) -> bool:
-    return last.client_id == exchange.client_id and last.waiting == exchange.waiting
-
-
-def _counts(table: dict[Row, _Counts], key: Row) -> _Counts:
-    counts = table.get(key)
-    if counts is None:
-        counts = table[key] = _Counts()
-    return counts
-
-
 @final
 class SketchColumn(StructColumn):
     """Histograms as a ``latency`` column has them."""
@@ -185,9 +186,12 @@ class SketchColumn(StructColumn):
         super().__init__([*self._numbers, self._buckets])
 
     def add(self, one: Histogram) -> None:
-        numbers = (one.count, one.zeros, one.sum_ns, one.min_ns, one.max_ns)
-        for column, number in zip(self._numbers, numbers, strict=True):
-            column.add(number)
+        numbers = self._numbers
+        numbers[0].add(one.count)
+        numbers[1].add(one.zeros)
+        numbers[2].add(one.sum_ns)
+        numbers[3].add(one.min_ns)
+        numbers[4].add(one.max_ns)
         buckets = one.buckets
         for bucket in sorted(buckets):
             self._bucket.put(bucket)

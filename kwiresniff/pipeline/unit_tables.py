@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kwiresniff.analysis.audit import audit
 from kwiresniff.analysis.clients import Inventory
@@ -13,7 +13,7 @@ from kwiresniff.pipeline import table_writer
 from kwiresniff.pipeline.aggregate import Aggregates
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.exchange_table import ExchangeTable
-from kwiresniff.pipeline.rows import Rows, rows_of
+from kwiresniff.pipeline.rows import Row, Rows, rows_of
 from kwiresniff.pipeline.table_writer import TableWriter
 
 
@@ -46,7 +46,7 @@ class UnitTables(Intake):
             self._inventory.connection(event)
         for table in ("connections", "problems"):
             if table in self._wanted:
-                self._add(table, event)
+                self._put(table, rows_of(table, event, self._rows))
 
     def finish(self) -> None:
         """Writes what comes of all events together."""
@@ -73,40 +73,39 @@ class UnitTables(Intake):
             if aggregates.full():
                 self._take(aggregates)
         if self._inventory is not None:
-            client = self._inventory.client_of(exchange)
-            if client is not None and client.add(exchange):
-                client.note(entities.topics, entities.groups, entities.transactional_ids)
+            self._inventory.exchange(exchange, (entities.topics, entities.groups, entities.transactional_ids))
         if self._topics is not None:
             self._topics.exchange(exchange)
         if self._records:
             for block in self._rows.records(exchange):
                 self._writer.add_records(block)
 
-    def _add(self, table: str, event: Event) -> None:
-        for row in rows_of(table, event, self._rows):
+    def _put(self, table: str, rows: Iterable[Row]) -> None:
+        for row in rows:
             self._writer.add(table, row)
+
+    def _tell(self, code: str, count: int, what: str) -> None:
+        """Reports that there were too many of something, if there were."""
+        if count:
+            self.add(Problem(code, what))
 
     def _take(self, aggregates: Aggregates) -> None:
         for table, row in aggregates.take():
             self._writer.add(table, row)
 
     def _take_clients(self, inventory: Inventory) -> None:
-        clients = inventory.clients()
-        for client in clients if "clients" in self._wanted else ():
-            self._writer.add("clients", self._rows.client(client))
-        if self._target is not None and "audit" in self._wanted:
-            for verdict in audit(clients, self._target):
-                self._writer.add("audit", self._rows.verdict(verdict, self._target))
-        if inventory.left_out:
-            what = f"too many clients: {inventory.left_out} more are not in the tables clients and audit"
-            self.add(Problem("too_many_clients", what))
-        if inventory.cut:
-            what = f"{inventory.cut} clients used more API versions or names than are in the tables clients and audit"
-            self.add(Problem("too_many_clients", what))
+        rows, clients, target = self._rows, inventory.clients(), self._target
+        if "clients" in self._wanted:
+            self._put("clients", map(rows.client, clients))
+        if target is not None and "audit" in self._wanted:
+            self._put("audit", [rows.verdict(verdict, target) for verdict in audit(clients, target)])
+        left_out, cut = inventory.left_out, inventory.cut
+        what = f"too many clients: {left_out} more are not in the tables clients and audit"
+        self._tell("too_many_clients", left_out, what)
+        what = f"{cut} clients used more API versions or names than are in the tables clients and audit"
+        self._tell("too_many_clients", cut, what)
 
     def _take_topics(self, traffic: TopicTraffic) -> None:
-        for topic in traffic.topics():
-            self._writer.add("topics", self._rows.topic(topic))
-        if traffic.left_out:
-            what = f"too many topics: {traffic.left_out} names or rows more are not in the table topics"
-            self.add(Problem("too_many_topics", what))
+        self._put("topics", map(self._rows.topic, traffic.topics()))
+        what = f"too many topics: {traffic.left_out} names or rows more are not in the table topics"
+        self._tell("too_many_topics", traffic.left_out, what)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, MemoryBudget, text_bytes
-from kwiresniff.analysis.offered_versions import Offer, offered_versions
+from kwiresniff.analysis.offered_versions import Offer, OfferReader
 from kwiresniff.base.api_keys import (
     ADD_PARTITIONS_TO_TXN,
     API_VERSIONS,
@@ -36,9 +36,6 @@ from kwiresniff.schema import versions_in
 MAX_NODES = 10_000
 #: Addresses whose offered versions are remembered; each is a table of some eighty entries.
 MAX_OFFERS = 500
-#: Answers to ApiVersions that are not read again, and bytes of each; then all are forgotten.
-MAX_READ = 16
-MAX_READ_BYTES = 4096
 #: Connections remembered on which clients got to work.
 MAX_WORKING = 20_000
 #: The last times remembered of each broker at which it closed a connection, and how near to its silence that has to be.
@@ -79,7 +76,7 @@ class Cluster:
         self._nodes: dict[str, tuple[str, int]] = {}
         self._cluster_of: dict[str, str] = {}
         self._offers: dict[str, Offer] = {}
-        self._read: dict[tuple[int, bytes], Offer] = {}
+        self._reader = OfferReader()
         self.last_answer_ns: dict[str, int] = {}
         self.answer_before_ns = 0
         self.unauthenticated: set[str] = set()
@@ -184,19 +181,11 @@ class Cluster:
             table[key] = value
 
     def offer_in(self, response: Message | None) -> Offer:
-        """The versions by API in an ApiVersions response. Brokers say the same to all clients, and are read once."""
+        """The versions by API in an ApiVersions response."""
         if response is None:
             return {}
-        frame = response.frame
-        if frame is None or not response.is_deferred or len(frame) > MAX_READ_BYTES:
-            return offered_versions(response.body)
-        key = (response.version, frame[response.body_offset :])
-        found = self._read.get(key)
-        if found is None:
-            if len(self._read) >= MAX_READ:
-                self._read.clear()
-            found = self._read[key] = offered_versions(response.body)
-        return found
+        offer: Offer = self._reader.offer_in(response)
+        return offer
 
     def of(self, broker: str) -> str:
         """The id of the cluster that an address belongs to, empty where that is not known."""
