@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 def register(spark: SparkSession | None = None) -> None:
     """Makes ``spark.read.format("kwiresniff")`` known to a session, by default the active one."""
-    from kwiresniff.pipeline import spark_source
-    from kwiresniff.pipeline.spark_session import active_session
+    from pyspark.sql import SparkSession
 
-    found = spark if spark is not None else active_session()
+    from kwiresniff.pipeline import spark_source
+
+    found = spark if spark is not None else SparkSession.getActiveSession()
     if found is not None:
         spark_source.register(found)
 

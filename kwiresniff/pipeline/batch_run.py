@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import asdict, dataclass, replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.errors import ExportError
 from kwiresniff.pipeline.columns import WRITTEN
 from kwiresniff.pipeline.deduplication import shared
-from kwiresniff.pipeline.failures import spark_errors
+from kwiresniff.pipeline.failures import spark_errors, wait_for
 from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote, local_path
 from kwiresniff.pipeline.observed_connections import ObservedConnection
 from kwiresniff.pipeline.output_store import Commit, OutputStore
@@ -23,9 +23,6 @@ from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.spark_tasks import observe, run_units
 from kwiresniff.pipeline.task import add_totals, settings_text, totals
 from kwiresniff.pipeline.unit_reader import Settings
-
-#: Seconds between two looks at what is done.
-_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +160,6 @@ class Run:
             raise ExportError(f"{out}: holds the output of 'pipeline watch'; name another folder")
         self._fresh = not resume
         self._both_ends = both_ends
-        self._seen: set[str] = set()
         self._done = totals([])
         self.job = self._make_job()
 
@@ -198,34 +194,22 @@ class Run:
             with self._fetched(self._sources):
                 spark = start_session()
                 with spark_errors():
-                    for source, one in observe(spark, list(map(WorkUnit, self._sources)), self._settings):
-                        seen.setdefault(source, []).append(from_plain(ObservedConnection, one))
-        before = (
-            [] if self._fresh else [from_plain(WorkUnit, one["unit"]).source for one in self.store.commits().values()]
-        )
+                    seen = observe(spark, list(map(WorkUnit, self._sources)), self._settings)
+        commits = {} if self._fresh else self.store.commits()
+        before = [from_plain(WorkUnit, one["unit"]).source for one in commits.values()]
         self._sources = keep_assignments(assign_connections(self._sources, seen), before)
         self.job = self._make_job()
 
     def _submit(self, spark: Any, progress: Callable[[dict[str, Any]], None]) -> None:
-        job = {"settings": asdict(self._settings), "tables": self._tables, "out": self.store.out}
-        with spark_errors(), ThreadPoolExecutor(1) as pool:
-            result = pool.submit(run_units, spark, share_out(self.job.units, self._parallelism), job)
-            try:
-                while not wait([result], _POLL_SECONDS).done:
-                    progress(self._this_run())
-            except KeyboardInterrupt:
-                # A session of this process has stopped its jobs by itself; one on a server has not.
-                with suppress(Exception):
-                    spark.interruptAll()
-                raise
-            result.result()
-            progress(self._this_run())
+        tasks = share_out(self.job.units, self._parallelism)
+        work = partial(run_units, spark, tasks, self._settings, self._tables, self.store.out)
+        # A session of this process stops its jobs by itself; one on a server does not.
+        wait_for(work, lambda: progress(self._this_run()), spark.interruptAll)
 
     def _this_run(self) -> dict[str, Any]:
-        """The totals of what this run has done. A commit is read once: there may be thousands."""
+        """The totals of what this run has done."""
         mine = {unit.id for unit in self.job.units}
-        new = self.store.commits(known=self._seen)
-        self._seen.update(new)
+        new = self.store.new_commits()
         self._done = add_totals(self._done, totals([commit for name, commit in new.items() if name in mine]))
         return self._done
 

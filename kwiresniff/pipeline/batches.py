@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
-from kwiresniff.analysis.latency import Histogram
 from kwiresniff.export.arrow_arrays import arrow_array
 from kwiresniff.model import Exchange
 from kwiresniff.pipeline.aggregate import SketchColumn
-from kwiresniff.pipeline.columns import TABLES, arrow_schema
+from kwiresniff.pipeline.columns import SKETCH, TABLES, arrow_schema
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.exchange_table import ExchangeRows
 from kwiresniff.pipeline.plan import WorkUnit
@@ -33,7 +32,8 @@ class RowBuffer:
     """Rows of a table other than ``exchanges`` until they become arrays. ``rows`` counts them, ``held_bytes`` is about
     what they take in memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, table: str) -> None:
+        self.table = table
         self.rows = 0
         self.held_bytes = 0
         self._rows: list[Row] = []
@@ -42,33 +42,35 @@ class RowBuffer:
     def add(self, row: Row) -> int:
         """One more row; returns about what it takes in memory."""
         self._rows.append(row)
-        self.rows += 1
-        size = ROW_BYTES + sum([len(value) for value in row if value.__class__ is str or value.__class__ is bytes])
-        self.held_bytes += size
-        return size
+        return self._hold(1, [len(value) for value in row if value.__class__ is str or value.__class__ is bytes])
 
     def add_records(self, block: Block) -> int:
         """Some more rows of ``records``; returns about what they take in memory."""
         self._blocks.append(block)
-        self.rows += len(block[0])
         texts = [len(value) for column in block[_KEY : _KEY + 3] for value in column if value is not None]
-        size = ROW_BYTES * len(block[0]) + sum(texts)
+        return self._hold(len(block[0]), texts)
+
+    def _hold(self, rows: int, texts: list[int]) -> int:
+        size = ROW_BYTES * rows + sum(texts)
+        self.rows += rows
         self.held_bytes += size
         return size
 
-    def arrays(self, schema: Any, *, left_out: int = 0) -> list[Any]:
-        """The columns of a schema, which has not the first ``left_out`` ones of the table."""
+    def arrays(self, schema: Any) -> list[Any]:
+        """The columns of a schema as arrays."""
         blocks = [*self._blocks, list(zip(*self._rows, strict=True))] if self._rows else self._blocks
-        values = [list(chain.from_iterable(parts)) for parts in list(zip(*blocks, strict=True))[left_out:]]
-        return [_array(column, field.type) for column, field in zip(values, schema, strict=True)]
+        found = []
+        for column, parts in zip(TABLES[self.table], zip(*blocks, strict=True), strict=True):
+            if column.name in schema.names:
+                kind = schema.field(column.name).type
+                found.append((_sketches if column.type == SKETCH else arrow_array)(list(chain(*parts)), kind))
+        return found
 
 
-def _array(values: list[Any], kind: Any) -> Any:
-    if not values or values[0].__class__ is not Histogram:
-        return arrow_array(values, kind)
+def _sketches(histograms: list[Any], kind: Any) -> Any:
     column = SketchColumn()
-    for value in values:
-        column.add(value)
+    for one in histograms:
+        column.add(one)
     return column.array(import_module("pyarrow"), kind)
 
 
@@ -94,41 +96,38 @@ def event_batches(table: str, reading: Reading, names: Sequence[str] = ()) -> It
 def _row_batches(
     table: str, names: Sequence[str], pieces: Iterable[Any], add: Callable[[RowBuffer, Any], int]
 ) -> Iterator[Any]:
-    """Batches of the rows that ``add`` puts into a buffer, piece by piece."""
-    arrow = import_module("pyarrow")
     schema = arrow_schema(table)
-    buffer = RowBuffer()
-    for piece in pieces:
-        add(buffer, piece)
-        if _is_full(buffer):
-            yield _batch(arrow, buffer.arrays(schema), schema).select(names or schema.names)
-            buffer = RowBuffer()
-    if buffer.rows:
-        yield _batch(arrow, buffer.arrays(schema), schema).select(names or schema.names)
+    for batch in _batches(pieces, lambda: RowBuffer(table), add, schema):
+        yield batch.select(names or schema.names)
 
 
 def _exchange_batches(reading: Reading, names: Sequence[str]) -> Iterator[Any]:
-    arrow = import_module("pyarrow")
-    schema = arrow_schema("exchanges", names)
     speaks = not names or not ENTITY_COLUMNS.isdisjoint(names)
     entities = Entities(reading.rows.topic_name)
     table = reading.rows.exchange_table()
-    part = table.part()
-    for event in reading.events():
-        if event.__class__ is Exchange:
-            if speaks:
-                entities.find(event)
-            table.add_to(part, event, entities)
-            if _is_full(part):
-                yield _batch(arrow, part.arrays(arrow, schema), schema)
-                part = table.part()
-    if part.rows:
-        yield _batch(arrow, part.arrays(arrow, schema), schema)
+
+    def add(part: ExchangeRows, exchange: Exchange) -> None:
+        if speaks:
+            entities.find(exchange)
+        table.add_to(part, exchange, entities)
+
+    exchanges = (event for event in reading.events() if event.__class__ is Exchange)
+    return _batches(exchanges, table.part, add, arrow_schema("exchanges", names))
 
 
-def _is_full(rows: RowBuffer | ExchangeRows) -> bool:
-    return rows.rows >= BATCH_ROWS or rows.held_bytes >= BATCH_BYTES
+Rows = TypeVar("Rows", RowBuffer, ExchangeRows)
 
 
-def _batch(arrow: Any, arrays: list[Any], schema: Any) -> Any:
-    return arrow.RecordBatch.from_arrays(arrays, schema=schema)
+def _batches(
+    pieces: Iterable[Any], begin: Callable[[], Rows], add: Callable[[Rows, Any], object], schema: Any
+) -> Iterator[Any]:
+    """Batches of what ``add`` puts piece by piece into rows that ``begin`` makes."""
+    batch = import_module("pyarrow").RecordBatch
+    rows = begin()
+    for piece in pieces:
+        add(rows, piece)
+        if rows.rows >= BATCH_ROWS or rows.held_bytes >= BATCH_BYTES:
+            yield batch.from_arrays(rows.arrays(schema), schema=schema)
+            rows = begin()
+    if rows.rows:
+        yield batch.from_arrays(rows.arrays(schema), schema=schema)

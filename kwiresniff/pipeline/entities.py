@@ -5,20 +5,15 @@ Most messages have digests with their names; decoded bodies are walked (``kwires
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from kwiresniff.analysis.body_entities import names_of, partitions_of
 from kwiresniff.digest import Digest
 from kwiresniff.model import Body, Exchange, FetchedTopics, Message, TopicNames
 
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
 #: Partition indexes are INT32; other numbers may stand in fields of the same name.
 LEAST_INDEX: Final = -(1 << 31)
 MOST_INDEX: Final = (1 << 31) - 1
-#: As many are compared one by one; most exchanges name one topic, twice or thrice.
-FEW: Final = 4
 
 
 @final
@@ -53,9 +48,9 @@ class Entities:
         fetched = exchange.fetched
         if fetched is not None:
             self._session(fetched)
-        if len(self.topics) > FEW:
+        if len(self.topics) > 1:
             self.topics = list(dict.fromkeys(self.topics))
-        if len(self.partitions) > FEW:
+        if len(self.partitions) > 1:
             self.partitions = list(dict.fromkeys(self.partitions))
         if len(self.groups) > 1:
             self.groups = list(dict.fromkeys(self.groups))
@@ -63,23 +58,15 @@ class Entities:
             self.transactional_ids = list(dict.fromkeys(self.transactional_ids))
 
     def _topic(self, name: str) -> None:
-        """One more topic, unless it is there already; among many that is found in the end."""
+        """One more topic. Most exchanges name one, twice or thrice; others that come again go in the end."""
         topics = self.topics
-        if len(topics) <= FEW:
-            for known in topics:
-                if known is name or known == name:
-                    return
-        topics.append(name)
+        if not topics or topics[-1] != name:
+            topics.append(name)
 
-    def _partition(self, index: i64) -> None:
+    def _partition(self, index: int) -> None:
         partitions = self.partitions
-        if len(partitions) <= FEW:
-            for known in partitions:
-                one: i64 = known
-                if one == index:
-                    return
-        number: int = index
-        partitions.append(number)
+        if not partitions or partitions[-1] != index:
+            partitions.append(index)
 
     def _session(self, fetched: FetchedTopics) -> None:
         topic_name = self._topic_name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kwiresniff.base.time_units import DAY_NS
@@ -71,9 +72,9 @@ class ExchangeRows:
             "problems": self._problems,
         }
 
-    def arrays(self, arrow: Any, schema: Any) -> list[Any]:
-        """The columns of a schema as arrays; ``arrow`` is ``pyarrow``."""
-        named = self.named()
+    def arrays(self, schema: Any) -> list[Any]:
+        """The columns of a schema as arrays."""
+        arrow, named = import_module("pyarrow"), self.named()
         return [named[field.name].array(arrow, field.type) for field in schema]
 
     def add(self, exchange: Exchange, number: i64, ns: int, day: int, entities: Entities) -> None:

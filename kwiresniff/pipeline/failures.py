@@ -1,14 +1,18 @@
-"""Errors of Spark as one line; Spark itself prints the stacks of two languages."""
+"""Waiting for Spark, and its errors as one line; it prints the stacks of two languages itself."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from typing import Any
 
 from kwiresniff.errors import KwiresniffError
 
+#: Seconds between two looks at what is done.
+_POLL_SECONDS = 0.5
 #: An error of ours at the end of a stack that Spark tells.
 _OURS = re.compile(r"^kwiresniff\.[\w.]+Error: (.+)$", re.MULTILINE)
 #: The first line of a stack of Python's, and the last one, with or without a module before the name of the error.
@@ -46,14 +50,36 @@ def first_line(error: BaseException) -> str:
     return _JAVA_NAME.sub("", last)[:MAX_MESSAGE_CHARS]
 
 
+def wait_for(work: Callable[[], Any], look: Callable[[], None], stop: Callable[[], Any]) -> None:
+    """Waits for ``work`` of Spark, and has a ``look`` from time to time and in the end. When something else ends the
+    waiting, ``stop`` is to end the work. What it raises is raised as by ``spark_errors``.
+
+    It has a thread of its own: Spark answers Ctrl-C from the main one, which must not be waiting for it then.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(work)
+        try:
+            while not wait([result], _POLL_SECONDS).done:
+                look()
+        except BaseException:
+            with suppress(Exception):
+                stop()
+            raise
+        finally:
+            wait([result])
+            look()
+        with spark_errors():
+            result.result()
+
+
 @contextmanager
-def spark_errors() -> Iterator[None]:
-    """Raises a KwiresniffError of one line for whatever Spark raises. Errors of this package pass unchanged, and those
-    that Spark tells of its workers as they were there."""
+def spark_errors(whose: str = "Spark") -> Iterator[None]:
+    """Raises a KwiresniffError of one line for whatever Spark raises, and says ``whose`` it is. Errors of this package
+    pass unchanged, and those that Spark tells of its workers as they were there."""
     try:
         yield
     except KwiresniffError:
         raise
     except Exception as error:
-        whose = "" if _OURS.search(str(error)) else "Spark: "
-        raise KwiresniffError(whose + first_line(error)) from error
+        what = first_line(error)
+        raise KwiresniffError(what if _OURS.search(str(error)) else f"{whose}: {what}") from error

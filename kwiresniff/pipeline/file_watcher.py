@@ -22,7 +22,7 @@ from typing import Any
 from kwiresniff.capture.paths import expand
 from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.output_store import replace_json
-from kwiresniff.pipeline.plan import File, plain_name, series_name
+from kwiresniff.pipeline.plan import File, plain_name, series_path
 
 #: How much of a file tells whether another one stands under its name now: a file header and a packet or two.
 _HEAD_BYTES = 4096
@@ -136,12 +136,12 @@ class FileWatcher:
         here = self._here()
         youngest: dict[str, int] = {}
         for plain, file in here.items():
-            series = _series(plain)
+            series = series_path(plain)
             youngest[series] = max(youngest.get(series, 0), file.modified_ns)
         return [
             (plain, file)
             for plain, file in here.items()
-            if everything or youngest[_series(plain)] > file.modified_ns or self._settled(file, now_ns)
+            if everything or youngest[series_path(plain)] > file.modified_ns or self._settled(file, now_ns)
         ]
 
     def _settled(self, file: File, now_ns: int) -> bool:
@@ -165,11 +165,6 @@ class FileWatcher:
                 if plain not in found or plain == one.path:
                     found[plain] = file
         return dict(sorted(found.items(), key=lambda item: (item[1].modified_ns, item[0])))
-
-
-def _series(path: str) -> str:
-    folder, name = os.path.split(path)
-    return os.path.join(folder, series_name(name)[0])
 
 
 def _head(path: str, size_bytes: int) -> str:

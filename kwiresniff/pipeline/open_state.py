@@ -10,21 +10,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from glob import escape, glob
 from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.capture import open_captures
-from kwiresniff.capture.formats import NotACapture
 from kwiresniff.errors import CaptureError, KwiresniffError
 from kwiresniff.model import Event, Problem
 from kwiresniff.pipeline.file_watcher import Round
 from kwiresniff.pipeline.output_store import Commit, OutputStore, replace_bytes
-from kwiresniff.pipeline.plan import CaptureSeries, File, WorkUnit, plain_name, series_name
+from kwiresniff.pipeline.plan import CaptureSeries, File, WorkUnit, plain_name, series_path
 from kwiresniff.pipeline.rows import Rows
-from kwiresniff.pipeline.task import write_unit
-from kwiresniff.pipeline.unit_reader import Reading, Settings, unreadable
+from kwiresniff.pipeline.task import add_totals, write_unit
+from kwiresniff.pipeline.unit_reader import Reading, Settings, counts_of, unreadable
 from kwiresniff.session.checkpoint import StateError, dump, load
 
 #: Names of files kept for the messages that began in them. Minutes of a day have 1,440.
@@ -127,8 +126,7 @@ def source_name(path: str, watched: str, grouping: str) -> str:
     """The source that a file belongs to, told from its name alone."""
     if grouping == "one":
         return os.path.join(os.path.abspath(watched), "*")
-    folder, name = os.path.split(plain_name(path))
-    return os.path.join(folder, name if grouping == "file" else series_name(name)[0])
+    return plain_name(path) if grouping == "file" else series_path(path)
 
 
 class _Names(Sequence[str]):
@@ -176,12 +174,10 @@ class BatchReading(Reading):
             self._next = about["next_file"]
             self._choice.connections.update(about.get("wanted", ()))
         self.rows = Rows(batch.source, _Names(self._names), self._analyzer.topics.name)
-        self._other_packets: dict[str, int] = {}
-        self._packets = 0
-        self._bytes_read = 0
+        self._counts = counts_of(None)
 
     def counts(self) -> dict[str, Any]:
-        return {"bytes": self._bytes_read, "packets": self._packets, "other_packets": self._other_packets}
+        return {**self._counts, "skipped_files": self._skipped}
 
     def state(self) -> tuple[dict[str, Any], bytes]:
         """The state of the connections that are left open."""
@@ -208,16 +204,8 @@ class BatchReading(Reading):
         for path, size in self._batch.grown:
             what = f"{size} bytes came after the file was taken for finished, and are left out; raise --settle"
             yield Problem("grown_file", what, details={"file": path, "left_out_bytes": size})
-        readable = []
-        for path in map(_present, (file.path for file in self._batch.files)):
-            try:
-                open_captures([path]).close()
-            except NotACapture:
-                self.skipped.append(path)
-            except CaptureError as error:
-                yield unreadable(path, error)
-            else:
-                readable.append(path)
+        readable = self._readable(replace(file, path=_present(file.path)) for file in self._batch.files)
+        yield from self._problems
         for path in open_captures(readable).files if readable else ():  # in the order of their first packets
             yield from self._file(path)
         if self._batch.finish:
@@ -234,12 +222,10 @@ class BatchReading(Reading):
             yield Problem("not_decrypted", what, details={"file": path})
         self._names[self._next] = path
         self._next += 1
-        self.files.append(path)
-        yield from self._analyzer.process(captures)
-        self._packets += captures.packets
-        self._bytes_read += captures.position()
-        for reason, count in captures.other_packets.items():
-            self._other_packets[reason] = self._other_packets.get(reason, 0) + count
+        try:
+            yield from self._analyzer.process(captures)
+        finally:
+            self._counts = add_totals(self._counts, counts_of(captures))
         for problem in captures.problems:
             yield problem._replace(details={"file": path, **(problem.details or {})})
         yield from self._analyzer.expire(self._idle_ns)

@@ -18,7 +18,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -42,6 +42,7 @@ class OutputStore:
         self._staging = os.path.join(self._own, "staging")
         self.inputs = os.path.join(self._own, "inputs")
         self.watch = os.path.join(self._own, "watch")
+        self._seen: set[str] = set()
 
     def create(self) -> None:
         """Makes the folder; refuses one that holds something else."""
@@ -74,14 +75,21 @@ class OutputStore:
             what = os.strerror(error.errno) if error.errno else str(error)
             raise ExportError(f"{self.out}: {what}; what is complete stays, run again when there is room") from error
 
-    def commits(self, *, known: Container[str] = ()) -> dict[str, Commit]:
-        """The commits by unit, without units that are ``known`` already."""
-        found = {}
-        for name in sorted(os.listdir(self._commits)):
-            unit = name.removesuffix(".json")
-            if name.endswith(".json") and unit not in known:
-                found[unit] = self.committed(unit)
-        return {unit: commit for unit, commit in found.items() if commit is not None}
+    def commits(self) -> dict[str, Commit]:
+        """The commits by unit."""
+        return self._read(self._units())
+
+    def new_commits(self) -> dict[str, Commit]:
+        """The commits by unit that this was not asked for before: there may be thousands, and each is read once."""
+        found = self._read(unit for unit in self._units() if unit not in self._seen)
+        self._seen.update(found)
+        return found
+
+    def _units(self) -> list[str]:
+        return [name.removesuffix(".json") for name in sorted(os.listdir(self._commits)) if name.endswith(".json")]
+
+    def _read(self, units: Iterable[str]) -> dict[str, Commit]:
+        return {unit: commit for unit in units if (commit := self.committed(unit)) is not None}
 
     def committed(self, unit: str) -> Commit | None:
         """The commit of a unit, None when it is not complete."""

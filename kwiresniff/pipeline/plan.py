@@ -182,6 +182,12 @@ def series_name(name: str) -> tuple[str, bool]:
     return plain, False
 
 
+def series_path(path: str) -> str:
+    """The path of the series that a file belongs to, as its name tells."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, series_name(name)[0])
+
+
 def plain_name(name: str) -> str:
     """A file's name without the ending of a compression."""
     return _COMPRESSED.sub("", name)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from kwiresniff.errors import KwiresniffError
 from kwiresniff.pipeline.aggregate import merged
 from kwiresniff.pipeline.columns import TABLES, WRITABLE, ddl
-from kwiresniff.pipeline.failures import first_line
+from kwiresniff.pipeline.failures import spark_errors
 from kwiresniff.pipeline.output_store import OutputStore
 
 #: What Hadoop takes for patterns, and its own way to say that it is none.
@@ -54,25 +52,16 @@ def query(spark: Any, out: str, sql: str, *, variants: bool = False) -> tuple[li
     open_views(spark, out, [table for table in WRITABLE if table in sql.lower()], variants=variants)
     # Besides raising them, Spark writes errors to stderr as JSON.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
-    with _query_errors():
+    with spark_errors("query"):
         frame = spark.sql(sql)
         return frame.columns, _rows(frame)
 
 
 def _rows(frame: Any) -> Iterator[list[Any]]:
     # What is wrong with a value shows when its row comes.
-    with _query_errors():
+    with spark_errors("query"):
         for row in frame.toLocalIterator():
             yield [_plain(value) for value in row]
-
-
-@contextmanager
-def _query_errors() -> Iterator[None]:
-    """Raises errors of Spark as one line."""
-    try:
-        yield
-    except Exception as error:  # Spark's own, and Java's when it is the rows that tell
-        raise KwiresniffError(f"query: {first_line(error)}") from error
 
 
 def _escaped(path: str) -> str:

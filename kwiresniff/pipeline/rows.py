@@ -232,6 +232,4 @@ def _int64(ns: int) -> int | None:
     return ns if LEAST_NS <= ns <= MOST_NS else None
 
 
-@lru_cache(maxsize=4096)
-def _endpoints(flow: bytes) -> tuple[str, str]:
-    return endpoints(flow)
+_endpoints = lru_cache(maxsize=4096)(endpoints)

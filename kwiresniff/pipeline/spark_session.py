@@ -150,10 +150,3 @@ def _java_process() -> int | None:
 
     process = getattr(getattr(SparkContext, "_gateway", None), "proc", None)
     return None if process is None else int(process.pid)
-
-
-def active_session() -> Any:
-    """The session that is running in this process, or None."""
-    from pyspark.sql import SparkSession
-
-    return SparkSession.getActiveSession()

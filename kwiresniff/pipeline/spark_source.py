@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from pyspark.sql import SparkSession
@@ -30,8 +30,7 @@ from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import conditions
 from kwiresniff.pipeline.columns import HEADER_COLUMNS, READABLE, TABLES, ddl
 from kwiresniff.pipeline.hadoop import is_remote, local_path
-from kwiresniff.pipeline.plain_values import from_plain
-from kwiresniff.pipeline.plan import WorkUnit, file_at, find_sources, plan, share_out
+from kwiresniff.pipeline.plan import file_at, find_sources, plan, share_out
 from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.stream_source import TableStream, Wanted
 from kwiresniff.pipeline.unit_reader import Settings
@@ -116,14 +115,13 @@ class _TableReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         wanted = self._wanted
         units = plan(find_sources(wanted.paths, wanted.grouping), wanted.parallelism)
-        tasks = share_out(units, wanted.parallelism)
-        return [InputPartition([asdict(unit) for unit in task]) for task in tasks]
+        return list(map(InputPartition, share_out(units, wanted.parallelism)))
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         for unit in partition.value:
             with memory_of_a_pass():
                 wanted = self._wanted
-                yield from table_batches(wanted.table, from_plain(WorkUnit, unit), wanted.settings, wanted.columns)
+                yield from table_batches(wanted.table, unit, wanted.settings, wanted.columns)
 
 
 class _PushingReader(_TableReader):

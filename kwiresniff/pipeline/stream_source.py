@@ -10,7 +10,6 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -78,12 +77,12 @@ class _RoundsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         rounds = list(self._watcher().rounds(start["round"], end["round"]))
         work = batches(rounds, end["round"], self._watched, self._grouping, self._folder)
-        return [InputPartition(asdict(batch)) for batch in work] or [InputPartition(None)]
+        return list(map(InputPartition, work)) or [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         if partition.value is not None:
             with memory_of_a_pass():
-                yield from self.batch(from_plain(Batch, partition.value))
+                yield from self.batch(partition.value)
 
     def batch(self, batch: Batch) -> Iterator[Any]:
         """What a batch of a source gives."""

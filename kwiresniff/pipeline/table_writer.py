@@ -48,18 +48,19 @@ class TableWriter:
 
     def add(self, table: str, row: Row) -> None:
         """One more row of a table that has no folders by day."""
-        self._hold(self._buffer(table).add(row))
+        self._hold(self._buffer(table, table).add(row))
         self.counts[table] += 1
 
     def add_records(self, block: Block) -> None:
         """Some more rows of ``records``, of one day."""
-        self._hold(self._buffer(self._files.folder("records", block[0][0])).add_records(block))
+        folder = self._files.folder("records", block[0][0])
+        self._hold(self._buffer("records", folder).add_records(block))
         self.counts["records"] += len(block[0])
 
-    def _buffer(self, folder: str) -> RowBuffer:
+    def _buffer(self, table: str, folder: str) -> RowBuffer:
         buffer = self._buffers.get(folder)
         if buffer is None:
-            buffer = self._buffers[folder] = RowBuffer()
+            buffer = self._buffers[folder] = RowBuffer(table)
         return buffer
 
     def _hold(self, size: int) -> None:
@@ -106,17 +107,14 @@ class TableWriter:
     def _write(self, folder: str) -> None:
         buffer = self._buffers.pop(folder)
         self._held -= buffer.held_bytes
-        table = folder.split(os.sep, 1)[0]
-        left_out = PARTITIONED_BY.get(table, ())
-        schema = arrow_schema(table, without=left_out)
-        arrays = buffer.arrays(schema, left_out=len(left_out))
-        self._files.append(folder, self._arrow.Table.from_arrays(arrays, schema=schema))
+        schema = arrow_schema(buffer.table, without=PARTITIONED_BY.get(buffer.table, ()))
+        self._files.append(folder, self._arrow.Table.from_arrays(buffer.arrays(schema), schema=schema))
 
     def _write_exchanges(self, day: int, parts: list[ExchangeRows]) -> None:
         schema = _numbered(arrow_schema("exchanges", without=PARTITIONED_BY["exchanges"]))
         tables = []
         for part in parts:
-            tables.append(self._arrow.Table.from_arrays(part.arrays(self._arrow, schema), schema=schema))
+            tables.append(self._arrow.Table.from_arrays(part.arrays(schema), schema=schema))
             self.counts["exchanges"] += part.rows
         table = self._arrow.concat_tables(tables).unify_dictionaries()
         self._files.append(self._files.folder("exchanges", None if day == NO_DAY else day), table)

@@ -73,10 +73,8 @@ def write_unit(
         "failed": failed[0] if failed else None,
         "files": files,
         "counts": {
-            "files": len(reading.files),
             **reading.counts(),
             "rows": {table: count for table, count in writer.counts.items() if table in tables},
-            "skipped_files": len(reading.skipped),
         },
     }
     with store.writable():

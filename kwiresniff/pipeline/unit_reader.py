@@ -23,7 +23,7 @@ from kwiresniff.pipeline.choice import Choice, Condition
 from kwiresniff.pipeline.deduplication import LeftOut, with_filled, without
 from kwiresniff.pipeline.plan import File, WorkUnit
 from kwiresniff.pipeline.rows import Rows
-from kwiresniff.pipeline.shards import Shard, ShardSink, only_shard
+from kwiresniff.pipeline.shards import ShardSink, members, only_shard
 from kwiresniff.pipeline.software import check_software
 from kwiresniff.session import Analyzer, Depth, endpoints
 
@@ -92,7 +92,7 @@ class Settings:
 class Reading:
     """One pass over captures. Iterate ``events`` once; ``counts`` are final when that ends.
 
-    ``files`` are those that were read, ``skipped`` those that are no captures. ``rows`` makes rows of the events.
+    ``rows`` makes rows of the events.
     """
 
     rows: Rows
@@ -104,8 +104,8 @@ class Reading:
         self._choice = settings.choice(self._topic_name)
         self._analyzer = settings.analyzer(self._choice, text=text)
         self._redactor = settings.redactor()
-        self.files: list[str] = []
-        self.skipped: list[str] = []
+        self._problems: list[Problem] = []  # of files that cannot be read
+        self._skipped = 0
 
     def _topic_name(self, topic_id: str) -> str | None:
         return self._analyzer.topics.name(topic_id)
@@ -122,11 +122,26 @@ class Reading:
         return events if self._redactor is None else _redacted(events, self._redactor)
 
     def counts(self) -> dict[str, Any]:
-        """Bytes and packets that were read, and packets without TCP by what they are."""
+        """What was read (``counts_of``), and how many files are no captures."""
         raise NotImplementedError
 
     def _events(self) -> Iterator[Event]:
         raise NotImplementedError
+
+    def _readable(self, files: Iterable[File]) -> list[str]:
+        """The paths of those that are captures. Another one is a problem when the user named it, else passed over."""
+        good = []
+        for file in files:
+            try:
+                open_captures([file.path]).close()
+            except CaptureError as error:
+                if isinstance(error, NotACapture) and not file.named:
+                    self._skipped += 1
+                else:
+                    self._problems.append(unreadable(file.path, error))
+            else:
+                good.append(file.path)
+        return good
 
 
 class UnitReader(Reading):
@@ -139,21 +154,18 @@ class UnitReader(Reading):
         super().__init__(settings, text=text)
         self._unit = unit
         self._first = unit.shard == 0
-        self._problems: list[Problem] = []
         self._captures = self._open()
         names = {file.path: file.name for file in unit.source.all_files}
         files = [names.get(path, path) for path in self._captures.files] if self._captures is not None else []
-        self.files = list(files) if self._first else []
         self._others = self._open_others(len(files))
         for other in self._others.values():
             files += [names.get(path, path) for path in other.files]
         self.rows = Rows(unit.source.name, files, self._analyzer.topics.name, unit.shard, unit.shards)
 
     def counts(self) -> dict[str, Any]:
-        captures = self._captures if self._first else None
-        if captures is None:
-            return {"bytes": 0, "packets": 0, "other_packets": {}}
-        return {"bytes": captures.position(), "packets": captures.packets, "other_packets": captures.other_packets}
+        if not self._first:
+            return {**counts_of(None), "skipped_files": 0}
+        return {**counts_of(self._captures), "skipped_files": self._skipped}
 
     def segments(self) -> Iterator[Segment]:
         """The TCP segments of the connections of this unit."""
@@ -177,10 +189,10 @@ class UnitReader(Reading):
         if not isinstance(captures, CaptureSet) or unit.source.left_out or self._others:
             yield from self._analyzer.analyze(self.segments())
             return
-        shard = Shard(unit.shard, unit.shards) if unit.shards > 1 else None
+        has = members(unit.shard, unit.shards)
 
         def feed(sink: SegmentSink) -> bool:
-            return captures.feed(sink if shard is None else ShardSink(sink, shard))
+            return captures.feed(ShardSink(sink, has) if unit.shards > 1 else sink)
 
         try:
             yield from self._analyzer.run_source(feed)
@@ -190,27 +202,16 @@ class UnitReader(Reading):
         yield from self._analyzer.finish()
 
     def _open(self) -> SegmentSource | None:
-        """All files that are captures. One that is none is a problem when the user named it, else passed over."""
-        good = []
-        for file in self._unit.source.files:
-            try:
-                open_captures([file.path]).close()
-            except NotACapture as error:
-                if file.named:
-                    self._problems.append(unreadable(file.path, error))
-                elif self._first:
-                    self.skipped.append(file.path)
-            except CaptureError as error:
-                self._problems.append(unreadable(file.path, error))
-            else:
-                good.append(file.path)
+        good = self._readable(self._unit.source.files)
+        if not good:
+            return None
         try:
-            captures = open_captures(good) if good else None
+            captures = open_captures(good)
         except CaptureError as error:  # it was there a moment ago
             self._problems.append(unreadable(good[0], error))
             return None
         try:
-            return None if captures is None else with_decryption(captures, self._settings.keylog)
+            return with_decryption(captures, self._settings.keylog)
         except CaptureError as error:  # no tshark where this runs, or no key log
             self._problems.append(Problem("not_decrypted", str(error)))
             return captures
@@ -228,6 +229,18 @@ class UnitReader(Reading):
             except CaptureError as error:  # the other ends were read a moment ago
                 self._problems.append(unreadable(other.name, error))
         return found
+
+
+def counts_of(captures: SegmentSource | None) -> dict[str, Any]:
+    """Files, bytes and packets that were read of captures, and packets without TCP by what they are."""
+    if captures is None:
+        return {"files": 0, "bytes": 0, "packets": 0, "other_packets": {}}
+    return {
+        "files": len(captures.files),
+        "bytes": captures.position(),
+        "packets": captures.packets,
+        "other_packets": captures.other_packets,
+    }
 
 
 def _other_end(one: LeftOut) -> Problem:

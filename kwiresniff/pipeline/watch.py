@@ -5,23 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.errors import ExportError
 from kwiresniff.pipeline.columns import WRITTEN
-from kwiresniff.pipeline.failures import spark_errors
+from kwiresniff.pipeline.failures import spark_errors, wait_for
 from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.task import add_totals, totals
 from kwiresniff.pipeline.unit_reader import Settings
-
-#: Seconds between two looks at what is done.
-_POLL_SECONDS = 0.5
 
 
 class Watch:
@@ -69,7 +64,6 @@ class Watch:
             "tables": list(tables),
             "finish": finish,
         }
-        self._seen: set[str] = set()
         self._before = totals([])
         self._now = totals([])
 
@@ -77,23 +71,11 @@ class Watch:
         """Watches until interrupted, or once; returns the manifest. ``progress`` gets the totals of this watch."""
         with self.store.locked():
             self.store.clean()
-            self._before = self._read_commits()
+            self._before = self._new_totals()
             spark = start_session()
             with spark_errors():
                 query = self._start(spark)
-            # In a thread of its own: Spark answers Ctrl-C from the main one, which must not be waiting for it then.
-            with ThreadPoolExecutor(1) as pool:
-                ended = pool.submit(query.awaitTermination)
-                try:
-                    while not wait([ended], _POLL_SECONDS).done:
-                        self._report(progress)
-                finally:
-                    with suppress(Exception):
-                        query.stop()
-                    wait([ended])
-                    self._report(progress)
-            with spark_errors():
-                ended.result()
+            wait_for(query.awaitTermination, lambda: self._report(progress), query.stop)
             return self._manifest()
 
     def _start(self, spark: Any) -> Any:
@@ -109,17 +91,14 @@ class Watch:
         return writer.trigger(processingTime=f"{self._every_s} seconds").start()
 
     def _report(self, progress: Callable[[dict[str, Any]], None]) -> None:
-        found = self._read_commits()
+        found = self._new_totals()
         if found["files"] or found["rows"]:
             self._now = add_totals(self._now, found)
             progress(self._now)
             self.store.write_manifest(self._manifest())
 
-    def _read_commits(self) -> dict[str, Any]:
-        """The totals of the commits that are new since the last look."""
-        commits = self.store.commits(known=self._seen)
-        self._seen.update(commits)
-        return totals(list(commits.values()))
+    def _new_totals(self) -> dict[str, Any]:
+        return totals(list(self.store.new_commits().values()))
 
     def _manifest(self) -> dict[str, Any]:
         return {"kwiresniff": __version__, "this_run": self._now, "total": add_totals(self._before, self._now)}

@@ -277,9 +277,9 @@ def test_captures_on_another_file_system(
 
 def spark_of() -> Any:
     """The session that the commands of the tests run on."""
-    from kwiresniff.pipeline.spark_session import active_session
+    from pyspark.sql import SparkSession
 
-    return active_session()
+    return SparkSession.getActiveSession()
 
 
 def test_a_query_that_makes_no_sense_is_told_in_one_line(
