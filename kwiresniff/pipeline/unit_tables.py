@@ -84,10 +84,10 @@ class UnitTables(Intake):
         for row in rows:
             self._writer.add(table, row)
 
-    def _tell(self, code: str, count: int, what: str) -> None:
-        """Reports that there were too many of something, if there were."""
+    def _tell(self, count: int, problem: Problem) -> None:
+        """Reports what there was too much of, if there was."""
         if count:
-            self.add(Problem(code, what))
+            self.add(problem)
 
     def _take(self, aggregates: Aggregates) -> None:
         for table, row in aggregates.take():
@@ -101,11 +101,11 @@ class UnitTables(Intake):
             self._put("audit", [rows.verdict(verdict, target) for verdict in audit(clients, target)])
         left_out, cut = inventory.left_out, inventory.cut
         what = f"too many clients: {left_out} more are not in the tables clients and audit"
-        self._tell("too_many_clients", left_out, what)
+        self._tell(left_out, Problem("too_many_clients", what))
         what = f"{cut} clients used more API versions or names than are in the tables clients and audit"
-        self._tell("too_many_clients", cut, what)
+        self._tell(cut, Problem("too_many_clients", what))
 
     def _take_topics(self, traffic: TopicTraffic) -> None:
         self._put("topics", map(self._rows.topic, traffic.topics()))
         what = f"too many topics: {traffic.left_out} names or rows more are not in the table topics"
-        self._tell("too_many_topics", traffic.left_out, what)
+        self._tell(traffic.left_out, Problem("too_many_topics", what))
