@@ -102,7 +102,9 @@ WRITERS: dict[str, Callable[[IO[bytes], Sequence[str]], Writer]] = {
 def format_of(path: str) -> str:
     """The format a file's name asks for; raises ExportError when it asks for none we write."""
     if path == "-":
-        raise ExportError("-: an export is a file; 'kwiresniff read CAPTURE -o jsonl' writes the same to standard output")
+        raise ExportError(
+            "-: an export is a file; 'kwiresniff read CAPTURE -o jsonl' writes the same to standard output"
+        )
     name, compression = split_name(path)
     if name not in WRITERS:
         endings = ", ".join(f".{ending}" for ending in WRITERS)

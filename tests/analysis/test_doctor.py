@@ -450,3 +450,37 @@ def test_connections_closed_after_records_that_nobody_asks_for(
         on = ended(number, by, after_ns)
         events += [produce({"magic": 2, "records_count": 1}, acks=0, on=on), on]
     assert codes(*events) == expected
+
+
+def acls(api: str, permission: int, name: str, pattern: int = 3) -> Exchange:
+    """Somebody makes an ACL, or deletes it."""
+    acl = {"resource_type": 2, "resource_name": name, "principal": "User:alice", "permission_type": permission}
+    if api == "CreateAcls":
+        asked, answer = {"creations": [acl | {"resource_pattern_type": pattern}]}, {"results": [{"error_code": 0}]}
+    else:
+        asked, answer = {}, {"filter_results": [{"matching_acls": [acl | {"error_code": 0, "pattern_type": pattern}]}]}
+    key = {"CreateAcls": 30, "DeleteAcls": 31}[api]
+    return exchange(api, key, 3, client_id="acl-admin", request=asked, response=answer)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (acls("CreateAcls", 2, "a"), "acl-admin 10.0.0.5 denied it to User:alice at"),
+        (acls("DeleteAcls", 3, "a"), "acl-admin 10.0.0.5 deleted an ACL that allowed it to User:alice at"),
+        (acls("CreateAcls", 2, "*"), "denied it"),
+        (acls("CreateAcls", 2, "", 4), "denied it"),
+        (acls("CreateAcls", 3, "a"), ""),
+        (acls("DeleteAcls", 2, "a"), ""),
+        (acls("CreateAcls", 2, "b"), ""),
+        (acls("CreateAcls", 2, "b", 4), ""),
+    ],
+)
+def test_who_took_a_right_away_stands_with_the_refusal(change: Exchange, words: str) -> None:
+    """What was allowed, or is about something else, did not take it away; nor what came later."""
+    refused = failed("TOPIC_AUTHORIZATION_FAILED", 29, "a")
+    later = exchange(start_ns=START_NS + SECOND, **refused)
+    (found,) = findings(change, later)
+    assert ("at 22:13:20" in found.title and words in found.title) if words else "acl-admin" not in found.title
+    (found,) = findings(exchange(start_ns=START_NS - SECOND, **refused), change)
+    assert "acl-admin" not in found.title

@@ -219,7 +219,10 @@ FIRST = {
     "too-large-unasked": (
         "acks_0_refused", "error", ["metrics 10.9.0.2", "acks=0", "6 times", "lost", "max.message.bytes"],
     ),
-    "right-removed": ("topic_authorization_failed", "error", ["billing 10.9.0.2", "topic orders", "Produce"]),
+    "right-removed": (
+        "topic_authorization_failed", "error",
+        ["billing 10.9.0.2", "topic orders", "Produce", "acl-admin 10.9.0.2 denied it to User:ANONYMOUS at 08:41:43"],
+    ),
     "protocol-not-enabled": ("unsupported_version", "error", ["report", "ConsumerGroupHeartbeat", "not enabled"]),
 }  # fmt: skip
 #: What else is said of a recording above info: other people whom the same thing happens to.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kwiresniff.analysis.body_entities import groups_of, transactional_ids_of
+from kwiresniff.analysis.doctor.acl_changes import AclChanges
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.error_meanings import (
     MEANINGS,
@@ -23,7 +24,7 @@ from kwiresniff.analysis.negotiation import ADMIN_APIS, COORDINATOR_CODES, is_st
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.record_counts import batches_in
 from kwiresniff.analysis.topic_parts import structs
-from kwiresniff.base.api_keys import FIND_COORDINATOR, INIT_PRODUCER_ID
+from kwiresniff.base.api_keys import CREATE_ACLS, DELETE_ACLS, FIND_COORDINATOR, INIT_PRODUCER_ID
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
 from kwiresniff.results.findings import Finding
@@ -42,6 +43,7 @@ IN_VAIN_NS = 2_000_000_000
 _KINDS = {0: "group", 1: "transactional id"}
 MAX_MOVES = 100
 
+_DENIED = "_AUTHORIZATION_FAILED"
 _ADMIN_REMEDY = "An answer to somebody's command, which was told of it; look there."
 
 
@@ -68,7 +70,7 @@ class _Search:
 class ErrorRule(Rule):
     """Error codes that clients are answered with, one finding for each code and client."""
 
-    apis = frozenset({FIND_COORDINATOR, INIT_PRODUCER_ID})
+    apis = frozenset({FIND_COORDINATOR, INIT_PRODUCER_ID, CREATE_ACLS, DELETE_ACLS})
     codes = tuple(name.lower() for name in MEANINGS)
 
     def __init__(self, context: Context, judged: frozenset[str] = frozenset()) -> None:
@@ -79,6 +81,7 @@ class ErrorRule(Rule):
         self._of_admins: dict[tuple[str, str], bool] = {}
         self._searches: dict[tuple[str, str], _Search] = {}
         self._coordinators: dict[str, str] = {}
+        self._acls = AclChanges(context.budget)
 
     def failure(self, exchange: Exchange) -> None:
         """Count every error code of an answer once, with the topics and partitions that it stands beneath."""
@@ -100,8 +103,11 @@ class ErrorRule(Rule):
                 case.note("messages", [place.message])
 
     def exchange(self, exchange: Exchange) -> None:
-        """Ends the search of a client that has found its coordinator, and remembers where that is."""
-        if exchange.api_key == FIND_COORDINATOR:
+        """Ends the search of a client that has found its coordinator, and remembers where that is, and changes of
+        ACLs."""
+        if exchange.api_key in (CREATE_ACLS, DELETE_ACLS):
+            self._acls.note(exchange)
+        elif exchange.api_key == FIND_COORDINATOR:
             self._learn(exchange)
         if self._searches and not exchange.errors and exchange.response is not None:
             client = client_of(exchange)
@@ -136,6 +142,10 @@ class ErrorRule(Rule):
             for name in names[:3]
             if (address := self._coordinators.get(name))
         ]
+
+    def _taken_away(self, name: str, case: Case) -> list[str]:
+        """Who took the right away that is missing, where the capture has that."""
+        return self._acls.about(_denied(name, case), case.last_ns) if name.endswith(_DENIED) else []
 
     def _count(self, exchange: Exchange, name: str, packet: int, ns: int) -> Case:
         client = client_of(exchange)
@@ -191,7 +201,7 @@ class ErrorRule(Rule):
                 name.lower(),
                 severity,
                 client,
-                f"{name}: {_title(name, meaning, case)}",
+                "; ".join([f"{name}: {_title(name, meaning, case)}", *self._taken_away(name, case)]),
                 remedy,
                 case,
                 _numbers(name, case),
@@ -233,19 +243,23 @@ MAX_NOTED = 5
 def _title(name: str, meaning: Meaning, case: Case) -> str:
     """The title of a finding: what a code means, with the user and resource of a denial, or the API alone."""
     apis = listed(case.noted("apis"))
-    if name.endswith("_AUTHORIZATION_FAILED"):
-        users = listed(case.noted("principals"))
-        what = [
-            *(f"topic {topic}" for topic in case.noted("topics")),
-            *(f"group {group}" for group in case.noted("groups") if name.startswith("GROUP")),
-            *(f"transactional id {one}" for one in case.noted("transactions") if name.startswith("TRANSACTIONAL")),
-        ]
+    if name.endswith(_DENIED):
+        users, what = listed(case.noted("principals")), _denied(name, case)
         on = f" on {listed(what)}" if what else ""
         return f"{f'user {users}' if users else 'its user'} {meaning.title} ({apis}{on})"
     if meaning.title:
         return meaning.title
     concerns = case.noted("concerns")
     return f"the broker answers {apis} with it" + (f" for {listed(concerns)}" if concerns else "")
+
+
+def _denied(name: str, case: Case) -> list[str]:
+    """What somebody has no right to: topics, groups, transactional ids."""
+    return [
+        *(f"topic {topic}" for topic in case.noted("topics")),
+        *(f"group {group}" for group in case.noted("groups") if name.startswith("GROUP")),
+        *(f"transactional id {one}" for one in case.noted("transactions") if name.startswith("TRANSACTIONAL")),
+    ]
 
 
 def is_follower(case: Case) -> bool:
