@@ -93,7 +93,7 @@ class TlsInspection:
     def _is_abandoned(self, sent: tuple[int, int] | None) -> bool:
         """Whether a client had the server's certificate and sent nothing more, not even an alert."""
         client, server = self._parsers
-        if sent is None or client.encrypted or not client.hello or client.clear_bytes != sent[0]:
+        if sent is None or client.alert or not client.hello or client.clear_bytes != sent[0]:
             return False
         certified = server.version_name == "TLSv1.3" and sent[1] - server.clear_bytes > FINISHED_BYTES
         return certified or server.sent_certificate

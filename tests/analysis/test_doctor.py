@@ -484,3 +484,10 @@ def test_who_took_a_right_away_stands_with_the_refusal(change: Exchange, words: 
     assert ("at 22:13:20" in found.title and words in found.title) if words else "acl-admin" not in found.title
     (found,) = findings(exchange(start_ns=START_NS - SECOND, **refused), change)
     assert "acl-admin" not in found.title
+
+
+def test_asking_again_and_again_for_what_is_denied_is_no_other_trouble() -> None:
+    refused = failed("TOPIC_AUTHORIZATION_FAILED", 29, "a")
+    (found,) = findings(*many(30, SECOND // 10, lambda **more: exchange("Metadata", 3, 12, **refused, **more)))
+    assert found.code == "topic_authorization_failed"
+    assert [one.code for one in found.symptoms] == ["metadata_storm"]

@@ -116,6 +116,12 @@ def test_too_few_replicas_name_the_broker_that_left() -> None:
     assert (found.code, found.numbers["missing"]) == ("not_enough_replicas", [3])
     assert "orders-0" in found.title and "node 3 (10.0.0.3:9092)" in found.title
     assert [one.code for one in found.symptoms] == ["unanswered"]
+    late = exchange(
+        "Produce", 0, 9, response={"error_code": 7}, errors=[("error_code", 7, "REQUEST_TIMED_OUT", True)],
+        outcome="error", start_ns=START_NS + 21 * SECOND, on=connection(4, f"{CLIENT}:4", "10.0.0.2:9092"),
+    )  # fmt: skip
+    (found,) = findings(metadata(partition(0, 1, 0, **replicas)), late, second, refused)
+    assert [one.code for one in found.symptoms] == ["request_timed_out"]
 
 
 def written(broker: int, at_ns: int, waited_s: float, acks: int = -1) -> Exchange:

@@ -124,3 +124,20 @@ def test_partitions_are_as_hot_by_digests_as_by_bodies() -> None:
         assert findings(spread, *sent) == [by_body]
     cut = [digested(number, 0 if number % 10 else 1, "other", is_cut=True) for number in range(1000)]
     assert findings(spread, *cut) == [by_body]
+
+
+def test_who_has_only_asked_for_a_topic_may_have_meant_to_read_it() -> None:
+    """Some clients ask for their topics before anything that tells what they are."""
+    member = {"error_code": 3, "name": "orders", "partitions": []}
+    errors = [("topics[0].error_code", 3, "UNKNOWN_TOPIC_OR_PARTITION", True)]
+    asked = [
+        exchange(
+            "Metadata", 3, 12, request={}, response={"topics": [member]}, errors=errors, outcome="error",
+            start_ns=START_NS + at * SECOND,
+        )
+        for at in range(4)
+    ]  # fmt: skip
+    (found,) = findings(*asked)
+    assert found.severity == "error" and "if it produces, nothing is delivered" in found.title
+    (found,) = findings(exchange("InitProducerId", 22, 4, response={}), *asked)
+    assert found.severity == "error" and "which does not exist: nothing is delivered" in found.title

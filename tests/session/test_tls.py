@@ -285,13 +285,14 @@ def test_what_tls_carries_besides_kafka_is_named() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_client_that_closes_when_it_has_the_certificate_abandons_the_handshake(version: str) -> None:
-    """One that does its own part, or has nothing of the server's yet, does not."""
+    """One that does its own part, sends an alert or has nothing of the server's yet, does not."""
     talk = TlsTalk(version=VERSIONS[version]).shake()
     whole, talk.flights = talk.flights, talk.flights[:2]
     cut = only(events(wire(talk)))
     assert cut.tls is not None and cut.closed_by == "client"
     assert cut.tls["abandoned"] is True and cut.tls["alert"] is None
-    for flights in (whole[:1], whole):
+    refusal = 0, bytes.fromhex("15 03 03 00 02 02 30")  # an alert of unknown_ca
+    for flights in (whole[:1], whole, [*whole[:2], refusal]):
         talk.flights = flights
         other = only(events(wire(talk)))
         assert other.tls is not None and other.tls["abandoned"] is False

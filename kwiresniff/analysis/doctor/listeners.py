@@ -1,8 +1,9 @@
 """Addresses: brokers that advertise what a client cannot reach, and brokers that are not there.
 
 A client dials a bootstrap address and then the addresses that Metadata names (``advertised.listeners``). Where those
-are wrong, everything but ApiVersions and Metadata fails, and nothing on the wire but the SYNs says why. A name that
-does not resolve leaves not even a SYN: the client asks for Metadata again and again, and never gets to work.
+are wrong, everything but what any broker answers fails, and nothing on the wire but the SYNs says why. A name that does
+not resolve leaves not even a SYN, nor does an address in its network that nobody has: the client asks for leaders and
+its coordinator again and again, and never gets to work.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from kwiresniff.analysis.doctor.rule import INCIDENT, SYMPTOM, Context, Rule, as
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
-from kwiresniff.base.api_keys import METADATA
+from kwiresniff.base.api_keys import FIND_COORDINATOR, METADATA
 from kwiresniff.base.flows import host_of
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.model import Body, Connection, ConnectionAttempt, Exchange
@@ -30,8 +31,8 @@ MAX_ADVERTISED = 100
 MAX_ATTEMPTS = 10_000
 #: A SYN that is not answered for so long is not just slow.
 SYN_NS = 1_000_000_000
-#: A client that asks so often for its topics, whose leaders it got each time, and so soon again, and does nothing
-#: else, cannot reach them. One that only wants to know dials a leader, too, and asks there.
+#: A client that asks so often for the leaders of its topics or its coordinator, which it got each time, and so soon
+#: again, and does nothing else, cannot reach them. One that only wants to know dials a leader, too, and asks there.
 ASKED_AGAIN = 4
 ASKED_NS = 2_000_000_000
 ASKED_EVERY_NS = 5_000_000_000
@@ -62,7 +63,7 @@ class ListenerRule(Rule):
     """Wrong ``advertised.listeners``, and brokers that refuse connections or do not answer."""
 
     codes = ("advertised_listener", "broker_unreachable")
-    apis = frozenset({METADATA})
+    apis = frozenset({METADATA, FIND_COORDINATOR})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -75,11 +76,15 @@ class ListenerRule(Rule):
         self._one_way = self._two_way = 0
 
     def exchange(self, exchange: Exchange) -> None:
-        """Notes the addresses that a Metadata response advertises."""
+        """Notes the addresses that a Metadata response advertises, and who is told where to go."""
         body = exchange.response.body if exchange.response is not None else None
         if not body:
             return
         host, broker = host_of(exchange.connection.client), exchange.connection.broker
+        if exchange.api_key == FIND_COORDINATOR:
+            if not exchange.errors:
+                self._asks(exchange, host, broker)
+            return
         known = self._dialled.get((host, broker))
         if known is None:
             size = 20 * ENTRY_BYTES + text_bytes(host, broker)
@@ -90,14 +95,17 @@ class ListenerRule(Rule):
         if exchange.client_id:
             known.case.note("names", [exchange.client_id])
         if _names_leaders(exchange, body):
-            case = self._asking.case(f"{exchange.client_id or ''}\0{host}", broker)
-            case.add(*place_of(exchange))
-            case.note("connections", [str(exchange.connection.id)])
+            self._asks(exchange, host, broker)
         for node in body.get("brokers") or ():
             address = clipped(address_text(node))
             new = address and address not in known.advertised and len(known.advertised) < MAX_ADVERTISED
             if new and self.context.budget.admit(ENTRY_BYTES + text_bytes(address)):
                 known.advertised[address] = None
+
+    def _asks(self, exchange: Exchange, host: str, broker: str) -> None:
+        case = self._asking.case(f"{exchange.client_id or ''}\0{host}", broker)
+        case.add(*place_of(exchange))
+        case.note("connections", [str(exchange.connection.id)])
 
     def connection(self, connection: Connection) -> None:
         """Notes an address that could be reached."""
@@ -169,11 +177,11 @@ class ListenerRule(Rule):
             return failed
         if any(at in self.context.cluster.served for at in ((host, broker), *((host, one) for one in advertised))):
             return []  # what is advertised is translated on the way, as by a forwarded port
+        elsewhere = [address for address in advertised if _is_elsewhere(address, host, broker)]
         if self.context.end_ns - dialled.case.first_ns < LEARNT_NS:
-            return []  # the capture ends before it shows whether they can be reached
-        return [address for address in advertised if _is_elsewhere(address, host, broker)] or (
-            advertised if all(_is_name(address) for address in advertised) and self._waiting(host, broker) else []
-        )
+            # The capture ends before it shows whether they can be reached; but for what cannot be.
+            return [address for address in elsewhere if _is_loopback(host_of(address))]
+        return elsewhere or (advertised if self._waiting(host, broker) else [])
 
     def _waiting(self, host: str, broker: str) -> dict[str, Case]:
         """The clients at a host that go on asking for the leaders of their topics and never ask these for anything."""
@@ -200,7 +208,7 @@ class ListenerRule(Rule):
                     case.add(packet, ns)
                 case.count += failures.refused + failures.unanswered - len(failures.places)
                 case.last_ns = max(case.last_ns, failures.last_ns)
-        how = self._how(host, wrong)
+        how = self._how(host, broker, wrong)
         names = dialled.case.noted("names")
         if not case.count:
             waiting = self._waiting(host, broker)
@@ -232,7 +240,7 @@ class ListenerRule(Rule):
             rank=INCIDENT,
         )
 
-    def _how(self, host: str, wrong: list[str]) -> str:
+    def _how(self, host: str, broker: str, wrong: list[str]) -> str:
         failures = [one for address in wrong for one in self._failed.get((host, address), ())]
         if any(one.unanswered for one in failures):
             return "where SYNs stay unanswered"
@@ -240,9 +248,9 @@ class ListenerRule(Rule):
             return "where connections are refused"
         if any(_is_loopback(host_of(address)) for address in wrong):
             return "which is the client's own machine"
-        if all(_is_name(address) for address in wrong):
-            return "where the client never connects, though it goes on asking for the leaders of its topics"
-        return "a private address that cannot be reached from elsewhere"
+        if all(_is_elsewhere(address, host, broker) for address in wrong):
+            return "a private address that cannot be reached from elsewhere"
+        return "where the client never connects, though it goes on asking for its leaders or its coordinator"
 
     def _unknown(self, finding: Finding) -> Finding:
         """A finding on a server of which nothing says that it is a broker; its clients may work with others."""
@@ -320,15 +328,6 @@ def _names_leaders(exchange: Exchange, body: Body) -> bool:
         and all(not one.get("error_code") and one.get("leader_id", -1) >= 0 for one in topic.get("partitions") or ())
         for topic in body.get("topics") or ()
     )
-
-
-def _is_name(address: str) -> bool:
-    """Whether the host of an address is a name, which somebody must resolve."""
-    try:
-        ip_address(host_of(address).strip("[]"))
-    except ValueError:
-        return True
-    return False
 
 
 def _is_loopback(host: str) -> bool:

@@ -27,8 +27,8 @@ from kwiresniff.base.api_keys import (
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding
 
-#: What coordinators store with acks=all.
-_STORED = frozenset({OFFSET_COMMIT, TXN_OFFSET_COMMIT, END_TXN, INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN})
+#: What is answered when all replicas in sync have it; a Produce with acks=1 is prompt.
+_STORED = frozenset({PRODUCE, OFFSET_COMMIT, TXN_OFFSET_COMMIT, END_TXN, INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN})
 #: A write that waits for so long waits for more than its way to a replica and back.
 WAIT_NS = 1_000_000_000
 #: Fewer, and none of so long, is what a busy moment costs; of a broker that was seen to go less is enough.
@@ -92,7 +92,7 @@ class ReplicaWaitRule(Rule):
             if len(self._prompt) < MAX_WAITS and self.context.budget.admit(ENTRY_BYTES + text_bytes(broker)):
                 self._prompt.append((broker, first_ns, response.first_ns))
             return
-        if exchange.waiting or not _wants_replicas(exchange):
+        if exchange.waiting or exchange.api_key not in _STORED:
             return
         addresses = cluster.addresses(cluster.of(broker))[:MAX_HEARD]
         size = CONTAINER_BYTES + len(addresses) * ENTRY_BYTES + text_bytes(broker)
@@ -202,13 +202,3 @@ class ReplicaWaitRule(Rule):
 
 def _goes_on(cluster: str, other: str, wait: _Wait, last_ns: int) -> bool:
     return cluster == other and wait.first_ns <= last_ns + TOGETHER_NS
-
-
-def _wants_replicas(exchange: Exchange) -> bool:
-    """Whether it is answered when all replicas in sync have it."""
-    request = exchange.request
-    if exchange.api_key != PRODUCE or request is None:
-        return exchange.api_key in _STORED
-    if request.digest is not None:
-        return request.digest.acks == -1
-    return (request.body or {}).get("acks") == -1
