@@ -59,6 +59,7 @@ COMPILED = (
     "kwiresniff/base/field_values.py",
     "kwiresniff/base/flows.py",
     "kwiresniff/base/json_text.py",
+    "kwiresniff/base/tree_sizes.py",
     "kwiresniff/capture/pcap.py",
     "kwiresniff/capture/pcapng.py",
     "kwiresniff/capture/reader.py",

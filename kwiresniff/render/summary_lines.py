@@ -37,14 +37,12 @@ class SummaryLines(QuickLines):
         self._paint = paint
         self._widths = widths
         self._topic_name = topic_name
-        self._titles: dict[int, bytes] = {}  # by API key and version, twice, one more where there is an error
+        self._titles: dict[int, bytes] = {}  # by API key and version, three of each
         self._latencies: dict[int, bytes] = {}  # by ``format_units.rounded``, twice, one more for those that are waits
         self._requests: dict[int, bytes] = {}  # by size, as are these
         self._responses: dict[int, bytes] = {}
         self._facts: dict[str, bytes] = {}  # by themselves, where nothing is escaped
         self._peers: dict[int, tuple[Connection, str | None, bytes]] = {}  # by the number of the connection
-        self._ok = f"{paint.text(OUTCOME_STYLE['ok'], paint.glyphs.marks['ok'])} ".encode()
-        self._no_request, self._no_response = self._size_text(None, "request"), self._size_text(None, "response")
         dim, _, off = paint.text("dim", "x").partition("x")
         self._dim = dim
         self._behind_time = f"Z{off} ".encode()
@@ -69,18 +67,16 @@ class SummaryLines(QuickLines):
         out.write(self._day)
         write_padded(out, (ns - second * SECOND_NS) // 1000, 6)
         out.write(self._behind_time)
-        out.write(self._ok if plain else self._mark(exchange))
-        out.write(self._title(exchange, exchange.outcome == "error" and not exchange.is_negotiation))
+        if not plain:
+            out.write(self._mark(exchange))
+        out.write(self._title(exchange, plain, exchange.outcome == "error" and not exchange.is_negotiation))
         waited = queued or exchange.waiting != ""
         if request is not None and response is not None:
             out.write(self._latency(response.first_ns - request.last_ns, waited))
         else:
             out.write(self._latency_text(None, waited))
-        out.write(self._no_request if request is None else self._size(self._requests, request.size_bytes, "request"))
-        if response is None:
-            out.write(self._no_response)
-        else:
-            out.write(self._size(self._responses, response.size_bytes, "response"))
+        out.write(self._size(self._requests, -1 if request is None else request.size_bytes, "request"))
+        out.write(self._size(self._responses, -1 if response is None else response.size_bytes, "response"))
         out.write(self._peer(exchange))
         self._packet(first.first_packet & PACKET_MASK, out)
         if plain and not queued and not exchange.problems:
@@ -136,15 +132,19 @@ class SummaryLines(QuickLines):
         write_number(out, number)
         out.write(self._behind_packet)
 
-    def _title(self, exchange: Exchange, wrong: bool) -> bytes:
-        key = 2 * ((exchange.api_key << 16) + exchange.api_version) + (1 if wrong else 0)
+    def _title(self, exchange: Exchange, plain: bool, wrong: bool) -> bytes:
+        """API and version, in ``plain`` lines behind the mark."""
+        key = 3 * ((exchange.api_key << 16) + exchange.api_version) + (0 if plain else 2 if wrong else 1)
         text = self._titles.get(key)
         if text is None:
             if len(self._titles) >= KEPT:
                 self._titles.clear()
             version = f" v{exchange.api_version}" if exchange.api_version >= 0 else ""
             api = pad(f"{escape(exchange.api) or '?'}{version}", self._widths["api"])
-            text = self._titles[key] = f"{self._paint.text('bad' if wrong else 'api', api)} ".encode()
+            text = f"{self._paint.text('bad' if wrong else 'api', api)} ".encode()
+            if plain:
+                text = self._mark(exchange) + text
+            self._titles[key] = text
         return text
 
     def _latency(self, latency_ns: int, waited: bool) -> bytes:
@@ -164,15 +164,14 @@ class SummaryLines(QuickLines):
         return f"{self._paint.text('wait' if waited else 'value', padded)} ".encode()
 
     def _size(self, kept: dict[int, bytes], size: int, column: str) -> bytes:
+        """A size in its column; -1 for none."""
         text = kept.get(size)
         if text is None:
             if len(kept) >= KEPT:
                 kept.clear()
-            text = kept[size] = self._size_text(size, column)
+            padded = pad_left(format_units.size(size if size >= 0 else None), self._widths[column])
+            text = kept[size] = f"{self._paint.text('dim', padded)} ".encode()
         return text
-
-    def _size_text(self, size: int | None, column: str) -> bytes:
-        return f"{self._paint.text('dim', pad_left(format_units.size(size), self._widths[column]))} ".encode()
 
     def _peer(self, exchange: Exchange) -> bytes:
         connection, client_id = exchange.connection, exchange.client_id

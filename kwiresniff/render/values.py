@@ -117,13 +117,13 @@ def leaf(node: Node, style: Style, *, name_width: int = 0, ident: bool = False) 
     """``name value (meaning)`` of a field without children."""
     if is_error(node):
         name = escape(node.meaning) or "?"
-        return [("bad", f"{escape(node.name):<{name_width}} {node.value} {name}"), *problem_spans(node)]
+        return [("bad", f"{escape(node.name).ljust(name_width)} {node.value} {name}"), *problem_spans(node)]
     kind, text = scalar(node.value, style)
     meaning_kind = "dim" if kind == "dim" else "meaning"
     if ident:
         # A topic id is recognised by the topic's name.
         kind, meaning_kind = ("value", "ident") if node.type == "UUID" and node.meaning else ("ident", "meaning")
-    chunk = [("name", f"{label(node, style):<{name_width}} "), (kind, text), *meaning_spans(node, meaning_kind)]
+    chunk = [("name", f"{label(node, style).ljust(name_width)} "), (kind, text), *meaning_spans(node, meaning_kind)]
     return [*chunk, ("dim", f"  {escape(node.hint)}")] if node.hint and style.verbosity else chunk
 
 
@@ -174,7 +174,7 @@ def label(node: Node, style: Style) -> str:
 
 def scalars(node: Node, style: Style, *, name_width: int = 0) -> Chunk:
     """``name 1, 2, 3`` of an array of plain values; also of an empty or null container."""
-    chunk: Chunk = [("name", f"{label(node, style):<{name_width}} ")]
+    chunk: Chunk = [("name", f"{label(node, style).ljust(name_width)} ")]
     children = node.children
     shown = children if style.verbosity else children[:SCALARS_SHOWN]
     if node.null:

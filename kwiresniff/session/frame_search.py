@@ -124,7 +124,7 @@ def find_request_start(buffer: ResyncBuffer, versions: Versions, confirm: Confir
     data = buffer.data
     length = len(data)
     buffer.steps -= 2 * length
-    starts = set(buffer.starts())
+    starts: set[int] | None = None  # of segments, of which there may be as many as bytes; most searches find no place
     before: dict[int, int] = {}  # where a strong candidate that fills segments ends -> where it begins
     request = re.compile(_REQUEST)
     match = request.search(data)
@@ -135,6 +135,8 @@ def find_request_start(buffer: ResyncBuffer, versions: Versions, confirm: Confir
         grade = score_request_header(data, offset, versions)
         if not grade:
             continue
+        if starts is None:
+            starts = set(buffer.starts())
         end = offset + 4 + request_front(data, offset)[0]
         if end > length:
             at_start = offset in starts and (known_client or end == length + buffer.ahead)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from kwiresniff.schema.password_configs import PASSWORD, config_type
 
-# The expressions are compiled when the first config comes, which few captures have: that takes a while.
 #: What the names of secrets have in them, however the words are put together: ``clientSecret``, ``client_secret``,
 #: ``client.secret``, ``clientsecret``. A key is one beside a word that says that it opens something.
 _SECRET_WORDS = (
@@ -33,12 +34,18 @@ def is_secret_name(name: Any) -> bool:
     known = config_type(name)
     if known is not None:
         kafkas_type, prefix = known
-        return kafkas_type == PASSWORD or re.search(_SECRET_WORDS, prefix.lower()) is not None
-    return re.search(_SECRET_WORDS, name.lower()) is not None
+        return kafkas_type == PASSWORD or _search(_SECRET_WORDS)(prefix.lower()) is not None
+    return _search(_SECRET_WORDS)(name.lower()) is not None
 
 
 def is_secret_config(name: Any, value: Any, sensitive: Any = False, config_type: Any = None) -> bool:
     """Whether the value of a config is a secret; ``sensitive`` and ``config_type`` are what the broker says of it."""
     if sensitive is True or config_type == _PASSWORD_TYPE or is_secret_name(name):
         return True
-    return isinstance(value, str) and re.search(_SECRET_VALUE, value) is not None
+    return isinstance(value, str) and _search(_SECRET_VALUE)(value) is not None
+
+
+@cache
+def _search(expression: str) -> Callable[[str], object]:
+    """What searches for an expression; made when the first config comes, which few captures have: it takes a while."""
+    return re.compile(expression).search

@@ -24,10 +24,10 @@ MAX_STARTS = 64
 
 def is_record(data: bytes | bytearray, offset: int) -> bool:
     """Whether a record's header may be at ``offset``."""
-    if len(data) - offset < RECORD_HEADER_BYTES:
+    if len(data) - offset < RECORD_HEADER_BYTES or not CHANGE_CIPHER_SPEC <= data[offset] <= APPLICATION_DATA:
         return False
-    kind, version, length = record_header(data, offset)
-    return bool(CHANGE_CIPHER_SPEC <= kind <= APPLICATION_DATA and version >> 8 == 3 and 0 < length <= MAX_RECORD_BYTES)
+    _, version, length = record_header(data, offset)
+    return bool(version >> 8 == 3 and 0 < length <= MAX_RECORD_BYTES)
 
 
 def hello_sender(data: bytes | bytearray, offset: int) -> int:
@@ -46,7 +46,7 @@ def find_records(buffer: ResyncBuffer) -> int:
     """
     data = buffer.data
     length = len(data)
-    starts = [offset for offset, *_ in buffer.marks[:MAX_STARTS]]
+    starts = [mark[0] for mark in buffer.marks[:MAX_STARTS]]
     for start in starts:
         at = start
         joined = 0

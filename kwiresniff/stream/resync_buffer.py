@@ -133,7 +133,7 @@ class ResyncBuffer:
 
     def starts(self) -> list[int]:
         """The offsets in ``data`` at which segments begin."""
-        return [offset for offset, *_ in self.marks]
+        return [mark[0] for mark in self.marks]
 
     def place(self, offset: i64) -> tuple[int, int]:
         """Packet reference and time (ns) of the segment that the byte at ``offset`` came in."""

@@ -92,6 +92,14 @@ def attempts() -> Wire:
     return wire
 
 
+def single_bytes() -> Wire:
+    """Segments of one byte each, on a connection of which nothing is known."""
+    wire = Wire()
+    for _ in range(2_000):
+        wire.up(b"x")
+    return wire
+
+
 HOSTILE: dict[str, Callable[[], Wire]] = {
     "early answers": early_answers,
     "what reads like requests from the middle": lambda: nearly_requests(Wire),
@@ -100,6 +108,7 @@ HOSTILE: dict[str, Callable[[], Wire]] = {
     "answers to a hundred requests": many_outstanding,
     "two sides that may be clients": both_sides_doubtful,
     "attempts at connections": attempts,
+    "single bytes": single_bytes,
 }
 
 
