@@ -165,7 +165,7 @@ PRINTED = {"tree": 35, "summary": 6}
 def test_small_messages_that_break_off_cost_a_few_times_those_that_do_not(
     form: str, kwiresniff: Run, tmp_path: Path
 ) -> None:
-    """As exchanges of which most could be printed straight from their bytes."""
+    """JoinGroups whose last byte is missing, beside whole ones, which are printed straight from their bytes."""
     costs: list[float] = []
     for cut in (0, 1):
         path = save(tmp_path / f"{cut}.pcap", by_the_thousand(ASKED[: len(ASKED) - cut], ANSWERED))
