@@ -455,6 +455,8 @@ def test_connections_closed_after_records_that_nobody_asks_for(
 def acls(api: str, permission: int, name: str, pattern: int = 3) -> Exchange:
     """Somebody makes an ACL, or deletes it."""
     acl = {"resource_type": 2, "resource_name": name, "principal": "User:alice", "permission_type": permission}
+    asked: dict[str, Any]
+    answer: dict[str, Any]
     if api == "CreateAcls":
         asked, answer = {"creations": [acl | {"resource_pattern_type": pattern}]}, {"results": [{"error_code": 0}]}
     else:

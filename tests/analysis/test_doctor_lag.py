@@ -70,6 +70,17 @@ def test_a_group_that_commits_ever_further_behind_lags() -> None:
     assert found.code == "consumer_lag" and "it commits 40" in found.title
 
 
+def test_a_group_that_stops_committing_lags_whatever_it_fetches() -> None:
+    """Its client fetches ahead of an application that does not come back."""
+    events: list[Event] = []
+    for second in range(1, 40):
+        events.append(fetched(second, 100 * second, 0))
+        if second < 8:
+            events.append(committed(second + 0.5, 100 * second))
+    (found,) = findings(*events)
+    assert found.code == "consumer_lag" and "to 3,200 records" in found.title
+
+
 def test_a_consumer_whose_group_commits_seldom_lags_by_what_it_fetches() -> None:
     events: list[Event] = []
     for second in range(1, 40):

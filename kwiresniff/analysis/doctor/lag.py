@@ -1,8 +1,8 @@
 """Consumers that fall behind: what they have not read of their partitions grows for as long as the capture looks.
 
 Sources: the high watermark in Fetch answers, less the offset that the group has committed, else less the offset behind
-the last batch that was fetched. A group that commits now and then has a lag of what was written since: looks are taken
-where it has just committed, and one that commits too seldom for that is judged by what it fetches.
+the last batch that was fetched. A group that commits now and then has a lag of what was written since its last commit:
+what it commits counts where it has done so of late, or has not for much longer than ever before; else what it fetches.
 """
 
 from collections.abc import Iterator
@@ -25,6 +25,8 @@ EVERY_NS = 500_000_000
 #: A lag that grows for less, or to less, may be a burst that is read a moment later.
 LASTING_NS = 10_000_000_000
 MANY_RECORDS = 100
+#: A group that has not committed for so many times as long as ever between two commits does not get on.
+OVERDUE = 3
 #: Two looks alone may be at the foot and at the top of a burst.
 ENOUGH_LOOKS = 5
 #: Looks that are kept of a partition; when they are as many, every second one goes.
@@ -50,18 +52,40 @@ class Look(NamedTuple):
 
 
 class _Reader:
-    """What was seen of a consumer's partition: by what it fetches, and by what its group commits."""
+    """What was seen of a consumer's partition: by what it fetches, and by what its group has committed."""
 
-    __slots__ = ("by_commit", "by_fetch", "committed")
+    __slots__ = ("by_commit", "by_fetch", "commits", "committed", "committed_ns", "longest_ns", "seen_ns")
 
     def __init__(self) -> None:
         self.by_fetch: list[Look] = []
         self.by_commit: list[Look] = []
-        self.committed = -1  # since the last look, -1 when nothing was
+        self.committed = -1  # the offset, -1 before the first commit
+        self.committed_ns = 0
+        self.commits = 0
+        self.longest_ns = 0  # between two commits
+        self.seen_ns = 0  # the last commit at the last look
+
+    def commit(self, offset: int, ns: int) -> None:
+        if self.commits:
+            self.longest_ns = max(self.longest_ns, ns - self.committed_ns)
+        self.commits += 1
+        self.committed, self.committed_ns = offset, ns
+
+    def look(self, packet: int, ns: int, part: PartitionDigest) -> None:
+        end = part.high_watermark
+        _add(self.by_fetch, Look(packet, ns, end, min(part.end_offset, end)))
+        if self.committed >= 0:
+            _add(self.by_commit, Look(packet, ns, end, min(self.committed, end)))
+            self.seen_ns = self.committed_ns
 
     def looks(self) -> list[Look]:
-        """The looks that tell more."""
-        return self.by_commit if len(self.by_commit) >= ENOUGH_LOOKS else self.by_fetch
+        """The looks that tell how far it has come."""
+        if not self.by_commit:
+            return self.by_fetch
+        begin, end = self.by_commit[0].ns, self.by_commit[-1].ns
+        of_late = self.seen_ns >= end - (end - begin) // 3
+        overdue = self.commits > 1 and end - self.seen_ns >= max(LASTING_NS, OVERDUE * self.longest_ns)
+        return self.by_commit if of_late or overdue else self.by_fetch
 
 
 class LagRule(Rule):
@@ -108,11 +132,7 @@ class LagRule(Rule):
             if len(self._readers) >= MAX_READ or not self.context.budget.admit(size):
                 return
             reader = self._readers[key] = _Reader()
-        end = part.high_watermark
-        _add(reader.by_fetch, Look(packet, ns, end, min(part.end_offset, end)))
-        if reader.committed >= 0:
-            _add(reader.by_commit, Look(packet, ns, end, min(reader.committed, end)))
-            reader.committed = -1
+        reader.look(packet, ns, part)
 
     def _commit(self, exchange: Exchange) -> None:
         """Notes how far a group has come; what its members fetch ahead of that they have not done yet."""
@@ -130,7 +150,7 @@ class LagRule(Rule):
             for part in topic.partitions:
                 reader = self._readers.get((client, name, part.index))
                 if reader is not None:
-                    reader.committed = part.offset
+                    reader.commit(part.offset, place_of(exchange)[1])
 
     # -- what is said -------------------------------------------------------------------------------------------
 
