@@ -89,3 +89,11 @@ def test_a_consumer_whose_group_commits_seldom_lags_by_what_it_fetches() -> None
             events.append(committed(second + 0.5, 100 * second))
     (found,) = findings(*events)
     assert found.code == "consumer_lag" and "it fetches 100" in found.title
+
+
+def test_a_group_that_commits_seldom_has_not_stopped_to() -> None:
+    """It has committed twice, twelve seconds apart: that it has not for twice as long may be its way."""
+    events: list[Event] = [fetched(second, 100 * second, 0) for second in range(1, 40)]
+    events[15:15] = [committed(15.5, 1500)]
+    events[3:3] = [committed(3.5, 300)]
+    assert codes(*events) == []
