@@ -92,7 +92,7 @@ def test_a_consumer_whose_group_commits_seldom_lags_by_what_it_fetches() -> None
 
 
 def test_a_group_that_commits_seldom_has_not_stopped_to() -> None:
-    """It has committed twice, twelve seconds apart: that it has not for twice as long may be its way."""
+    """Two commits are twelve seconds apart, and twice as long there is none: that may be its way."""
     events: list[Event] = [fetched(second, 100 * second, 0) for second in range(1, 40)]
     events[15:15] = [committed(15.5, 1500)]
     events[3:3] = [committed(3.5, 300)]

@@ -204,7 +204,7 @@ FIRST = {
         "untrusted_certificate", "error", ["10.9.0.2", "10.9.0.1:9092", "without an alert", "openssl s_client"],
     ),
     "wrong-password-tls": (
-        "tls_closed", "error", ["10.9.0.2", "10.9.0.1:9092", "soon after their TLS handshake", "wrong password"],
+        "tls_closed", "info", ["10.9.0.2", "10.9.0.1:9092", "soon after their TLS handshake", "wrong password"],
     ),
     "follower-killed": (
         "replica_wait", "warning",

@@ -24,6 +24,7 @@ BAD_PER_THOUSAND = 20
 #: What is enough of a shorter connection to see that packets are lost all the time, and in which part they are then.
 SOME_RETRANSMITS = 10
 LOSSY = 0.03
+BOTH_WAYS = 2
 #: On a connection of any length the part and the number above which packets were lost for a while, and answers late.
 MANY_RETRANSMITS = 0.1
 FEW_PACKETS = 20
@@ -62,7 +63,9 @@ class NetworkRule(Rule):
             (connection.first_packet, connection.first_ns),
         )
         much = packets >= FEW_PACKETS and again >= max(FEW_RETRANSMITS, packets * MANY_RETRANSMITS)
-        lossy = again >= max(SOME_RETRANSMITS, packets * LOSSY)
+        # In one direction alone it may be a receiver that takes no more, and is asked again and again whether it does.
+        both = min(connection.retransmits) >= BOTH_WAYS
+        lossy = both and again >= max(SOME_RETRANSMITS, packets * LOSSY)
         if much or lossy or (packets >= ENOUGH_PACKETS and again > packets * RETRANSMITS):
             case = self._twice.case(f"{connection.client} {connection.broker}")
             case.add(*place, again * 1000 // packets, until_ns=connection.last_ns)

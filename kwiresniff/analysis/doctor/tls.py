@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from kwiresniff.analysis.doctor.endings import Ending, Reason
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_text
+from kwiresniff.analysis.doctor.network import CONNECTIONS_PER_MINUTE, ENOUGH_CONNECTIONS
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.base.flows import host_of
@@ -32,9 +33,9 @@ _ENCRYPTED = "encrypted"
 _SILENT = "no alert"
 OFTEN = 2
 
-#: A connection that is closed so soon, after so little, did not come to work; so many of them, and none that did. Which
-#: end is the first to close after an error is a race, and a command that has what it wanted closes as soon: only what
-#: brokers close tells that something is wrong.
+#: A connection that ends so soon, after so little, did not come to work, or was done at once; so many of them, and none
+#: that lasted. Which end closes first tells nothing: a broker answers the close_notify of a client that leaves in order
+#: by closing, too.
 SOON_NS = 5_000_000_000
 SOON_BYTES = 10_000
 SOON_OFTEN = 3
@@ -93,7 +94,6 @@ class TlsRule(Rule):
             case.add(connection.closed_packet or connection.first_packet, connection.closed_ns)
             case.note("brokers", [connection.broker])
             case.note("hosts", [host_of(connection.client)])
-            case.note("by", [connection.closed_by])
         elif (lasted_ns > SOON_NS or not small) and len(self._lasting) < MAX_SUBJECTS:
             self._lasting.add(key)
 
@@ -159,25 +159,27 @@ class TlsRule(Rule):
         for subject, what, case in self._handshakes:
             yield self._handshake(subject, what.split("\0"), case)
         for subject, _, case in self._soon:
-            if case.count >= SOON_OFTEN and "broker" in case.noted("by") and subject not in self._lasting:
+            if case.count >= SOON_OFTEN and subject not in self._lasting:
                 yield self._closed_soon(subject, case)
 
     def _closed_soon(self, subject: str, case: Case) -> Finding:
         broker = next(iter(case.noted("brokers")), "")
+        churns = case.count >= ENOUGH_CONNECTIONS and case.count / max(case.seconds / 60, 1.0) > CONNECTIONS_PER_MINUTE
         return found(
             "tls_closed",
-            "error",
+            "warning" if churns else "info",
             subject,
-            f"connections to {self.context.cluster.broker_text(broker)} are closed soon after their TLS handshake, "
-            f"{times(case.count)}, and none lasts: the broker does not take what is sent on them",
-            "Mostly an authentication that fails or is missing (security.protocol SSL on a SASL_SSL listener, a wrong "
-            "password), else a version that the broker does not take. TLS hides which: the logs of client and broker "
-            "say it, and so does this with the keys (--keylog).",
+            f"connections to {self.context.cluster.broker_text(broker)} end soon after their TLS handshake, "
+            f"{times(case.count)}, and none lasts: the broker does not take what is sent on them, or they have done",
+            "Clients that stay do not get to work: mostly an authentication that fails or is missing "
+            "(security.protocol SSL on a SASL_SSL listener, a wrong password), else a version that the broker does not "
+            "take. TLS hides which: the logs of client and broker say it, and so does this with the keys (--keylog). "
+            "Commands that are run again and again, and clients made for each message, look alike.",
             case,
             {"broker": broker},
             scope=scope_of("host", case.noted("hosts")),
             brokers=[broker],
-            explains=_explains([], broker),
+            explains=_explains([], broker) if churns else {},
             rank=INCIDENT,
         )
 
