@@ -29,7 +29,6 @@ from kwiresniff.pipeline.unit_reader import Settings
 class Job:
     """What a run has to do: ``units`` are left, ``stale`` are commits that do not hold any more."""
 
-    sources: tuple[CaptureSeries, ...]
     units: tuple[WorkUnit, ...]
     stale: tuple[str, ...]
 
@@ -49,9 +48,12 @@ def make_job(sources: Sequence[CaptureSeries], parallelism: int, commits: dict[s
     units: list[WorkUnit] = []
     stale: list[str] = []
     planned = plan(sources, parallelism)
-    for unit_list in _by_source(planned):
+    by_source: dict[str, list[WorkUnit]] = {}
+    for unit in planned:
+        by_source.setdefault(unit.source.id, []).append(unit)
+    for source_id, unit_list in by_source.items():
         source = unit_list[0].source
-        mine = {name: commit for name, commit in commits.items() if name.startswith(f"{source.id}-")}
+        mine = {name: commit for name, commit in commits.items() if name.startswith(f"{source_id}-")}
         good = {
             name
             for name, commit in mine.items()
@@ -68,7 +70,7 @@ def make_job(sources: Sequence[CaptureSeries], parallelism: int, commits: dict[s
             units += [unit for unit in unit_list if unit.id not in kept]
         stale += [name for name in mine if name not in kept]
     left = set(units)
-    return Job(tuple(sources), tuple(unit for unit in planned if unit in left), tuple(stale))
+    return Job(tuple(unit for unit in planned if unit in left), tuple(stale))
 
 
 def _only_fewer(source: CaptureSeries, commits: Iterable[Commit]) -> bool:
@@ -84,13 +86,6 @@ def _only_fewer(source: CaptureSeries, commits: Iterable[Commit]) -> bool:
                 "as a whole; use --grouping file, or another --out"
             )
     return True
-
-
-def _by_source(units: Sequence[WorkUnit]) -> list[list[WorkUnit]]:
-    found: dict[str, list[WorkUnit]] = {}
-    for unit in units:
-        found.setdefault(unit.source.id, []).append(unit)
-    return list(found.values())
 
 
 def _names(source: CaptureSeries, shards: int) -> list[str]:

@@ -21,7 +21,7 @@ from typing import Any
 
 from kwiresniff.capture.paths import expand
 from kwiresniff.errors import CaptureError
-from kwiresniff.pipeline.output_store import replace_json
+from kwiresniff.pipeline.output_store import numbered, replace_json
 from kwiresniff.pipeline.plan import File, plain_name, series_path
 
 #: How much of a file tells whether another one stands under its name now: a file header and a packet or two.
@@ -68,7 +68,7 @@ class FileWatcher:
             self.first = value["round"]
             self._known = {path: _Taken(**taken) for path, taken in value["files"].items()}
         self.last = self.first
-        for number, _ in self._on_disk():
+        for number, _ in numbered(self._rounds, ".json"):
             self._know(number)
             self.last = max(self.last, number)
 
@@ -106,7 +106,7 @@ class FileWatcher:
         self.first = max(self.first, until)
         known = {path: asdict(taken) for path, taken in self._known.items()}
         replace_json(self._known_path, {"round": self.first, "files": known})
-        for number, path in list(self._on_disk()):
+        for number, path in numbered(self._rounds, ".json"):
             # The last one stays: it tells whether all is finished.
             if number <= until and number < self.last:
                 os.unlink(path)
@@ -115,11 +115,6 @@ class FileWatcher:
         with suppress(FileNotFoundError):
             return bool(self._read(self.last)["finish"])
         return False
-
-    def _on_disk(self) -> Iterator[tuple[int, str]]:
-        for name in sorted(os.listdir(self._rounds)):
-            if name.endswith(".json"):
-                yield int(name.removesuffix(".json")), os.path.join(self._rounds, name)
 
     def _path(self, number: int) -> str:
         return os.path.join(self._rounds, f"{number:08}.json")
@@ -138,14 +133,12 @@ class FileWatcher:
         for plain, file in here.items():
             series = series_path(plain)
             youngest[series] = max(youngest.get(series, 0), file.modified_ns)
+        settled_ns = now_ns - self._settle_ns
         return [
             (plain, file)
             for plain, file in here.items()
-            if everything or youngest[series_path(plain)] > file.modified_ns or self._settled(file, now_ns)
+            if everything or youngest[series_path(plain)] > file.modified_ns or file.modified_ns <= settled_ns
         ]
-
-    def _settled(self, file: File, now_ns: int) -> bool:
-        return now_ns - file.modified_ns >= self._settle_ns
 
     def _here(self) -> dict[str, File]:
         """The files that are there by their names without the ending of a compression, oldest first."""

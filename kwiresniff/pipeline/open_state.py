@@ -19,7 +19,7 @@ from kwiresniff.capture import open_captures
 from kwiresniff.errors import CaptureError, KwiresniffError
 from kwiresniff.model import Event, Problem
 from kwiresniff.pipeline.file_watcher import Round
-from kwiresniff.pipeline.output_store import Commit, OutputStore, replace_bytes
+from kwiresniff.pipeline.output_store import Commit, OutputStore, numbered, replace_bytes
 from kwiresniff.pipeline.plan import CaptureSeries, File, WorkUnit, plain_name, series_path
 from kwiresniff.pipeline.rows import Rows
 from kwiresniff.pipeline.task import add_totals, write_unit
@@ -66,30 +66,23 @@ class States:
 
     def before(self, round: int) -> tuple[dict[str, Any], bytes] | None:
         """The newest state of a round before this one; older ones are removed."""
-        *old, last = [0, *sorted(number for number in self._numbers() if number < round)]
-        for number in filter(None, old):
-            os.unlink(self._path(number))
-        if not last:
+        paths = [path for number, path in numbered(self._folder, ".state") if number < round]
+        for path in paths[:-1]:
+            os.unlink(path)
+        if not paths:
             return None
-        with open(self._path(last), "rb") as file:
+        with open(paths[-1], "rb") as file:
             try:
                 return json.loads(file.readline()), file.read()
             except ValueError:
                 raise KwiresniffError(
-                    f"{self._path(last)}: damaged; remove it to have its source begin anew, in mid-connection"
+                    f"{paths[-1]}: damaged; remove it to have its source begin anew, in mid-connection"
                 ) from None
 
     def write(self, round: int, about: dict[str, Any], state: bytes) -> None:
         """The state behind a round."""
-        replace_bytes(self._path(round), json.dumps(about).encode() + b"\n" + state)
-
-    def _numbers(self) -> Iterator[int]:
-        for name in os.listdir(self._folder):
-            if name.endswith(".state"):
-                yield int(name.removesuffix(".state"))
-
-    def _path(self, round: int) -> str:
-        return os.path.join(self._folder, f"{round:08}.state")
+        path = os.path.join(self._folder, f"{round:08}.state")
+        replace_bytes(path, json.dumps(about).encode() + b"\n" + state)
 
 
 def sources_with_state(folder: str) -> list[str]:

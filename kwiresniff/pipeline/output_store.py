@@ -138,6 +138,12 @@ class OutputStore:
         return TableWriter(self.out, os.path.join(self._staging, f"{unit}-{uuid.uuid4().hex}"), unit)
 
 
+def numbered(folder: str, ending: str) -> list[tuple[int, str]]:
+    """The files of a folder that are called ``00000007`` and the ending: number and path of each, in order."""
+    names = (name for name in os.listdir(folder) if name.endswith(ending))
+    return sorted((int(name.removesuffix(ending)), os.path.join(folder, name)) for name in names)
+
+
 def replace_json(path: str, value: Any) -> None:
     """Writes a value to a file that is never seen half written."""
     replace_bytes(path, json.dumps(value, indent=1).encode())

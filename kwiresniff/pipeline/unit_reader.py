@@ -18,7 +18,7 @@ from kwiresniff.capture.sources import SegmentSource
 from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.errors import CaptureError
 from kwiresniff.export import JsonEncoder
-from kwiresniff.model import Event, Exchange, Problem, Segment, SegmentSink, TopicNames
+from kwiresniff.model import Event, Exchange, Problem, Segment, SegmentSink
 from kwiresniff.pipeline.choice import Choice, Condition
 from kwiresniff.pipeline.deduplication import LeftOut, with_filled, without
 from kwiresniff.pipeline.plan import File, WorkUnit
@@ -53,10 +53,6 @@ class Settings:
         """The settings to fill some tables with: records are decoded only for those that show them."""
         return self if {"exchanges", "records"}.intersection(tables) else replace(self, depth="bodies")
 
-    def choice(self, topic_name: TopicNames) -> Choice:
-        """Which exchanges are wanted."""
-        return Choice(self.where, self.pushed, topic_name)
-
     def analyzer(self, choice: Choice | None = None, *, text: bool = False) -> Analyzer:
         """What follows the connections; with ``text`` bodies may come as JSON text, if nobody looks into them. What
         they speak of comes as digests then, and where records are not decoded.
@@ -84,10 +80,6 @@ class Settings:
         if self.topics is not None:
             analyzer.topics.add(read_topic_file(self.topics.path))
 
-    def redactor(self) -> Redactor | None:
-        """The redactor of keys, values and headers; None when nothing is redacted."""
-        return None if self.redact_key is None else Redactor(self.redact_key)
-
 
 class Reading:
     """One pass over captures. Iterate ``events`` once; ``counts`` are final when that ends.
@@ -101,9 +93,9 @@ class Reading:
         """With ``text`` bodies may come as JSON text."""
         self._settings = settings
         self._text = text
-        self._choice = settings.choice(self._topic_name)
+        self._choice = Choice(settings.where, settings.pushed, self._topic_name)
         self._analyzer = settings.analyzer(self._choice, text=text)
-        self._redactor = settings.redactor()
+        self._redactor = None if settings.redact_key is None else Redactor(settings.redact_key)
         self._problems: list[Problem] = []  # of files that cannot be read
         self._skipped = 0
 
