@@ -189,7 +189,7 @@ def find_java() -> Java:
 
 
 def _programs() -> Iterator[str]:
-    """Those that are installed come before the one from PyPI."""
+    """The programs to try: those that are installed, then the one from PyPI."""
     home = os.environ.get("JAVA_HOME")
     if home and not Path(home).is_relative_to(cache_folder()):  # set for an earlier session of this process
         yield os.path.join(home, "bin", "java")
