@@ -32,7 +32,7 @@ class OfferReader:
     def offer_in(self, response: Message) -> Offer:
         """The versions by API in a response, one object for all that say the same."""
         frame = response.frame
-        if frame is None or not response.is_deferred or len(frame) > MAX_READ_BYTES:
+        if frame is None or len(frame) < response.size_bytes or len(frame) > MAX_READ_BYTES:
             return offered_versions(response.body)
         key = (response.version, frame[response.body_offset :])
         found = self._read.get(key)

@@ -163,23 +163,20 @@ class Analyzer(ConnectionServices):
         missing: i64,
     ) -> bool:
         """Take a segment (the members of ``Segment``); True when there are events."""
-        table = self.table
         self.now_ns = ns
-        one = table.open.get(flow)
+        one = self.table.open.get(flow)
         if (
             one is None
             or flags & UNUSUAL
             or one.half.closed
             or not one.half.feed(one.connection, one.peer, packet, ns, seq, ack, buffer, start, end, missing)
         ):
-            table.feed(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
-        budget = self.budget
-        if budget.held > budget.limit:
+            self.table.feed(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
+        if self.budget.held > self.budget.limit:
             self._enforce_budget()
-        output = self.output
-        if not output.events:
+        if not self.output.events:
             return False
-        return output.reader is None or output.is_left(output.reader)
+        return self.output.reader is None or self.output.is_left(self.output.reader)
 
     def _enforce_budget(self) -> None:
         """Makes connections release bytes until all together hold no more than the limit."""

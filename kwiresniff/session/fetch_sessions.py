@@ -190,17 +190,17 @@ class FetchSessions:
                 self._end((broker, session_id))
             given = _session_id(exchange)
             if epoch == INITIAL_EPOCH and given:
-                self._begin((broker, given), peek_body(exchange, "request"))
+                self._begin((broker, given), _body(exchange, "request"))
             return
         key = (broker, session_id)
         says_nothing = _says_nothing(frame, at + 8, exchange.api_version)
         parts = None if says_nothing or not COMPILED else _named_parts(exchange)
-        self._go_on(exchange, key, None if says_nothing or parts is not None else peek_body(exchange, "request"), parts)
+        self._go_on(exchange, key, None if says_nothing or parts is not None else _body(exchange, "request"), parts)
         if epoch > 0 and _has_failed(exchange):
             self._end(key)
 
     def _share(self, exchange: Exchange, request: Message) -> None:
-        body = peek_body(exchange, "request")
+        body = _body(exchange, "request")
         if body is None:
             return
         key = exchange.connection.broker, field_text(body.get("group_id")), field_text(body.get("member_id"))
@@ -246,7 +246,7 @@ class FetchSessions:
         digest = _digest(exchange, "response") if exchange.api_key == FETCH else None
         if digest is not None:
             session.add_parts(digest.parts if digest.parts is not None else [])
-        elif (answer := peek_body(exchange, "response")) is not None:
+        elif (answer := _body(exchange, "response")) is not None:
             session.add(answer.get("responses") or [])
 
     def _charge(self, size: int) -> None:
@@ -271,6 +271,14 @@ def _adds(indexes: list[int], known: dict[int, bool]) -> bool:
 def _topic_bytes(name: str, partitions: dict[int, bool]) -> int:
     """The memory of a topic of a session."""
     return getsizeof(name) + getsizeof(partitions) + _ENTRY_BYTES * len(partitions)
+
+
+def _body(exchange: Exchange, direction: Direction) -> Body | None:
+    """The body of a message as it was decoded already where that was without any problem, else read for this."""
+    message = exchange.request if direction == "request" else exchange.response
+    if message is not None and not exchange.problems and not message.is_deferred and (body := message.body) is not None:
+        return body
+    return peek_body(exchange, direction)
 
 
 def _name(topic: Body) -> str:

@@ -223,15 +223,16 @@ class KafkaMessages(SaslPhase):
             found = in_flight.by_id.pop(correlation_id, None)
         elif self.reordering.held:
             self.release_reordered()
-        if found is not None:
-            first = found if found.__class__ is Exchange else oldest(found)
-            request = first.request
-            if request is not None and request.last_packet >= last_packet and not self._can_answer(last_packet, first):
-                in_flight.by_id[correlation_id] = found
-                found = None
         message = Message(packet, ns, last_packet, last_ns, size, data)
         message.body_offset = 4
-        if found is None:
+        request: Message | None = None
+        if found is not None:
+            exchange = found if found.__class__ is Exchange else oldest(found)
+            request = exchange.request
+            if request is not None and request.last_packet >= last_packet and not self._acknowledges(request):
+                in_flight.by_id[correlation_id] = found
+                request = None
+        if found is None or request is None:
             exchange = Exchange(self.connection, -1, -1, correlation_id, None, None, message)
             exchange.outcome = "request_missing"
             self.channel.unpaired(message)
@@ -239,16 +240,19 @@ class KafkaMessages(SaslPhase):
                 exchange.problems.append(missing_bytes("response", lost, size))
             self.services.output.complete(exchange)
             return
-        exchange = found if found.__class__ is Exchange else in_flight.first_of(correlation_id, found)
-        in_flight.bytes = in_flight.bytes - request_bytes(exchange) if in_flight.by_id else 0
+        if exchange is not found:
+            in_flight.first_of(correlation_id, found)
+        if in_flight.by_id:
+            in_flight.bytes -= request_bytes(exchange)
+        else:
+            in_flight.bytes = 0
         exchange.response = message
         api_key = exchange.api_key
         facts = FACTS.get((api_key << 16) + exchange.api_version) or api_facts(api_key, exchange.api_version)
         if facts.response_header_version:
             message.header_version = facts.response_header_version
             message.body_offset = 5 if len(data) > 4 and data[4] == 0 else skip_tagged_fields(data, 4)
-        if exchange.request is not None:
-            self.channel.answered(exchange, exchange.request, message, facts)
+        self.channel.answered(exchange, request, message, facts)
         if lost:
             exchange.problems.append(missing_bytes("response", lost, size))
         if api_key in _PEEKED and api_key != API_VERSIONS:
@@ -263,17 +267,14 @@ class KafkaMessages(SaslPhase):
         else:
             self.services.output.report(problems.lost_message(self.connection, "response", packet, ns, size, lost))
 
-    def _can_answer(self, last_packet: i64, exchange: Exchange) -> bool:
-        """Whether a response that is being handed on can be that of an exchange, by what it acknowledges.
+    def _acknowledges(self, request: Message) -> bool:
+        """Whether a response that is being handed on acknowledges a request, as far as that is known.
 
         A capture point may put it before its request; but one that was sent before the request had come does not
         acknowledge it. It answers an earlier one with the same correlation id, which is not there.
         """
-        request = exchange.request
         ack = self.broker.ack
-        if request is None or request.last_packet < last_packet or ack < 0 or request.end_seq < 0:
-            return True
-        return (ack - request.end_seq) & SEQ_MASK < SEQ_HALF
+        return ack < 0 or request.end_seq < 0 or (ack - request.end_seq) & SEQ_MASK < SEQ_HALF
 
     def evict_overtaken(self, last_packet: int, size: int, data: bytes) -> None:
         """Gives up older requests when the first frame from the broker after lost bytes is this one.
@@ -283,8 +284,10 @@ class KafkaMessages(SaslPhase):
         whole = len(data) == size
 
         def answers(exchange: Exchange) -> bool:
-            reads = not whole or read_response(exchange.api_key, exchange.api_version, data) != FAILS
-            return reads and self._can_answer(last_packet, exchange)
+            if whole and read_response(exchange.api_key, exchange.api_version, data) == FAILS:
+                return False
+            request = exchange.request
+            return request is None or request.last_packet < last_packet or self._acknowledges(request)
 
         for exchange in self.in_flight.overtaken_by(unpack_correlation_id(data)[0], answers):
             self._evict(exchange)

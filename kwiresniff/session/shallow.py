@@ -37,16 +37,34 @@ class ShallowReader:
         request, response = exchange.request, exchange.response
         if request is None:
             return
+        api_key: int = exchange.api_key
+        key = (api_key << 16) + exchange.api_version
         found: list[tuple[str, Any]] = []
-        if self._topics and request.frame is not None:
-            self._scan_message(exchange, "request", request, request.frame, self._request_scanners, found)
+        frame = request.frame
+        if self._topics and frame is not None:
+            scanner = self._request_scanners.get(key)
+            if scanner is None:
+                scanner = self._scanner(api_key, exchange.api_version, "request", self._request_scanners)
+            if scanner is not None:
+                scanner.scan(frame, request.body_offset, request.size_bytes)
+                if scanner.found:
+                    found += scanner.found
         understood = True
-        if response is not None and response.frame is not None:
-            understood = self._scan_message(
-                exchange, "response", response, response.frame, self._response_scanners, found
-            )
-            if exchange.api_key == ENVELOPE and understood and not found:
-                found += self._enveloped(exchange)
+        if response is not None and (frame := response.frame) is not None:
+            scanner = self._response_scanners.get(key)
+            if scanner is None:
+                version = read_version(exchange, "response") if api_key == API_VERSIONS else exchange.api_version
+                scanner = self._scanner(api_key, version, "response", self._response_scanners)
+            if scanner is None:
+                understood = False
+            else:
+                if self._topics and api_key in NAMING_RESPONSES:
+                    self._learn(api_key, exchange.api_version, response, frame)
+                understood = scanner.scan(frame, response.body_offset, response.size_bytes)
+                if scanner.found:
+                    found += scanner.found
+                if api_key == ENVELOPE and understood and not found:
+                    found += self._enveloped(exchange)
         if found:
             self._sort_out(exchange, found)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
@@ -72,32 +90,17 @@ class ShallowReader:
         known = self._versions.get(api_key)
         return known is not None and known[0] <= version <= known[1]
 
-    def _scan_message(
-        self,
-        exchange: Exchange,
-        direction: Direction,
-        message: Message,
-        frame: bytes,
-        scanners: dict[int, BodyScanner | None],
-        found: list[tuple[str, Any]],
-    ) -> bool:
-        """Add what a message says; returns whether it fits as far as that can be. One that breaks off says less."""
-        api_key, version = exchange.api_key, exchange.api_version
-        if api_key == API_VERSIONS:
-            version = read_version(exchange, direction)
+    def _scanner(
+        self, api_key: int, version: int, direction: Direction, scanners: dict[int, BodyScanner | None]
+    ) -> BodyScanner | None:
+        """The scanner of messages of this version, where ``scan`` will find it; None where there is no definition.
+
+        An ApiVersions may be answered in another version than was asked for; its error code leads all of them.
+        """
         key = (api_key << 16) + version
-        scanner = scanners.get(key)
-        if scanner is None:
-            if key not in scanners:
-                scanner = scanners[key] = self._make(api_key, version, direction)
-            if scanner is None:
-                return False
-        if self._topics and direction == "response" and api_key in NAMING_RESPONSES:
-            self._learn(api_key, version, message, frame)
-        fits = scanner.scan(frame, message.body_offset, message.size_bytes)
-        if scanner.found:
-            found += scanner.found
-        return fits
+        if key not in scanners:
+            scanners[key] = self._make(api_key, version, direction)
+        return scanners[key]
 
     def _enveloped(self, exchange: Exchange) -> list[tuple[str, Any]]:
         """The error codes of the response inside an Envelope that has no error of its own."""
@@ -107,10 +110,7 @@ class ShallowReader:
         if answer is None:
             return []
         header, frame = answer
-        key = (header.api_key << 16) + header.api_version
-        if key not in self._response_scanners:
-            self._response_scanners[key] = self._make(header.api_key, header.api_version, "response")
-        scanner = self._response_scanners[key]
+        scanner = self._scanner(header.api_key, header.api_version, "response", self._response_scanners)
         return scanner.found if scanner is not None and scanner.scan(frame, header.body_offset) else []
 
     def _make(self, api_key: int, version: int, direction: Direction) -> BodyScanner | None:

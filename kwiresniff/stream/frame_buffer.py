@@ -45,21 +45,27 @@ class FrameBuffer:
     def begin(self, buffer: bytes, start: i64, end: i64, size: i64, keep: i64) -> None:
         """A frame of ``size`` bytes begins with ``buffer[start:end]``; up to ``keep`` bytes of it are kept."""
         self.remaining = size - (end - start)
+        kept = size if size < keep else keep
+        self.charged_bytes = STEP_BYTES
+        self.budget.held += (kept if kept < STEP_BYTES else STEP_BYTES) + SEGMENT_BYTES
         if end - start > keep:
             end = start + keep
         self.parts = [buffer[start:end]]
-        keepable = (size if size < keep else keep) - (end - start)
+        keepable = kept - (end - start)
+        awaiting: i64 = 0
         if keepable > STEP_BYTES:
-            self.awaiting_budget = keepable - STEP_BYTES
+            awaiting = keepable - STEP_BYTES
             keepable = STEP_BYTES
         self.keepable = keepable
+        self.awaiting_budget = awaiting
 
     def begin_filtered(self, by: FrameFilter, buffer: bytes, start: i64, end: i64, size: i64, keep: i64) -> None:
         """A frame begins of which ``by`` decides what is kept."""
+        self.begin(buffer, start, start, size, keep)
+        self.keepable = self.awaiting_budget = 0
         self.filter = by
         self.parts = by.parts
         self.skip_remaining = 0
-        self.remaining = size
         self.pass_filter(buffer, start, end, keep)
         self.remaining = size - (end - start)
 

@@ -11,7 +11,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.fastint import COMPILED, i32
-from kwiresniff.stream.buffer_budget import SEGMENT_BYTES, STEP_BYTES, BufferBudget
+from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES, FrameBuffer
 from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH, LOST_GAP, LOST_MID_STREAM, FrameHandler
 
@@ -91,20 +91,27 @@ class FrameReader(FrameBuffer):
     def read(self, handler: FrameHandler, packet: i64, ns: int, buffer: bytes, start: i64, end: i64) -> i64:
         """Take ``buffer[start:end]``, the next bytes in order; returns where it stopped when that is not ``end``.
 
-        That is where the synchronisation was lost.
+        That is where the synchronisation was lost. One long function: interpreted, calls are most of what a frame in
+        pieces costs.
         """
         need = self.remaining
         size: i64
         self.at_frame_start = False
         if need:
-            available = end - start
-            if available < need:
+            if end - start < need:
                 self.read_inside(buffer, start, end)
                 return end
-            self._read_last(buffer, start, start + need)
-            start += need
+            stop = start + need
+            if self.keepable > 0:
+                self.parts.append(buffer[start:stop])
+            elif self.filter is not None or self.awaiting_budget:
+                self._read_last(buffer, start, stop)
+            start = stop
             self.behind = end - start
-            self._complete(handler, packet, ns)
+            data = self.pop(self.keep)
+            handler.on_frame(
+                self.side, self.first_packet, self.first_ns, packet, ns, self.size, data, self._lost_in_frame
+            )
             self.behind = 0
             if not self.synchronized:
                 return start
@@ -141,7 +148,14 @@ class FrameReader(FrameBuffer):
                 if not self.synchronized:
                     return start
                 continue
-            self._begin(handler, buffer, start, end, size)
+            self.size = size
+            self._lost_in_frame = 0
+            is_large = self.filters and size >= MIN_FILTERED_BYTES
+            by = handler.frame_filter(self.side, buffer, start, end) if is_large else None
+            if by is None:
+                self.begin(buffer, start, end, size, keep)
+            else:
+                self.begin_filtered(by, buffer, start, end, size, keep)
             return end
         self.at_frame_start = True
         return end
@@ -161,34 +175,13 @@ class FrameReader(FrameBuffer):
         handler.on_gap(self.side, packet, ns, 0, 4, LOST_BAD_LENGTH)
         return start
 
-    def _begin(self, handler: FrameHandler, buffer: bytes, start: i64, end: i64, size: i64) -> None:
-        """A frame of ``size`` bytes begins with ``buffer[start:end]``, which is not all of it."""
-        keep = self.keep
-        self.size = size
-        self.charged_bytes = STEP_BYTES
-        kept = size if size < keep else keep
-        self.budget.held += (kept if kept < STEP_BYTES else STEP_BYTES) + SEGMENT_BYTES
-        self.keepable = self.awaiting_budget = 0
-        self._lost_in_frame = 0
-        if self.filters and size >= MIN_FILTERED_BYTES:
-            by = handler.frame_filter(self.side, buffer, start, end)
-            if by is not None:
-                self.begin_filtered(by, buffer, start, end, size, keep)
-                return
-        self.begin(buffer, start, end, size, keep)
-
     def _read_last(self, buffer: bytes, start: i64, end: i64) -> None:
-        """Take the last bytes of the current frame."""
+        """Take the last bytes of the current frame, which a filter looks at or the budget is yet to be charged for."""
         if self.filter is not None:
             self.pass_filter(buffer, start, end, self.keep)
-        elif self.keepable > 0 or self.awaiting_budget:
-            if self.keepable <= 0:
-                self.charge()
-            self.keep_piece(buffer[start:end])
-
-    def _complete(self, handler: FrameHandler, packet: i64, ns: int) -> None:
-        data = self.pop(self.keep)
-        handler.on_frame(self.side, self.first_packet, self.first_ns, packet, ns, self.size, data, self._lost_in_frame)
+        else:
+            self.charge()
+            self.parts.append(buffer[start:end])
 
     def gap(self, handler: FrameHandler, packet: i64, ns: int, missing: i64) -> None:
         """The next ``missing`` bytes are not in the capture, as ``packet`` shows."""
@@ -200,7 +193,10 @@ class FrameReader(FrameBuffer):
                 self.remaining = need - missing
                 handler.on_gap(self.side, packet, ns, missing, 0, LOST_GAP)
                 return
-            self._complete(handler, packet, ns)
+            data = self.pop(self.keep)
+            handler.on_frame(
+                self.side, self.first_packet, self.first_ns, packet, ns, self.size, data, self._lost_in_frame
+            )
             if missing == need:
                 handler.on_gap(self.side, packet, ns, missing, 0, LOST_GAP)
                 return

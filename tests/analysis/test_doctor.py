@@ -398,6 +398,7 @@ def test_what_brokers_offer_is_read_once(monkeypatch: pytest.MonkeyPatch) -> Non
         one.connection.broker = f"broker-{number}"
         assert one.response is not None
         one.response.frame, one.response.body_offset, one.response.version = frame, 4, version
+        one.response.size_bytes = len(frame)
         one.response.defer(None, decode)
         cluster.learn(one)
     assert [cluster.offer(f"broker-{number}")[0] for number in range(4)] == [(3, 7), (3, 7), (3, 7), (3, 8)]

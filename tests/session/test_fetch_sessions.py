@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from struct import pack
 from sys import getsizeof
 from typing import Any
 
@@ -126,6 +127,14 @@ def test_a_fetch_adds_and_forgets() -> None:
     )
     assert found[2] == (("orders",), (0,), True)
     assert found[3] == (("orders", "goods"), (0, 9), True)
+
+
+@pytest.mark.parametrize("depth", ["errors", "bodies", "records"])
+def test_a_fetch_that_breaks_off_adds_nothing(depth: str) -> None:
+    """One whose front was decoded, too, which names a topic: what it forgets stands at its end."""
+    broken = fetch(2, 1, topic("goods", 9))[4:-3]
+    found = fetched_by_id(conversation(BEGIN, (pack(">i", len(broken)) + broken, fetched(2))), depth=depth)
+    assert found[2] == (("orders", "bills"), (0, 1, 3), True)
 
 
 def test_a_session_goes_on_over_another_connection() -> None:

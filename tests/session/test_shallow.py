@@ -68,6 +68,19 @@ def test_an_api_that_nobody_knows_is_undecoded() -> None:
     assert (exchange.outcome, exchange.errors) == ("undecoded", [])
 
 
+def test_a_refused_version_of_api_versions_is_answered_in_another() -> None:
+    """In version 0 (KIP-511), also after the same version was understood, whose answer has other fields behind it."""
+    ask = (request(18, 3, number, b"\2a\2b\0", tags=b"\0") for number in (1, 2, 3))
+    whole, refused = pack(">hBhhhBiB", 0, 2, 18, 0, 4, 0, 0, 0), pack(">hihhh", 35, 1, 18, 0, 2)
+    wire = Wire().open()
+    for number, (asked, answer) in enumerate(zip(ask, (whole, refused, whole), strict=True), 1):
+        wire.up(asked).down(response(number, answer))
+    found = exchanges(events(wire, depth="errors"))
+    assert [(one.outcome, [name for _, _, name, _ in one.errors]) for one in found] == [
+        ("ok", []), ("error", ["UNSUPPORTED_VERSION"]), ("ok", []),
+    ]  # fmt: skip
+
+
 def test_an_unanswered_request_has_its_topics() -> None:
     wire = Wire().open().up(produce(1, "a"))
     (exchange,) = exchanges(events(wire, depth="headers", topics=True))
