@@ -141,6 +141,8 @@ class BodyDecoder:
         self._digests = None
         if digests and (records == "headers" or self._writer is not None):
             self._digests = codec.digest_reader(self._is_internal)
+        # Whether bodies may be written or digested straight from their bytes; nothing is where nothing is compiled.
+        self._writes = self._writer is not None or self._rows is not None or self._digests is not None
         self._digested = None if digests is True or digests is False else digests  # APIs, None for all
         self._records: RecordsMode = records
         self._topics = topics
@@ -189,7 +191,7 @@ class BodyDecoder:
             if side.trouble is not None:
                 exchange.problems.append(side.trouble)
             return False
-        if self._is_written(exchange, message, frame, direction, side):
+        if self._writes and self._is_written(exchange, message, frame, direction, side):
             return True
         if side.opened and direction == "response":
             self._decode_request(exchange)

@@ -141,29 +141,31 @@ class Doctor:
         for take in takers:
             take(exchange)
         request = exchange.request
-        if (api_key == PRODUCE or api_key == FETCH) and is_transactional(request, api_key):  # noqa: SIM109
-            for take in self._on_transaction:
-                take(exchange)
-        if (api_key == PRODUCE or api_key == FETCH) and response is not None:  # noqa: SIM109
-            number = exchange.connection.id
-            last_ns = self._sampled.get(number)
-            if last_ns is None or response.first_ns - last_ns >= SAMPLE_NS:
-                if last_ns is not None or len(self._sampled) < MAX_SAMPLED:
-                    self._sampled[number] = response.first_ns
-                for rule in self._on_sample:
-                    if rule.apis is None or api_key in rule.apis:
-                        rule.exchange(exchange)
-        if throttle_ms_of(response) > 0:
-            for take in self._on_throttle:
-                take(exchange)
-        if response is not None and request is not None and response.first_ns - request.last_ns >= LONG_NS:
-            for after_ns, take in self._on_wait:
-                if response.first_ns - request.last_ns >= after_ns:
+        if api_key == PRODUCE or api_key == FETCH:  # noqa: SIM109 - two comparisons when compiled
+            if is_transactional(request, api_key):
+                for take in self._on_transaction:
                     take(exchange)
-        if response is not None and response.last_ns - response.first_ns >= LONG_NS:
-            for transfers_ns, take in self._on_transfer:
-                if response.last_ns - response.first_ns >= transfers_ns:
+            if response is not None:
+                number = exchange.connection.id
+                last_ns = self._sampled.get(number)
+                if last_ns is None or response.first_ns - last_ns >= SAMPLE_NS:
+                    if last_ns is not None or len(self._sampled) < MAX_SAMPLED:
+                        self._sampled[number] = response.first_ns
+                    for rule in self._on_sample:
+                        if rule.apis is None or api_key in rule.apis:
+                            rule.exchange(exchange)
+        if response is not None:
+            if throttle_ms_of(response) > 0:
+                for take in self._on_throttle:
                     take(exchange)
+            if request is not None and response.first_ns - request.last_ns >= LONG_NS:
+                for after_ns, take in self._on_wait:
+                    if response.first_ns - request.last_ns >= after_ns:
+                        take(exchange)
+            if response.last_ns - response.first_ns >= LONG_NS:
+                for transfers_ns, take in self._on_transfer:
+                    if response.last_ns - response.first_ns >= transfers_ns:
+                        take(exchange)
         if context.watching:
             for take in tuple(context.watching):
                 take(exchange)
