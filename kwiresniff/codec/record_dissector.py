@@ -168,9 +168,10 @@ class _RecordSetDissector(MessageNodes):
         if folded is None or fields["attributes"] & CONTROL:
             return -1
         try:
-            length, *_, headers = record_fields(data, pos, end)
+            found = list(record_fields(data, pos, end))  # compiled, unpacking would hide what it raises
         except DecodeError:
             return -1
+        length, headers = found[0], found[-1]
         nodes = RECORD_FIELDS + 3 * len(headers[4])  # each has a key and a value
         self.nodes += nodes
         folded.nodes += nodes
