@@ -232,13 +232,9 @@ class BodyDecoder:
         side: _Side,
         issues: list[Problem],
     ) -> tuple[Body | None, int]:
-        """The body and where it ends; no body when the bytes do not fit.
-
-        A large frame is asked first whether they do, and one of which a reader of its bytes has made nothing.
-        """
+        """The body and where it ends; no body when the bytes do not fit, of which a large frame is asked first."""
         assert side.decode is not None
-        refused = side.steps is not None or side.looks is not None
-        if COMPILED and (refused or len(frame) > _ASKED_FIRST_BYTES):
+        if COMPILED and len(frame) > _ASKED_FIRST_BYTES:
             if side.skipper is None:
                 side.skipper = MessageSkipper(schema.message(exchange.api_key, side.version, direction))
             if side.skipper.skip(frame, message.body_offset) < 0:
