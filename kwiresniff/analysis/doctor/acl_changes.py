@@ -1,7 +1,5 @@
 """Who took rights away while the capture ran: ACLs that deny, and ACLs that allowed and were deleted (KIP-290)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ sync until the controller fences it (``broker.session.timeout.ms``) or its lag i
 and clients that never wrote to that broker wait as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 
