@@ -434,22 +434,23 @@ def test_when_brokers_closed_connections_and_last_answered_on_them_is_remembered
 
 
 @pytest.mark.parametrize(
-    ("closings", "by", "after_ns", "expected"),
+    ("closings", "by", "after_ns", "apart_ns", "expected"),
     [
-        pytest.param(3, "broker", SECOND // 10, [("acks_0_refused", "error")], id="at once"),
-        pytest.param(2, "broker", SECOND // 10, [("acks_0", "info")], id="twice"),
-        pytest.param(3, "client", SECOND // 10, [("acks_0", "info")], id="by the client"),
-        pytest.param(3, "broker", 60 * SECOND, [("acks_0", "info")], id="when they were idle"),
+        pytest.param(3, "broker", SECOND // 10, SECOND, [("acks_0_refused", "error")], id="at once"),
+        pytest.param(2, "broker", SECOND // 10, SECOND, [("acks_0", "info")], id="twice"),
+        pytest.param(3, "client", SECOND // 10, SECOND, [("acks_0", "info")], id="by the client"),
+        pytest.param(3, "broker", 60 * SECOND, SECOND, [("acks_0", "info")], id="when they were idle"),
+        pytest.param(3, "broker", SECOND // 10, 0, [("acks_0", "info")], id="all at one moment"),
     ],
 )
 def test_connections_closed_after_records_that_nobody_asks_for(
-    closings: int, by: str, after_ns: int, expected: list[tuple[str, str]]
+    closings: int, by: str, after_ns: int, apart_ns: int, expected: list[tuple[str, str]]
 ) -> None:
-    """A broker has no other way to refuse them."""
+    """A broker has no other way to refuse them; one that stops closes all it has."""
     events: list[Event] = []
     for number in range(1, closings + 1):
-        on = ended(number, by, after_ns)
-        events += [produce({"magic": 2, "records_count": 1}, acks=0, on=on), on]
+        on, asked_ns = ended(number, by, number * apart_ns + after_ns), START_NS + number * apart_ns
+        events += [produce({"magic": 2, "records_count": 1}, acks=0, on=on, start_ns=asked_ns), on]
     assert codes(*events) == expected
 
 

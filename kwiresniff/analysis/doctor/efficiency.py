@@ -99,7 +99,9 @@ class EfficiencyRule(Rule):
         if asked_ns and connection.closed_by == "broker" and connection.closed_ns - asked_ns <= AT_ONCE_NS:
             client = client_text(connection.client_id, connection.client)
             case = self._refused.case(client, connection.broker)
-            case.add(connection.closed_packet or connection.first_packet, connection.closed_ns, size_bytes)
+            # All of them at one moment are those of a broker that stops.
+            if abs(connection.closed_ns - case.last_ns) > AT_ONCE_NS:
+                case.add(connection.closed_packet or connection.first_packet, connection.closed_ns, size_bytes)
 
     def _count_produce(
         self, subject: str, packet: int, ns: int, has_batches: bool, records: int, acks: int | None
