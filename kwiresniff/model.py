@@ -10,11 +10,14 @@ rest is the index of the file in the order of reading, so with a single file the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from kwiresniff.base.api_keys import API_VERSIONS
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 from kwiresniff.base.packet_references import PACKET_BITS, PACKET_MASK
 from kwiresniff.digest import Digest
+from kwiresniff.observations import ConnectionAttempt as ConnectionAttempt
+from kwiresniff.observations import Problem as Problem
+from kwiresniff.observations import Unacknowledged as Unacknowledged
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -105,36 +108,6 @@ def file_index(reference: int) -> int:
     return reference >> PACKET_BITS
 
 
-class Problem(NamedTuple):
-    """Something wrong with the input, reported beside what could be understood in spite of it.
-
-    ``offset`` counts bytes from the start of the frame for a problem inside a frame (the 4-byte length not
-    included), from the start of the file for a problem of the capture. ``details`` are further JSON members.
-    """
-
-    code: str
-    message: str
-    offset: int | None = None
-    path: str = ""
-    packet: int | None = None
-    timestamp_ns: int | None = None
-    details: dict[str, Any] | None = None
-
-
-class Unacknowledged(NamedTuple):
-    """A segment that was sent again and again, and never acknowledged.
-
-    ``side`` is 0 for client to broker, 1 for broker to client, ``size_bytes`` its data, ``retransmits`` how often it
-    was sent again, ``packet`` and ``first_ns`` where and when that was first done.
-    """
-
-    side: int
-    size_bytes: int
-    retransmits: int
-    packet: int
-    first_ns: int
-
-
 class Connection:
     """A TCP connection that speaks Kafka (or TLS), and what has been counted on it.
 
@@ -183,22 +156,6 @@ class Connection:
         self.was_reset = False
         self.closed_ns = 0
         self.closed_packet = 0
-
-
-class ConnectionAttempt(NamedTuple):
-    """A TCP connection that was never established: its SYN was refused with a RST, or not answered.
-
-    ``client`` and ``server`` are ``ip:port`` texts; whether the server is a broker, nobody has said. ``syns`` counts
-    the SYNs, of which the first is ``packet``; ``last_ns`` is the time of the last packet.
-    """
-
-    client: str
-    server: str
-    packet: int
-    first_ns: int
-    last_ns: int
-    syns: int
-    refused: bool
 
 
 #: ``body, end = decode(frame, body_offset, problems)``

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final
 
+from kwiresniff.base.light_typing import Any, Final
 from kwiresniff.model import TopicNames
 
 #: Alone, or with a partition behind it as in ``ID-3``.

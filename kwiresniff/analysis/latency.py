@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import ceil
-from typing import Final
 
+from kwiresniff.base.light_typing import Final
 from kwiresniff.results.stats import LatencySummary
 
 #: 7 bits make 64 buckets in each power of two: half a bucket is at most 0.8 % of the value.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
+from kwiresniff.base.light_typing import TypeAlias
 from kwiresniff.model import Body, Message
 
 #: Different responses that are remembered, up to which size; then all are forgotten.

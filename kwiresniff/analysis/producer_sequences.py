@@ -6,7 +6,7 @@ with every epoch, and begins at 0 again after 2,147,483,647.
 
 from __future__ import annotations
 
-from typing import Final
+from kwiresniff.base.light_typing import Final
 
 #: Holes that are remembered; a batch that comes late fills one.
 MAX_HOLES: Final = 100

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import secrets
 from hashlib import blake2b
-from typing import Any
 
 from kwiresniff.analysis.body_entities import record_sets
 from kwiresniff.base.entities import RECORD_SETS
+from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Body, Dissection, Node
 
 #: 64 bits: among a billion different values a collision has a chance of 3 %.

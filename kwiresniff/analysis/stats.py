@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from heapq import nlargest
 from sys import getsizeof
-from typing import Final, Protocol, TypeAlias, final
 
 from kwiresniff.analysis.intake import Intake
-from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
+from kwiresniff.analysis.latency import BUCKET_BYTES
 from kwiresniff.analysis.stats_keys import MAX_SHARED, Key, SharedKeys, key_parts, keys_of
 from kwiresniff.analysis.stats_row import ROW_BYTES, Row
+from kwiresniff.base.light_typing import TYPE_CHECKING, Final, TypeAlias, final
 from kwiresniff.base.placeholders import NO_REQUEST, OTHERS
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.results.stats import StatRow
+
+if TYPE_CHECKING:
+    from kwiresniff.analysis.row_counts import RowCounts
 
 #: Rows of one table; nobody reads more.
 MAX_ROWS = 10_000
@@ -37,23 +40,6 @@ TOPIC_ID_CHARS = 22
 
 #: Exchanges and their bytes.
 Counts: TypeAlias = tuple[int, int]
-
-
-class RowCounts(Protocol):
-    """What a row knows about itself without working out its percentiles."""
-
-    count: int
-    errors: int
-    unanswered: int
-    request_bytes: int
-    response_bytes: int
-    waiting: dict[str, Histogram]
-
-    @property
-    def latency(self) -> Histogram: ...
-
-    @property
-    def broker(self) -> Histogram: ...
 
 
 def _key_bytes(key: Key) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Final, TypeAlias
 
 from kwiresniff.base.flows import host_of
+from kwiresniff.base.light_typing import Final, TypeAlias
 from kwiresniff.base.placeholders import NO_CLIENT_ID, NO_REQUEST, NO_TOPIC
 from kwiresniff.model import Exchange, FetchedTopics, TopicNames
 

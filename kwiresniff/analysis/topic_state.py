@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.memory_budget import NUMBER_BYTES, MemoryBudget
+from kwiresniff.base.light_typing import TypeAlias
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.results.topics import TopicFlow
 

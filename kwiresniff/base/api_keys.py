@@ -6,7 +6,7 @@ definitions. A compiled module has them as machine integers: they are ``Final``.
 
 from __future__ import annotations
 
-from typing import Final
+from kwiresniff.base.light_typing import Final
 
 PRODUCE: Final = 0
 FETCH: Final = 1

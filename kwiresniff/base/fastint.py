@@ -6,7 +6,7 @@ a factor of twenty. The few loops where that decides ask ``COMPILED`` once and h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -5,7 +5,9 @@ the output, or not as it was sent; ``warning`` that something is in doubt or was
 all is well. A test holds the page, and every problem that is made, to this table.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from kwiresniff.base.light_typing import NamedTuple
 
 
 class ProblemCode(NamedTuple):

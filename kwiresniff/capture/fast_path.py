@@ -15,8 +15,8 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Callable
-from typing import Any, TypeAlias
 
+from kwiresniff.base.light_typing import Any, TypeAlias
 from kwiresniff.capture.link_layer import ETHERNET, IPV4, LINUX_SLL, LINUX_SLL2, LOOP, NULL, RAW
 
 Front: TypeAlias = tuple[Callable[[bytes, int], tuple[Any, ...]], int, Any, int, int, int, int]

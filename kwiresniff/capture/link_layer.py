@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import TypeAlias
+
+from kwiresniff.base.light_typing import TypeAlias
 
 LinkLayer: TypeAlias = Callable[[bytes, int, int], tuple[int, int]]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from kwiresniff.base.light_typing import TYPE_CHECKING, Protocol, TypeAlias
 from kwiresniff.capture.fast_path import Front, front
 from kwiresniff.capture.link_layer import ARP, BRIDGED, IPV4, IPV6, LINK_LAYERS, ethernet
 from kwiresniff.capture.tunnels import UDP_TUNNELS, gre

@@ -1,10 +1,12 @@
 """From what the user typed to the list of inputs: folders, globs, ``-``."""
 
+from __future__ import annotations
+
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
+from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.errors import CaptureError
 
 STANDARD_INPUT = "-"

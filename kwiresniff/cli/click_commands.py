@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any, NoReturn
 from kwiresniff.base.process_memory import collect_from_here
 from kwiresniff.cli.help import COMMANDS, HELP_OF_HELP, help_text, version_text
 from kwiresniff.cli.options import (

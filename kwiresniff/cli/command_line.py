@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
+from kwiresniff.base.light_typing import Any
 from kwiresniff.cli.options import Option
 
 

@@ -7,10 +7,10 @@ import binascii
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.cli.click_commands import ParamType, remember_traceback
 from kwiresniff.cli.outcomes import FAILED
 from kwiresniff.errors import KwiresniffError

@@ -6,7 +6,8 @@ import signal
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
+
+from kwiresniff.base.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,9 +1,11 @@
 """The inventory of clients in captures, for the commands that show or judge it."""
 
+from __future__ import annotations
+
 import sys
-from typing import TYPE_CHECKING, NamedTuple
 
 from kwiresniff.analysis.clients import Inventory
+from kwiresniff.base.light_typing import TYPE_CHECKING, NamedTuple
 from kwiresniff.cli.collect import read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions
@@ -53,7 +55,7 @@ def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
     return Collected(source, clients, inventory.left_out, inventory.cut, finished, messages)
 
 
-def writer(source: EventSource) -> "ClientWriter":
+def writer(source: EventSource) -> ClientWriter:
     """What writes clients to standard output."""
     from kwiresniff.render import stdout_for
     from kwiresniff.render.clients import ClientWriter

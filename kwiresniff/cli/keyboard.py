@@ -7,7 +7,8 @@ import re
 import select
 import sys
 from types import TracebackType
-from typing import Any, Self
+
+from kwiresniff.base.light_typing import Any, Self
 
 #: Keys typed between two looks; more is somebody leaning on the keyboard.
 _MAX_BYTES = 64

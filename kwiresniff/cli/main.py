@@ -10,8 +10,8 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn
 
+from kwiresniff.base.light_typing import Any, NoReturn
 from kwiresniff.base.process_memory import collect_from_here
 from kwiresniff.cli.command_line import values_of
 from kwiresniff.cli.help import COMMANDS, COMPLETION

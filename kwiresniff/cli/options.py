@@ -4,10 +4,12 @@ An ordinary command line is read by them alone (``command_line``); for all other
 (``click_commands``).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
 
 from kwiresniff.analysis.parse_units import duration_ns, time_ns, time_of_day_ns
+from kwiresniff.base.light_typing import Any, Literal, NamedTuple
 from kwiresniff.base.time_units import DAY_NS
 from kwiresniff.cli.outcomes import UsageMistake
 

@@ -12,7 +12,8 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+
+from kwiresniff.base.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import subprocess

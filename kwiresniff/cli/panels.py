@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from kwiresniff.analysis.latency import Histogram
-from kwiresniff.analysis.stats import Counts, RowCounts, StatsTable
+from kwiresniff.analysis.row_counts import RowCounts
+from kwiresniff.analysis.stats import Counts, StatsTable
 from kwiresniff.analysis.stats_keys import Key, key_parts
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.model import Exchange

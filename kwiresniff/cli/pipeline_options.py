@@ -1,15 +1,17 @@
 """The options that the pipeline's commands have in common, and what is made of them."""
 
+from __future__ import annotations
+
 import os
 import secrets
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from kwiresniff.analysis.parse_units import duration_ns
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwiresniff.cli.click_commands import remember_traceback
 from kwiresniff.errors import SchemaError
 from kwiresniff.pipeline.columns import WRITABLE, WRITTEN
@@ -66,7 +68,7 @@ class Decoding(NamedTuple):
     redact: bool = False
     redact_key: str | None = None
 
-    def settings(self, keylog: str | None = None) -> "Settings":
+    def settings(self, keylog: str | None = None) -> Settings:
         """The options as ``Settings`` of the pipeline; raises for wrong ones here, before Spark is started."""
         from kwiresniff.pipeline.plan import file_at
         from kwiresniff.pipeline.unit_reader import Settings

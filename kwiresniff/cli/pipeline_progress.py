@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kwiresniff.pipeline.batch_run import Job

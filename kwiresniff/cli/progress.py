@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+
+from kwiresniff.base.light_typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress

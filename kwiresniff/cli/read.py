@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, PRODUCE
+from kwiresniff.base.light_typing import Final
 from kwiresniff.cli.event_output import DEPTH_OF_FORM, encode_for, print_events, screen_for, words_for
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import Option, ReadOptions, capture_command, form_option

@@ -1,12 +1,14 @@
 """The views of ``kwiresniff sniff``: exchanges one by one, or statistics, topics or findings of all together."""
 
+from __future__ import annotations
+
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from kwiresniff.analysis.stats import StatsTable
+from kwiresniff.base.light_typing import TYPE_CHECKING, NamedTuple
 from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_output import DEPTH_OF_FORM, print_events, words_for
@@ -38,7 +40,7 @@ class View(NamedTuple):
         return self.form in ("stats", "doctor", "topics")
 
     def event_source(
-        self, segments: SegmentSource, options: ReadOptions, screen: "Screen | None", *, topics: bool
+        self, segments: SegmentSource, options: ReadOptions, screen: Screen | None, *, topics: bool
     ) -> EventSource:
         """The events of ``segments``, as deep as this needs them; ``topics`` are counted besides."""
         shallow = self.form == "stats" and not self.topic_metrics and not needs_bodies(self.names)
@@ -65,7 +67,7 @@ def view_of(form: str, watched: bool | None, by: tuple[tuple[str, ...], ...] | N
     return View(form, watched, names, topic_metrics)
 
 
-def show(view: View, live: LiveCapture, source: EventSource, screen: "Screen | None") -> bool:
+def show(view: View, live: LiveCapture, source: EventSource, screen: Screen | None) -> bool:
     """Whether it came to its end, and nobody interrupted it."""
     if view.form == "stats":
         return _count(live, source, view.names, watched=view.watched)

@@ -1,8 +1,7 @@
 """Bytes to values and back for any Kafka message: compiled decoders and encoders, and the annotating dissector."""
 
-from typing import TYPE_CHECKING
-
 from kwiresniff.base.lazy_names import lazy_names
+from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.codec.codecs import (
     body_writer,
     data_decoder,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kwiresniff import schema
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any, TypeAlias
 from kwiresniff.codec.body_scanner import BodyScanner
 from kwiresniff.codec.scan_steps import ScanStep, leaf_steps, record_set_steps
 from kwiresniff.errors import SchemaError

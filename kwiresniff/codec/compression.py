@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import Any
 
 import cramjam
 
 from kwiresniff.base.batch_layout import CODEC_NAMES
+from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES
 from kwiresniff.errors import DecodeError, EncodeError
 

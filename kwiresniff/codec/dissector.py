@@ -10,12 +10,14 @@ It is the only reader that knows where a value lies, and the one that the others
 no offsets in a tree, and nobody to say what is wrong with a message.
 """
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any
 from kwiresniff.codec import decode_errors
 from kwiresniff.codec.field_layout import (
     UNALIGNED,
@@ -85,15 +87,26 @@ def dissect_front(message: MessageVersion, frame: bytes, offset: int = 0) -> Dis
     return Dissector(MessageBytes(message, frame, offset)).dissect(trailing=False)
 
 
-class MessageBytes(NamedTuple):
+class MessageBytes:
     """What is dissected, and how; the arguments of ``dissect``."""
 
-    message: MessageVersion
-    frame: bytes
-    offset: int
-    records: bool = False
-    topic_name: TopicNames | None = None
-    missing: int = 0
+    __slots__ = ("frame", "message", "missing", "offset", "records", "topic_name")
+
+    def __init__(
+        self,
+        message: MessageVersion,
+        frame: bytes,
+        offset: int,
+        records: bool = False,
+        topic_name: TopicNames | None = None,
+        missing: int = 0,
+    ) -> None:
+        self.message = message
+        self.frame = frame
+        self.offset = offset
+        self.records = records
+        self.topic_name = topic_name
+        self.missing = missing
 
 
 class _Layout:
@@ -313,7 +326,7 @@ class Dissector:
         room = max(0, MAX_PROBLEMS - len(self.problems))
         self.problems += [problem._replace(path=f"{path}{problem.path}") for problem in problems[:room]]
 
-    def folded_records(self) -> "Folded | None":
+    def folded_records(self) -> Folded | None:
         """What stands for records that nobody looks at, where those are not all kept."""
         return None
 

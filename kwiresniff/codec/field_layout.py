@@ -6,8 +6,7 @@ forms and tagged fields; KIP-893 for nullable structures.
 
 from __future__ import annotations
 
-from typing import Any
-
+from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import BY_DEFINITION, BY_GUIDE, FIXED, Fixed

@@ -5,10 +5,12 @@ section, while client_id stays a NULLABLE_STRING with an INT16 length so that a 
 version it does not know (KIP-482, KIP-511). Response header v0 is correlation_id; v1 adds a tag section.
 """
 
+from __future__ import annotations
+
 from struct import Struct
-from typing import NamedTuple
 
 from kwiresniff.base.header_fields import unpack_request_header_v0
+from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.codec.decode_errors import bad_length, invalid_utf8, truncated
 from kwiresniff.codec.primitives import skip_tags
 from kwiresniff.errors import DecodeError

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.dissector import ARRAY, ELEMENTS, STRUCT, TAGGED_FIELDS
 from kwiresniff.model import Node
 

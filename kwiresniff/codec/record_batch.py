@@ -8,7 +8,6 @@ Sources: KIP-98, protocol guide ("Record Batch", "Record"), KIP-534 (delete hori
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 import google_crc32c
 
@@ -21,6 +20,7 @@ from kwiresniff.base.batch_layout import (
     LOG_APPEND_TIME,
     TRANSACTIONAL,
 )
+from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.compression import codec_name, decompress
 from kwiresniff.codec.control import control_of
 from kwiresniff.codec.record import decode_records

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 import google_crc32c
 
@@ -18,6 +17,7 @@ from kwiresniff.base.batch_layout import (
     LOG_OVERHEAD,
     TRANSACTIONAL,
 )
+from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.compression import compress
 from kwiresniff.codec.primitives import write_varlong
 from kwiresniff.codec.record import wrapped

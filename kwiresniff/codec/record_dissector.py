@@ -7,8 +7,6 @@ where their deltas are and hold the absolute values. Sources: those of ``record_
 
 from __future__ import annotations
 
-from typing import Any
-
 import google_crc32c
 
 from kwiresniff.base.batch_layout import (
@@ -20,6 +18,7 @@ from kwiresniff.base.batch_layout import (
     LOG_APPEND_TIME,
 )
 from kwiresniff.base.body_members import CUT_SHORT
+from kwiresniff.base.light_typing import Any
 from kwiresniff.base.tree_sizes import RECORDS_SHOWN
 from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.batch_header import batch_span

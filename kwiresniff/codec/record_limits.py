@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from kwiresniff.base.light_typing import Final
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
 

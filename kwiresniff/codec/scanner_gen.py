@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any
 
+from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.codegen import SourceCode
 from kwiresniff.codec.field_layout import LARGE_BYTES
 from kwiresniff.codec.scan_steps import ARRAY, JUMP, OPTIONAL, RECORDS, SHORT, TAGS, TEXT, VALUE, VARINT, ScanStep

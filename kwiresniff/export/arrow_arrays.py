@@ -9,7 +9,8 @@ from array import array
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from itertools import accumulate
-from typing import Any
+
+from kwiresniff.base.light_typing import Any
 
 #: Letters of Python's own arrays for numbers of so many bits.
 _LETTERS = {16: "h", 32: "i", 64: "q"}

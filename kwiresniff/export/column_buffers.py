@@ -6,10 +6,10 @@ A value is written where it will lie, so a row costs no Python object. Written f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import BytesWriter, write_i16_le, write_i32_le, write_i64_le
 
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.export.arrow_arrays import arrow_array
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 from binascii import b2a_base64
 from collections.abc import Callable
-from typing import Any
 
 import orjson
 
+from kwiresniff.base.light_typing import Any
 from kwiresniff.export.escaping import escape_json
 
 _BYTES = (bytes, bytearray, memoryview)

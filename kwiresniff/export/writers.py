@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import IO, Protocol
 
+from kwiresniff.base.light_typing import IO, Protocol
 from kwiresniff.errors import ExportError
 from kwiresniff.export.encode import JsonEncoder
 from kwiresniff.export.json_objects import event_json, exchange_json

@@ -6,9 +6,8 @@ the wire reaches the stream unescaped, and nothing is said by colour alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kwiresniff.base.lazy_names import lazy_names
+from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.render.escape import escape
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, TextIO
-
+from kwiresniff.base.light_typing import Final, TextIO
 from kwiresniff.render.line_wrapping import Chunk, pad, wrap
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import Paint, Span

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Final
+
+from kwiresniff.base.light_typing import Final
 
 _WORDS: Final = rb"[ -~]{4,}"
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}

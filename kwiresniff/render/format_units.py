@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+
+from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -4,9 +4,11 @@ On a pipe no cell is cut and names keep their spaces escaped, so that ``awk`` fi
 on a terminal the columns of names share what room there is.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple, TextIO, TypeVar
+from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+
+from kwiresniff.base.light_typing import Final, NamedTuple, TextIO, TypeVar
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left

@@ -6,7 +6,8 @@ Control sequences: ECMA-48, and xterm's alternate screen (private mode 1049).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TextIO
+
+from kwiresniff.base.light_typing import TextIO
 
 _ENTER = "\x1b[?1049h\x1b[?25l"
 _LEAVE = "\x1b[?25h\x1b[?1049l"

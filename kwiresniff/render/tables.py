@@ -4,9 +4,11 @@ A table fits the width it is given: columns of less worth are left out first, th
 of escaped characters, never markup.
 """
 
-from collections.abc import Container, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from __future__ import annotations
 
+from collections.abc import Container, Iterable, Sequence
+
+from kwiresniff.base.light_typing import TYPE_CHECKING, Final, NamedTuple
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.histogram import latency_range, sparkline
@@ -275,7 +277,7 @@ def plain_table(
     right: Iterable[str] = (),
     styles: dict[str, str] | None = None,
     color: bool = True,
-) -> "Table":
+) -> Table:
     """Any list: one column per title, those in ``right`` right-aligned; long cells fold.
 
     A cell is a rich ``Text``, or anything whose text is escaped here; None is shown as ``-``. ``styles`` gives a kind
@@ -303,7 +305,7 @@ def _text(cell: object) -> str:
     return "-" if cell is None else escape(str(cell))
 
 
-def _table() -> "Table":
+def _table() -> Table:
     from rich import box
     from rich.table import Table
 

@@ -5,7 +5,9 @@ that can be read on black and on white: red, green, magenta, cyan, bold and dim.
 highlighter, because yellow letters vanish on white paper. Nothing is said by colour alone.
 """
 
-from typing import Final, NamedTuple, TypeAlias
+from __future__ import annotations
+
+from kwiresniff.base.light_typing import Final, NamedTuple, TypeAlias
 
 #: Every kind of thing that is shown, and its style in rich's words.
 STYLES: Final[dict[str, str]] = {

@@ -1,8 +1,10 @@
 """One field of a message as spans of text: its name, its value, its meaning and what is wrong with it."""
 
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from __future__ import annotations
 
+from collections.abc import Sequence
+
+from kwiresniff.base.light_typing import Any, Final, NamedTuple
 from kwiresniff.base.tree_sizes import SCALARS_SHOWN
 from kwiresniff.model import Node
 from kwiresniff.render import format_units

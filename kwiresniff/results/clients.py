@@ -1,6 +1,8 @@
 """Clients: who they are, what they use, and what an audit says of them."""
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from kwiresniff.base.light_typing import Any, NamedTuple
 
 
 class ApiUse(NamedTuple):

@@ -1,8 +1,11 @@
 """Findings of the doctor: what is wrong, whom it concerns, where it shows and what to do."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+
+from kwiresniff.base.light_typing import Any, NamedTuple
 
 #: What a finding explains: the codes of its symptoms, and of whom or what they must be, as in ``Finding.scope``.
 Explains = Mapping[str, frozenset[str]]
@@ -30,7 +33,7 @@ class Finding(NamedTuple):
     first_ns: int = 0
     last_ns: int = 0
     details: tuple[str, ...] = ()
-    symptoms: tuple["Finding", ...] = ()
+    symptoms: tuple[Finding, ...] = ()
     scope: frozenset[str] = frozenset()
     explains: Explains = MappingProxyType({})
     rank: int = 1

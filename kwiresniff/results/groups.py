@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from kwiresniff.base.light_typing import Any
 
 
 class GroupEvent:

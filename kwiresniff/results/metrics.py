@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+
+from kwiresniff.base.light_typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)

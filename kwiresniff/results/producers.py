@@ -1,6 +1,8 @@
 """Idempotent and transactional producers: their sequences, their transactions, and who fenced whom."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from kwiresniff.base.light_typing import NamedTuple
 
 
 class Transaction(NamedTuple):

@@ -3,7 +3,9 @@
 Named tuples, which are made in a fifth of the time that dataclasses take: it is part of every short run.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from kwiresniff.base.light_typing import NamedTuple
 
 
 class LatencySummary(NamedTuple):

@@ -1,7 +1,8 @@
 """The traffic of topics: who produces, who consumes, how far behind consumers are."""
 
-from typing import NamedTuple
+from __future__ import annotations
 
+from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.results.stats import LatencySummary
 
 

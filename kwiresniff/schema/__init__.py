@@ -4,9 +4,8 @@ The definition files under ``data/`` are in a small language of our own (``defin
 ``importer.py`` from Kafka's official definitions.
 """
 
-from typing import TYPE_CHECKING
-
 from kwiresniff.base.lazy_names import lazy_names
+from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.schema.apis import API_NAMES, api_by_key, api_by_name, apis, find_api, version_range
 from kwiresniff.schema.enums import enum_names, enum_value
 from kwiresniff.schema.errorcodes import KafkaError, error, error_by_name

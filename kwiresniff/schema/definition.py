@@ -8,8 +8,9 @@ Kafka's own definitions.
 Sources: KIP-482 (flexible versions, tagged fields); the README beside Kafka's message definitions.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
 
+from kwiresniff.base.light_typing import Any, NamedTuple
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.wire_types import BY_DEFINITION, STRUCT_DEFINITION
 
@@ -29,7 +30,7 @@ class Versions(NamedTuple):
     def __bool__(self) -> bool:
         return self.low <= self.high
 
-    def within(self, other: "Versions") -> "Versions":
+    def within(self, other: Versions) -> Versions:
         """The versions both ranges have."""
         return Versions(max(self.low, other.low), min(self.high, other.high))
 
@@ -56,7 +57,7 @@ class FieldAtVersion(NamedTuple):
     compact: bool
     entity: str
     map_key: bool
-    fields: tuple["FieldAtVersion", ...]
+    fields: tuple[FieldAtVersion, ...]
 
 
 class Field(NamedTuple):
@@ -78,7 +79,7 @@ class Field(NamedTuple):
     flexible: Versions | None = None
     entity: str = ""
     map_key: bool = False
-    fields: tuple["Field", ...] = ()
+    fields: tuple[Field, ...] = ()
     aliases: tuple[str, ...] = ()
 
     def at(self, version: int, flexible: bool) -> FieldAtVersion:

@@ -5,9 +5,11 @@ the order of keys, with ``-`` for what is not there, and one line ``data NAME FI
 importer writes it. A record of an internal topic has its role and number behind the file.
 """
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from __future__ import annotations
 
+from collections.abc import Iterable
+
+from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.definition import Message, Record
 

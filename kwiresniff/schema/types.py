@@ -3,7 +3,9 @@
 Sources: KIP-482 (flexible versions), the protocol guide's type names.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from kwiresniff.base.light_typing import Any, NamedTuple
 
 
 class WireField(NamedTuple):
@@ -25,7 +27,7 @@ class WireField(NamedTuple):
     nullable: bool = False
     tag: int | None = None
     default: Any = None
-    fields: tuple["WireField", ...] = ()
+    fields: tuple[WireField, ...] = ()
     entity: str = ""
     enum: str = ""
 

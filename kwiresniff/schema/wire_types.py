@@ -6,9 +6,10 @@ know only some types by number refuse the others by name (``kwiresniff.codec.tex
 work. All numbers are big-endian. Sources: the protocol guide's "Protocol Primitive Types"; KIP-482 for compact forms.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
 
 from kwiresniff.base.known_ids import ZERO_UUID
+from kwiresniff.base.light_typing import Any, NamedTuple
 
 
 class Fixed(NamedTuple):

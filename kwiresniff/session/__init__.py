@@ -1,10 +1,9 @@
 """Frames to exchanges: which side is the broker, which response belongs to which request, what both say."""
 
-from typing import TYPE_CHECKING
-
 from kwiresniff.base.depths import Depth
 from kwiresniff.base.flows import endpoints
 from kwiresniff.base.lazy_names import lazy_names
+from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.session.analyzer import Analyzer, analyze
 from kwiresniff.session.topic_ids import TopicNameTable
 

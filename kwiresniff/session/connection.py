@@ -6,8 +6,7 @@ they return.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
-
+from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.session.connection_state import UNIDENTIFIED_CONNECTION
 from kwiresniff.session.delays import LONG_POLL, under_way

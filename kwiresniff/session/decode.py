@@ -7,12 +7,12 @@ same bytes again to say what, where, and how far it got.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, Final
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE, FETCH, PRODUCE
 from kwiresniff.base.fastint import COMPILED
 from kwiresniff.base.known_ids import METADATA_TOPIC_ID
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.codec.body_scanner import BodyScanner, MessageSkipper
 from kwiresniff.codec.codegen import made_when_called
 from kwiresniff.codec.decode_errors import trailing_bytes

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
+from kwiresniff.base.light_typing import ClassVar
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.stream.half_stream import HalfStream
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
+from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.endpoint import Endpoint
-from kwiresniff.stream.buffer_budget import BufferOwner
 from kwiresniff.stream.half_stream import HalfStream
+
+if TYPE_CHECKING:
+    from kwiresniff.stream.buffer_owner import BufferOwner
 
 
 class FlowTable:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from struct import Struct
-from typing import Final
 
 from kwiresniff.base.api_keys import CONTROLLED_SHUTDOWN
+from kwiresniff.base.light_typing import Final
 from kwiresniff.stream.frame_reader import MAX_FRAME_BYTES, SOUND_FRAME_BYTES
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 

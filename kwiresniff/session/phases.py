@@ -5,8 +5,7 @@ Detection returns the phase as a :class:`Verdict`; the connection goes into it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.stream.half_stream import HalfStream
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
+from kwiresniff.base.light_typing import Any
 from kwiresniff.schema.password_configs import PASSWORD, config_type
 
 #: What the names of secrets have in them, however the words are put together: ``clientSecret``, ``client_secret``,

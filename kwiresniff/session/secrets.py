@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from struct import Struct
-from typing import Any
 
 from kwiresniff.base.api_keys import (
     ALTER_CONFIGS,
@@ -32,6 +31,7 @@ from kwiresniff.base.api_keys import (
     STREAMS_GROUP_HEARTBEAT,
 )
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
+from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Body, Dissection, Node, Problem
 from kwiresniff.session.peek import runs_into_body
 from kwiresniff.session.secret_configs import is_secret_config

@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from struct import Struct
-from typing import Final
 
+from kwiresniff.base.light_typing import Final
 from kwiresniff.stream.frame_reader import SOUND_FRAME_BYTES
 
 #: Protocol and the pattern of its first bytes, client's or server's; the first that matches is it. They are compiled

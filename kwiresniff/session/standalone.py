@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
 from kwiresniff import codec, schema
+from kwiresniff.base.light_typing import Literal, TypeAlias
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Connection, Direction, Exchange, Message
 from kwiresniff.session.apis import api_facts

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
-
+from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
 from kwiresniff.session.kafka_messages import KafkaMessages
 from kwiresniff.session.phases import TLS, Verdict
 from kwiresniff.session.services import ConnectionServices

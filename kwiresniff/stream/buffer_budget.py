@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+
+from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
+
+    from kwiresniff.stream.buffer_owner import BufferOwner
 
 #: A frame that comes in pieces takes its memory in steps of at least this.
 STEP_BYTES: Final = 64 << 10
@@ -28,16 +31,6 @@ SEGMENT_BYTES: Final = 256
 EXCHANGE_BYTES: Final = 1024
 #: Bytes held for nothing in particular by somebody who holds anything: not worth being given up.
 SMALL_BYTES: Final = 2048
-
-
-class BufferOwner(Protocol):
-    """Something that buffers bytes and can release them."""
-
-    def held_bytes(self) -> int:
-        """Bytes of memory that it holds."""
-
-    def release(self) -> None:
-        """Release all of them, or a good part, as far as that is possible."""
 
 
 class BufferBudget:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
-
+from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
 from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_handler import LOST_GAP, FrameHandler
 from kwiresniff.stream.resync_buffer import MARK_BYTES, ResyncBuffer

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+
+from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -1,7 +1,8 @@
 """Who took rights away while the capture ran: ACLs that deny, and ACLs that allowed and were deleted (KIP-290)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.wording import clock
@@ -9,6 +10,7 @@ from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_by
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import CREATE_ACLS
 from kwiresniff.base.field_values import field_text
+from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.model import Body, Exchange
 
 #: What codes say: of resources those that have a name, of permissions both, of patterns the prefix.

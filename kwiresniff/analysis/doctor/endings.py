@@ -5,8 +5,9 @@ A broker closes without a word on a request of a version that it does not take, 
 answers plaintext with an alert of seven bytes (RFC 8446, section 6).
 """
 
+from __future__ import annotations
+
 from enum import Enum
-from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.cluster import (
     AT_ADVERTISED,
@@ -17,6 +18,7 @@ from kwiresniff.analysis.doctor.cluster import (
 )
 from kwiresniff.analysis.doctor.evidence import client_text, is_cut
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, PRODUCE, SASL_AUTHENTICATE, SHARE_FETCH
+from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.base.time_units import MILLISECOND_NS, OVERRUN_NS
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Connection, Exchange, Problem

@@ -5,8 +5,9 @@ the last batch that was fetched. A group that commits now and then has a lag of 
 what it commits counts where it has done so of late, or has not for much longer than ever before; else what it fetches.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
@@ -16,6 +17,7 @@ from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts, parts_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT
 from kwiresniff.base.field_values import field_text
+from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from kwiresniff.analysis.body_entities import throttle_ms_of
 from kwiresniff.analysis.doctor.evidence import Case, client_of
@@ -11,6 +10,7 @@ from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers,
 from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, PRODUCE
+from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.findings import Finding
 

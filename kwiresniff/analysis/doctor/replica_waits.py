@@ -5,8 +5,9 @@ sync until the controller fences it (``broker.session.timeout.ms``) or its lag i
 and clients that never wrote to that broker wait as well.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, found
@@ -22,6 +23,7 @@ from kwiresniff.base.api_keys import (
     PRODUCE,
     TXN_OFFSET_COMMIT,
 )
+from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding
 

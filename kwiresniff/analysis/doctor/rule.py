@@ -6,12 +6,12 @@ A rule is a class of its own, so that it can be read, tested and documented alon
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ClassVar
 
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import Case, Tally, is_cut, new_budget
 from kwiresniff.base.field_values import field_text
+from kwiresniff.base.light_typing import Any, ClassVar
 from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem, TopicNames
 from kwiresniff.results.findings import Explains, Finding, scope_of

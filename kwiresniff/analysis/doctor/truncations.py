@@ -5,8 +5,9 @@ learn of it by the end of the old leader's epoch (OffsetForLeaderEpoch, KIP-320;
 KIP-595), producers by nothing at all.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
@@ -15,6 +16,7 @@ from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts, structs
 from kwiresniff.base.api_keys import FETCH, OFFSET_FOR_LEADER_EPOCH, PRODUCE
+from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.digest import PartitionDigest, TopicDigest
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding, scope_of

@@ -4,10 +4,11 @@ A getter returns a tuple of values, empty when there is none, or None when that 
 bodies. Early getters may be asked while the response is still on its way; final ones always answer.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any, NamedTuple
 
 from kwiresniff.analysis.body_entities import (
     message_groups,
@@ -20,6 +21,7 @@ from kwiresniff.analysis.filter.of_sessions import SessionPartitionTest, Session
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
 from kwiresniff.base.depths import Depth
 from kwiresniff.base.entities import RECORD_SETS
+from kwiresniff.base.light_typing import Any, NamedTuple
 from kwiresniff.model import Body, Direction, Exchange, Message, TopicNames
 from kwiresniff.schema.aliases import body_names, newer_paths
 

@@ -4,9 +4,11 @@ A quoted string ends at the next quote of its kind; ``\\"`` is a quote inside it
 for itself, so that regular expressions need no second layer of escapes.
 """
 
-import re
-from typing import NamedTuple
+from __future__ import annotations
 
+import re
+
+from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.errors import FilterError
 
 #: Far beyond what a person writes; keeps time and nesting bounded for whoever passes a filter on from elsewhere.

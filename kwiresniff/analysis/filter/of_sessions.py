@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Exchange, FetchedTopics, TopicNames
 
 #: Connections of whose sessions the verdict is remembered, and topics of which it is, each in one filter.

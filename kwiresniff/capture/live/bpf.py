@@ -11,8 +11,8 @@ import ctypes
 import socket
 import struct
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
 
+from kwiresniff.base.light_typing import TypeAlias
 from kwiresniff.errors import CaptureError
 
 Instruction: TypeAlias = tuple[int, int, int, int]

@@ -10,8 +10,8 @@ import os
 import struct
 import time
 from dataclasses import dataclass
-from typing import BinaryIO
 
+from kwiresniff.base.light_typing import BinaryIO
 from kwiresniff.capture.paths import reason
 from kwiresniff.errors import CaptureError
 

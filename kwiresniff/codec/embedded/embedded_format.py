@@ -1,9 +1,11 @@
 """The content of a bytes field: which message, at which version, from which byte on."""
 
+from __future__ import annotations
+
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
 
 from kwiresniff import schema
+from kwiresniff.base.light_typing import TYPE_CHECKING, NamedTuple
 from kwiresniff.codec.body_scanner import ContentSkipper, MessageSkipper
 from kwiresniff.codec.codecs import content_reader
 from kwiresniff.codec.field_layout import smallest_struct
@@ -63,7 +65,7 @@ class Contents:
 
     __slots__ = ("reader", "skipper", "sure")
 
-    def __init__(self, skipper: ContentSkipper, sure: bool, reader: "ContentReader | None") -> None:
+    def __init__(self, skipper: ContentSkipper, sure: bool, reader: ContentReader | None) -> None:
         self.skipper = skipper
         self.sure = sure
         self.reader = reader

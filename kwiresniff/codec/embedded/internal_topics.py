@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 from kwiresniff import schema
 from kwiresniff.base.api_keys import FETCH, FETCH_SNAPSHOT, PRODUCE
 from kwiresniff.base.known_ids import METADATA_TOPIC, METADATA_TOPIC_ID
+from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.embedded.embedded_format import VERSION_BYTES, Content
 from kwiresniff.codec.embedded.groups import open_group_record
 from kwiresniff.codec.embedded.openers import Openers, QuickLooks

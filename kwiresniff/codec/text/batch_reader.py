@@ -8,7 +8,6 @@ as dicts or nodes, JSON text and trees would take about ten times as long.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import read_i64_be
 
@@ -26,6 +25,7 @@ from kwiresniff.base.batch_layout import (
     MAX_TIMESTAMP_AT,
     RECORDS_COUNT_AT,
 )
+from kwiresniff.base.light_typing import TYPE_CHECKING, Final, final
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, RecordBudget
 from kwiresniff.codec.text.body_reader import int16, int32
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, final
-
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.codec.field_layout import (
     NUMBERS_SHIFT,
     check_nesting,

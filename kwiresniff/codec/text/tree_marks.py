@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
-
+from kwiresniff.base.light_typing import final
 from kwiresniff.codec.text.tree_wording import Words
 
 
