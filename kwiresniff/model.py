@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
+from kwiresniff.base.observations import ConnectionAttempt as ConnectionAttempt
+from kwiresniff.base.observations import Problem as Problem
+from kwiresniff.base.observations import Unacknowledged as Unacknowledged
 from kwiresniff.base.packet_references import PACKET_BITS, PACKET_MASK
 from kwiresniff.digest import Digest
-from kwiresniff.observations import ConnectionAttempt as ConnectionAttempt
-from kwiresniff.observations import Problem as Problem
-from kwiresniff.observations import Unacknowledged as Unacknowledged
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

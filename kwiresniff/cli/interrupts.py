@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from types import FrameType
@@ -10,10 +9,13 @@ from types import FrameType
 from kwiresniff.base.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Iterator
 
     from kwiresniff.analysis.intake import Intake
     from kwiresniff.model import Event
+else:
+    import _signal as signal  # ``signal`` makes enumerations of its numbers first, a tenth of a short run
 
 
 def _endings() -> list[signal.Signals]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kwiresniff.analysis.parse_units import duration_ns, time_ns, time_of_day_ns
 from kwiresniff.base.light_typing import Any, Literal, NamedTuple
 from kwiresniff.base.time_units import DAY_NS
 from kwiresniff.cli.outcomes import UsageMistake
@@ -83,6 +82,8 @@ class MomentKind(Kind):
     name = "time"
 
     def convert(self, text: str) -> Moment:
+        from kwiresniff.analysis.parse_units import duration_ns, time_ns, time_of_day_ns  # most commands are given none
+
         relative = duration_ns(text)
         if relative is not None:
             return Moment(relative, "first packet")

@@ -8,7 +8,6 @@ shows colours, and leaves on the screen what it showed.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -71,6 +70,8 @@ def paged(command: str | None) -> Iterator[None]:
 
 def _wait(process: subprocess.Popen[bytes]) -> None:
     """Ctrl-C is the pager's now: in less it ends a search."""
+    import signal
+
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process.wait()

@@ -11,12 +11,13 @@ The threat is the one of Trojan Source (CVE-2021-42574) and of terminal escape i
 
 from __future__ import annotations
 
-import re
-import unicodedata
+from functools import cache
 
-from kwiresniff.base.light_typing import Final
+from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 
-_WORDS: Final = rb"[ -~]{4,}"
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 #: Printable by Unicode's categories, yet blank or invisible: they could hide text or make two names look the same.
@@ -37,6 +38,8 @@ def escape(text: str) -> str:
     # 60 ns for the usual case; str.isprintable is False for every Cc, Cf, Cs, Co, Cn, Zl, Zp and odd space.
     if text.isascii() and text.isprintable():
         return text
+    import unicodedata  # most captures are of plain names
+
     out = []
     marks = 0
     for char in text:
@@ -77,11 +80,19 @@ def text_of(data: bytes) -> str | None:
     return text if odd * 8 <= len(text) else None
 
 
+@cache
+def _words() -> Callable[[bytes], list[bytes]]:
+    """What finds the words in binary data."""
+    import re  # most captures have none, or nobody looks at it
+
+    return re.compile(rb"[ -~]{4,}").findall
+
+
 def mixed(data: bytes) -> str | None:
     """Binary data with words in it (Avro, Protobuf, Kafka's own formats), the other bytes as escapes.
 
     None when runs of four or more printable characters make up less than a sixth: fewer are chance.
     """
-    if sum([len(word) for word in re.findall(_WORDS, data)]) * 6 < len(data):
+    if sum([len(word) for word in _words()(data)]) * 6 < len(data):
         return None
     return "".join([chr(byte) if 32 <= byte < 127 else f"\\x{byte:02x}" for byte in data])

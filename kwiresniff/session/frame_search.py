@@ -8,7 +8,6 @@ that follows agrees, or when the frame ends where a segment ends, which is where
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from struct import Struct
 
@@ -126,6 +125,8 @@ def find_request_start(buffer: ResyncBuffer, versions: Versions, confirm: Confir
     buffer.steps -= 2 * length
     starts: set[int] | None = None  # of segments, of which there may be as many as bytes; most searches find no place
     before: dict[int, int] = {}  # where a strong candidate that fills segments ends -> where it begins
+    import re  # most connections are seen from their beginning
+
     request = re.compile(_REQUEST)
     match = request.search(data)
     while match and buffer.steps > 0:

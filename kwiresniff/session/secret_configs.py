@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 
@@ -48,4 +47,6 @@ def is_secret_config(name: Any, value: Any, sensitive: Any = False, config_type:
 @cache
 def _search(expression: str) -> Callable[[str], object]:
     """What searches for an expression; made when the first config comes, which few captures have: it takes a while."""
+    import re
+
     return re.compile(expression).search

@@ -5,13 +5,15 @@ Sources: for each protocol the fixed bytes that its specification puts first. Wh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cache
 from struct import Struct
 
-from kwiresniff.base.light_typing import Final
+from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.stream.frame_reader import SOUND_FRAME_BYTES
+
+if TYPE_CHECKING:
+    import re
 
 #: Protocol and the pattern of its first bytes, client's or server's; the first that matches is it. They are compiled
 #: by the first stranger.
@@ -77,6 +79,8 @@ def guess_protocol(first: bytes) -> str:
 @cache
 def _patterns() -> list[tuple[str, re.Pattern[bytes]]]:
     """The signatures, ready to be compared: thousands of connections may have to be, with two dozen each."""
+    import re
+
     return [(name, re.compile(pattern, re.DOTALL)) for name, pattern in _SIGNATURES]
 
 
@@ -100,7 +104,13 @@ def is_certain_response(first: bytes | bytearray) -> bool:
     """
     alert = len(first) == 7 and first[0] == _ALERT and _is_tls(first) and first[3:6] in (b"\0\2\1", b"\0\2\2")
     # Few begin so, and compiling the expression takes as long as a hundred frames.
-    return alert or (first[:5] == b"HTTP/" and re.match(rb"HTTP/1\.[01] [1-5][0-9]{2} ", first) is not None)
+    return alert or (first[:5] == b"HTTP/" and _begins_http(first))
+
+
+def _begins_http(first: bytes | bytearray) -> bool:
+    import re
+
+    return re.match(rb"HTTP/1\.[01] [1-5][0-9]{2} ", first) is not None
 
 
 def _is_tls(first: bytes | bytearray) -> bool:

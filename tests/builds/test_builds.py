@@ -63,6 +63,18 @@ def test_a_traceback_names_functions_and_lines_of_the_source() -> None:
     assert last.lineno is not None and "no values" in source[last.lineno - 1]
 
 
+def test_no_compiled_module_has_a_class_that_typing_makes() -> None:
+    """mypyc makes named tuples and protocols with ``typing``, which short runs do without, whatever is imported."""
+    made = {
+        node.name
+        for path in listed("COMPILED")
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+        and {ast.unparse(base).partition("[")[0] for base in node.bases} & {"NamedTuple", "Protocol", "Generic"}
+    }
+    assert made == set()
+
+
 @pytest.mark.skipif(os.environ.get(BUILD) != "installed", reason=f"{BUILD} does not ask for the installed package")
 def test_what_is_tested_is_the_installed_compiled_package() -> None:
     """Every module of the list is an extension module in the site-packages of this Python."""

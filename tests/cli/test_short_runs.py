@@ -17,10 +17,18 @@ HEAVY = (
     "click", "inspect", "ast", "uuid", "platform", "locale", "difflib", "dataclasses", "rich",
     "google_crc32c", "cramjam",
 )  # fmt: skip
-if sys.version_info >= (3, 14):
-    HEAVY = tuple(name for name in HEAVY if name != "ast")  # typing needs it there for any named tuple
 #: Modules that only trees need, and what is wrong with a message.
-CAREFUL = ("threading", "datetime", "kwiresniff.codec.dissector", "kwiresniff.codec.folding")
+CAREFUL = (
+    "threading",
+    "datetime",
+    "typing",
+    "re",
+    "enum",
+    "signal",
+    "unicodedata",
+    "kwiresniff.codec.dissector",
+    "kwiresniff.codec.folding",
+)
 
 
 def imported(heavy: tuple[str, ...], *command: str) -> tuple[str, list[str]]:
@@ -56,25 +64,30 @@ def test_an_analysis_does_without_what_makes_classes_and_without_click(tmp_path:
     assert names == []
 
 
-def test_no_named_tuple_has_annotations_that_are_text() -> None:
-    """Each is compiled when the class is made, and the first call of ``compile`` makes all classes of syntax trees: two
-    milliseconds. So modules with named tuples are without ``from __future__ import annotations``, and quote no type of
-    a field. What runs on Spark takes seconds to begin; what mypyc compiles has types, not texts.
-    """
+def test_only_the_pipeline_imports_typing() -> None:
+    """``kwiresniff.base.light_typing`` has its names; what runs on Spark takes seconds to begin."""
     modules = [path for path in (ROOT / "kwiresniff").rglob("*.py") if path.parent.name != "pipeline"]
-    found = [path for path in modules if path.name != "model.py" and _texts_of_named_tuples(path)]
-    assert found == []
-    assert _texts_of_named_tuples(ROOT / "kwiresniff" / "model.py")
-
-
-def _texts_of_named_tuples(path: Path) -> list[str]:
-    """The fields of a module's named tuples whose annotations are left as text."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    future = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body)
-    return [
-        ast.unparse(field)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef) and "NamedTuple" in map(ast.unparse, node.bases)
-        for field in node.body
-        if isinstance(field, ast.AnnAssign) and (future or isinstance(field.annotation, ast.Constant))
+    allowed = ROOT / "kwiresniff" / "base" / "light_typing.py"
+    found = [
+        path
+        for path in modules
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and "typing" in _names(node) and path != allowed
     ]
+    assert found == []
+    assert "typing" in [name for node in ast.walk(ast.parse(allowed.read_text())) for name in _names(node)]
+
+
+def test_modules_with_named_tuples_leave_annotations_as_text() -> None:
+    """From Python 3.14 on a class without ``from __future__ import annotations`` does not know its fields at once."""
+    modules = {path: path.read_text(encoding="utf-8") for path in (ROOT / "kwiresniff").rglob("*.py")}
+    light = [text for text in modules.values() if "light_typing import" in text and "(NamedTuple)" in text]
+    assert len(light) > 30
+    assert [text for text in light if "from __future__ import annotations" not in text] == []
+
+
+def _names(node: ast.AST) -> list[str]:
+    """The modules that an import names."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
