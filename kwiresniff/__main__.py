@@ -10,6 +10,8 @@ def main() -> None:
     """Runs the command; ends the process, or returns where Python must end it."""
     if sys.stdin is None or sys.stdout is None or sys.stderr is None:
         _open_standard_streams()
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        _leave_no_bytecode_of_root()
     from kwiresniff.cli.help import answered
 
     if answered():
@@ -44,6 +46,28 @@ def _leave(code: object) -> None:
     except (OSError, ValueError):
         return
     os._exit(code & 0xFF)
+
+
+def _leave_no_bytecode_of_root() -> None:
+    """Keeps ``sudo kwiresniff sniff`` from leaving files of root's in somebody else's environment.
+
+    They could not update or remove it any more. What Python has written of the package until here goes again.
+    """
+    package = os.path.dirname(os.path.abspath(__file__))
+    if sys.dont_write_bytecode or sys.pycache_prefix or os.stat(package).st_uid == 0:
+        return
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    folder = os.path.join(package, "__pycache__")
+    try:
+        for name in ("__init__", "__main__"):
+            path = os.path.join(folder, f"{name}.{sys.implementation.cache_tag}.pyc")
+            if os.lstat(path).st_uid == 0:
+                os.unlink(path)
+        if os.lstat(folder).st_uid == 0:
+            os.rmdir(folder)
+    except OSError:
+        pass  # There is none, or there is more in it.
 
 
 def _open_standard_streams() -> None:

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from kwiresniff.base.fastint import COMPILED
 from kwiresniff.cli.help import COMMANDS
 from tests.support.capture_files import heartbeats, pcap, save
 from tests.support.command import Run
+from tests.support.package import HOME
 
 KWIRESNIFF = [sys.executable, "-m", "kwiresniff"]
 
@@ -40,6 +42,42 @@ def test_every_command_has_help(kwiresniff: Run, name: str) -> None:
 def test_the_version_is_the_package_s(kwiresniff: Run) -> None:
     build = "compiled" if COMPILED else "pure Python"
     assert kwiresniff("--version") == (0, f"kwiresniff {__version__} ({build})\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("begun", [False, True], ids=["first-run", "run-before"])
+def test_root_leaves_no_files_in_the_environment_of_somebody_else(tmp_path: Path, begun: bool) -> None:
+    """Its owner could not remove them; without bytecode from pip, Python writes it beside what it imports."""
+    nobody = 65534
+    package = shutil.copytree(
+        HOME / "kwiresniff", tmp_path / "kwiresniff", ignore=shutil.ignore_patterns("*.so", "*.pyc")
+    )
+    for path in (package, *package.rglob("*")):
+        if path.name == "__pycache__":
+            path.rmdir()
+        else:
+            os.chown(path, nobody, nobody)
+    if begun:
+        (package / "__pycache__").mkdir()
+        os.chown(package / "__pycache__", nobody, nobody)
+    capture = save(tmp_path / "a.pcap", heartbeats(2))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    command = [sys.executable, "-m", "kwiresniff", "read", capture]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert "Heartbeat" in done.stdout
+    assert [str(path) for path in package.rglob("*") if path.stat().st_uid == 0] == []
+    assert list(package.rglob("__pycache__")) == ([package / "__pycache__"] if begun else [])
+
+
+def test_root_s_own_environment_and_that_of_an_ordinary_user_keep_their_bytecode(tmp_path: Path) -> None:
+    """Each run would have to compile again what it imports."""
+    ignored = shutil.ignore_patterns("*.so", "__pycache__")
+    package = shutil.copytree(HOME / "kwiresniff", tmp_path / "kwiresniff", ignore=ignored)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    subprocess.run([*KWIRESNIFF, "--version"], cwd=tmp_path, env=environment, capture_output=True, check=True)
+    written = {path.name.split(".")[0] for path in (package / "__pycache__").iterdir()}
+    assert written >= {"__init__", "__main__"}
+    assert list((package / "cli" / "__pycache__").iterdir())
 
 
 @pytest.mark.parametrize("option", ["--help", "-h", "--version"])
