@@ -1,4 +1,4 @@
-"""Compressed captures, undone as a stream: gzip, zstd, xz, bzip2 and lz4 frames, recognised by content.
+"""Compressed captures, undone as a stream: gzip, zstd, xz, bzip2 and lz4 frames.
 
 Input is read, and output is given, in pieces of bounded size, so a compression bomb costs time but no memory.
 Several members or frames in a row (``cat a.gz b.gz``, parallel compressors) are one stream; what follows the
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kwiresniff.base.light_typing import TYPE_CHECKING, Protocol
+from kwiresniff.capture.compressions import LONGEST_MAGIC, MAGICS, SKIPPABLE, DamagedStream, Source
 
 if TYPE_CHECKING:
     import zstandard
@@ -22,30 +23,6 @@ MAX_WINDOW_BYTES = 128 * 1024 * 1024
 #: Compressed bytes given to zstd at a time. A block of 4 bytes can stand for 128 KiB, so this many stand for
 #: 16 MiB at the worst; larger steps are hardly faster.
 ZSTD_STEP_BYTES = 512
-
-#: A skippable frame of zstd, which pzstd puts before each other one: this, the length of what follows, and that.
-SKIPPABLE = b"\x50\x2a\x4d\x18"
-#: First bytes of the compressed formats, and what people call them.
-MAGICS: dict[bytes, str] = {
-    b"\x1f\x8b\x08": "gzip",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    SKIPPABLE: "zstd",
-    b"\xfd7zXZ\x00": "xz",
-    b"BZh": "bzip2",
-    b"\x04\x22\x4d\x18": "lz4",
-}
-LONGEST_MAGIC = max(map(len, MAGICS))
-
-
-class Source(Protocol):
-    """Bytes in order: at most ``size`` of them a call, none at the end."""
-
-    def read(self, size: int, /) -> bytes:
-        """The next bytes."""
-
-
-class DamagedStream(Exception):
-    """The compressed bytes break off or make no sense; the message says which, as the end of a sentence."""
 
 
 class _Decoder(Protocol):
@@ -202,11 +179,6 @@ def _wrong(error: Exception) -> str:
     if "memory" in str(error).lower():  # both libraries say it in words only
         return f"takes more than {MAX_WINDOW_BYTES >> 20} MB of memory to decompress; decompress the file first"
     return f"is damaged ({error})"
-
-
-def compression_of(head: bytes) -> str:
-    """The name of the compression of data that starts with ``head``, or an empty text."""
-    return next((name for magic, name in MAGICS.items() if head.startswith(magic)), "")
 
 
 def decompressed(name: str, source: Source) -> Source:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable
 
-from kwiresniff.capture.compression import compression_of
+from kwiresniff.capture.compressions import compression_of
 from kwiresniff.capture.fast_path import NEVER, Front
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder

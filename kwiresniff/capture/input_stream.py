@@ -9,7 +9,7 @@ from collections.abc import Callable
 from select import POLLIN, poll
 
 from kwiresniff.base.light_typing import BinaryIO
-from kwiresniff.capture.compression import LONGEST_MAGIC, DamagedStream, Source, compression_of, decompressed
+from kwiresniff.capture.compressions import LONGEST_MAGIC, DamagedStream, Source, compression_of
 
 #: Bytes asked for at a time. Larger gains nothing measurable. In smaller pieces more packets straddle two reads: with a
 #: quarter of it ``stats`` on large segments takes 4 % longer.
@@ -79,7 +79,11 @@ class Stream:
         self._raw = _Counted(file)
         self._front = b""
         self.compression = compression_of(self._raw.peek(LONGEST_MAGIC))
-        self._source: Source = decompressed(self.compression, self._raw) if self.compression else self._raw
+        self._source: Source = self._raw
+        if self.compression:
+            from kwiresniff.capture.compression import decompressed
+
+            self._source = decompressed(self.compression, self._raw)
 
     @property
     def consumed(self) -> int:

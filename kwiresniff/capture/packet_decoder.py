@@ -12,7 +12,6 @@ from collections.abc import Hashable
 from kwiresniff.base.light_typing import TYPE_CHECKING, Protocol, TypeAlias
 from kwiresniff.capture.fast_path import Front, front
 from kwiresniff.capture.link_layer import ARP, BRIDGED, IPV4, IPV6, LINK_LAYERS, ethernet
-from kwiresniff.capture.tunnels import UDP_TUNNELS, gre
 from kwiresniff.model import Segment
 
 if TYPE_CHECKING:
@@ -245,6 +244,8 @@ def _tcp_segment(
 def _tunnel(protocol: int, buffer: bytes, start: int, end: int) -> tuple[int, int]:
     """What lies inside an IP payload that is no TCP, by the names of link layers."""
     if protocol == _UDP:
+        from kwiresniff.capture.tunnels import UDP_TUNNELS  # few captures have any
+
         tunnel = UDP_TUNNELS.get(_u16(buffer, start + 2)[0]) if end - start > 8 else None
         if tunnel is not None:
             return tunnel(buffer, start + 8, end)
@@ -253,5 +254,7 @@ def _tunnel(protocol: int, buffer: bytes, start: int, end: int) -> tuple[int, in
     elif protocol == _IPV6_IN_IP:
         return IPV6, start
     elif protocol == _GRE:
+        from kwiresniff.capture.tunnels import gre
+
         return gre(buffer, start, end)
     raise _NoSegment(_PROTOCOL_NAMES.get(protocol, "other_ip_protocol"))

@@ -21,8 +21,8 @@ DEFAULT = "less"
 
 
 def pager() -> str | None:
-    """The command line of the pager to use; None when there is none, or nobody to look at it."""
-    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
+    """The command line of the pager to use on this terminal; None when there is none."""
+    if os.environ.get("TERM") == "dumb":
         return None
     import shlex  # these two, and subprocess, are for terminals alone
     import shutil

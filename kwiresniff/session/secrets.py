@@ -34,8 +34,6 @@ from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
 from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Body, Dissection, Node, Problem
 from kwiresniff.session.peek import runs_into_body
-from kwiresniff.session.secret_configs import is_secret_config
-from kwiresniff.session.secret_records import conceal_metadata_nodes, conceal_metadata_records
 from kwiresniff.session.sensitive_names import SensitiveNames
 from kwiresniff.session.withheld import all_nodes, hide, hide_text, withheld, without_text
 
@@ -103,6 +101,8 @@ def conceal(
     ``sensitive`` are the names of configs that earlier messages have called so, and learns more."""
     where = (api_key, direction)
     if where in _FETCHES:
+        from kwiresniff.session.secret_records import conceal_metadata_records  # few bodies with records come here
+
         conceal_metadata_records(body)
     elif not sound and may_hide(api_key, direction):
         without_text(body)
@@ -158,6 +158,8 @@ def _is_config(member: Body, sensitive: SensitiveNames | None) -> bool:
             sensitive.learn(name)
         elif name in sensitive:
             return True
+    from kwiresniff.session.secret_configs import is_secret_config  # few captures have configs
+
     return is_secret_config(name, value, is_sensitive, member.get("config_type"))
 
 
@@ -195,6 +197,8 @@ def conceal_dissection(
     """
     where = (api_key, direction)
     if where in _FETCHES:
+        from kwiresniff.session.secret_records import conceal_metadata_nodes
+
         conceal_metadata_nodes(dissection.root)
     elif not sound and may_hide(api_key, direction):
         hide_text(dissection.root)

@@ -16,7 +16,8 @@ import pytest
 import zstandard
 
 from kwiresniff.capture import compression, open_captures
-from kwiresniff.capture.compression import LONGEST_MAGIC, SKIPPABLE, DamagedStream, compression_of, decompressed
+from kwiresniff.capture.compression import decompressed
+from kwiresniff.capture.compressions import LONGEST_MAGIC, SKIPPABLE, DamagedStream, compression_of
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Segment
 from tests.support import packet_builder
