@@ -20,7 +20,6 @@ import argparse
 import importlib
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -32,6 +31,8 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+from build_backend import c_compiler, obstacle
 
 #: Compiled together into one shared library, so that calls between them cost what calls in C cost.
 COMPILED = (
@@ -198,10 +199,6 @@ TYPED = (
     "render/theme.py", "render/wording.py", "results/clients.py", "results/findings.py", "results/stats.py",
     "results/topics.py", "schema/types.py", "schema/wire_types.py", "session/*.py",
 )  # fmt: skip
-#: What the build needs beside hatchling, where it compiles.
-REQUIREMENTS = ["mypy[mypyc]>=2.4,<3"]
-#: Set to anything but 0 or nothing, it switches compiling off.
-OFF = "KWIRESNIFF_PURE"
 #: The name of the shared library beside the package. The modules find it by this name.
 LIBRARY = "kwiresniff"
 #: Seconds; on a slow machine it takes one minute.
@@ -231,6 +228,15 @@ AROUND = re.compile(
 )
 #: How mypyc notes a line of a traceback, in fifteen thousand places: file and function, line, dictionary of the module.
 TRACEBACK = re.compile(r'CPy_AddTraceback\(("[^"]*"), ("[^"]*"), (-?\d+), (\w+)\);')
+#: Where the C file that leads from a module's extension into the library names what it calls there.
+CALLED = re.compile(r'PyCapsule_GetPointer\(capsule, "(\w+\.init_\w+)"\)')
+#: What all of them do there, written once.
+ENTERED = """#include <Python.h>
+static PyObject *entered(const char *name) {
+    PyObject *(*initialize)(void) = (PyObject *(*)(void))PyCapsule_Import(name, 0);
+    return initialize ? initialize() : NULL;
+}
+"""
 #: C files that the modules named neither busy nor seldom are joined to, for as many processors.
 UNITS = 2
 
@@ -241,9 +247,6 @@ MYPY_OPTIONS = ["--config-file=", "--ignore-missing-imports", "--follow-imports=
 
 class CompiledBuild(BuildHookInterface[Any]):
     """hatchling's hook: adds the compiled modules to a wheel."""
-
-    def dependencies(self) -> list[str]:
-        return [] if obstacle() else REQUIREMENTS
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name != "wheel" or version == "editable":
@@ -261,24 +264,6 @@ class CompiledBuild(BuildHookInterface[Any]):
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         shutil.rmtree(getattr(self, "_scratch", ""), ignore_errors=True)
-
-
-def obstacle() -> str:
-    """Why nothing can be compiled here, or an empty string."""
-    if os.environ.get(OFF, "0") not in ("", "0"):
-        return f"{OFF} is set"
-    if sys.implementation.name != "cpython":
-        return "only CPython has compiled modules"
-    if shutil.which(compiler := c_compiler()[0]) is None:
-        return f"no C compiler ({compiler})"
-    if not (Path(sysconfig.get_paths()["include"]) / "Python.h").exists():
-        return "Python's headers are not installed"
-    return ""
-
-
-def c_compiler() -> list[str]:
-    """The command that setuptools calls to compile a C file."""
-    return shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
 
 
 def takes(options: Sequence[str]) -> bool:
@@ -413,17 +398,20 @@ def shared(ways_in: Sequence[Any], scratch: Path) -> list[tuple[Any, list[str]]]
     found = []
     for number, group in enumerate(groups):
         source = scratch / f"ways_in{number}.c"
-        # Each has a function for packages besides, of the same name in all.
-        lines = [
-            f'#define PyInit___init__ PyInit___init__{count}\n#include "{Path(one.sources[0]).resolve()}"\n'
-            "#undef PyInit___init__\n"
-            for count, one in enumerate(group.values())
-        ]
-        source.write_text("".join(lines), encoding="utf-8")
+        lines = [way_in(name, Path(one.sources[0]).resolve()) for name, one in group.items()]
+        source.write_text(ENTERED + "".join(lines), encoding="utf-8")
         built, *others = group.values()
         built.sources = [str(source)]
         found.append((built, [other.name for other in others]))
     return found
+
+
+def way_in(name: str, shim: Path) -> str:
+    """The C code of a module called ``name`` that leads into the library: mypyc's, where it is not as expected."""
+    if called := CALLED.search(shim.read_text(encoding="utf-8")):
+        return f'PyMODINIT_FUNC PyInit_{name}(void) {{ return entered("{called[1]}"); }}\n'
+    # Each has a function for packages besides, of the same name in all.
+    return f'#define PyInit___init__ PyInit___init__{name}\n#include "{shim}"\n#undef PyInit___init__\n'
 
 
 def side_by_side(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import os
 import random
+import re
 import subprocess
 import sys
 import sysconfig
@@ -53,6 +55,27 @@ def test_what_mypy_reads_besides_is_there() -> None:
         assert list((ROOT / "kwiresniff").glob(pattern)), pattern
 
 
+def requires(kind: str, **environment: str) -> list[str]:
+    """What the backend asks pip for, in a process that has Python's standard library alone."""
+    code = f"import sys, json; sys.path.insert(0, {str(ROOT)!r}); import build_backend; print(json.dumps("
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"{code}build_backend.get_requires_for_build_{kind}()))"],
+        capture_output=True, text=True, check=True, env={"PATH": os.environ["PATH"], **environment},
+    )  # fmt: skip
+    return [re.split(r"[^\w-]", name)[0] for name in json.loads(done.stdout)]
+
+
+def test_the_build_asks_for_a_compiler_of_modules_only_where_they_can_be_compiled() -> None:
+    """Nothing is installed when pip asks; it asks once, since pyproject.toml requires nothing."""
+    system = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]
+    assert system == {"requires": [], "build-backend": "build_backend", "backend-path": ["."]}
+    assert requires("wheel", CC="/bin/sh") in (["hatchling", "mypy"], ["hatchling"])
+    assert ("mypy" in requires("wheel", CC="/bin/sh")) == Path(sysconfig.get_paths()["include"], "Python.h").exists()
+    assert requires("wheel", CC="/no/compiler") == requires("wheel", KWIRESNIFF_PURE="1") == ["hatchling"]
+    assert requires("sdist") == ["hatchling"]
+    assert requires("editable") == ["hatchling", "editables"]
+
+
 def test_a_traceback_names_functions_and_lines_of_the_source() -> None:
     """The build says in a form of its own where compiled modules raise what they raise."""
     with pytest.raises(ValueError, match="no values") as raised:
@@ -84,6 +107,8 @@ def test_what_is_tested_is_the_installed_compiled_package() -> None:
         file = importlib.import_module(path.removesuffix(".py").replace("/", ".")).__file__
         assert file is not None and file.endswith(sysconfig.get_config_var("EXT_SUFFIX")), path
         assert Path(file).resolve().is_relative_to(HOME), path
+        # Each is a copy of one that leads into the library, which is several megabytes.
+        assert Path(file).stat().st_size < 60_000, path
 
 
 @pytest.mark.skipif(os.environ.get(BUILD) != "installed", reason=f"{BUILD} does not ask for the installed package")
@@ -146,7 +171,7 @@ def test_the_image_has_what_a_wheel_is_made_of() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     licenses = project["project"]["license-files"]
-    wanted = {"pyproject.toml", "hatch_build.py", project["project"]["readme"], *licenses}
+    wanted = {"pyproject.toml", "build_backend.py", "hatch_build.py", project["project"]["readme"], *licenses}
     wanted |= {*wheel["packages"], *wheel["shared-data"]}
     lines = (ROOT / "Containerfile").read_text(encoding="utf-8").splitlines()
     copied = {
