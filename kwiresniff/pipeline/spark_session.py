@@ -127,6 +127,8 @@ def _classic(builder: Any, master: str, ui: bool) -> Any:
         master = re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{TASK_ATTEMPTS}]", master)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+        if "SPARK_HOME" not in os.environ:  # workers have the Spark of this process, where Python finds it
+            builder = builder.config("spark.python.daemon.module", "kwiresniff.pipeline.worker_daemon")
     level = "error" if ui else "off"
     logging = cached(f"log4j2-{level}.properties", _LOGGING.format(level=level))
     archive = java.archive_options(f"spark-{version('pyspark')}-{fingerprint(_jars())}", _java_process)

@@ -36,6 +36,16 @@ def test_the_data_source_says_what_export_says_about_every_capture(spark: Any, t
     assert found == expected
 
 
+@pytest.mark.skipif("SPARK_HOME" in os.environ, reason="workers have another Spark then")
+def test_workers_have_the_spark_that_is_installed(spark: Any) -> None:
+    """Not the archive of it that Spark names first, which is compiled anew by each process that imports it."""
+    import pyspark
+    from pyspark.sql.functions import udf
+
+    where = udf(lambda _: sys.modules["pyspark"].__file__, "string", useArrow=False)
+    assert spark.range(1).select(where("id")).first()[0] == pyspark.__file__
+
+
 def test_a_single_path_a_table_and_a_filter(spark: Any) -> None:
     """A single path gives a table that can be filtered, as in a notebook."""
     capture = str(CAPTURES / "java-group-classic.pcap")
