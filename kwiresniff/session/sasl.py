@@ -23,11 +23,13 @@ MAX_TOKEN_FRAME_BYTES = 512 << 10
 class Sasl:
     """The state of authentication on one connection."""
 
-    STATE: ClassVar[tuple[str, ...]] = ("_connection", "started_ns")
+    STATE: ClassVar[tuple[str, ...]] = ("_characters", "_connection", "started_ns")
     __slots__ = STATE
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        # Of names in all authentications but the last, which may still get some.
+        self._characters = sum(map(_characters, (connection.sasl or {}).get("authentications", ())[:-1]))
         self.started_ns = 0
 
     def _facts(self) -> dict[str, Any]:
@@ -66,10 +68,13 @@ class Sasl:
             self._connection.sasl = sasl
         sasl["authentication_count"] += 1
         authentications = sasl["authentications"]
-        names = sum(len(fact) for one in authentications for fact in one.values() if isinstance(fact, str))
-        if len(authentications) == MAX_AUTHENTICATIONS or names > MAX_AUTHENTICATION_CHARACTERS:
-            authentications.pop()
-        sasl["authentications"].append(begun)
+        if authentications:
+            characters = self._characters + _characters(authentications[-1])
+            if len(authentications) == MAX_AUTHENTICATIONS or characters > MAX_AUTHENTICATION_CHARACTERS:
+                authentications.pop()
+            else:
+                self._characters = characters
+        authentications.append(begun)
         self.started_ns = ns
         self._summarize()
         return sasl
@@ -111,3 +116,8 @@ class Sasl:
         facts["session_lifetime_ms"] = body.get("session_lifetime_ms") or None
         self.finished(True, ns)
         return True
+
+
+def _characters(authentication: dict[str, Any]) -> int:
+    """The characters of the names in what is known of an authentication."""
+    return sum([len(fact) for fact in authentication.values() if isinstance(fact, str)])
