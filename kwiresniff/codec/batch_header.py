@@ -6,28 +6,47 @@ numbers are big-endian. Sources: protocol guide ("Record Batch", "Message sets")
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from struct import Struct, calcsize, unpack_from
+from collections.abc import Sequence
+from struct import Struct
 
 from kwiresniff.base.batch_layout import (
     HEADER_BYTES,
     LOG_OVERHEAD,
     MAGIC_AT,
 )
+from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.message_set import MIN_MESSAGE_BYTES
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES
 from kwiresniff.model import Problem
 
 LEAST_BYTES = {**MIN_MESSAGE_BYTES, 2: HEADER_BYTES}
+
+
+class _Field:
+    """A field of a header: its name, its struct code, its bytes, and what reads it."""
+
+    __slots__ = ("code", "name", "unpack", "width")
+
+    def __init__(self, name: str, code: str) -> None:
+        read = Struct(f">{code}")
+        self.name = name
+        self.code = code
+        self.width = read.size
+        self.unpack: Any = read.unpack_from
+
+
+def _fields(*named: tuple[str, str]) -> list[_Field]:
+    return [_Field(name, code) for name, code in named]
+
+
 #: Header fields of a batch and of a message (its timestamp is not there in magic 0), with their struct codes.
-_BATCH_FIELDS = (
-    ("base_offset", ">q"), ("batch_length", ">i"), ("partition_leader_epoch", ">i"), ("magic", ">b"), ("crc", ">I"),
-    ("attributes", ">h"), ("last_offset_delta", ">i"), ("base_timestamp", ">q"), ("max_timestamp", ">q"),
-    ("producer_id", ">q"), ("producer_epoch", ">h"), ("base_sequence", ">i"), ("records_count", ">i"),
+_BATCH_FIELDS = _fields(
+    ("base_offset", "q"), ("batch_length", "i"), ("partition_leader_epoch", "i"), ("magic", "b"), ("crc", "I"),
+    ("attributes", "h"), ("last_offset_delta", "i"), ("base_timestamp", "q"), ("max_timestamp", "q"),
+    ("producer_id", "q"), ("producer_epoch", "h"), ("base_sequence", "i"), ("records_count", "i"),
 )  # fmt: skip
-_MESSAGE_FIELDS = (
-    ("base_offset", ">q"), ("message_size", ">i"), ("crc", ">I"), ("magic", ">b"), ("attributes", ">b"),
-    ("timestamp", ">q"),
+_MESSAGE_FIELDS = _fields(
+    ("base_offset", "q"), ("message_size", "i"), ("crc", "I"), ("magic", "b"), ("attributes", "b"), ("timestamp", "q"),
 )  # fmt: skip
 
 _offset_and_size = Struct(">qi").unpack_from
@@ -53,18 +72,21 @@ def batch_span(buf: bytes, pos: int, end: int) -> tuple[int, int, Problem | None
     return stop, magic, None
 
 
-def header_fields(buf: bytes, pos: int, end: int) -> Iterator[tuple[str, str, int, int, int]]:
+def header_fields(buf: bytes, pos: int, end: int) -> list[tuple[str, str, int, int, int]]:
     """Name, struct code, offset, width and value of every header field that lies completely in ``buf[pos:end]``.
 
     Before the magic is there only the first two are sure, and named as in a batch.
     """
-    layout: tuple[tuple[str, str], ...] = _BATCH_FIELDS[:2]
-    if end - pos > MAGIC_AT:
-        magic = buf[pos + MAGIC_AT]
-        layout = _MESSAGE_FIELDS[: 5 + magic] if magic < 2 else _BATCH_FIELDS
-    for name, code in layout:
-        width = calcsize(code)
+    layout: Sequence[_Field] = _BATCH_FIELDS
+    if end - pos <= MAGIC_AT:
+        layout = _BATCH_FIELDS[:2]
+    elif buf[pos + MAGIC_AT] < 2:
+        layout = _MESSAGE_FIELDS[: 5 + buf[pos + MAGIC_AT]]
+    found: list[tuple[str, str, int, int, int]] = []
+    for field in layout:
+        width = field.width
         if pos + width > end:
-            return
-        yield name, code[1], pos, width, unpack_from(code, buf, pos)[0]
+            break
+        found.append((field.name, field.code, pos, width, field.unpack(buf, pos)[0]))
         pos += width
+    return found

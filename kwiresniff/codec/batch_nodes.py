@@ -73,7 +73,10 @@ class BatchNodes:
 
 def child_of(node: Node, name: str) -> Node:
     """The child of that name."""
-    return next(child for child in node.children if child.name == name)
+    for child in node.children:
+        if child.name == name:
+            return child
+    raise KeyError(name)
 
 
 def _field_meaning(name: str, value: int) -> str:

@@ -159,6 +159,11 @@ class _Folding(Dissector):
 class _Checked(_Folding):
     """Keeps nothing."""
 
+    def folded_records(self) -> Folded:
+        from kwiresniff.codec.record_dissector import Folded  # imported here: it brings the compression codecs
+
+        return Folded(FOLDED, 0)
+
 
 class _Shown(_Folding):
     """Keeps what a tree shows: see ``render.values.selection``."""

@@ -300,11 +300,11 @@ def _read_headers(data: bytes, pos: int, stop: int) -> tuple[list[RecordHeader],
             raise DecodeError("a header key is null", code="bad_record", offset=at)
         key_stop = pos
         value, pos = read_bytes(data, pos, stop)
-        headers.append((at, _header_key(raw), key_stop, value, pos))
+        headers.append((at, header_key(raw), key_stop, value, pos))
     return headers, pos
 
 
-def _header_key(raw: bytes) -> str | bytes:
+def header_key(raw: bytes) -> str | bytes:
     """A header key as text, or its bytes when they are not UTF-8."""
     try:
         return raw.decode()

@@ -18,7 +18,7 @@ from kwiresniff.base.batch_layout import (
     LOG_APPEND_TIME,
 )
 from kwiresniff.base.body_members import CUT_SHORT
-from kwiresniff.base.light_typing import Any
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any
 from kwiresniff.base.tree_sizes import RECORDS_SHOWN
 from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.batch_header import batch_span
@@ -28,11 +28,15 @@ from kwiresniff.codec.control import control_of
 from kwiresniff.codec.decode_errors import bad_records_count, bytes_after_records, missing_records
 from kwiresniff.codec.message_set import CRC_START
 from kwiresniff.codec.message_set_dissector import MESSAGE, MessageNodes
-from kwiresniff.codec.record import RecordField, record_fields, wrapped
+from kwiresniff.codec.record import RecordField, RecordHeader, header_key, record_fields, wrapped
 from kwiresniff.codec.record_limits import RecordBudget
+from kwiresniff.codec.record_reader import VARINT_BYTES, VARLONG_BYTES, RecordReader
 from kwiresniff.codec.value_labels import time_meaning
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Node, Problem
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 RECORD_BATCH, RECORD, HEADER_NODE = "RECORD_BATCH", "RECORD", "HEADER"
 
@@ -68,19 +72,23 @@ def dissect_record_set(
 
 
 class Folded:
-    """The ``node`` that stands for records that are not shown, and how many ``nodes`` those would have had."""
+    """The ``node`` that stands for records after the first ``shown`` of a batch, and how many ``nodes`` those would
+    have had.
+    """
 
-    __slots__ = ("node", "nodes")
+    __slots__ = ("node", "nodes", "shown")
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, shown: int = RECORDS_SHOWN) -> None:
         self.node = node
         self.nodes = 0
+        self.shown = shown
 
 
 class _RecordSetDissector(MessageNodes):
     def __init__(self, buf: bytes, budget: RecordBudget, folded: Folded | None = None) -> None:
         super().__init__(buf, budget)
         self.folded = folded
+        self.reader = RecordReader()
 
     def leave(self, pos: int, end: int, why: Problem | None) -> None:
         """The rest of the set as one node that is not opened."""
@@ -140,6 +148,7 @@ class _RecordSetDissector(MessageNodes):
         declared = fields["records_count"]
         if declared < 0:
             raise bad_records_count(declared, pos - 4)
+        folded = self.folded
         for index in range(declared):
             self.budget.take_records(1)
             if pos == end:
@@ -147,9 +156,11 @@ class _RecordSetDissector(MessageNodes):
             if self.is_full():
                 parent.meaning = f"{parent.meaning}, only the first {index:,} shown".removeprefix(", ")
                 return
-            if index >= RECORDS_SHOWN and (stop := self.fold(parent, data, pos, end, fields)) >= 0:
-                pos = stop
-                continue
+            if folded is not None and index >= folded.shown:
+                stop = self.fold(folded, parent, data, pos, end, fields)
+                if stop >= 0:
+                    pos = stop
+                    continue
             record = Node(f"[{index}]", RECORD, pos, 0, derived=data is not self.buf)
             parent.children.append(record)
             try:
@@ -161,26 +172,23 @@ class _RecordSetDissector(MessageNodes):
         if pos != end:
             raise bytes_after_records(end - pos, declared, pos)
 
-    def fold(self, parent: Node, data: bytes, pos: int, end: int, fields: dict[str, int]) -> int:
+    def fold(self, folded: Folded, parent: Node, data: bytes, pos: int, end: int, fields: dict[str, int]) -> int:
         """Put in the place of a sound record what stands for it; returns where that ends, -1 for what is to be kept."""
-        folded = self.folded
-        if folded is None or fields["attributes"] & CONTROL:
+        if fields["attributes"] & CONTROL:
             return -1
-        try:
-            found = list(record_fields(data, pos, end))  # compiled, unpacking would hide what it raises
-        except DecodeError:
+        headers = headers_of_sound(self.reader, data, pos, end)
+        if headers < 0:
             return -1
-        length, headers = found[0], found[-1]
-        nodes = RECORD_FIELDS + 3 * len(headers[4])  # each has a key and a value
+        nodes = RECORD_FIELDS + 3 * headers  # each has a key and a value
         self.nodes += nodes
         folded.nodes += nodes
         parent.children.append(folded.node)
-        return int(length[3] + length[4])
+        return self.reader.stop
 
     def record(self, node: Node, data: bytes, pos: int, end: int, fields: dict[str, int]) -> int:
         """Add the fields of the record at ``pos`` to its node; returns where it ends."""
         found: dict[str, Any] = {}
-        for field in record_fields(data, pos, end):
+        for field in sound_fields(self.reader, data, pos, end) or record_fields(data, pos, end):
             name, _, _, stop, value = field
             found[name] = value
             if name == "length":
@@ -234,3 +242,88 @@ class _RecordSetDissector(MessageNodes):
         entries = value.items() if nested == "STRUCT" else ((f"[{i}]", entry) for i, entry in enumerate(value))
         for inner, entry in entries:
             self.tree(node, inner, place, entry)
+
+
+def sound_fields(reader: RecordReader, data: bytes, start: i64, end: i64) -> list[RecordField] | None:
+    """What ``record_fields`` gives of the record at ``start``; None where anything is wrong with it."""
+    size: i64 = len(data)
+    pos: i64 = reader.front(data, start, end if end < size else size, VARLONG_BYTES)
+    if pos < 0:
+        return None
+    at: i64 = reader.attributes_at
+    offset_at: i64 = reader.offset_at
+    stop: i64 = reader.stop
+    fields: list[RecordField] = [
+        ("length", "VARINT", start, at, reader.length),
+        ("attributes", "INT8", at, at + 1, data[at]),
+        ("timestamp", "VARLONG", at + 1, offset_at, reader.timestamp_delta),
+        ("offset", "VARINT", offset_at, pos, reader.offset_delta),
+    ]
+    for name in ("key", "value"):
+        began: i64 = pos
+        length: i64 = reader.varint(data, pos, stop, VARINT_BYTES)
+        pos = reader.pos
+        if pos < 0 or length > stop - pos:
+            return None
+        raw: bytes | None = None
+        if length >= 0:
+            raw = data[pos : pos + length]
+            pos += length
+        fields.append((name, "BYTES", began, pos, raw))
+    began = pos
+    count: i64 = reader.header_count(data, pos, stop)
+    pos = reader.pos
+    headers: list[RecordHeader] = []
+    while count > 0:
+        at = pos
+        length = reader.varint(data, pos, stop, VARINT_BYTES)
+        pos = reader.pos
+        if pos < 0 or length < 0 or length > stop - pos:
+            return None
+        key = header_key(data[pos : pos + length])
+        pos += length
+        key_stop: i64 = pos
+        length = reader.varint(data, pos, stop, VARINT_BYTES)
+        pos = reader.pos
+        if pos < 0 or length > stop - pos:
+            return None
+        raw = None
+        if length >= 0:
+            raw = data[pos : pos + length]
+            pos += length
+        headers.append((at, key, key_stop, raw, pos))
+        count -= 1
+    if count < 0 or pos != stop:
+        return None
+    fields.append(("headers", "ARRAY", began, pos, headers))
+    return fields
+
+
+def headers_of_sound(reader: RecordReader, data: bytes, start: i64, end: i64) -> i64:
+    """The number of headers of the record at ``start``, which ends at ``reader.stop``; -1 where anything is wrong."""
+    size: i64 = len(data)
+    pos: i64 = reader.front(data, start, end if end < size else size, VARLONG_BYTES)
+    if pos < 0:
+        return -1
+    stop: i64 = reader.stop
+    parts: i64 = 0
+    while parts < 2:
+        length: i64 = reader.varint(data, pos, stop, VARINT_BYTES)
+        pos = reader.pos
+        if pos < 0 or length > stop - pos:
+            return -1
+        if length > 0:
+            pos += length
+        parts += 1
+    count: i64 = reader.header_count(data, pos, stop)
+    pos = reader.pos
+    parts = 0
+    while parts < 2 * count:
+        length = reader.varint(data, pos, stop, VARINT_BYTES)
+        pos = reader.pos
+        if pos < 0 or length > stop - pos or (length < 0 and parts % 2 == 0):
+            return -1
+        if length > 0:
+            pos += length
+        parts += 1
+    return count if pos == stop else -1

@@ -98,8 +98,8 @@ def time_meaning(milliseconds: int) -> str:
     """``milliseconds`` since 1970 as a time in UTC; empty for what is before it or no calendar holds."""
     if not 0 <= milliseconds <= _LAST_TIMESTAMP_MS:
         return ""
-    time = _EPOCH + timedelta(milliseconds=milliseconds)
-    return f"{time:%Y-%m-%d %H:%M:%S}.{milliseconds % 1000:03d} UTC"
+    # Without the offset from UTC; strftime would take three times as long.
+    return f"{(_EPOCH + timedelta(milliseconds=milliseconds)).isoformat(' ', 'milliseconds')[:-6]} UTC"
 
 
 def duration_meaning(milliseconds: int) -> str:

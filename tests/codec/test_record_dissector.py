@@ -6,9 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from kwiresniff.codec import batch_nodes
+from kwiresniff.codec.record import RecordField, record_fields
+from kwiresniff.codec.record_dissector import headers_of_sound, sound_fields
+from kwiresniff.codec.record_reader import RecordReader
 from kwiresniff.codec.records import dissect_record_set
+from kwiresniff.errors import DecodeError
 from kwiresniff.model import Node
 from tests.support.record_vectors import vector, vectors
 from tests.support.sample import sampled
@@ -162,3 +168,38 @@ def test_batches_beyond_the_last_node_stay_closed(monkeypatch: pytest.MonkeyPatc
     assert sum(len(list(below(node))) for node in nodes) < 200
     assert nodes[-1].meaning == "not shown"
     assert nodes[-1].offset + nodes[-1].length == 50 * len(wire)
+
+
+def carefully(data: bytes) -> list[RecordField] | None:
+    """The fields of a record as the careful reader has them; None where anything is wrong."""
+    try:
+        return list(record_fields(data, 0, len(data)))
+    except DecodeError:
+        return None
+
+
+#: A record with a key, a value that is null, and two headers, one of them null: each number is one byte, zigzag.
+HEADED = bytes([28, 0, 2, 4, 2]) + b"k" + bytes([1, 4, 2]) + b"a" + bytes([2]) + b"b" + bytes([2]) + b"c" + bytes([1])
+
+
+@given(damaged=st.binary(max_size=4), at=st.integers(0, len(HEADED)), cut=st.integers(0, 3))
+@example(b"", 0, 0)
+def test_a_record_is_read_quickly_where_nothing_is_wrong_with_it(damaged: bytes, at: int, cut: int) -> None:
+    """Seven fields, which the careful reader finds, too; none at all where it finds anything wrong."""
+    data = (HEADED[:at] + damaged + HEADED[at + len(damaged) :])[: len(HEADED) - cut]
+    expected = carefully(data)
+    reader = RecordReader()
+    assert sound_fields(reader, data, 0, len(data)) == expected
+    headers = headers_of_sound(reader, data, 0, len(data))
+    if expected is None:
+        assert headers == -1
+    else:
+        length = expected[0]
+        assert (headers, reader.stop) == (len(expected[-1][4]), length[3] + length[4])
+
+
+def test_the_record_that_is_damaged_is_sound_before() -> None:
+    """Its key, its value and its headers are those that the bytes were written for."""
+    (*_, key, value, headers) = carefully(HEADED) or []
+    assert (key[4], value[4]) == (b"k", None)
+    assert [(name, content) for _, name, _, content, _ in headers[4]] == [("a", b"b"), ("c", None)]
