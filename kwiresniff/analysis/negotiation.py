@@ -80,4 +80,6 @@ def is_step(api_key: int, name: str) -> bool:
     """Whether an error code in a response of that API is an ordinary step of the protocol, however long it lasts."""
     if name in COORDINATOR_CODES:
         return False  # for a while
+    if api_key == CONSUMER_GROUP_DESCRIBE and name == "GROUP_ID_NOT_FOUND":
+        return True  # admin clients ask this first, and then by DescribeGroups, of classic groups as well
     return name in STEPS or (api_key == API_VERSIONS and name == "UNSUPPORTED_VERSION")

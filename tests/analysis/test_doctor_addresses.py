@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from kwiresniff.model import Connection, Event
+from kwiresniff.model import Connection, Event, Exchange
 from tests.support.exchanges import START_NS, connection, exchange
 from tests.support.incidents import BROKER, CLIENT, SECOND, attempt, closed, codes, findings, metadata, partition
 
@@ -112,7 +114,7 @@ def test_brokers_behind_one_address_are_told_with_their_nodes() -> None:
     ("coordinators", "worked", "expected"),
     [
         pytest.param(3, False, [("advertised_listener", "error")], id="again and again"),
-        pytest.param(2, False, [], id="three times"),
+        pytest.param(2, False, [], id="three times in three seconds"),
         pytest.param(3, True, [], id="and gets to work there"),
     ],
 )
@@ -133,3 +135,89 @@ def test_a_client_that_only_asks_where_to_go_cannot_get_there(
     there = connection(5, broker=f"{host}:9092")
     there.bytes = [100, 100]
     assert codes(leaders, *asked, *([there] if worked else [])) == expected
+
+
+def asks_for_brokers(
+    number: int, at_s: int, host: str = "kafka-1.internal", topics: list[Any] | None = None, by: str = "client"
+) -> list[Event]:
+    """A client asks a bootstrap address for the brokers and closes the connection."""
+    on = closed(number, by, at_s * SECOND + SECOND // 10)
+    asked = metadata(hosts={1: host}, on=on, at_ns=at_s * SECOND)
+    assert asked.request is not None
+    asked.request.body = {"topics": topics if topics is not None else []}
+    on.exchanges, on.bytes = {"ok": 1}, [100, 100]
+    return [asked, on]
+
+
+def clock_at(at_s: int) -> Exchange:
+    """Somebody else, who shows that the capture goes on."""
+    return exchange(on=connection(90, "10.0.0.8:1", "10.0.0.7:9092"), response={}, start_ns=START_NS + at_s * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param(asks_for_brokers(1, 0), "info", id="once"),
+        pytest.param([*asks_for_brokers(1, 0), clock_at(20)], "warning", id="and is silent"),
+        pytest.param([e for at in range(3) for e in asks_for_brokers(at + 1, at)], "warning", id="three times"),
+        pytest.param(asks_for_brokers(1, 0, by="broker"), None, id="closed by the broker"),
+        pytest.param(asks_for_brokers(1, 0, topics=[{"name": "orders"}]), None, id="asks for a topic"),
+        pytest.param(asks_for_brokers(1, 0, "10.0.0.1"), None, id="the address that it dialled"),
+        pytest.param(
+            [
+                *asks_for_brokers(1, 0),
+                closed(2, "client", exchanges={"ok": 5}, bytes=[100, 100], broker="10.0.0.3:9092"),
+            ],
+            None,
+            id="and works elsewhere",
+        ),
+        pytest.param(
+            [*asks_for_brokers(1, 0), closed(2, "client", client_id=None, bytes=[100, 0], broker="10.0.0.3:9092")],
+            None,
+            id="and may be the one without a name",
+        ),
+    ],
+)
+def test_who_asks_for_the_brokers_and_is_gone_may_not_get_there(events: list[Event], expected: str | None) -> None:
+    """aiokafka and kafka-python send nothing more where the name does not resolve; so it is told, with the doubt."""
+    found = findings(*events)
+    assert [(one.code, one.severity) for one in found] == ([("advertised_listener", expected)] if expected else [])
+    assert all("the capture does not have" in one.title and one.evidence for one in found)
+
+
+def test_who_leaves_one_of_several_brokers_may_be_at_the_others() -> None:
+    """A capture at one broker has nothing of what its clients do at the others."""
+    events = [event for at in range(3) for event in asks_for_brokers(at + 1, at)]
+    for event in events:
+        if isinstance(event, Exchange) and event.response is not None and event.response.body is not None:
+            event.response.body["brokers"].append({"node_id": 2, "host": "kafka-2.internal", "port": 9092})
+    assert codes(*events) == [("advertised_listener", "info")]
+
+
+@pytest.mark.parametrize(("every_s", "told"), [(2, False), (3, True), (8, False)])
+def test_three_questions_are_enough_where_they_take_long(every_s: int, told: bool) -> None:
+    """Sarama waits three seconds for each connection that does not come to be."""
+    on = connection()
+    asked = [
+        metadata(partition(0, 1, 0), hosts={1: "10.0.0.77"}, on=on, at_ns=at * every_s * SECOND) for at in range(3)
+    ]
+    for one in asked:
+        assert one.request is not None
+        one.request.body = {"topics": [{"name": "orders"}]}
+    assert codes(*asked) == [("advertised_listener", "error")] * told
+
+
+def test_a_client_that_asks_two_things_on_each_connection_cannot_get_there() -> None:
+    """Its topics' leaders and its group's coordinator, each time anew; asked twice on one, it has got there."""
+    for again, expected in ((1, [("advertised_listener", "error")]), (2, [])):
+        events: list[Event] = []
+        for number in range(3):
+            on = connection(number + 1, f"{CLIENT}:{5000 + number}")
+            for more in range(again):
+                asked = metadata(partition(0, 1, 0), hosts={1: "kafka-1"}, on=on, at_ns=(2 * number + more) * SECOND)
+                assert asked.request is not None
+                asked.request.body = {"topics": [{"name": "orders"}]}
+                events.append(asked)
+            ns = START_NS + 2 * number * SECOND + SECOND // 2
+            events.append(exchange("FindCoordinator", 10, 4, request={}, response={"port": 9092}, on=on, start_ns=ns))
+        assert codes(*events) == expected

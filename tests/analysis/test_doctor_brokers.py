@@ -186,6 +186,29 @@ def test_whether_writes_wait_for_replicas(events: list[Event], expected: str) ->
     assert findings(metadata(partition(0, 1, 4)), *events)[0].code == expected
 
 
+@pytest.mark.parametrize(
+    ("in_sync", "answered_s", "expected"),
+    [
+        pytest.param([1, 2], 2.5, [2], id="answers others meanwhile"),
+        pytest.param([1, 2, 3], 2.5, [2, 3], id="several followers"),
+        pytest.param([1, 2], 1.1, None, id="and answers nothing after its beginning"),
+        pytest.param([1], 2.5, None, id="no other replica"),
+    ],
+)
+def test_a_leader_that_answers_others_waits_for_its_followers(
+    in_sync: list[int], answered_s: float, expected: list[int] | None
+) -> None:
+    """Which they are, Metadata says; without any it is the leader that is slow."""
+    seen = metadata(partition(0, 1, 4, replica_nodes=[1, 2, 3], isr_nodes=in_sync))
+    (found,) = findings(seen, beat_at(1, round(answered_s * SECOND)), written(1, SECOND, 6))
+    if expected is None:
+        assert found.code == "slow"
+        return
+    assert (found.code, found.severity, found.numbers["followers"]) == ("replica_wait", "warning", expected)
+    assert "node 2 (10.0.0.2:9092)" in found.title and "or its own disk" in found.title
+    assert [one.code for one in found.symptoms] == ["slow"]
+
+
 def test_a_heartbeat_behind_a_commit_that_waits_for_replicas_is_no_stall() -> None:
     """A broker works on one request of a connection at a time."""
     on = connection(4, f"{CLIENT}:4", "10.0.0.1:9092")

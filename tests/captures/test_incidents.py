@@ -59,6 +59,18 @@ FIRST = {
     "listener-unresolvable-librdkafka": (
         "advertised_listener", "error", ["10.9.0.1:9092", "kafka-1.internal:9092", "sensor"],
     ),
+    "listener-unresolvable-aiokafka": (
+        "advertised_listener", "warning",
+        ["tram 10.9.0.2", "10.9.0.1:9092", "kafka-1.internal:9092", "left 5 times", "or brokers that the capture does"],
+    ),
+    "listener-unresolvable-kafka-python": (
+        "advertised_listener", "warning",
+        ["board 10.9.0.2", "10.9.0.1:9092", "kafka-1.internal:9092", "left once", "for 12.9 s already"],
+    ),
+    "listener-absent-sarama": ("advertised_listener", "error", ["10.9.0.1:9092", "10.9.0.77:9092", "crane 10.9.0.2"]),
+    "listener-absent-sarama-group": (
+        "advertised_listener", "error", ["10.9.0.1:9092", "10.9.0.77:9092", "yard 10.9.0.2"],
+    ),
     "syn-lost": ("syn_retransmits", "warning", ["10.9.0.1:9092", "1 of 8 connections", "3 times", "3.07 s"]),
     "stale-metadata": ("stale_metadata", "warning", ["old-dashboard", "orders-0"]),
     "sasl-on-plaintext": ("illegal_sasl_state", "error", ["billing", "PLAIN", "10.9.0.1:9092", "listener without it"]),
@@ -213,6 +225,11 @@ FIRST = {
     "broker-pauses": (
         "replica_wait", "warning", ["10.9.0.1:9094 (node 2) stood still", "order-svc 10.9.0.2", "Produce"],
     ),
+    "follower-pauses": (
+        "replica_wait", "warning",
+        ["10.9.0.1:9092 (node 1)", "3 times", "it answered others meanwhile", "node 2 (10.9.0.1:9094) was slow to copy",
+         "order-svc 10.9.0.2"],
+    ),
     "offsets-set": (
         "commit_from_outside", "warning", ["ops 10.9.0.2", "group reports", "without being one of them, 3 times"],
     ),
@@ -231,7 +248,7 @@ ALSO = {
     "coordinator-gone": {("leader_change", "warning")},
     "not-authorized": {("group_authorization_failed", "error"), ("topic_authorization_failed", "error")},
 }
-HEALTHY = ("idle-connections", "old-client-negotiates", "rolling-restart")
+HEALTHY = ("idle-connections", "listener-named", "old-client-negotiates", "rolling-restart")
 
 
 def test_every_recording_has_a_row_and_an_expectation() -> None:

@@ -33,7 +33,7 @@ from captures.recipes.codec.eras_groups import STREAMS_GROUPS
 from captures.recipes.session.authentication import bearer
 from captures.recipes.shared import rig
 from captures.recipes.shared.cluster import ClusterSetup, Member
-from captures.recipes.shared.scenario import AIOKAFKA, GUARDED, LIBRDKAFKA, TLS, topics
+from captures.recipes.shared.scenario import AIOKAFKA, GUARDED, JAVA, KAFKA_PYTHON, LIBRDKAFKA, TLS, topics
 from captures.recipes.shared.zookeeper import ZookeeperSetup
 
 INCIDENTS = (
@@ -87,11 +87,51 @@ INCIDENTS = (
     ),
     Incident(
         "listener-unresolvable-librdkafka",
-        [("unresolvable.py", "{bootstrap}", "orders", "6")],
+        [("unresolvable.py", "librdkafka", "{bootstrap}", "orders", "6")],
         [("prepare.py", INNER, "orders:2")],
         advertising("kafka-1.internal:9092"),
         LIBRDKAFKA,
         happened="the listener at 10.9.0.1:9092 advertises kafka-1.internal, which does not resolve at the client",
+    ),
+    Incident(
+        "listener-unresolvable-aiokafka",
+        [("unresolvable.py", "aiokafka", "{bootstrap}", "orders", "9")],
+        [("prepare.py", INNER, "orders:2")],
+        advertising("kafka-1.internal:9092"),
+        AIOKAFKA,
+        happened="tram ends when it cannot send, and is started again",
+    ),
+    Incident(
+        "listener-unresolvable-kafka-python",
+        [("unresolvable.py", "kafka-python", "{bootstrap}", "orders", "14")],
+        [("prepare.py", INNER, "orders:2")],
+        advertising("kafka-1.internal:9092"),
+        f"{KAFKA_PYTHON}, {LIBRDKAFKA}",
+        happened="board cannot reach its broker and goes on polling; clock works by another listener",
+    ),
+    *(
+        Incident(
+            f"listener-absent-{client}",
+            [("go:unreachable", client, "{bootstrap}", "orders", seconds)],
+            [("prepare.py", INNER, "orders:2")],
+            advertising("10.9.0.77:9092"),
+            "Sarama 1.61.1",
+            happened="the listener at 10.9.0.1:9092 advertises 10.9.0.77, an address in its network that nobody has",
+        )
+        for client, seconds in (("sarama", "10"), ("sarama-group", "12"))
+    ),
+    Incident(
+        "listener-named",
+        [
+            ("resolve", "kafka-1.internal"),
+            incident("looks"),
+            ("short_lived.py", "{bootstrap}", "orders", "4"),
+        ],
+        [("prepare.py", INNER, "orders:2")],
+        advertising("kafka-1.internal:9092"),
+        f"{LIBRDKAFKA}, {KAFKA_PYTHON}, {AIOKAFKA}, {JAVA}",
+        happened="nothing is wrong: the listener at 10.9.0.1:9092 advertises a name, which resolves at the clients; "
+        "all of them ask for something and are done",
     ),
     Incident(
         "syn-lost",
@@ -545,6 +585,28 @@ INCIDENTS = (
         ORDERS,
         cluster(),
         happened="the process of node 2 stood still (SIGSTOP) for 1.7 s, three times",
+    ),
+    Incident(
+        "follower-pauses",
+        [
+            *(
+                ("later", str(at), action, "2")
+                for second in (4, 8, 12)
+                for at, action in ((second, "pause"), (second + 1.7, "resume"))
+            ),
+            incident("steady", "seconds=16"),
+        ],
+        [
+            ("prepare.py", "10.9.0.1:9092"),  # only node 1 is there to have what groups commit
+            ("start", "2"),
+            ("prepare.py", "10.9.0.1:9092", "orders:3:2"),
+            ("stop", "2"),
+            ("start", "2"),
+            ("wait", "5"),
+        ],
+        ClusterSetup("4.4.0", (Member(11, "controller"), Member(1), Member(2, later=True)), SINGLE, voters=True),
+        happened="node 1 leads all, node 2 has the other replicas: its process stood still (SIGSTOP) for 1.7 s, three "
+        "times",
     ),
     Incident("offsets-set", [incident("offsets-set")], topics("orders:1")),
     Incident("too-large-unasked", [incident("too-large-unasked")], topics("small:1:1:max.message.bytes=2000")),

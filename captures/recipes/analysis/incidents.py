@@ -12,6 +12,7 @@ import argparse
 import hashlib
 import json
 import lzma
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,8 @@ HEADER = """\
 #
 # happened  what really happened, by those who did it
 """
+#: What lies here has the place of what is in /etc, for programs that are run in the client's namespace.
+NAMES = Path("/etc/netns") / rig.CLIENT_SPACE
 #: Ends with the client's first packet: it needs a while to start.
 FIRST_PACKET = f"tcpdump -i {rig.BROKER_LINK} -c 1 'tcp[tcpflags] & tcp-syn != 0' >/dev/null 2>&1"
 
@@ -74,6 +77,9 @@ def do(step: Step, running: rig.RunningBroker, work: Path, scratch: Path) -> lis
         proxy = [sys.executable, "-m", "captures.recipes.analysis.load_balancer", *arguments]
         subprocess.Popen(rig.inside(rig.BROKER_SPACE, "timeout", "60", *proxy), cwd=rig.ROOT)
         time.sleep(1)
+    elif program == "resolve":
+        NAMES.mkdir(parents=True)
+        (NAMES / "hosts").write_text(f"127.0.0.1 localhost\n{rig.BROKER_IP} {arguments[0]}\n")
     elif program == "narrow":
         # Segments as large as the interfaces allow, each for itself, as they are on a cable; ICMP says nothing of them.
         rig.run("ip", "-n", rig.CLIENT_SPACE, "link", "set", rig.CLIENT_LINK, "gso_max_segs", "1")
@@ -111,6 +117,7 @@ def record(one: Incident, work: Path, into: Path) -> dict[str, Any]:
                 do(step, running, work, scratch)
             with rig.recording(rig.Tap(), target):
                 facts = [fact for step in one.steps for fact in do(step, running, work, scratch)]
+        shutil.rmtree(NAMES, ignore_errors=True)
         packed = lzma.compress(target.read_bytes(), preset=9)
     (into / f"{one.name}.pcap.xz").write_bytes(packed)
     return {

@@ -3,7 +3,7 @@
 A client dials a bootstrap address and then the addresses that Metadata names (``advertised.listeners``). Where those
 are wrong, everything but what any broker answers fails, and nothing on the wire but the SYNs says why. A name that does
 not resolve leaves not even a SYN, nor does an address in its network that nobody has: the client asks for leaders and
-its coordinator again and again, and never gets to work.
+its coordinator again and again, and never gets to work. Those that ask once and are silent then are in ``bootstraps``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 
 from kwiresniff.analysis.doctor.absences import Failures, absences, episode_of
+from kwiresniff.analysis.doctor.bootstraps import LEARNT_NS, Bootstraps
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.endings import is_one_way
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, clipped
@@ -33,11 +34,12 @@ MAX_ATTEMPTS = 10_000
 SYN_NS = 1_000_000_000
 #: A client that asks so often for the leaders of its topics or its coordinator, which it got each time, and so soon
 #: again, and does nothing else, cannot reach them. One that only wants to know dials a leader, too, and asks there.
+#: Fewer times are enough where they take longer.
 ASKED_AGAIN = 4
 ASKED_NS = 2_000_000_000
+ASKED_SLOWLY = 3
+ASKED_SLOWLY_NS = 5_000_000_000
 ASKED_EVERY_NS = 5_000_000_000
-#: A client that knows an address dials it at once.
-LEARNT_NS = 1_000_000_000
 #: Connections of a broker of which is remembered from when to when they served.
 MAX_SERVED = 1_000
 #: A broker that is away for longer is more than one that restarts.
@@ -73,6 +75,7 @@ class ListenerRule(Rule):
         self._served: dict[tuple[str, str], list[tuple[int, int]]] = {}
         self._asking = context.tally()
         self._midway: set[tuple[str, str, str]] = set()
+        self._bootstraps = Bootstraps(context)
         self._one_way = self._two_way = 0
 
     def exchange(self, exchange: Exchange) -> None:
@@ -85,6 +88,7 @@ class ListenerRule(Rule):
             if not exchange.errors:
                 self._asks(exchange, host, broker)
             return
+        self._bootstraps.exchange(exchange)
         known = self._dialled.get((host, broker))
         if known is None:
             size = 20 * ENTRY_BYTES + text_bytes(host, broker)
@@ -105,7 +109,7 @@ class ListenerRule(Rule):
     def _asks(self, exchange: Exchange, host: str, broker: str) -> None:
         case = self._asking.case(f"{exchange.client_id or ''}\0{host}", broker)
         case.add(*place_of(exchange))
-        case.note("connections", [str(exchange.connection.id)])
+        case.note("asked", [f"{exchange.connection.id} {exchange.api}"])
 
     def connection(self, connection: Connection) -> None:
         """Notes an address that could be reached."""
@@ -114,6 +118,7 @@ class ListenerRule(Rule):
         else:
             self._two_way += 1
         key = host_of(connection.client), connection.broker
+        self._bootstraps.connection(connection, key[0])
         if connection.bytes[1] and (key in self._reached or len(self._reached) < MAX_ATTEMPTS):
             self._reached[key] = connection.first_ns
             served = self._served.setdefault(key, [])
@@ -148,6 +153,9 @@ class ListenerRule(Rule):
             if wrong:
                 explained.update((host, address) for address in wrong)
                 yield self._advertised(host, broker, dialled, wrong)
+            elif gone := self._gone(host, broker, dialled):
+                reached = {server for _, server in self._reached}
+                yield self._bootstraps.finding(host, broker, gone, list(dialled.advertised), reached)
         by_server: dict[str, list[tuple[str, Failures]]] = {}
         for (host, server), episodes in self._failed.items():
             if (host, server) not in explained and not self._is_silent(episodes):
@@ -192,13 +200,29 @@ class ListenerRule(Rule):
         for subject, asked, case in self._asking:
             name, _, at = subject.partition("\0")
             lasted_ns = case.last_ns - case.first_ns
-            # It dials the address that it was given again and again, and asks once on each, or keeps its connection.
-            _, *elsewhere = case.counts("connections").values()
-            often = case.count >= ASKED_AGAIN and ASKED_NS <= lasted_ns <= case.count * ASKED_EVERY_NS
+            # It dials the address that it was given again and again, and asks the same once on each, or keeps its
+            # connection.
+            questions = case.counts("asked")
+            first = next(iter(questions), "").partition(" ")[0]
+            again = any(count > 1 for one, count in questions.items() if one.partition(" ")[0] != first)
+            often = (case.count >= ASKED_AGAIN and lasted_ns >= ASKED_NS) or (
+                case.count >= ASKED_SLOWLY and lasted_ns >= ASKED_SLOWLY_NS
+            )
             known = (at, asked) == (host, broker) and name not in working and (name, host, broker) not in self._midway
-            if known and often and max(elsewhere, default=1) == 1:
+            if known and often and not again and lasted_ns <= case.count * ASKED_EVERY_NS:
                 found[name] = case
         return found
+
+    def _gone(self, host: str, broker: str, dialled: _Dialled) -> dict[str, Case]:
+        """The clients at a host that were told by a broker where to go, left, and were seen nowhere."""
+        here = [(host, broker), *((host, address) for address in dialled.advertised)]
+        if not dialled.advertised or broker in dialled.advertised:
+            return {}
+        if any(one in self.context.cluster.served for one in here) or any(
+            one in self._reached or one in self._failed for one in here[1:]
+        ):
+            return {}
+        return self._bootstraps.left(host, broker)
 
     def _advertised(self, host: str, broker: str, dialled: _Dialled, wrong: list[str]) -> Finding:
         case = self.context.case()

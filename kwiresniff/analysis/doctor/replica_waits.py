@@ -2,19 +2,21 @@
 
 With acks=all, and for what coordinators store, a leader waits for all replicas in sync. One whose broker has gone is in
 sync until the controller fences it (``broker.session.timeout.ms``) or its lag is too old (``replica.lag.time.max.ms``),
-and clients that never wrote to that broker wait as well.
+and clients that never wrote to that broker wait as well. Where only one leader makes them wait, and answers others
+meanwhile, it waits for the replicas that Metadata names, or for its own log: clients' traffic does not show which.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.doctor.evidence import client_of
+from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.stalls import is_prompt
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, span, times
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
+from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import (
     ADD_PARTITIONS_TO_TXN,
     END_TXN,
@@ -41,13 +43,18 @@ TOGETHER_NS = 2_000_000_000
 #: connection.
 BEFORE_NS = 15_000_000_000
 ABOUT_NS = 100_000_000
+#: A leader that answered others for so long, while a write waited, did not stand still itself.
+ALIVE_NS = 500_000_000
+#: Partitions that are remembered of a write: those of one leader mostly have the same followers.
+MAX_WRITTEN = 20
 #: Waits that are remembered, and brokers of which is kept with each when they last answered.
 MAX_WAITS = 500
 MAX_HEARD = 20
 
 
 class _Wait(NamedTuple):
-    """A write that waited. ``heard`` is when each broker of the cluster had last answered before it was over."""
+    """A write that waited. ``heard`` is when each broker of the cluster had last answered before it was over,
+    ``answered_ns`` when its own had answered somebody else; ``written`` are the partitions."""
 
     broker: str
     client: str
@@ -56,17 +63,20 @@ class _Wait(NamedTuple):
     first_ns: int
     last_ns: int
     heard: dict[str, int]
+    answered_ns: int
+    written: list[tuple[str, int]]
 
 
 class _Trouble:
     """Waits for the same, in one time or several: ``gone`` are the brokers that went, and when, ``still`` those that
-    took as long for what they can answer at once."""
+    took as long for what they can answer at once, ``others`` the nodes with the other replicas of what was written."""
 
     def __init__(self) -> None:
         self.times = 0
         self.waits: list[_Wait] = []
         self.gone: dict[str, int] = {}
         self.still: list[str] = []
+        self.others: list[int] = []
 
 
 class ReplicaWaitRule(Rule):
@@ -95,7 +105,12 @@ class ReplicaWaitRule(Rule):
         if exchange.waiting or exchange.api_key not in _STORED:
             return
         addresses = cluster.addresses(cluster.of(broker))[:MAX_HEARD]
-        size = CONTAINER_BYTES + len(addresses) * ENTRY_BYTES + text_bytes(broker)
+        written = [
+            (clipped(self.context.topic_in(topic)), part.index)
+            for topic in (message_parts(exchange.request) if exchange.api_key == PRODUCE else ())
+            for part in topic.partitions
+        ][:MAX_WRITTEN]
+        size = 2 * CONTAINER_BYTES + (len(addresses) + len(written)) * ENTRY_BYTES + text_bytes(broker)
         if (
             len(self._waits) >= MAX_WAITS
             or exchange.connection.id in self.context.cut
@@ -104,7 +119,9 @@ class ReplicaWaitRule(Rule):
             return
         heard = {address: cluster.last_answer_ns.get(address, 0) for address in addresses}
         packet, ns = place_of(exchange)
-        self._waits.append(_Wait(broker, client_of(exchange), exchange.api, packet, first_ns, ns, heard))
+        answered_ns = cluster.answer_before_ns
+        client = client_of(exchange)
+        self._waits.append(_Wait(broker, client, exchange.api, packet, first_ns, ns, heard, answered_ns, written))
 
     def findings(self) -> Iterator[Finding]:
         """Waits for the same are one finding: where a broker was seen to go, or several waited for the same."""
@@ -119,9 +136,11 @@ class ReplicaWaitRule(Rule):
                 last_ns = max(last_ns, together[-1].last_ns)
             gone, still = self._gone(together), self._still(together)
             brokers = {one.broker for one in together}
-            if gone or still or len(brokers) > 1:
+            others = [] if gone or still or len(brokers) > 1 else self._others(together)
+            if gone or still or others or len(brokers) > 1:
                 key = "gone" if gone else "still" if still else "unknown", *sorted(gone or still or brokers)
                 trouble = troubles.setdefault(key, _Trouble())
+                trouble.others = others
                 trouble.times += 1
                 trouble.waits += together
                 trouble.gone |= gone
@@ -151,6 +170,20 @@ class ReplicaWaitRule(Rule):
         mine = cluster.of(together[0].broker)
         return sorted(one for one in still if cluster.of(one) == mine) if others else []
 
+    def _others(self, together: list[_Wait]) -> list[int]:
+        """The nodes that have the other replicas of all that was written, of a leader that answered others meanwhile;
+        none where that is not known."""
+        if not any(one.answered_ns >= one.first_ns + ALIVE_NS for one in together):
+            return []
+        cluster, broker = self.context.cluster, together[0].broker
+        mine, leader = cluster.of(broker), cluster.node_at(broker)
+        others: set[int] | None = None
+        for topic, index in {place for one in together for place in one.written}:
+            known = self.context.replicas.of(mine, topic, index)
+            nodes = set(known.in_sync or known.all) - {leader} if known is not None else set()
+            others = nodes if others is None else others & nodes
+        return sorted(others or ())
+
     def _finding(self, trouble: _Trouble) -> Finding:
         cluster, case, waits = self.context.cluster, self.context.case(), trouble.waits
         for one in waits:
@@ -168,6 +201,9 @@ class ReplicaWaitRule(Rule):
             for one, ns in trouble.gone.items()
         ]
         why += [f"{cluster.broker_text(one)} stood still" for one in trouble.still]
+        if trouble.others:
+            nodes = listed([cluster.node_text(cluster.of(brokers[0]), node) for node in trouble.others])
+            why.append(f"it answered others meanwhile, so {nodes} was slow to copy it, or its own disk to take it")
         return found(
             "replica_wait",
             "warning" if case.count >= FEW or longest >= (GONE_NS if trouble.gone else LONG_NS) else "info",
@@ -177,12 +213,14 @@ class ReplicaWaitRule(Rule):
             + ("; ".join(why) or "one that has replicas of them all was gone or stood still"),
             "Writes with acks=all wait until a replica that is gone has left the ISR (broker.session.timeout.ms of the "
             "controller, replica.lag.time.max.ms). See why its broker went or stood still: its log, pauses, disks. One "
-            "that is stopped in order takes leave first, and nobody waits.",
+            "that is stopped in order takes leave first, and nobody waits. The leader's RemoteTimeMs is what it waited "
+            "for replicas, its LocalTimeMs what its own disk took.",
             case,
             {
                 "brokers": brokers,
                 "gone": list(trouble.gone),
                 "still": trouble.still,
+                "followers": trouble.others,
                 "longest_ns": longest,
                 "clients": clients,
                 "apis": apis,

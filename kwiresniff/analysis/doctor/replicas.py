@@ -10,32 +10,20 @@ from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.error_places import error_places
-from kwiresniff.analysis.doctor.evidence import client_of, clipped
+from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import broker_says, listed, span
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import METADATA
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding, scope_of
 
 CODES = frozenset({"NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"})
-#: Partitions whose replicas are remembered.
-MAX_PARTITIONS = 20_000
 #: So long before the first refusal requests may have waited for a replica that had left.
 BEFORE_NS = 60_000_000_000
 
 #: An answer so shortly before the first refusal says that a broker was there.
 SHORTLY_NS = 1_000_000_000
-
-
-class _Replicas:
-    __slots__ = ("all", "in_sync", "ns")
-
-    def __init__(self, all: tuple[int, ...], in_sync: tuple[int, ...], ns: int) -> None:
-        self.all = all
-        self.in_sync = in_sync
-        self.ns = ns
 
 
 class ReplicaRule(Rule):
@@ -47,7 +35,6 @@ class ReplicaRule(Rule):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._replicas: dict[tuple[str, str, int], _Replicas] = {}
         self._nodes: dict[str, tuple[frozenset[int], int]] = {}
         self._cases = context.tally()
 
@@ -59,18 +46,7 @@ class ReplicaRule(Rule):
         cluster, ns = self.context.cluster.of(exchange.connection.broker), place_of(exchange)[1]
         if len(self._nodes) < 100:
             self._nodes[cluster] = frozenset(one.get("node_id", -1) for one in body.get("brokers") or ()), ns
-        for topic in body.get("topics") or ():
-            name = clipped(self.context.topic_of(topic))
-            for one in topic.get("partitions") or ():
-                key = cluster, name, one.get("partition_index", -1)
-                known = self._replicas.get(key)
-                replicas, in_sync = tuple(one.get("replica_nodes") or ()), tuple(one.get("isr_nodes") or ())
-                if known is not None:
-                    known.all, known.in_sync, known.ns = replicas, in_sync, ns
-                elif len(self._replicas) < MAX_PARTITIONS:
-                    size = 6 * ENTRY_BYTES + text_bytes(name) + 16 * len(replicas)
-                    if self.context.budget.admit(size):
-                        self._replicas[key] = _Replicas(replicas, in_sync, ns)
+        self.context.replicas.learn(cluster, body, self.context.topic_of, ns)
 
     def failure(self, exchange: Exchange) -> None:
         """Counts a write that is refused."""
@@ -151,7 +127,7 @@ class ReplicaRule(Rule):
         silent: dict[int, None] = {}
         answering = 0
         for partition in partitions:
-            known = self._replicas.get((cluster_id, topic, int(partition)))
+            known = self.context.replicas.of(cluster_id, topic, int(partition))
             if known is None:
                 continue
             if known.ns >= since_ns - BEFORE_NS and known.in_sync and set(known.all) - set(known.in_sync):

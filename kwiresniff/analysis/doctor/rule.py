@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import Case, Tally, is_cut, new_budget
+from kwiresniff.analysis.doctor.replica_table import ReplicaTable
 from kwiresniff.base.field_values import field_text
 from kwiresniff.base.light_typing import Any, ClassVar
 from kwiresniff.digest import TopicDigest
@@ -45,6 +46,7 @@ class Context:
         self._topic_name = topic_name
         self.budget = new_budget()
         self.cluster = Cluster(self.budget)
+        self.replicas = ReplicaTable(self.budget)
         #: What wants every exchange for a while.
         self.watching: list[Callable[[Exchange], None]] = []
         #: Clients whose transactions took longer than their timeout, and what is to be said of that.

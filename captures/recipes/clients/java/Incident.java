@@ -431,6 +431,25 @@ public class Incident {
         }
     }
 
+    /** Commands that ask something and are done. */
+    static void looks() throws Exception {
+        try (Admin admin = Admin.create(settings("groups-command"))) {
+            admin.alterConsumerGroupOffsets("jobs", Map.of(new TopicPartition("orders", 0), new OffsetAndMetadata(0)))
+                .all().get();
+        }
+        for (int i = 0; i < 5; i++) {
+            try (Admin admin = Admin.create(settings("topics-command"))) {
+                System.out.println(admin.describeTopics(List.of("orders")).allTopicNames().get());
+            }
+            try (Admin admin = Admin.create(settings("groups-command"))) {
+                System.out.println(admin.describeConsumerGroups(List.of("jobs")).all().get());
+            }
+            try (Admin admin = Admin.create(settings("unused"))) {
+                Thread.sleep(700);
+            }
+        }
+    }
+
     /** A quota on what a user may write, or on the time that its requests may take. */
     static void produce_quota() throws Exception {
         quota("user", "alice", "producer_byte_rate", 8000.0);
