@@ -64,6 +64,7 @@ else:
                     raise TypeError(f"{name}: a field without a default follows one that has one")
                 body |= {field: _member(index, "") for index, field in enumerate(fields)}
                 body |= {"__slots__": (), "_fields": fields, "_field_defaults": defaults, "__match_args__": fields}
+                body["_defaults"] = tuple(defaults.values())
             return super().__new__(cls, name, bases, body)
 
     class NamedTuple(tuple, metaclass=_Maker):
@@ -75,8 +76,10 @@ else:
         __slots__ = ()
 
         def __new__(cls, *values, **named):
-            if named or len(values) != len(cls._fields):
-                values = _filled(cls, values, named)
+            left = len(cls._fields) - len(values)
+            if named or left:
+                usual = not named and 0 < left <= len(cls._defaults)
+                values = values + cls._defaults[-left:] if usual else _filled(cls, values, named)
             return tuple.__new__(cls, values)
 
         @classmethod
@@ -84,7 +87,10 @@ else:
             return cls(*values)
 
         def _replace(self, **named):
-            return type(self)(**(self._asdict() | named))
+            found = self._make(map(named.pop, self._fields, self))
+            if named:
+                raise ValueError(f"{type(self).__name__} has no field {', '.join(sorted(named))}")
+            return found
 
         def _asdict(self):
             return dict(zip(self._fields, self, strict=True))
@@ -98,13 +104,12 @@ else:
 
     def _filled(kind, values, named):
         """All values of a named tuple in the order of its fields; raises TypeError where a function would."""
-        left = kind._fields[len(values) :]
-        known = {**kind._field_defaults, **named}
+        fields, defaults = kind._fields, kind._field_defaults
         try:
-            found = tuple([known[name] for name in left])
+            found = [named.pop(name) if name in named else defaults[name] for name in fields[len(values) :]]
         except KeyError as missing:
             raise TypeError(f"{kind.__name__} has no value for {missing}") from None
-        if len(values) > len(kind._fields) or not named.keys() <= set(left):
-            wrong = sorted(named.keys() - set(left)) or f"{len(values)} values"
-            raise TypeError(f"{kind.__name__} has the fields {', '.join(kind._fields)}; given: {wrong}")
-        return values + found
+        if named or len(values) > len(fields):
+            wrong = sorted(named) or f"{len(values)} values"
+            raise TypeError(f"{kind.__name__} has the fields {', '.join(fields)}; given: {wrong}")
+        return (*values, *found)

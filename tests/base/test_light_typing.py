@@ -51,6 +51,7 @@ USES: dict[str, Callable[[Any], object]] = {
     "as a tuple": lambda kind: (kind("x") == ("x", 3, ("a", "b")), kind("x") == kind("y"), hash(kind("x"))),
     "order": lambda kind: sorted([kind("b"), kind("a", 9), kind("a")])[0][1],
     "unpacked": lambda kind: list(kind("x")),
+    "some by name": lambda kind: (tuple(kind("x", parts=())), tuple(kind("x", 4, parts=()))),
     "replaced": lambda kind: tuple(kind("x")._replace(size=9)),
     "as a dict": lambda kind: kind("x")._asdict(),
     "made": lambda kind: tuple(kind._make(["x", 1, ()])),
@@ -77,6 +78,12 @@ def test_a_named_tuple_is_like_one_of_typing(use: Callable[[Any], object]) -> No
 def test_what_is_wrong_with_its_values_is_a_type_error(kind: Any, mistake: Callable[[Any], object]) -> None:
     with pytest.raises(TypeError, match=kind.__name__):
         mistake(kind)
+
+
+@pytest.mark.parametrize("kind", [Light, Known])
+def test_only_fields_are_replaced(kind: Any) -> None:
+    with pytest.raises(ValueError, match="colour"):
+        kind("x")._replace(colour="red")
 
 
 @pytest.mark.parametrize("kind", [Light, Known])
