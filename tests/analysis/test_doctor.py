@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from typing import Any, ClassVar
 
 import pytest
 
-from kwiresniff.analysis.doctor import Doctor, evidence, latency
-from kwiresniff.analysis.doctor.cluster import Cluster
+from kwiresniff.analysis.doctor import Doctor
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
-from kwiresniff.analysis.doctor.rule import Context, Rule
-from kwiresniff.analysis.memory_budget import MemoryBudget
+from kwiresniff.analysis.doctor.rule import Rule
 from kwiresniff.digest import Digest
-from kwiresniff.model import Body, Connection, Event, Exchange, Problem
+from kwiresniff.model import Connection, Exchange, Problem
 from kwiresniff.schema import error as known_error
-from tests.support.digested import as_compiled
 from tests.support.exchanges import START_NS, connection, exchange
-from tests.support.incidents import SECOND, codes, findings
-
-
-def many(count: int, every_ns: int, make: Any = exchange, **more: Any) -> list[Exchange]:
-    return [make(start_ns=START_NS + number * every_ns, **more) for number in range(count)]
+from tests.support.incidents import SECOND, codes, failed, findings, many
 
 
 def test_a_quiet_conversation_has_no_findings() -> None:
     assert findings(*many(1_000, SECOND // 10), connection()) == []
-
-
-def failed(name: str, code: int, topic: str, partition: int = 0, **more: Any) -> dict[str, Any]:
-    """An answer with an error code of a partition."""
-    member = {"partition_index": partition, "error_code": code, **more}
-    return {
-        "errors": [("topics[0].partitions[0].error_code", code, name, True)],
-        "outcome": "error",
-        "response": {"topics": [{"topic": topic, "partitions": [member]}]},
-    }
 
 
 @pytest.mark.parametrize(("count", "severity"), [(3, "info"), (4, "warning")])
@@ -289,41 +271,12 @@ def test_a_refused_tls_handshake_is_an_error() -> None:
     assert "refused by the client: handshake_failure" in found.title
 
 
-def test_what_brokers_took_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a hundred APIs some percentiles are forgotten, those of the busiest stay."""
-    monkeypatch.setattr(latency, "MAX_HISTOGRAM_BYTES", 20_000)
-    rule = latency.LatencyRule(Context())
-    for number in range(100):
-        for time in range(3 if number else 30):
-            took_ns = 1_500_000_000 + time * 40_000_000
-            rule.exchange(exchange(f"Api{number}", 100 + number, latency_ns=took_ns))
-    told = {str(one.numbers["api"]): one.numbers.get("p99_ns") for one in rule.findings()}
-    assert len(told) == 100
-    assert told["Api0"] is not None
-    assert 1 < sum(p99_ns is not None for p99_ns in told.values()) < 40
-
-
 def test_damage_and_gaps_are_told() -> None:
     damaged = exchange(problems=[Problem("bad_crc", "the CRC says 0x1, the bytes give 0x2")])
     gap = Problem("gap", "bytes are missing", packet=7, timestamp_ns=START_NS, details={"missing_bytes": 1448})
     found = findings(damaged, gap, gap)
     assert [(one.code, one.severity) for one in found] == [("bad_crc", "error"), ("capture_gaps", "info")]
     assert found[1].numbers == {"missing_bytes": 2896}
-
-
-def test_the_worst_comes_first_and_subjects_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "MAX_SUBJECTS", 3)
-    denied = [("error_code", 29, "TOPIC_AUTHORIZATION_FAILED", False)]
-    events = [exchange(client_id=str(number), errors=denied, outcome="error") for number in range(10)]
-    other = [("error_code", 5, "LEADER_NOT_AVAILABLE", True)]
-    found = findings(*events, exchange(errors=other, outcome="error", client_id="0"))
-    assert [(one.subject, one.count, one.severity) for one in found] == [
-        ("(others)", 7, "error"),
-        ("0 10.0.0.5", 1, "error"),
-        ("1 10.0.0.5", 1, "error"),
-        ("2 10.0.0.5", 1, "error"),
-        ("(others)", 1, "info"),
-    ]
 
 
 class Counted(Rule):
@@ -380,118 +333,3 @@ def test_more_than_a_few_findings_alike_are_one() -> None:
     (found,) = findings(*events)
     assert found.count == 8 and found.subject == "c0 10.0.0.5 and 7 others"
     assert len(found.numbers["subjects"]) == 8 and len(found.named("client")) == 8
-
-
-def test_what_brokers_offer_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most of a cluster's answers to ApiVersions are the same bytes; another version of the API is another answer."""
-    as_compiled(monkeypatch)
-    cluster, decoded = Cluster(MemoryBudget(1 << 20)), 0
-
-    def decode(frame: bytes, offset: int, problems: list[Problem]) -> tuple[Body, int]:
-        nonlocal decoded
-        decoded += 1
-        return {"api_keys": [{"api_key": 0, "min_version": 3, "max_version": frame[-1]}]}, len(frame)
-
-    answers = [(b"head" + b"keys" + b"\7", 3), (b"HEAD" + b"keys" + b"\7", 3), (b"headkeys\7", 2), (b"headkeys\x08", 3)]
-    for number, (frame, version) in enumerate(answers):
-        one = exchange("ApiVersions", 18, version, request={}, response={}, on=connection(number))
-        one.connection.broker = f"broker-{number}"
-        assert one.response is not None
-        one.response.frame, one.response.body_offset, one.response.version = frame, 4, version
-        one.response.size_bytes = len(frame)
-        one.response.defer(None, decode)
-        cluster.learn(one)
-    assert [cluster.offer(f"broker-{number}")[0] for number in range(4)] == [(3, 7), (3, 7), (3, 7), (3, 8)]
-    assert decoded == 3
-
-
-def test_when_brokers_closed_connections_and_last_answered_on_them_is_remembered_within_the_budget() -> None:
-    """The budget is charged for no less than the memory that it takes, and what is over gives it back."""
-    brokers = [f"broker-{number}.example:9092" for number in range(1000)]
-    over = [connection(number, broker=broker) for number, broker in enumerate(brokers * 25)]
-    for number, one in enumerate(over):
-        one.closed_by, one.closed_ns = "broker", START_NS + number
-    answers = [exchange(on=connection(number)) for number in range(len(over), len(over) + 5000)]
-    cluster, budget = Cluster(MemoryBudget(0)), MemoryBudget(1 << 30)
-    cluster.ended(over[0])
-    assert not cluster.went(brokers[0], START_NS)
-    cluster = Cluster(budget)
-    tracemalloc.start()
-    try:
-        for one in over:
-            cluster.ended(one)
-        for number, answer in enumerate(answers):
-            cluster.answered(answer, START_NS + number)
-        taken = tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
-    assert 1_000_000 < taken < budget.held_bytes < 3 * taken
-    assert cluster.went(brokers[0], over[-1].closed_ns)
-    held = budget.held_bytes
-    cluster.ended(answers[7].connection)
-    assert cluster.ended_answer_ns == START_NS + 7
-    assert budget.held_bytes < held
-
-
-@pytest.mark.parametrize(
-    ("closings", "by", "after_ns", "apart_ns", "expected"),
-    [
-        pytest.param(3, "broker", SECOND // 10, SECOND, [("acks_0_refused", "error")], id="at once"),
-        pytest.param(2, "broker", SECOND // 10, SECOND, [("acks_0", "info")], id="twice"),
-        pytest.param(3, "client", SECOND // 10, SECOND, [("acks_0", "info")], id="by the client"),
-        pytest.param(3, "broker", 60 * SECOND, SECOND, [("acks_0", "info")], id="when they were idle"),
-        pytest.param(3, "broker", SECOND // 10, 0, [("acks_0", "info")], id="all at one moment"),
-    ],
-)
-def test_connections_closed_after_records_that_nobody_asks_for(
-    closings: int, by: str, after_ns: int, apart_ns: int, expected: list[tuple[str, str]]
-) -> None:
-    """A broker has no other way to refuse them; one that stops closes all it has."""
-    events: list[Event] = []
-    for number in range(1, closings + 1):
-        on, asked_ns = ended(number, by, number * apart_ns + after_ns), START_NS + number * apart_ns
-        events += [produce({"magic": 2, "records_count": 1}, acks=0, on=on, start_ns=asked_ns), on]
-    assert codes(*events) == expected
-
-
-def acls(api: str, permission: int, name: str, pattern: int = 3) -> Exchange:
-    """Somebody makes an ACL, or deletes it."""
-    acl = {"resource_type": 2, "resource_name": name, "principal": "User:alice", "permission_type": permission}
-    asked: dict[str, Any]
-    answer: dict[str, Any]
-    if api == "CreateAcls":
-        asked, answer = {"creations": [acl | {"resource_pattern_type": pattern}]}, {"results": [{"error_code": 0}]}
-    else:
-        asked, answer = {}, {"filter_results": [{"matching_acls": [acl | {"error_code": 0, "pattern_type": pattern}]}]}
-    key = {"CreateAcls": 30, "DeleteAcls": 31}[api]
-    return exchange(api, key, 3, client_id="acl-admin", request=asked, response=answer)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (acls("CreateAcls", 2, "a"), "acl-admin 10.0.0.5 denied it to User:alice at"),
-        (acls("DeleteAcls", 3, "a"), "acl-admin 10.0.0.5 deleted an ACL that allowed it to User:alice at"),
-        (acls("CreateAcls", 2, "*"), "denied it"),
-        (acls("CreateAcls", 2, "", 4), "denied it"),
-        (acls("CreateAcls", 3, "a"), ""),
-        (acls("DeleteAcls", 2, "a"), ""),
-        (acls("CreateAcls", 2, "b"), ""),
-        (acls("CreateAcls", 2, "b", 4), ""),
-    ],
-)
-def test_who_took_a_right_away_stands_with_the_refusal(change: Exchange, words: str) -> None:
-    """What was allowed, or is about something else, did not take it away; nor what came later."""
-    refused = failed("TOPIC_AUTHORIZATION_FAILED", 29, "a")
-    later = exchange(start_ns=START_NS + SECOND, **refused)
-    (found,) = findings(change, later)
-    assert ("at 22:13:20" in found.title and words in found.title) if words else "acl-admin" not in found.title
-    (found,) = findings(exchange(start_ns=START_NS - SECOND, **refused), change)
-    assert "acl-admin" not in found.title
-
-
-def test_asking_again_and_again_for_what_is_denied_is_no_other_trouble() -> None:
-    refused = failed("TOPIC_AUTHORIZATION_FAILED", 29, "a")
-    (found,) = findings(*many(30, SECOND // 10, lambda **more: exchange("Metadata", 3, 12, **refused, **more)))
-    assert found.code == "topic_authorization_failed"
-    assert [one.code for one in found.symptoms] == ["metadata_storm"]

@@ -73,3 +73,17 @@ def produce(at_ns: int, index: int = 0, *, on: Connection | None = None, **more:
     batch = {"magic": 2, "records_count": 10, "size_bytes": 1000, "producer_id": 7, "producer_epoch": 0}
     body = {"acks": -1, "topic_data": [{"name": "orders", "partition_data": [{"index": index, "records": [batch]}]}]}
     return exchange("Produce", 0, 9, request=body, start_ns=START_NS + at_ns, on=on, **{"response": {}, **more})
+
+
+def failed(name: str, code: int, topic: str, partition: int = 0, **more: Any) -> dict[str, Any]:
+    """An answer with an error code of a partition."""
+    member = {"partition_index": partition, "error_code": code, **more}
+    return {
+        "errors": [("topics[0].partitions[0].error_code", code, name, True)],
+        "outcome": "error",
+        "response": {"topics": [{"topic": topic, "partitions": [member]}]},
+    }
+
+
+def many(count: int, every_ns: int, make: Any = exchange, **more: Any) -> list[Exchange]:
+    return [make(start_ns=START_NS + number * every_ns, **more) for number in range(count)]
