@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.commits import Committed
 from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
-from kwiresniff.analysis.topic_parts import message_parts, parts_of
+from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT
 from kwiresniff.base.field_values import field_text
 from kwiresniff.base.light_typing import NamedTuple
@@ -56,37 +57,30 @@ class Look(NamedTuple):
 class _Reader:
     """What was seen of a consumer's partition: by what it fetches, and by what its group has committed."""
 
-    __slots__ = ("by_commit", "by_fetch", "commits", "committed", "committed_ns", "longest_ns", "seen_ns")
+    __slots__ = ("by_commit", "by_fetch", "committed", "seen_ns")
 
     def __init__(self) -> None:
         self.by_fetch: list[Look] = []
         self.by_commit: list[Look] = []
-        self.committed = -1  # the offset, -1 before the first commit
-        self.committed_ns = 0
-        self.commits = 0
-        self.longest_ns = 0  # between two commits
+        self.committed: Committed | None = None
         self.seen_ns = 0  # the last commit at the last look
 
-    def commit(self, offset: int, ns: int) -> None:
-        if self.commits:
-            self.longest_ns = max(self.longest_ns, ns - self.committed_ns)
-        self.commits += 1
-        self.committed, self.committed_ns = offset, ns
-
     def look(self, packet: int, ns: int, part: PartitionDigest) -> None:
-        end = part.high_watermark
+        end, committed = part.high_watermark, self.committed
         _add(self.by_fetch, Look(packet, ns, end, min(part.end_offset, end)))
-        if self.committed >= 0:
-            _add(self.by_commit, Look(packet, ns, end, min(self.committed, end)))
-            self.seen_ns = self.committed_ns
+        if committed is not None and committed.count:
+            _add(self.by_commit, Look(packet, ns, end, min(committed.offset, end)))
+            self.seen_ns = committed.ns
 
     def looks(self) -> list[Look]:
         """The looks that tell how far it has come."""
-        if not self.by_commit:
+        if not self.by_commit or self.committed is None:
             return self.by_fetch
         begin, end = self.by_commit[0].ns, self.by_commit[-1].ns
         of_late = self.seen_ns >= end - (end - begin) // 3
-        overdue = self.commits > 1 and end - self.seen_ns >= max(LASTING_NS, OVERDUE * self.longest_ns)
+        overdue = self.committed.count > 1 and end - self.seen_ns >= max(
+            LASTING_NS, OVERDUE * self.committed.longest_ns
+        )
         return self.by_commit if of_late or overdue else self.by_fetch
 
 
@@ -134,10 +128,12 @@ class LagRule(Rule):
             if len(self._readers) >= MAX_READ or not self.context.budget.admit(size):
                 return
             reader = self._readers[key] = _Reader()
+        if reader.committed is None:
+            reader.committed = self.context.commits.of(key)
         reader.look(packet, ns, part)
 
     def _commit(self, exchange: Exchange) -> None:
-        """Notes how far a group has come; what its members fetch ahead of that they have not done yet."""
+        """Notes the group that a client commits for; how far that has come, ``RereadRule`` notes."""
         request = exchange.request.body if exchange.request is not None else None
         if not request or exchange.errors:
             return
@@ -147,12 +143,6 @@ class LagRule(Rule):
             len(self._groups) < MAX_CONNECTIONS and self.context.budget.admit(ENTRY_BYTES + text_bytes(client, group))
         ):
             self._groups[client] = group
-        for topic in parts_of(request):
-            name = clipped(self.context.topic_in(topic))
-            for part in topic.partitions:
-                reader = self._readers.get((client, name, part.index))
-                if reader is not None:
-                    reader.commit(part.offset, place_of(exchange)[1])
 
     # -- what is said -------------------------------------------------------------------------------------------
 

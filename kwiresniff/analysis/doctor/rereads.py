@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.commits import PartitionOfClient
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed
@@ -23,13 +24,9 @@ from kwiresniff.results.findings import Finding, scope_of
 
 #: Returns to one offset from which on it is no accident: a rebalance or a lost answer makes one or two.
 MANY_RETURNS = 3
-#: Partitions whose position is remembered, those whose committed offset is, and clients.
+#: Partitions whose position is remembered, and clients.
 MAX_READ = 5_000
-MAX_COMMITTED = 10_000
 MAX_CLIENTS = 5_000
-
-#: A client, a topic, the number of a partition.
-_Key = tuple[str, str, int]
 
 
 class _Reader:
@@ -57,7 +54,7 @@ class _Client:
 
 
 class RereadRule(Rule):
-    """Consumers that read the same records again and again."""
+    """Consumers that read the same records again and again. What is committed it notes for other rules as well."""
 
     codes = ("no_progress",)
     apis = frozenset({FETCH, OFFSET_COMMIT, OFFSET_FETCH})
@@ -65,9 +62,8 @@ class RereadRule(Rule):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._readers: dict[_Key, _Reader] = {}
+        self._readers: dict[PartitionOfClient, _Reader] = {}
         self._on: dict[int, set[_Reader]] = {}  # each reader is in one of them
-        self._committed: dict[_Key, int] = {}
         self._clients: dict[str, _Client] = {}
 
     def exchange(self, exchange: Exchange) -> None:
@@ -82,10 +78,11 @@ class RereadRule(Rule):
                 if known is not None:
                     known.assignments += 1
                 for key, offset in self._offsets(client, body):
-                    self._commit(key, offset)
+                    self.context.commits.learn(key, offset)
         elif exchange.api_key == OFFSET_COMMIT:
+            ns = place_of(exchange)[1]
             for key, offset in self._offsets(client, (request.body if request is not None else None) or {}):
-                self._commit(key, offset)
+                self.context.commits.commit(key, offset, ns)
                 reader = self._readers.get(key)
                 if reader is not None and offset > reader.target:
                     reader.returns = 0
@@ -114,14 +111,14 @@ class RereadRule(Rule):
                     self._back(reader, key, exchange, asked.get((name, part.index), part.first_offset))
                 self._got(reader, client, exchange.connection.id, part)
 
-    def _new(self, key: _Key) -> _Reader | None:
+    def _new(self, key: PartitionOfClient) -> _Reader | None:
         size = CONTAINER_BYTES + 3 * ENTRY_BYTES + text_bytes(key[0], key[1])
         if len(self._readers) >= MAX_READ or not self.context.budget.admit(size):
             return None
         reader = self._readers[key] = _Reader()
         return reader
 
-    def _back(self, reader: _Reader, key: _Key, exchange: Exchange, target: int) -> None:
+    def _back(self, reader: _Reader, key: PartitionOfClient, exchange: Exchange, target: int) -> None:
         """A consumer went back by itself, on its connection, or began anew where its group stands.
 
         One that was given the partition again goes back because of a rebalance. What another of the same name reads
@@ -130,7 +127,8 @@ class RereadRule(Rule):
         if reader.connection:
             same = reader.connection == exchange.connection.id and reader.assignments == self._assignments(key[0])
         else:
-            same = self._committed.get(key) == target
+            committed = self.context.commits.of(key)
+            same = committed is not None and committed.offset == target
         if not same:
             return
         if target != reader.target or reader.case is None:
@@ -155,19 +153,12 @@ class RereadRule(Rule):
             if part.offset >= 0
         }
 
-    def _offsets(self, client: str, body: Body) -> Iterator[tuple[_Key, int]]:
+    def _offsets(self, client: str, body: Body) -> Iterator[tuple[PartitionOfClient, int]]:
         for topic in parts_of(body):
             name = clipped(self.context.topic_in(topic))
             for part in topic.partitions:
                 if part.offset >= 0:
                     yield (client, name, part.index), part.offset
-
-    def _commit(self, key: _Key, offset: int) -> None:
-        if key in self._committed or (
-            len(self._committed) < MAX_COMMITTED
-            and self.context.budget.admit(2 * ENTRY_BYTES + text_bytes(key[0], key[1]))
-        ):
-            self._committed[key] = offset
 
     def _client(self, client: str, group: str) -> _Client | None:
         known = self._clients.get(client)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from kwiresniff.analysis.doctor.cluster import Cluster
+from kwiresniff.analysis.doctor.commits import Commits
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import Case, Tally, is_cut, new_budget
 from kwiresniff.analysis.doctor.replica_table import ReplicaTable
@@ -47,6 +48,7 @@ class Context:
         self.budget = new_budget()
         self.cluster = Cluster(self.budget)
         self.replicas = ReplicaTable(self.budget)
+        self.commits = Commits(self.budget)
         #: What wants every exchange for a while.
         self.watching: list[Callable[[Exchange], None]] = []
         #: Clients whose transactions took longer than their timeout, and what is to be said of that.
