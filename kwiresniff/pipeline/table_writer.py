@@ -19,7 +19,7 @@ from kwiresniff.pipeline.exchange_table import NO_DAY, ExchangeRows, ExchangeTab
 from kwiresniff.pipeline.rows import Block, Row
 
 #: What a unit holds before it writes the fullest folder; a process then takes some 200 MB at most.
-BUFFER_BYTES = 32 << 20
+BUFFER_BYTES = 16 << 20
 #: Days one unit may make folders for. A capture may claim any times; those of honest ones span days.
 MAX_PARTITIONS = 4_096
 #: Files that are written to at once; of more days the oldest file is ended, and another one begun when it comes again.
@@ -176,10 +176,11 @@ def _numbered(schema: Any) -> Any:
 
 
 def _options(schema: Any) -> dict[str, Any]:
-    """zstd; dictionaries where values repeat, statistics where somebody asks for those of a range. That they are
-    dictionaries here is of no interest to who reads the file (``store_schema``)."""
+    """zstd; dictionaries where values repeat, differences where they grow or are small, statistics where somebody asks
+    for those of a range. That they are dictionaries here is of no interest to who reads the file (``store_schema``)."""
     types = import_module("pyarrow").types
     dictionaries = []
+    differences = {}
     for field in schema:
         kind = field.type
         if field.name in _TEXTS:
@@ -188,9 +189,12 @@ def _options(schema: Any) -> dict[str, Any]:
             dictionaries.append(f"{field.name}.list.element")
         elif _repeats(types, kind) or types.is_int16(kind):
             dictionaries.append(field.name)
+        elif types.is_int64(kind) or types.is_int32(kind) or types.is_timestamp(kind):
+            differences[field.name] = "DELTA_BINARY_PACKED"
     return {
         "compression": "zstd",
         "use_dictionary": dictionaries,
+        "column_encoding": differences,
         "write_statistics": [field.name for field in schema if field.name not in _TEXTS],
         "store_schema": False,
     }

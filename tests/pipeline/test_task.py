@@ -201,6 +201,18 @@ def test_a_killed_unit_leaves_nothing_that_counts(
     assert on_disk(store) == names
 
 
+def test_numbers_that_grow_are_written_as_differences(store: OutputStore) -> None:
+    """Times, packets and sizes, as the Parquet format calls it; names by their numbers, and bodies as they are."""
+    work(store, unit_of(CAPTURE))
+    group = parquet.ParquetFile(store.files("exchanges")[0]).metadata.row_group(0)
+    columns = map(group.column, range(group.num_columns))
+    encodings = {one.path_in_schema: set(one.encodings) for one in columns}
+    for name in ("time", "request_timestamp_ns", "response_last_packet", "correlation_id", "latency_ns"):
+        assert encodings[name] == {"DELTA_BINARY_PACKED", "RLE"}
+    assert "RLE_DICTIONARY" in encodings["client"]
+    assert encodings["response_body"] == {"PLAIN", "RLE"}
+
+
 def test_small_buffers_make_more_row_groups_of_the_same_rows(
     store: OutputStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
