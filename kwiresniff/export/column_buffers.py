@@ -95,17 +95,23 @@ class NumberColumn(Column):
 
     def put(self, value: i64) -> None:
         """One more value that fits."""
-        self._write(value)
-        self.mark(True)
-
-    def add_none(self) -> None:
-        self._write(0)
-        self.mark(False)
-
-    def _write(self, value: i64) -> None:
         if self.size == 8:
             write_i64_le(self.values, value)
-            return
+        else:
+            self._write_short(value)
+        if self.nulls:
+            self.mark(True)
+        else:
+            self.count += 1
+
+    def add_none(self) -> None:
+        if self.size == 8:
+            write_i64_le(self.values, 0)
+        else:
+            self._write_short(0)
+        self.mark(False)
+
+    def _write_short(self, value: i64) -> None:
         number: int = value
         if self.size == 4:
             write_i32_le(self.values, number)

@@ -130,8 +130,8 @@ class ExchangeTable:
         self._shards: i64 = shards
         self.held_bytes: i64 = 0
         self.parts: dict[tuple[int, str], ExchangeRows] = {}
-        self._key: tuple[int, str] = (NO_DAY, "")
-        self._last: ExchangeRows | None = None
+        self._day = NO_DAY
+        self._of_day: dict[str, ExchangeRows] = {}  # those of the last exchange's day by their APIs
 
     def add(self, exchange: Exchange, entities: Entities) -> None:
         """One more exchange, and what it speaks of."""
@@ -159,7 +159,7 @@ class ExchangeTable:
         """The rows of a day and an API, which are not held here any longer."""
         part = self.parts.pop(key)
         self.held_bytes -= part.columns.held_bytes
-        self._last = None
+        self._of_day.clear()
         return part
 
     def fullest(self) -> tuple[int, str]:
@@ -167,17 +167,19 @@ class ExchangeTable:
         return max(self.parts, key=lambda key: self.parts[key].held_bytes)
 
     def _part(self, day: int, api: str) -> ExchangeRows:
-        last = self._last
-        if last is not None and self._key[0] == day and self._key[1] == api:
-            return last
+        if day != self._day:
+            self._day = day
+            self._of_day.clear()
+        found = self._of_day.get(api)
+        if found is not None:
+            return found
         key = (day, api)
         part = self.parts.get(key)
         if part is None:
             part = self.parts[key] = self.part()
             part.columns.held_bytes = PART_BYTES
             self.held_bytes += PART_BYTES
-        self._key = key
-        self._last = part
+        self._of_day[api] = part
         return part
 
 
