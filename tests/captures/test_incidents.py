@@ -116,6 +116,9 @@ FIRST = {
     "frozen-member": (
         "rebalances", "warning", ["packers", "packer-frozen 10.9.0.2 was removed 4 times", "no heartbeat"],
     ),
+    "small-fetches": (
+        "small_fetches", "warning", ["report 10.9.0.2", "clicks", "one record", "no more than 100 bytes"],
+    ),
     "impatient-consumer": (
         "request_timeout", "warning", ["report 10.9.0.2", "gives up on Fetch", "may take 8", "request.timeout.ms"],
     ),

@@ -325,6 +325,7 @@ INCIDENTS = (
         for protocol in ("classic", "consumer")
     ),
     Incident("consumer-behind", [incident("consumer-behind")], topics("clicks:2")),
+    Incident("small-fetches", [incident("small-fetches")], [*topics("clicks:2"), incident("write-singly")]),
     Incident("impatient-consumer", [incident("impatient")], topics("orders:2")),
     Incident("two-assignors", [incident("two-assignors")], topics("parcels:2")),
     Incident("group-full", [incident("group-full")], topics("parcels:2"), single(group_max_size="2")),

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from kwiresniff.analysis.doctor.commits import Committed
 from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.small_fetches import SmallFetches
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
@@ -85,9 +86,9 @@ class _Reader:
 
 
 class LagRule(Rule):
-    """Consumers whose lag grows."""
+    """Consumers whose lag grows, and those that are given one record at a time."""
 
-    codes = ("consumer_lag",)
+    codes = ("consumer_lag", "small_fetches")
     apis = frozenset({FETCH, OFFSET_COMMIT})
     sampled = True
 
@@ -96,6 +97,7 @@ class LagRule(Rule):
         self._readers: dict[tuple[str, str, int], _Reader] = {}
         self._looked: dict[int, int] = {}
         self._groups: dict[str, str] = {}
+        self._small = SmallFetches(context)
 
     def exchange(self, exchange: Exchange) -> None:
         """Looks at what a consumer has fetched, or committed."""
@@ -119,6 +121,7 @@ class LagRule(Rule):
             for part in topic.partitions:
                 if part.batches and part.high_watermark >= 0:
                     self._look(client, name, part, packet, ns)
+                    self._small.look(client, name, part, exchange, (packet, ns))
 
     def _look(self, client: str, topic: str, part: PartitionDigest, packet: int, ns: int) -> None:
         key = client, topic, part.index
@@ -155,6 +158,7 @@ class LagRule(Rule):
                 behind.setdefault((client, topic), {})[partition] = looks
         for (client, topic), partitions in behind.items():
             yield self._finding(client, topic, partitions)
+        yield from self._small.findings()
 
     def _finding(self, client: str, topic: str, partitions: dict[int, list[Look]]) -> Finding:
         case = self.context.case()

@@ -631,6 +631,24 @@ public class Incident {
         fact("tracker writes 60 records a second to clicks, report reads 15");
     }
 
+    /** The log has many records, each in a batch of its own, and the consumer lets itself be given one at a time. */
+    static void small_fetches() throws Exception {
+        try (var consumer = consumer("report", "group.id=reports", "max.partition.fetch.bytes=100", "fetch.max.bytes=100")) {
+            consumer.subscribe(List.of("clicks"));
+            poll(consumer, 9000);
+        }
+        fact("report asks for 100 bytes at a time (fetch.max.bytes, max.partition.fetch.bytes), records have 400");
+    }
+
+    /** Records one by one, which is how they lie in the log. */
+    static void write_singly() throws Exception {
+        try (var producer = producer("tracker", "linger.ms=0", "batch.size=0", "compression.type=none")) {
+            for (int i = 0; i < 12000; i++) {
+                producer.send(new ProducerRecord<>("clicks", i % 2, "key", "x".repeat(400)));
+            }
+        }
+    }
+
     /** A consumer whose requests end before the broker may answer them. */
     static void impatient() throws Exception {
         try (var consumer = consumer("report", "group.id=reports", "fetch.max.wait.ms=8000", "request.timeout.ms=2000")) {
