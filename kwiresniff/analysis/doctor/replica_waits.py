@@ -203,7 +203,8 @@ class ReplicaWaitRule(Rule):
         why += [f"{cluster.broker_text(one)} stood still" for one in trouble.still]
         if trouble.others:
             nodes = listed([cluster.node_text(cluster.of(brokers[0]), node) for node in trouble.others])
-            why.append(f"it answered others meanwhile, so {nodes} was slow to copy it, or its own disk to take it")
+            who = f"one of {nodes}" if len(trouble.others) > 1 else nodes
+            why.append(f"it answered others meanwhile, so {who} was slow to copy it, or its own disk to take it")
         return found(
             "replica_wait",
             "warning" if case.count >= FEW or longest >= (GONE_NS if trouble.gone else LONG_NS) else "info",
