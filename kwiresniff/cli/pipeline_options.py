@@ -38,7 +38,7 @@ class Cluster(NamedTuple):
         """The session; ``settings`` as of ``kwiresniff.pipeline.session``."""
         from kwiresniff.pipeline.spark_session import start_session
 
-        return start_session(self.master, remote=self.remote, ui=self.verbose, **settings)
+        return start_session(self.master, remote=self.remote, ui=self.verbose, numpy=False, **settings)
 
     def start_for_work(self) -> Any:
         """The session of who wants no SQL of it; says where its page is when that is asked for."""

@@ -36,7 +36,7 @@ def session(master: str = "local[*]", *, remote: str | None = None, ui: bool = F
     """A Spark session with the data source, see ``kwiresniff.pipeline.spark_session``."""
     from kwiresniff.pipeline.spark_session import start_session
 
-    found: SparkSession = start_session(master, remote=remote, ui=ui, **settings)
+    found: SparkSession = start_session(master, remote=remote, ui=ui, numpy=True, **settings)
     register(found)
     return found
 

@@ -22,6 +22,16 @@ from kwiresniff.pipeline.query import open_views
 from tests.support.exported import Json, exchange_of, exchanges, export, recorded, rotate, shifted
 from tests.support.paths import CAPTURES
 
+#: A command that says in the end which of some packages it has loaded.
+_TELL_WHAT_IS_LOADED = """
+import sys
+from kwiresniff.cli.main import main
+try:
+    sys.exit(main(sys.argv[1:]))
+finally:
+    print([name for name in ("numpy", "pandas", "py4j", "pyarrow") if name in sys.modules])
+"""
+
 
 def frame(spark: Any, *paths: Path, **options: str) -> Any:
     return spark.read.format("kwiresniff").options(**options).load([str(path) for path in paths])
@@ -310,16 +320,19 @@ def test_a_query_that_makes_no_sense_is_told_in_one_line(
 
 
 def test_a_query_leaves_nothing_where_it_is_asked(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    """In a process of its own, with Spark's own idea of where tables are: it looks for one there."""
+    """In a process of its own, with Spark's own idea of where tables are: it looks for one there. It does without NumPy
+    and pandas, which Spark would load."""
     out, here, temporary = tmp_path / "out", tmp_path / "here", tmp_path / "tmp"
     here.mkdir()
     temporary.mkdir()
     assert command("run", str(CAPTURES / "first-look.pcap"), "--out", str(out), "-q")[0] == 0
+    asked = ["pipeline", "query", str(out), "DROP TABLE nothing_like_it"]
     done = subprocess.run(
-        [sys.executable, "-m", "kwiresniff", "pipeline", "query", str(out), "DROP TABLE nothing_like_it"],
+        [sys.executable, "-c", _TELL_WHAT_IS_LOADED, *asked],
         check=False, cwd=here, env=os.environ | {"TMPDIR": str(temporary)}, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert (done.returncode, done.stderr.count("\n")) == (1, 1) and "nothing_like_it" in done.stderr, done.stderr
+    assert done.stdout == "['py4j']\n"
     assert list(here.iterdir()) == list(temporary.iterdir()) == []
 
 
