@@ -179,6 +179,7 @@ class Dissector:
         self.problems: list[Problem] = []
         self.nodes = 0
         self.budget: RecordBudget | None = None
+        self.says_meanings = True
 
     def dissect(self, trailing: bool) -> Dissection:
         """The dissection; with ``trailing`` bytes behind the message are a problem."""
@@ -230,9 +231,9 @@ class Dissector:
             if error.offset is None:
                 error.offset, error.path = start, path
                 node.problem = str(error)
-            raise
-        finally:
             node.length = self.position - start
+            raise
+        node.length = self.position - start
         return node
 
     def value(self, node: Node, field: WireField, path: str) -> None:
@@ -261,7 +262,8 @@ class Dissector:
         unpack, size, read = _fixed(field.type)
         (value,) = unpack(self.take(size, path))
         node.value = value if read is None else read(value)
-        node.meaning = meaning_of(field, node.value, self.topic_name)
+        if self.says_meanings:
+            node.meaning = meaning_of(field, node.value, self.topic_name)
 
     def length(self, field: WireField, path: str) -> int | None:
         """The length of a string, byte array or record set, or the count of an array; None for null. Raises DecodeError
@@ -300,7 +302,8 @@ class Dissector:
                 self.note(node, decode_errors.invalid_utf8(path), start + error.start, path)
         else:
             node.value = raw
-        node.meaning = meaning_of(field, node.value, self.topic_name)
+        if self.says_meanings:
+            node.meaning = meaning_of(field, node.value, self.topic_name)
 
     def note(self, node: Node, error: DecodeError, offset: int, path: str) -> None:
         """Marks a node with what is wrong with it; the reading goes on."""

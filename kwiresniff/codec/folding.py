@@ -159,6 +159,10 @@ class _Folding(Dissector):
 class _Checked(_Folding):
     """Keeps nothing."""
 
+    def __init__(self, read: MessageBytes) -> None:
+        super().__init__(read)
+        self.says_meanings = False
+
     def folded_records(self) -> Folded:
         from kwiresniff.codec.record_dissector import Folded  # imported here: it brings the compression codecs
 
@@ -197,6 +201,10 @@ class _Shown(_Folding):
 
 class _Valued(_Folding):
     """Keeps values."""
+
+    def __init__(self, read: MessageBytes) -> None:
+        super().__init__(read)
+        self.says_meanings = False
 
     def elements(self, node: Node, entry: WireField, count: int, path: str) -> None:
         fixed = FIXED.get(entry.type)

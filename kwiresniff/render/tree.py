@@ -6,7 +6,7 @@ folded to the width of a terminal under their own branch; in a pipe a line is ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kwiresniff.base.light_typing import TYPE_CHECKING, TextIO
 from kwiresniff.model import Direction, Dissection, Exchange, Message, Node, Problem, file_index, packet_number
@@ -114,7 +114,10 @@ class TreeWriter:
     def _add(self, depth: int, row: Row) -> None:
         self._guided.add(depth, self._words.row(row.chunks))
         for child in row.children:
-            self._add(depth + 1, child)
+            if child.children:
+                self._add(depth + 1, child)
+            else:
+                self._guided.add(depth + 1, self._words.row(child.chunks))
 
     def _fold(self, row: bytes, lead: str, hang: str) -> bytes:
         """A marked row as lines of the terminal's width."""
@@ -154,7 +157,8 @@ class TreeWriter:
             head.append([("name", "correlation_id "), ("value", str(exchange.correlation_id))])
             if exchange.client_id:
                 head.append([("name", "client_id "), ("client", escape(exchange.client_id))])
-        known = {problem.message for problem in dissection.problems} | _problem_texts(dissection)
+        known = {problem.message for problem in dissection.problems}
+        known |= _problem_texts(dissection, {problem.message for problem in exchange.problems} - known)
         rows = self._content(dissection, message.size_bytes)
         rows += self._problems([problem for problem in exchange.problems if problem.message not in known])
         self._draw(Row(head), "", "    ", Gutter(0, None, 0), lines)
@@ -202,7 +206,7 @@ class TreeWriter:
             rest = f"{self._paint.glyphs.ellipsis} {format_units.count(left, 'byte')} not decoded"
             rows.append(Row([[("dim", rest)]]))
         if dissection.problems:
-            known = _problem_texts(dissection)
+            known = _problem_texts(dissection, {problem.message for problem in dissection.problems})
             rows += self._problems([problem for problem in dissection.problems if problem.message not in known])
         return rows
 
@@ -213,10 +217,13 @@ class TreeWriter:
         if not exchange.problems:
             return []
         known = {problem.message for dissection in (request, response) if dissection for problem in dissection.problems}
-        for dissection in (request, response):
-            if dissection:
-                known |= _problem_texts(dissection)
-        return self._problems([problem for problem in exchange.problems if problem.message not in known])
+        left = [problem for problem in exchange.problems if problem.message not in known]
+        if left:
+            looked_for = {problem.message for problem in left}
+            for dissection in (request, response):
+                if dissection:
+                    known |= _problem_texts(dissection, looked_for)
+        return self._problems([problem for problem in left if problem.message not in known])
 
     def _problems(self, problems: Sequence[Problem]) -> list[Row]:
         shown = problems if self._verbosity else problems[:PROBLEMS_SHOWN]
@@ -303,13 +310,13 @@ def _why_missing(exchange: Exchange, which: str) -> str:
     return "none seen"
 
 
-def _problem_texts(dissection: Dissection) -> set[str]:
-    """What the nodes of a dissection say is wrong, in the words they use."""
+def _problem_texts(dissection: Dissection, looked_for: Collection[str]) -> set[str]:
+    """What the nodes of a dissection say is wrong, of the texts that are looked for; most are at its end."""
     texts: set[str] = set()
     stack = [dissection.root]
-    while stack:
+    while stack and len(texts) < len(looked_for):
         node = stack.pop()
-        if node.problem:
+        if node.problem and node.problem in looked_for:
             texts.add(node.problem)
         stack += node.children
     return texts

@@ -73,7 +73,9 @@ class Words:
         """A whole row."""
         if self._marked:
             return self.gap.join([self.chunk(chunk) for chunk in chunks])
-        return GAP.join([self._paint.spans(chunk) for chunk in chunks]).encode()
+        if self._paint.color:
+            return GAP.join([self._paint.spans(chunk) for chunk in chunks]).encode()
+        return GAP.join(["".join([text for _, text in chunk]) for chunk in chunks]).encode()
 
     def arrow(self) -> bytes:
         return self.span("dim", f" {self._style.glyphs.arrow} ")

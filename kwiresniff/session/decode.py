@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from kwiresniff.codec.text.tree_wording import Words
     from kwiresniff.digest import Digest
 
-#: Frames from this size on are jumped over before they are decoded: that takes a tenth of decoding them in vain.
+#: Frames from this size on are jumped over before they are decoded: that takes a tenth of decoding them in vain. So are
+#: those of a side of which one could not be decoded: where many are broken, most of the time went into what was raised.
 _ASKED_FIRST_BYTES: Final = 1 << 14
 
 #: ``steps(api_key, version, direction)``: how a writer of text writes a message, None when it cannot.
@@ -56,8 +57,8 @@ class _Side:
     """How one direction of an (API, version) is read: looked up once, used for every message."""
 
     __slots__ = (
-        "decode", "guess", "hides", "look", "looks", "names_topics", "open", "opened", "secret", "skipper", "steps",
-        "trouble", "version",
+        "decode", "guess", "has_failed", "hides", "look", "looks", "names_topics", "open", "opened", "secret",
+        "skipper", "steps", "trouble", "version",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +75,7 @@ class _Side:
         self.decode: Decoder | None = None
         self.trouble: Problem | None = None
         self.skipper: MessageSkipper | None = None
+        self.has_failed = False
         self.guess = version != exchange.api_version and not (exchange.api_key == API_VERSIONS and version == 0)
         may_name = names_topics(exchange.api_key, direction)
         self.names_topics = may_name and version >= 0 and carries_ids(exchange.api_key, version, direction)
@@ -234,7 +236,7 @@ class BodyDecoder:
     ) -> tuple[Body | None, int]:
         """The body and where it ends; no body when the bytes do not fit, of which a large frame is asked first."""
         assert side.decode is not None
-        if COMPILED and len(frame) > _ASKED_FIRST_BYTES:
+        if COMPILED and (side.has_failed or len(frame) > _ASKED_FIRST_BYTES):
             if side.skipper is None:
                 side.skipper = MessageSkipper(schema.message(exchange.api_key, side.version, direction))
             if side.skipper.skip(frame, message.body_offset) < 0:
@@ -242,6 +244,7 @@ class BodyDecoder:
         try:
             return side.decode(frame, message.body_offset, issues)
         except DecodeError:
+            side.has_failed = True
             return None, -1
 
     def _is_written(
