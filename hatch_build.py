@@ -169,27 +169,29 @@ COMPILED = (
     "kwiresniff/stream/resync_buffer.py",
 )
 #: Modules of those that take more than half a hundredth of the time of a command that people wait for: ``stats``,
-#: ``read`` in each of its outputs, ``export``. They are compiled with optimisation, in one and a half times the time.
+#: ``read -o jsonl`` and ``-o summary``, ``export``. They are compiled with optimisation, in one and a half times the
+#: time. Trees would take a fifteenth less with what writes them among these.
 BUSY = (
-    "analysis/client_traffic", "analysis/intake", "analysis/latency", "analysis/topic_table", "analysis/topic_traffic",
-    "base/fastint", "base/json_text", "capture/pcap", "codec/body_scanner", "codec/text/batch_reader",
-    "codec/text/body_reader", "codec/text/digest_bodies", "codec/text/json_batches", "codec/text/json_bodies",
-    "codec/text/json_records", "codec/record_reader", "codec/text/tree_bodies", "codec/text/tree_records",
-    "codec/text/tree_text", "codec/text/tree_values", "digest", "export/column_buffers", "export/csv_lines",
-    "export/exchange_columns", "export/fast_json_lines", "model", "pipeline/aggregate", "pipeline/entities",
-    "pipeline/exchange_table", "pipeline/unit_tables", "render/digest_facts", "render/format_units", "render/guides",
-    "render/heads", "render/summary_lines", "session/analyzer", "session/channel", "session/kafka_messages",
-    "session/output", "session/shallow", "stream/frame_reader", "stream/half_stream",
+    "analysis/client_traffic", "analysis/intake", "analysis/latency", "base/fastint", "base/json_text", "capture/pcap",
+    "codec/body_scanner", "codec/record_reader", "codec/text/batch_reader", "codec/text/body_reader",
+    "codec/text/digest_bodies", "codec/text/json_batches", "codec/text/json_bodies", "codec/text/json_records",
+    "digest", "export/column_buffers", "export/csv_lines", "export/exchange_columns", "export/fast_json_lines",
+    "model", "pipeline/aggregate", "pipeline/entities", "pipeline/exchange_table", "pipeline/unit_tables",
+    "render/digest_facts", "render/format_units", "render/summary_lines", "session/analyzer", "session/channel",
+    "session/kafka_messages", "session/output", "session/shallow", "stream/frame_reader", "stream/half_stream",
 )  # fmt: skip
 #: Modules of those whose work is not done for every exchange, or not by the commands that people wait for. They are
 #: compiled without optimisation, in two thirds of the time.
 SELDOM = (
-    "analysis/doctor/cluster", "analysis/doctor/rule", "analysis/record_counts", "codec/scan_steps", "codec/text/plan",
-    "export/flat_columns", "pipeline/shards", "render/line_wrapping", "session/endpoint", "session/frame_confirmation",
-    "session/handshake_buffer", "session/non_kafka", "session/phases", "session/problems", "session/readings",
-    "session/response_reordering", "session/sasl_opaque", "session/sasl_phase", "session/services",
-    "session/signatures", "session/tls_phase", "session/tls_record_layer", "session/topic_ids", "session/withheld",
-    "stream/buffer_budget", "stream/frame_handler", "stream/resync",
+    "analysis/clients", "analysis/doctor/cluster", "analysis/doctor/rule", "analysis/record_counts",
+    "codec/batch_nodes", "codec/message_set_dissector", "codec/record_batch", "codec/record_limits",
+    "codec/scan_steps", "codec/text/plan", "codec/text/tree_marks", "export/arrow_arrays", "export/flat_columns",
+    "pipeline/shards", "render/line_wrapping", "session/annotation", "session/detection", "session/endpoint",
+    "session/flow_table", "session/frame_confirmation", "session/handshake_buffer", "session/non_kafka",
+    "session/phases", "session/problems", "session/readings", "session/response_reordering", "session/sasl_opaque",
+    "session/sasl_phase", "session/services", "session/signatures", "session/tls_phase", "session/tls_record_layer",
+    "session/topic_ids", "session/withheld", "stream/buffer_budget", "stream/frame_handler", "stream/out_of_order",
+    "stream/resync",
 )  # fmt: skip
 #: What else mypy reads: whose constants and types the compiled modules use often. Of the rest of the package, which is
 #: as much again, it knows nothing: values from there are of any type.
@@ -296,6 +298,7 @@ def compile_modules(target: Path, scratch: Path) -> None:
     There is one C file a module, and as many are compiled side by side as there are processors.
     """
     build = importlib.import_module("mypyc.build")
+    build.format_modules = lambda modules: []  # a text for who works on mypyc, made in a third of a second
     setuptools = importlib.import_module("setuptools")
     typed = {str(path) for pattern in TYPED for path in Path("kwiresniff").glob(pattern)}
     extensions = build.mypycify(
