@@ -298,7 +298,7 @@ def compile_modules(target: Path, scratch: Path) -> None:
     There is one C file a module, and as many are compiled side by side as there are processors.
     """
     build = importlib.import_module("mypyc.build")
-    build.format_modules = lambda modules: []  # a text for who works on mypyc, made in a third of a second
+    vars(build)["format_modules"] = lambda modules: []  # a text for who works on mypyc, made in a third of a second
     setuptools = importlib.import_module("setuptools")
     typed = {str(path) for pattern in TYPED for path in Path("kwiresniff").glob(pattern)}
     extensions = build.mypycify(
