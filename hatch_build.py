@@ -172,7 +172,8 @@ COMPILED = (
 #: ``read -o jsonl`` and ``-o summary``, ``export``. They are compiled with optimisation, in one and a half times the
 #: time. Trees would take a fifteenth less with what writes them among these.
 BUSY = (
-    "analysis/client_traffic", "analysis/intake", "analysis/latency", "base/fastint", "base/json_text", "capture/pcap",
+    "analysis/client_traffic", "analysis/clients", "analysis/intake", "analysis/latency", "analysis/topic_table",
+    "analysis/topic_traffic", "base/fastint", "base/json_text", "capture/pcap",
     "codec/body_scanner", "codec/record_reader", "codec/text/batch_reader", "codec/text/body_reader",
     "codec/text/digest_bodies", "codec/text/json_batches", "codec/text/json_bodies", "codec/text/json_records",
     "digest", "export/column_buffers", "export/csv_lines", "export/exchange_columns", "export/fast_json_lines",
@@ -183,7 +184,7 @@ BUSY = (
 #: Modules of those whose work is not done for every exchange, or not by the commands that people wait for. They are
 #: compiled without optimisation, in two thirds of the time.
 SELDOM = (
-    "analysis/clients", "analysis/doctor/cluster", "analysis/doctor/rule", "analysis/record_counts",
+    "analysis/doctor/cluster", "analysis/doctor/rule", "analysis/record_counts",
     "codec/batch_nodes", "codec/message_set_dissector", "codec/record_batch", "codec/record_limits",
     "codec/scan_steps", "codec/text/plan", "codec/text/tree_marks", "export/arrow_arrays", "export/flat_columns",
     "pipeline/shards", "render/line_wrapping", "session/annotation", "session/detection", "session/endpoint",

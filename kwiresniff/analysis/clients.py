@@ -99,17 +99,25 @@ class Inventory:
         """Clients that used more versions or names than are remembered."""
         return sum(seen.memory.cut for seen in self._clients.values())
 
-    def exchange(self, exchange: Exchange, names: Names | None = None) -> None:
-        """Take in an exchange; ``names`` are those in it, where somebody has looked for them already."""
+    def exchange(self, exchange: Exchange) -> None:
+        """Take in an exchange."""
         seen = self._client_of(exchange)
         if seen is not None and seen.add(exchange):
-            topics, groups, transactional_ids = names if names is not None else self._names(exchange)
+            topics, groups, transactional_ids = self._names(exchange)
+            seen.note(topics, groups, transactional_ids)
+
+    def exchange_about(
+        self, exchange: Exchange, topics: list[str], groups: list[str], transactional_ids: list[str]
+    ) -> None:
+        """Take in an exchange in which somebody has looked for the names already."""
+        seen = self._client_of(exchange)
+        if seen is not None and seen.add(exchange):
             seen.note(topics, groups, transactional_ids)
 
     def _client_of(self, exchange: Exchange) -> ClientTraffic | None:
         """What is collected of the client of an exchange; None where there is no room for it."""
         connection = exchange.connection
-        if connection.id in self._refused:
+        if self._refused and connection.id in self._refused:
             return None
         found = self._open.get(connection.id)
         if found is None:

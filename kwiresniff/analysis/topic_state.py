@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.memory_budget import NUMBER_BYTES, MemoryBudget
-from kwiresniff.base.light_typing import TypeAlias
+from kwiresniff.base.light_typing import TYPE_CHECKING, Final, TypeAlias
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.results.topics import TopicFlow
 
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
 #: Batches of a partition that were produced and not yet seen by every consumer: a second of a busy partition.
-MAX_AWAITED = 1_024
+MAX_AWAITED: Final = 1_024
 #: Base offset and time of a batch.
-BATCH_BYTES = 2 * NUMBER_BYTES
+BATCH_BYTES: Final = 2 * NUMBER_BYTES
 
 #: Buckets of a client's histogram for which there is room in its row, and for which more is asked at a time.
 ROW_BUCKETS = 16
@@ -59,6 +62,21 @@ class PartitionState:
         self.awaited: list[int] = []  # base offsets of batches produced, ascending, and when that was answered
         self.awaited_ns: list[int] = []
 
+    def first_awaited(self, offset: int) -> int:
+        """The place of the first batch that is awaited and does not begin before ``offset``."""
+        awaited = self.awaited
+        low: i64 = 0
+        high: i64 = len(awaited)
+        if not high or awaited[high - 1] < offset:  # as mostly, unless it has just been produced
+            return high
+        while low < high:
+            middle: i64 = (low + high) >> 1
+            if awaited[middle] < offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
     def written(self, base_offset: int, ns: int, budget: MemoryBudget) -> None:
         """Notes a batch that was appended, with its response at ``ns``."""
         if (self.awaited and base_offset <= self.awaited[-1]) or not budget.admit(BATCH_BYTES):
@@ -98,16 +116,32 @@ class ClientState:
 class Speaker:
     """Who sends the requests of a connection: ``identity``, from what the connection says of its client's ``software``.
 
-    ``clients`` are those that it was found to be, by role and topic.
+    ``clients`` are those that it was found to be, by role and topic; ``client`` the last of them, of that ``role`` and
+    ``topic``, and ``poll`` what its last fetch asked for: mostly the next one's, too.
     """
 
-    __slots__ = ("clients", "identity", "remembered", "software")
+    __slots__ = (
+        "client", "client_id", "clients", "identity", "poll", "principal", "remembered", "role", "software", "topic",
+    )  # fmt: skip
 
     def __init__(self, identity: Identity, software: dict[str, str] | None) -> None:
         self.identity = identity
+        self.client_id, _, _, self.principal = identity
         self.software = software
         self.clients: dict[str, dict[TopicState, ClientState]] = {}
         self.remembered = 0
+        self.role = ""
+        self.topic: TopicState | None = None
+        self.client: ClientState | None = None
+        self.poll: Poll | None = None
+
+    def is_by(self, client_id: str | None, software: dict[str, str] | None, principal: str | None) -> bool:
+        """Whether it is who its connection says of itself now."""
+        if self.software is not software:
+            return False
+        return (self.client_id is client_id or self.client_id == client_id) and (
+            self.principal is principal or self.principal == principal
+        )
 
     def remember(self, role: str, topic: TopicState, client: ClientState) -> None:
         """Has a client found quicker the next time."""
@@ -122,12 +156,15 @@ class Poll:
     """What the fetches of a session ask for: its topics, with the clients that ask for those of them that are known.
 
     ``known`` is how many topics were known when that was looked up, ``unknown`` are those of the session that were not.
-    ``requests`` have been made since, the last one at ``last_ns``, and are counted for the clients later.
+    ``requests`` have been made since, the last one at ``last_ns``, and are counted for the clients later, unless it is
+    ``dropped``. All are made in one ``role``.
     """
 
-    __slots__ = ("clients", "known", "last_ns", "requests", "taken", "topics", "unknown")
+    __slots__ = ("clients", "dropped", "known", "last_ns", "requests", "role", "taken", "topics", "unknown")
 
-    def __init__(self) -> None:
+    def __init__(self, role: str) -> None:
+        self.role = role
+        self.dropped = False
         self.requests = 0
         self.last_ns = -1
         self.topics: list[str] = []  # as the session has them, of whose list it is

@@ -67,7 +67,11 @@ class TopicTable:
 
     def client(self, topic: TopicState, role: str, exchange: Exchange, ns: int) -> ClientState | None:
         """The client of the topic that sent the request of an exchange; None where there is no room for it."""
-        speaker = self._speaks(exchange)
+        speaker = self.speaker(exchange)
+        client = speaker.client
+        if client is not None and speaker.topic is topic and speaker.role == role:
+            client.last_ns = ns
+            return client
         found = speaker.clients.get(role)
         client = found.get(topic) if found is not None else None
         if client is None:
@@ -79,6 +83,7 @@ class TopicTable:
                     return None
                 client = topic.clients[key] = ClientState(role, ns)
             speaker.remember(role, topic, client)
+        speaker.role, speaker.topic, speaker.client = role, topic, client
         client.last_ns = ns
         return client
 
@@ -115,9 +120,10 @@ class TopicTable:
 
     def identity(self, exchange: Exchange) -> Identity:
         """The identity of the client that sent the request of an exchange, as far as its connection shows it."""
-        return self._speaks(exchange).identity
+        return self.speaker(exchange).identity
 
-    def _speaks(self, exchange: Exchange) -> Speaker:
+    def speaker(self, exchange: Exchange) -> Speaker:
+        """Who sent the request of an exchange."""
         speaker = self._speaker
         if speaker is not None:
             return speaker
@@ -125,7 +131,7 @@ class TopicTable:
         software, sasl = connection.client_software, connection.sasl
         principal = None if sasl is None else sasl.get("principal")
         speaker = self._speakers.get(connection.id)
-        if speaker is None or speaker.software is not software or not _is_by(speaker, exchange.client_id, principal):
+        if speaker is None or not speaker.is_by(exchange.client_id, software, principal):
             reported = software or {}
             named = (reported.get("name"), reported.get("version"))
             speaker = Speaker((exchange.client_id, host_of(connection.client), named, principal), software)
@@ -134,7 +140,3 @@ class TopicTable:
             self._speakers[connection.id] = speaker
         self._speaker = speaker
         return speaker
-
-
-def _is_by(speaker: Speaker, client_id: str | None, principal: str | None) -> bool:
-    return speaker.identity[0] == client_id and speaker.identity[3] == principal

@@ -9,8 +9,6 @@ Bounded, see ``topic_table``; of batches whose consumption is awaited each parti
 
 from __future__ import annotations
 
-from bisect import bisect_left
-
 from kwiresniff.analysis.body_entities import groups_of_member, replica_id_of
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, text_bytes
 from kwiresniff.analysis.topic_parts import parts_of, structs, topic_of_path
@@ -20,12 +18,13 @@ from kwiresniff.analysis.topic_table import TopicTable
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE, SHARE_FETCH, TXN_OFFSET_COMMIT
 from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.base.field_values import field_text
+from kwiresniff.base.light_typing import Final
 from kwiresniff.digest import PartitionDigest, TopicDigest
 from kwiresniff.model import Body, Exchange, FetchedTopics, Message, TopicNames
 from kwiresniff.results.topics import Topic
 
 #: Different values of ``acks`` that are kept of a client: there are three (-1, 0, 1), and those of broken clients.
-MAX_ACKS = 8
+MAX_ACKS: Final = 8
 #: Fetch sessions of which it is remembered whom a fetch counts for; then all are forgotten.
 MAX_POLLS = 256
 
@@ -151,7 +150,8 @@ class TopicTraffic:
             poll.last_ns = ns
             if ns < self._last_ns:
                 poll.settle(late=True)
-            for name in {named.name for named in _parts(response)}:  # which have been counted already
+            names = [named.name for named in _parts(response)]  # which have been counted already
+            for name in names if len(names) < 2 else dict.fromkeys(names):
                 named_too = poll.clients.get(name)
                 if named_too is not None:
                     named_too.flow.requests -= 1
@@ -162,19 +162,13 @@ class TopicTraffic:
         Most fetches of a session ask for the same as the one before, and those that do not mostly for more.
         """
         table = self._table
-        key = (exchange.connection.id, role, table.identity(exchange))
         topics, count = fetched.names, fetched.topic_count
-        poll = self._polls.get(key)
-        if poll is None:
-            if len(self._polls) >= MAX_POLLS:
-                self._settle()
-                self._polls.clear()
-            poll = self._polls[key] = Poll()
+        poll = self._poll_of(exchange, role)
+        if poll.topics is topics and poll.taken >= count and (not poll.unknown or len(table.topics) == poll.known):
+            return poll
         gone, new = fetched.changes_since(poll.topics, poll.taken)
         if gone:
             poll.drop(gone)
-        elif not new and poll.topics is topics and not (poll.unknown and len(table.topics) != poll.known):
-            return poll
         names = [*poll.unknown, *new]
         poll.taken = max(poll.taken, count) if poll.topics is topics else count
         poll.topics, poll.unknown, poll.known = topics, [], len(table.topics)
@@ -188,6 +182,23 @@ class TopicTraffic:
                 poll.unknown.append(name)
                 if topic is not None:
                     poll.known = -1  # there was no room for it, which may change
+        return poll
+
+    def _poll_of(self, exchange: Exchange, role: str) -> Poll:
+        speaker = self._table.speaker(exchange)
+        poll = speaker.poll
+        if poll is not None and not poll.dropped and poll.role == role:
+            return poll
+        key = (exchange.connection.id, role, speaker.identity)
+        poll = self._polls.get(key)
+        if poll is None:
+            if len(self._polls) >= MAX_POLLS:
+                self._settle()
+                for one in self._polls.values():
+                    one.dropped = True
+                self._polls.clear()
+            poll = self._polls[key] = Poll(role)
+        speaker.poll = poll
         return poll
 
     def _settle(self) -> None:
@@ -225,11 +236,14 @@ class TopicTraffic:
         index, first, end = part.index, part.first_offset, part.end_offset
         if first < 0 or client.role != "consumer":
             return
-        start = max(first, client.positions.get(index, (first, 0))[0])
+        start = first
+        position = client.positions.get(index)
+        if position is not None and position[0] > start:
+            start = position[0]
         if index in client.partitions:
             client.positions[index] = max(end, start), ns
         awaited = partition.awaited
-        for at in range(bisect_left(awaited, start), len(awaited)):
+        for at in range(partition.first_awaited(start), len(awaited)):
             if awaited[at] >= end:
                 break
             self._table.waited(client, ns - partition.awaited_ns[at])

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import date
 from functools import lru_cache
 
-from kwiresniff.base.time_units import SECOND_NS
+from kwiresniff.base.time_units import DAY_NS, EPOCH_ORDINAL, SECOND_NS
+
+_DAY_S = DAY_NS // SECOND_NS
+
+
+@lru_cache(maxsize=64)
+def _day_text(day: int) -> str | None:
+    try:
+        return date.fromordinal(EPOCH_ORDINAL + day).isoformat()
+    except (ValueError, OverflowError):
+        return None
 
 
 @lru_cache(maxsize=64)
 def _seconds_text(seconds: int) -> str | None:
     """The part up to the decimal point. Packets come in time order, so the same second is asked for over and over."""
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
-    except (ValueError, OverflowError, OSError):
-        return None
+    day, second = divmod(seconds, _DAY_S)
+    text = _day_text(day)
+    return None if text is None else f"{text}T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}"
 
 
 def rfc3339(timestamp_ns: int) -> str | None:

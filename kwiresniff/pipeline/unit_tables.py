@@ -73,7 +73,7 @@ class UnitTables(Intake):
             if aggregates.full():
                 self._take(aggregates)
         if self._inventory is not None:
-            self._inventory.exchange(exchange, (entities.topics, entities.groups, entities.transactional_ids))
+            self._inventory.exchange_about(exchange, entities.topics, entities.groups, entities.transactional_ids)
         if self._topics is not None:
             self._topics.exchange(exchange)
         if self._records:
