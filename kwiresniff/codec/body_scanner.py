@@ -11,6 +11,7 @@ from struct import Struct
 
 from kwiresniff.base.fastint import COMPILED, i16, i32
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
+from kwiresniff.base.utf8 import first_fault
 from kwiresniff.codec.field_layout import MAX_ENTRIES, MAX_TAGS, smallest_struct
 from kwiresniff.codec.scan_steps import (
     ARRAY,
@@ -182,14 +183,11 @@ class Scan:
         """
         if kind == TEXT:
             raw = data[at : at + length]
-            if step.name or not (self.garbled or raw.isascii()):  # once is enough: an exception takes a microsecond
-                try:
-                    text = raw.decode()
-                except UnicodeDecodeError:
-                    self.garbled = True
-                    return not step.name
-                if step.name:
-                    self.found.append((step.name, text))
+            if not (self.garbled and not step.name) and first_fault(raw) >= 0:  # once is enough
+                self.garbled = True
+                return not step.name
+            if step.name:
+                self.found.append((step.name, raw.decode()))
         elif kind == BYTES:
             self.found.append((step.name, data[at : at + length]))
         else:
@@ -294,7 +292,9 @@ class ElementSkipper(Scan):
     def run(self, steps: list[ScanStep], offset: i64, count: int, most: int, found: int) -> int:
         """How many of ``count`` elements from ``offset`` on are skipped until one has anything of what is ``found``.
 
-        That is a sum of ``FAILED`` and the like. They have ``nodes`` fields, ``most`` at the most, and end at ``end``.
+        That is a sum of ``FAILED`` and the like. They have ``nodes`` fields, ``most`` at the most, and end at ``end``;
+        where there are none, ``nodes`` and ``end`` are those of the element that has something, -1 for one that does
+        not read as its definition says.
         """
         nodes: i64 = 0
         limit: i64 = most
@@ -308,8 +308,9 @@ class ElementSkipper(Scan):
             nodes += self.nodes
             offset = at
             number += 1
-        self.nodes = nodes
-        self.end = offset
+        if number:
+            self.nodes = nodes
+            self.end = offset
         return number
 
     def _has(self, stops: i64) -> bool:
@@ -331,7 +332,7 @@ class ElementSkipper(Scan):
         self.garbled = garbled
         at = self._pass(steps, offset)
         if at > self._end:
-            return -1
+            at = -1
         self.end = at
         return at
 

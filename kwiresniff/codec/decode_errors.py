@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import struct
 
+from kwiresniff.base.light_typing import Final
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
 
 #: Everything a generated decoder lets the interpreter notice; ``translate`` turns each into a DecodeError.
 NOTICED: tuple[type[Exception], ...] = (struct.error, IndexError, UnicodeDecodeError)
+
+
+#: The code of a string that is not UTF-8.
+INVALID_UTF8: Final = "invalid_utf8"
 
 
 def truncated(path: str = "", missing: int = 0) -> DecodeError:
@@ -65,8 +70,12 @@ def bad_tag_size(path: str, size: int, used: int, remaining: int) -> DecodeError
 
 def invalid_utf8(path: str = "") -> DecodeError:
     """A string that is not UTF-8."""
-    what = path or "a string"
-    return DecodeError(f"{what} is not valid UTF-8", code="invalid_utf8", path=path)
+    return DecodeError(invalid_utf8_text(path or "a string"), code=INVALID_UTF8, path=path)
+
+
+def invalid_utf8_text(path: str) -> str:
+    """What is said of such a string, after which the reading can go on."""
+    return f"{path} is not valid UTF-8"
 
 
 def too_many_entries(most: int) -> DecodeError:

@@ -18,6 +18,7 @@ from functools import cache
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any
+from kwiresniff.base.utf8 import first_fault
 from kwiresniff.codec import decode_errors
 from kwiresniff.codec.field_layout import (
     UNALIGNED,
@@ -35,13 +36,15 @@ from kwiresniff.codec.field_layout import (
 )
 from kwiresniff.codec.primitives import check_tag_count, read_uvarint, reader_of
 from kwiresniff.codec.record_limits import MAX_NODES
-from kwiresniff.codec.value_labels import meaning_of
+from kwiresniff.codec.value_labels import has_meaning, meaning_of
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Dissection, Node, Problem, TopicNames
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import FIXED
 
 if TYPE_CHECKING:
+    from mypy_extensions import i64
+
     from kwiresniff.codec.record_dissector import Folded
     from kwiresniff.codec.record_limits import RecordBudget
 
@@ -109,49 +112,64 @@ class MessageBytes:
         self.missing = missing
 
 
-class _Layout:
-    """What is asked of the fields of a structure again and again, by their identity: they are kept with it."""
+class FieldFacts:
+    """What is asked of a ``field`` again and again, found out once; of an array also its ``entry``, once it is asked
+    for.
 
-    __slots__ = ("fields", "regular", "tagged")
+    ``size`` are the bytes of a value of fixed size, 0 for any other; ``unpack`` and ``read`` make its value.
+    ``prefix`` reads a length or count of ``prefix_size`` bytes; None stands for an UNSIGNED_VARINT. ``smallest`` are
+    the fewest bytes that a value takes.
+    """
 
-    def __init__(self, fields: tuple[WireField, ...]) -> None:
-        self.fields = fields
-        self.regular = regular(fields)
-        self.tagged = tagged(fields)
-
-
-class _Entry:
-    """One entry of an array as a field, and the fewest bytes that it takes."""
-
-    __slots__ = ("entry", "field", "smallest")
+    __slots__ = (
+        "array", "entry", "field", "is_records", "is_string", "is_struct", "means", "name", "node_type", "null_length",
+        "prefix", "prefix_size", "read", "size", "smallest", "unpack",
+    )  # fmt: skip
 
     def __init__(self, field: WireField, flexible: bool) -> None:
         self.field = field
-        self.entry = single(field)
-        self.smallest = smallest_size(self.entry, flexible)
+        self.name = field.name
+        self.array = field.array
+        self.node_type = ARRAY if field.array else field.type
+        self.is_struct = field.type == STRUCT
+        self.is_string = is_string(field.type)
+        self.is_records = is_records(field.type)
+        self.null_length = field.nullable if field.array else may_be_null(field)
+        self.smallest: i64 = smallest_size(field, flexible)
+        self.means = has_meaning(field)
+        self.entry: FieldFacts | None = None
+        self.unpack: Callable[[bytes, i64], tuple[Any, ...]] | None = None
+        self.read: Callable[[Any], Any] | None = None
+        self.size: i64 = 0
+        if field.type in FIXED:
+            self.unpack, self.size, self.read = _fixed(field.type)
+        prefix = length_prefix(field, flexible)
+        self.prefix_size: i64 = prefix.size if prefix is not None else 0
+        self.prefix = struct.Struct(f">{prefix.code}").unpack_from if prefix is not None else None
 
 
-_layouts: dict[int, _Layout] = {}
-_entries: dict[int, _Entry] = {}  # by the identity of the field, twice, one more in flexible messages
+class _Layout:
+    """What is asked of the ``fields`` of a structure, by their identity: they are kept with it."""
+
+    __slots__ = ("fields", "regular", "tagged")
+
+    def __init__(self, fields: tuple[WireField, ...], flexible: bool) -> None:
+        self.fields = fields
+        self.regular = [FieldFacts(field, flexible) for field in regular(fields)]
+        self.tagged = [FieldFacts(field, flexible) for field in tagged(fields)]
+
+
+_layouts: dict[int, _Layout] = {}  # by the identity of the fields, twice, one more in flexible messages
 _checked: dict[int, MessageVersion] = {}  # definitions that do not nest too deeply
 
 
-def _layout(fields: tuple[WireField, ...]) -> _Layout:
-    found = _layouts.get(id(fields))
+def _layout(fields: tuple[WireField, ...], flexible: bool) -> _Layout:
+    key = 2 * id(fields) + (1 if flexible else 0)
+    found = _layouts.get(key)
     if found is None:
         if len(_layouts) >= _KEPT:
             _layouts.clear()
-        found = _layouts[id(fields)] = _Layout(fields)
-    return found
-
-
-def _entry(field: WireField, flexible: bool) -> _Entry:
-    key = 2 * id(field) + (1 if flexible else 0)
-    found = _entries.get(key)
-    if found is None:
-        if len(_entries) >= _KEPT:
-            _entries.clear()
-        found = _entries[key] = _Entry(field, flexible)
+        found = _layouts[key] = _Layout(fields, flexible)
     return found
 
 
@@ -171,13 +189,13 @@ class Dissector:
         self.message = read.message
         self.flexible = read.message.flexible
         self.frame = read.frame
-        self.position = read.offset
-        self.end = len(read.frame)
-        self.missing = read.missing
+        self.position: i64 = read.offset
+        self.end: i64 = len(read.frame)
+        self.missing: i64 = read.missing
         self.records = read.records
         self.topic_name = read.topic_name
         self.problems: list[Problem] = []
-        self.nodes = 0
+        self.nodes: i64 = 0
         self.budget: RecordBudget | None = None
         self.says_meanings = True
 
@@ -213,103 +231,106 @@ class Dissector:
 
     def structure(self, node: Node, fields: tuple[WireField, ...], path: str) -> None:
         """Reads the fields of a structure into children of ``node``."""
-        layout = _layout(fields)
+        layout = _layout(fields, self.flexible)
         front = f"{path}." if path else ""
-        for field in layout.regular:
-            self.field(node, field, field.name, front + field.name)
+        for facts in layout.regular:
+            self.field(node, facts, facts.name, front)
         if self.flexible:
             self.tag_section(node, layout.tagged, path)
 
-    def field(self, parent: Node, field: WireField, name: str, path: str) -> Node:
-        """Read one field into a new node of ``parent``; a failure marks the innermost node and goes on up."""
+    def field(self, parent: Node, facts: FieldFacts, name: str, front: str) -> Node:
+        """Read one field into a new node of ``parent``; a failure marks the innermost node and goes on up.
+
+        Its path is ``front`` and its name, put together when somebody asks for it: hardly any field is wrong.
+        """
         start = self.position
-        node = Node(name, ARRAY if field.array else field.type, start, 0)
+        node = Node(name, facts.node_type, start, 0)
         self.keep(parent, node)
         try:
-            self.value(node, field, path)
+            if facts.array:
+                self.array(node, facts, front + name)
+            elif facts.size:
+                self.fixed(node, facts, front)
+            elif facts.is_struct:
+                if not facts.null_length or self.present(node, facts.field, front + name):
+                    self.structure(node, facts.field.fields, front + name)
+            else:
+                self.sized(node, facts, front)
         except DecodeError as error:
             if error.offset is None:
-                error.offset, error.path = start, path
+                error.offset, error.path = start, front + name
                 node.problem = str(error)
             node.length = self.position - start
             raise
         node.length = self.position - start
         return node
 
-    def value(self, node: Node, field: WireField, path: str) -> None:
-        """Reads one value of the field's type into ``node``."""
-        if field.array:
-            self.array(node, field, path)
-        elif field.type == STRUCT:
-            if not field.nullable or self.present(node, field, path):
-                self.structure(node, field.fields, path)
-        elif field.type in FIXED:
-            self.fixed(node, field, path)
-        else:
-            self.sized(node, field, path)
-
-    def take(self, size: int, path: str) -> bytes:
+    def take(self, size: i64, front: str, name: str = "") -> bytes:
         """The next ``size`` bytes. Raises DecodeError, and takes nothing, when there are not so many."""
-        stop = self.position + size
+        start = self.position
+        stop = start + size
         if stop > self.end:
-            raise decode_errors.truncated(path, stop - self.end)
-        raw = self.frame[self.position : stop]
+            raise decode_errors.truncated(front + name, stop - self.end)
         self.position = stop
-        return raw
+        return self.frame[start:stop]
 
-    def fixed(self, node: Node, field: WireField, path: str) -> None:
+    def fixed(self, node: Node, facts: FieldFacts, front: str) -> None:
         """Reads a value of fixed size."""
-        unpack, size, read = _fixed(field.type)
-        (value,) = unpack(self.take(size, path))
-        node.value = value if read is None else read(value)
-        if self.says_meanings:
-            node.meaning = meaning_of(field, node.value, self.topic_name)
+        start = self.position
+        self.take(facts.size, front, node.name)
+        assert facts.unpack is not None
+        (node.value,) = facts.unpack(self.frame, start)
+        if facts.read is not None:
+            node.value = facts.read(node.value)
+        if facts.means and self.says_meanings:
+            node.meaning = meaning_of(facts.field, node.value, self.topic_name)
 
-    def length(self, field: WireField, path: str) -> int | None:
-        """The length of a string, byte array or record set, or the count of an array; None for null. Raises DecodeError
+    def length(self, facts: FieldFacts, front: str, name: str) -> i64:
+        """The length of a string, byte array or record set, or the count of an array; -1 for null. Raises DecodeError
         for a length or count that cannot be.
         """
-        prefix = length_prefix(field, self.flexible)
-        if prefix is None:
-            value, self.position = read_uvarint(self.frame, self.position)
-            length = value - 1
+        length: i64
+        if facts.prefix is None:
+            length, self.position = read_uvarint(self.frame, self.position)
+            length -= 1
         else:
-            (length,) = struct.unpack(f">{prefix.code}", self.take(prefix.size, path))
-        if length >= 0:
-            return int(length)
-        nullable = field.nullable if field.array else may_be_null(field)
-        if length == -1 and nullable:
-            return None
-        if field.array and prefix:
+            start = self.position
+            self.take(facts.prefix_size, front, name)
+            (length,) = facts.prefix(self.frame, start)
+        if length >= 0 or (length == -1 and facts.null_length):
+            return length
+        path = front + name
+        if facts.array and facts.prefix is not None:
             raise decode_errors.bad_count(length, self.end - self.position, path)
         raise decode_errors.null_value(path) if length == -1 else decode_errors.bad_length(length, path)
 
-    def sized(self, node: Node, field: WireField, path: str) -> None:
+    def sized(self, node: Node, facts: FieldFacts, front: str) -> None:
         """Reads a string, byte array or record set behind its length."""
-        size = self.length(field, path)
-        if size is None:
+        size = self.length(facts, front, node.name)
+        if size < 0:
             node.null = True
             return
         start = self.position
-        raw = self.take(size, path)
-        if is_records(field.type):
-            self.record_set(node, start, path, unaligned=field.name == UNALIGNED)
-        elif is_string(field.type):
-            try:
+        raw = self.take(size, front, node.name)
+        if facts.is_records:
+            self.record_set(node, start, front + node.name, unaligned=node.name == UNALIGNED)
+        elif facts.is_string:
+            fault = first_fault(raw)
+            if fault < 0:
                 node.value = raw.decode()
-            except UnicodeDecodeError as error:
+            else:
                 node.value = raw
-                self.note(node, decode_errors.invalid_utf8(path), start + error.start, path)
+                self.note_invalid_utf8(node, start + fault, front + node.name)
         else:
             node.value = raw
-        if self.says_meanings:
-            node.meaning = meaning_of(field, node.value, self.topic_name)
+        if facts.means and self.says_meanings:
+            node.meaning = meaning_of(facts.field, node.value, self.topic_name)
 
-    def note(self, node: Node, error: DecodeError, offset: int, path: str) -> None:
-        """Marks a node with what is wrong with it; the reading goes on."""
-        node.problem = str(error)
+    def note_invalid_utf8(self, node: Node, offset: i64, path: str) -> None:
+        """Marks the node of a text that is none; the reading goes on."""
+        node.problem = decode_errors.invalid_utf8_text(path)
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem(error.code, str(error), offset, path))
+            self.problems.append(Problem(decode_errors.INVALID_UTF8, node.problem, offset, path))
 
     def record_set(self, node: Node, start: int, path: str, *, unaligned: bool) -> None:
         """Reads the record set between ``start`` and the current position."""
@@ -341,29 +362,31 @@ class Dissector:
         node.null = mark == null
         return not node.null
 
-    def array(self, node: Node, field: WireField, path: str) -> None:
+    def array(self, node: Node, facts: FieldFacts, path: str) -> None:
         """Reads an array: its count, then its elements."""
-        count = self.length(field, path)
-        if count is None:
+        count = self.length(facts, path, "")
+        if count < 0:
             node.null = True
             return
         remaining = self.end + self.missing - self.position
-        entry = _entry(field, self.flexible)
+        entry = facts.entry
+        if entry is None:
+            entry = facts.entry = FieldFacts(single(facts.field), self.flexible)
         if count * entry.smallest > remaining:
             raise decode_errors.bad_count(count, remaining, path)
-        self.elements(node, entry.entry, count, path)
+        self.elements(node, entry, count, path)
 
-    def elements(self, node: Node, entry: WireField, count: int, path: str) -> None:
+    def elements(self, node: Node, entry: FieldFacts, count: int, path: str) -> None:
         """Read the elements of an array."""
         for index in range(count):
-            self.field(node, entry, f"[{index}]", f"{path}[{index}]")
+            self.field(node, entry, f"[{index}]", path)
 
-    def tag_section(self, node: Node, fields: list[WireField], path: str) -> None:
+    def tag_section(self, node: Node, fields: list[FieldFacts], path: str) -> None:
         """Read the tagged fields after a structure: known ones in order of tag, then the unknown ones together."""
         if not fields and self.position < self.end and not self.frame[self.position]:
             self.position += 1
             return
-        known = {field.tag: field for field in fields}
+        known = {facts.field.tag: facts for facts in fields}
         start, before = self.position, len(node.children)
         unknown = Node(UNKNOWN_TAGS, TAGGED_FIELDS, start, 0)
         found: dict[int | None, Node] = {}
@@ -391,17 +414,19 @@ class Dissector:
             unknown.length = self.position - start
         if self.nodes <= MAX_NODES:
             regulars = node.children[:before]
-            late = [found.get(field.tag) or default_node(field, start, self.topic_name) for field in fields]
+            late = [found.get(tag) or default_node(facts.field, start, self.topic_name) for tag, facts in known.items()]
             node.children = [*regulars, *late, *([unknown] if unknown.children else ())]
 
-    def known_tag(self, node: Node, field: WireField, at: int, size: int, path: str) -> Node:
+    def known_tag(self, node: Node, facts: FieldFacts, at: int, size: int, path: str) -> Node:
         """Reads a tagged field that the definition has, ``size`` bytes from ``at`` on."""
         start = self.position
-        inner = f"{path}.{field.name}" if path else field.name
-        child = self.field(node, field, field.name, inner)
-        child.tag, child.offset, child.length = field.tag, at, self.position - at
+        front = f"{path}." if path else ""
+        child = self.field(node, facts, facts.name, front)
+        child.tag, child.offset, child.length = facts.field.tag, at, self.position - at
         if self.position - start != size:
-            error = decode_errors.bad_tag_size(inner, size, self.position - start, self.end - self.position)
+            error = decode_errors.bad_tag_size(
+                front + facts.name, size, self.position - start, self.end - self.position
+            )
             error.offset, child.problem = at, str(error)
             raise error
         return child
@@ -413,10 +438,10 @@ class Dissector:
 
 
 @cache
-def _fixed(wire_type: str) -> tuple[Callable[[bytes], tuple[Any, ...]], int, Callable[[Any], Any] | None]:
+def _fixed(wire_type: str) -> tuple[Callable[[bytes, i64], tuple[Any, ...]], int, Callable[[Any], Any] | None]:
     """How a value of fixed size is read: what unpacks it, its bytes, and what makes the value of what was unpacked."""
     code, size = FIXED[wire_type]
-    return struct.Struct(f">{code}").unpack, size, reader_of(wire_type)
+    return struct.Struct(f">{code}").unpack_from, size, reader_of(wire_type)
 
 
 def count_nodes(node: Node) -> int:

@@ -23,6 +23,7 @@ from kwiresniff.codec.dissector import (
     MAX_PROBLEMS,
     STRUCT,
     Dissector,
+    FieldFacts,
     MessageBytes,
 )
 from kwiresniff.codec.field_layout import regular
@@ -87,23 +88,25 @@ class _Folding(Dissector):
         self.skipper = ElementSkipper(read.frame)
         self.looked_at = GARBLED | (RECORDED if read.records else 0) | (LOADED if opened else 0)
 
-    def elements(self, node: Node, entry: WireField, count: int, path: str) -> None:
-        shown = self.shown(entry, count)
+    def elements(self, node: Node, entry: FieldFacts, count: int, path: str) -> None:
+        shown = self.shown(entry.field, count)
         if count <= shown:
             super().elements(node, entry, count, path)
             return
-        steps = element_steps(entry, self.flexible)
-        skipper, fold = self.skipper, self.folder(node, entry)
+        steps = element_steps(entry.field, self.flexible)
+        skipper, fold = self.skipper, self.folder(node, entry.field)
         for index in range(shown):
-            self.field(node, entry, f"[{index}]", f"{path}[{index}]")
+            self.field(node, entry, f"[{index}]", path)
         index, wrong = shown, 0
         while index < count:
             kept = self.nodes < MAX_NODES
             room = (MAX_NODES if kept else MAX_COUNTED) - self.nodes
-            number = skipper.run(steps, self.position, count - index, room, self.worth_a_stop(wrong))
+            stops = self.worth_a_stop(wrong)
+            number = skipper.run(steps, self.position, count - index, room, stops)
             if not number:
-                end = skipper.skip(steps, self.position)
-                number = end >= 0 and self.may_fold(wrong)
+                if not stops & GARBLED:  # its texts have not been looked at
+                    skipper.skip(steps, self.position)
+                number = skipper.end >= 0 and self.may_fold(wrong)
             if number:
                 if kept:
                     fold(number, skipper.end)
@@ -117,7 +120,7 @@ class _Folding(Dissector):
                 if not self.opening:
                     self.opened = False
                     self.looked_at &= ~LOADED
-            self.field(node, entry, f"[{index}]", f"{path}[{index}]")
+            self.field(node, entry, f"[{index}]", path)
             index += 1
 
     def worth_a_stop(self, wrong: int) -> int:
@@ -206,14 +209,14 @@ class _Valued(_Folding):
         super().__init__(read)
         self.says_meanings = False
 
-    def elements(self, node: Node, entry: WireField, count: int, path: str) -> None:
-        fixed = FIXED.get(entry.type)
+    def elements(self, node: Node, entry: FieldFacts, count: int, path: str) -> None:
+        fixed = FIXED.get(entry.field.type)
         if fixed is None or self.nodes + count > MAX_NODES or self.position + count * fixed.size > self.end:
             super().elements(node, entry, count, path)
             return
         raw = self.take(count * fixed.size, path)
         values = [value for (value,) in iter_unpack(f">{fixed.code}", raw)]
-        read = reader_of(entry.type)
+        read = reader_of(entry.field.type)
         node.value = values if read is None else [read(value) for value in values]
         self.nodes += count
 

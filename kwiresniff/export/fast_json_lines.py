@@ -1,4 +1,4 @@
-"""Exchanges whose bodies are text already, as lines of JSON.
+"""Exchanges as lines of JSON, quickly where their bodies are text already.
 
 The members are those of ``exchange_json`` in the same order; a test holds the two equal. What repeats is kept as text:
 connections, names, and the second that a time lies in. Written for mypyc, where it takes a fifth of what making the
@@ -42,29 +42,26 @@ class ExchangeLines:
         self._begin_second(0)
 
     def line(self, exchange: Exchange) -> list[bytes] | None:
-        """The exchange as UTF-8 in pieces, the last one with a newline at its end; None when no body is text."""
+        """The exchange as UTF-8 in pieces, the last one with a newline at its end; None for times that are beyond what
+        is written here.
+        """
         request, response = exchange.request, exchange.response
         first_ns: int = 0
         request_ns: i64 = 0
         response_ns: i64 = 0
         wait_ns: i64 = 0
-        has_text = False
         if request is not None:
             first_ns = request.first_ns
             if not (-MAX_NS < first_ns < MAX_NS and -MAX_NS < request.last_ns < MAX_NS):
                 return None
             request_ns = request.last_ns - first_ns
-            has_text = request.text is not None
         if response is not None:
             first_ns = response.first_ns
             if not (-MAX_NS < first_ns < MAX_NS and -MAX_NS < response.last_ns < MAX_NS):
                 return None
             response_ns = response.last_ns - first_ns
-            has_text = has_text or response.text is not None
             if request is not None:
                 wait_ns = first_ns - request.last_ns
-        if not has_text:
-            return None
         out = self._out
         out.truncate(0)
         pieces: list[bytes] = []

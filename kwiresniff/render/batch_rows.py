@@ -22,8 +22,9 @@ from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.record_rows import record_row, timestamp_text
+from kwiresniff.render.style import Style
 from kwiresniff.render.tree_row import OpenedRows, Row, plain_rows
-from kwiresniff.render.values import Style, leaf, meaning_spans, problem_spans, selection
+from kwiresniff.render.values import leaf, meaning_spans, problem_spans, selection
 
 
 def record_set_rows(node: Node, style: Style, opened: OpenedRows) -> list[Row]:

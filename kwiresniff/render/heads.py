@@ -17,8 +17,8 @@ from kwiresniff.render.escape import escape
 from kwiresniff.render.guides import GuidedRows
 from kwiresniff.render.headline import broker_words, correlation_chunk, headline, parts_chunk, peers_chunks, title_chunk
 from kwiresniff.render.quick_lines import QuickLines
+from kwiresniff.render.style import Style
 from kwiresniff.render.theme import Paint
-from kwiresniff.render.values import Style
 from kwiresniff.render.wording import Words
 
 if TYPE_CHECKING:

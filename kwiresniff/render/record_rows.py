@@ -9,8 +9,9 @@ from kwiresniff.model import Node
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk, pad_left
+from kwiresniff.render.style import Style
 from kwiresniff.render.tree_row import OpenedRows, Row, plain_rows
-from kwiresniff.render.values import Style, hidden_parts, leaf, meaning_spans, problem_spans, scalar
+from kwiresniff.render.values import hidden_parts, leaf, meaning_spans, problem_spans, scalar
 
 _MILLI: Final = 1_000_000
 

@@ -17,11 +17,12 @@ from kwiresniff.render.gutter import Gutter
 from kwiresniff.render.headline import headline
 from kwiresniff.render.line_wrapping import Chunk, wrap
 from kwiresniff.render.problems import problem_chunk
+from kwiresniff.render.style import VALUE_LIMIT, Style
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import Paint
 from kwiresniff.render.tree_row import Row
 from kwiresniff.render.tree_rows import struct_rows
-from kwiresniff.render.values import VALUE_LIMIT, Style, is_wrong, scalar
+from kwiresniff.render.values import is_wrong, scalar
 from kwiresniff.render.wording import Words, chunks_of
 
 if TYPE_CHECKING:

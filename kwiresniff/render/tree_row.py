@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from kwiresniff.base.tree_sizes import NAME_COLUMN
 from kwiresniff.model import Node
 from kwiresniff.render.line_wrapping import Chunk
-from kwiresniff.render.values import Style, is_container, leaf, scalars
+from kwiresniff.render.style import Style
+from kwiresniff.render.values import is_container, leaf, scalars
 
 
 class Row:

@@ -18,9 +18,9 @@ from kwiresniff.render import format_units
 from kwiresniff.render.batch_rows import record_set_rows
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
+from kwiresniff.render.style import Style
 from kwiresniff.render.tree_row import Row, name_column
 from kwiresniff.render.values import (
-    Style,
     is_absent,
     is_container,
     is_error,

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.base.light_typing import Any, Final, NamedTuple
+from kwiresniff.base.light_typing import Any, Final
 from kwiresniff.base.tree_sizes import SCALARS_SHOWN
 from kwiresniff.model import Node
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape, mixed, text_of
 from kwiresniff.render.line_wrapping import Chunk
-from kwiresniff.render.theme import Glyphs, Span
-
-#: Characters or bytes of one value that are shown before the rest is only counted.
-VALUE_LIMIT = 120
+from kwiresniff.render.style import Style
+from kwiresniff.render.theme import Span
 
 #: A value that is only so much longer is shown whole: saying what is missing would take as much room.
 SLACK = 24
 
 #: Texts that would read as something else than text.
 _AMBIGUOUS: Final = frozenset(["", "null", "true", "false", "empty"])
-
-
-class Style(NamedTuple):
-    """How much to show: the drawing characters, verbosity 0 to 2, characters per value (None: all of them)."""
-
-    glyphs: Glyphs
-    verbosity: int = 0
-    value_limit: int | None = VALUE_LIMIT
 
 
 def is_error(node: Node) -> bool:

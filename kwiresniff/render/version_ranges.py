@@ -9,8 +9,9 @@ from kwiresniff.base.tree_sizes import RANGES_SHOWN, is_range
 from kwiresniff.model import Node
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
+from kwiresniff.render.style import Style
 from kwiresniff.render.tree_row import Row
-from kwiresniff.render.values import Style, is_wrong, problem_spans
+from kwiresniff.render.values import is_wrong, problem_spans
 
 
 def is_range_array(array: Node) -> bool:

@@ -17,19 +17,10 @@ from kwiresniff.render import format_units
 from kwiresniff.render.batch_rows import hidden_batches, hidden_records, records_facts
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import GAP, Chunk
+from kwiresniff.render.style import Style
 from kwiresniff.render.theme import STYLES, Paint
 from kwiresniff.render.tree_rows import IDENTIFYING, hidden_elements
-from kwiresniff.render.values import (
-    SLACK,
-    Style,
-    bytes_value,
-    hidden_parts,
-    leaf,
-    meaning_spans,
-    more,
-    scalar,
-    text_value,
-)
+from kwiresniff.render.values import SLACK, bytes_value, hidden_parts, leaf, meaning_spans, more, scalar, text_value
 from kwiresniff.render.version_ranges import range_head, version_range
 
 #: The mark between two parts of a row, and those of the kinds.

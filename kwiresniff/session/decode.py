@@ -13,105 +13,37 @@ from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE, FETCH, PRODUCE
 from kwiresniff.base.fastint import COMPILED
 from kwiresniff.base.known_ids import METADATA_TOPIC_ID
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
-from kwiresniff.codec.body_scanner import BodyScanner, MessageSkipper
-from kwiresniff.codec.codegen import made_when_called
-from kwiresniff.codec.decode_errors import trailing_bytes
+from kwiresniff.codec.body_scanner import BodyScanner
 from kwiresniff.codec.embedded import (
     ANSWER,
     INTERNAL_TOPICS,
-    OPENERS,
-    QUICK_LOOKS,
     BodyView,
 )
-from kwiresniff.codec.record_limits import MAX_NODES
-from kwiresniff.errors import DecodeError, SchemaError
+from kwiresniff.errors import DecodeError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode
 from kwiresniff.session.apis import MAX_FACTS, read_version
-from kwiresniff.session.secrets import conceal, has_secrets, is_sound, may_hide, teaches
-from kwiresniff.session.topic_ids import TopicNameTable, carries_ids, names_topics
+from kwiresniff.session.body_plan import BodyPlan, Plans
+from kwiresniff.session.secrets import conceal
+from kwiresniff.session.topic_ids import TopicNameTable, names_topics
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from kwiresniff.codec.decoder_gen import Decoder
     from kwiresniff.codec.error_finders import ErrorFinder
-    from kwiresniff.codec.text.digest_bodies import DigestReader
     from kwiresniff.codec.text.plan import Step
     from kwiresniff.codec.text.tree_wording import Words
     from kwiresniff.digest import Digest
+    from kwiresniff.session.malformed import MalformedBodies
 
 #: Frames from this size on are jumped over before they are decoded: that takes a tenth of decoding them in vain. So are
-#: those of a side of which one could not be decoded: where many are broken, most of the time went into what was raised.
+#: those of a message of which one could not be decoded: where many are broken, most of the time went into what was
+#: raised.
 _ASKED_FIRST_BYTES: Final = 1 << 14
-
-#: ``steps(api_key, version, direction)``: how a writer of text writes a message, None when it cannot.
-Plans = Callable[[int, int, Direction], "list[Step] | None"]
-
 
 _ERRORS = frozenset({"error_code"})
 #: APIs whose answers have a digest only without an error: who looks at it takes its partitions, or versions, for good.
 _LOOKED_INTO: Final = frozenset({PRODUCE, FETCH, API_VERSIONS})
-
-
-class _Side:
-    """How one direction of an (API, version) is read: looked up once, used for every message."""
-
-    __slots__ = (
-        "decode", "guess", "has_failed", "hides", "look", "looks", "names_topics", "open", "opened", "secret",
-        "skipper", "steps", "trouble", "version",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        exchange: Exchange,
-        direction: Direction,
-        version: int,
-        records: RecordsMode,
-        plans: Plans | None,
-        digests: DigestReader | None,
-        opening: Plans | None,
-    ) -> None:
-        self.version = version
-        self.decode: Decoder | None = None
-        self.trouble: Problem | None = None
-        self.skipper: MessageSkipper | None = None
-        self.has_failed = False
-        self.guess = version != exchange.api_version and not (exchange.api_key == API_VERSIONS and version == 0)
-        may_name = names_topics(exchange.api_key, direction)
-        self.names_topics = may_name and version >= 0 and carries_ids(exchange.api_key, version, direction)
-        self.secret = has_secrets(exchange.api_key, direction)
-        self.open = OPENERS.get((exchange.api_key, direction))
-        self.look = QUICK_LOOKS.get((exchange.api_key, direction))
-        self.hides = may_hide(exchange.api_key, direction)
-        self.opened = False
-        self.steps: list[Step] | None = None
-        self.looks: list[Step] | None = None
-        if version < 0:
-            if direction == "request":
-                message = f"API key {exchange.api_key} is in no Kafka release known here"
-                self.trouble = Problem("unknown_api", message, 0)
-            return
-        api_key = exchange.api_key
-        # Whatever looks into a body needs more than its text. Where a quick look decides that, the writer decides; some
-        # of what is opened the writer opens itself.
-        closed = (self.open is not None or self.secret) and self.look is None
-        if closed:
-            plans = None if self.secret else opening
-            if self.open is not None or teaches(exchange.api_key, direction):
-                digests = None
-        if not self.guess:
-            if plans is not None:
-                self.steps = plans(api_key, version, direction)
-                self.opened = closed and self.steps is not None
-            if digests is not None and not may_name:
-                self.looks = digests.steps(api_key, version, direction)
-            if self.steps is not None or self.looks is not None:  # few bodies will be decoded then
-                self.decode = made_when_called(lambda: codec.decoder(api_key, version, direction, records))
-                return
-        try:
-            self.decode = codec.decoder(api_key, version, direction, records)
-        except SchemaError as error:
-            self.trouble = Problem("unknown_version", str(error), 2)
 
 
 class BodyDecoder:
@@ -150,11 +82,12 @@ class BodyDecoder:
         self._topics = topics
         self._show_secrets = show_secrets
         # By (api_key << 16) + version, as asked for in the request.
-        self._requests: dict[int, _Side] = {}
-        self._responses: dict[int, _Side] = {}
+        self._requests: dict[int, BodyPlan] = {}
+        self._responses: dict[int, BodyPlan] = {}
         # By (api_key << 16) + version as read, of which there are only as many as are known.
         self._finders: dict[int, ErrorFinder] = {}
         self._scanners: dict[int, BodyScanner] = {}
+        self._closer_look: MalformedBodies | None = None
 
     def decode(self, exchange: Exchange) -> None:
         """Fills in bodies, errors, problems and outcome of an exchange; bytes that do not fit become problems."""
@@ -180,7 +113,7 @@ class BodyDecoder:
         if direction == "response" and not message.is_deferred and message.body:
             self._collect_errors(exchange, exchange.api_key, message.version, message.body)
 
-    def _read(self, exchange: Exchange, message: Message, direction: Direction, sides: dict[int, _Side]) -> bool:
+    def _read(self, exchange: Exchange, message: Message, direction: Direction, sides: dict[int, BodyPlan]) -> bool:
         """Decode one message; returns whether it was understood to its last field."""
         api_key = exchange.api_key
         frame = message.frame
@@ -193,19 +126,25 @@ class BodyDecoder:
             if side.trouble is not None:
                 exchange.problems.append(side.trouble)
             return False
-        if self._writes and self._is_written(exchange, message, frame, direction, side):
+        may_fit = not side.has_failed or side.may_fit(frame, message.body_offset)
+        if may_fit and self._writes and self._is_written(exchange, message, frame, direction, side):
             return True
         if side.opened and direction == "response":
             self._decode_request(exchange)
         issues: list[Problem] = []
-        body, end = self._decoded(exchange, message, frame, direction, side, issues)
-        understood = sound = True
-        if issues or end != len(frame) or side.guess:
-            body, understood, sound = self._look_closer(exchange, message, direction, side, body, end)
-            if body is None:
+        body: Body | None = None
+        end = -1
+        if may_fit:
+            body, end = self._decoded(message, frame, side, issues)
+        if side.guess:
+            self._malformed.report_guess(exchange, direction, side.version, end == len(frame))
+            if end != len(frame):
                 return False
+        understood = body is not None
+        sound = True
+        if body is None or issues or end != len(frame) or side.guess:
+            body, sound = self._malformed.report(exchange, message, direction, body)
         message.body = body
-        assert body is not None
         if side.names_topics and (sound or not side.secret):
             self._topics.learn(api_key, direction, body)
             if self._rows is not None:
@@ -226,21 +165,12 @@ class BodyDecoder:
         return understood
 
     def _decoded(
-        self,
-        exchange: Exchange,
-        message: Message,
-        frame: bytes,
-        direction: Direction,
-        side: _Side,
-        issues: list[Problem],
+        self, message: Message, frame: bytes, side: BodyPlan, issues: list[Problem]
     ) -> tuple[Body | None, int]:
         """The body and where it ends; no body when the bytes do not fit, of which a large frame is asked first."""
         assert side.decode is not None
-        if COMPILED and (side.has_failed or len(frame) > _ASKED_FIRST_BYTES):
-            if side.skipper is None:
-                side.skipper = MessageSkipper(schema.message(exchange.api_key, side.version, direction))
-            if side.skipper.skip(frame, message.body_offset) < 0:
-                return None, -1
+        if not side.has_failed and len(frame) > _ASKED_FIRST_BYTES and not side.may_fit(frame, message.body_offset):
+            return None, -1
         try:
             return side.decode(frame, message.body_offset, issues)
         except DecodeError:
@@ -248,7 +178,7 @@ class BodyDecoder:
             return None, -1
 
     def _is_written(
-        self, exchange: Exchange, message: Message, frame: bytes, direction: Direction, side: _Side
+        self, exchange: Exchange, message: Message, frame: bytes, direction: Direction, side: BodyPlan
     ) -> bool:
         """Whether the body was written, or digested, straight from its bytes, so that it need not be decoded."""
         if side.steps is not None and self._writer is not None:
@@ -262,7 +192,7 @@ class BodyDecoder:
                     looks, start = side.looks, message.body_offset
                     message.defer(self._digests.digest(looks, frame, start) if looks else None, side.decode)
                 if end < len(frame):
-                    self._add_trailing(exchange, message, frame, end, direction)
+                    self._malformed.report_trailing(exchange, message, direction, end)
                 return True
         if self._rows is not None and not side.names_topics:
             errors = self._errors if direction == "response" else None
@@ -286,7 +216,7 @@ class BodyDecoder:
                 else:
                     message.defer(digest, side.decode)
                 if not sound:
-                    self._add_trailing(exchange, message, frame, stop, direction)
+                    self._malformed.report_trailing(exchange, message, direction, stop)
                 return True
         return False
 
@@ -300,22 +230,6 @@ class BodyDecoder:
             return body, end
 
         return concealed
-
-    def _add_trailing(self, exchange: Exchange, message: Message, frame: bytes, end: int, direction: Direction) -> None:
-        """Reports the bytes behind a body that has nothing else that would have to be told."""
-        problems = [trailing_bytes(end, len(frame) - end)]
-        if len(frame) > MAX_NODES:  # it may have more fields than are kept
-            problems = self._problems_of(exchange, message, frame, direction)
-        exchange.problems += [problem._replace(details={"direction": direction}) for problem in problems]
-
-    def _problems_of(self, exchange: Exchange, message: Message, frame: bytes, direction: Direction) -> list[Problem]:
-        """What is wrong with a message that can be decoded."""
-        from kwiresniff.codec.folding import problems_of  # few messages come here
-
-        definition = schema.message(exchange.api_key, message.version, direction)
-        missing = message.size_bytes - len(frame)
-        full = self._records == "full"
-        return problems_of(definition, frame, message.body_offset, records=full, missing=missing)
 
     def _decode_request(self, exchange: Exchange) -> None:
         """Decode a request that has been written already: what its response holds may depend on it."""
@@ -332,7 +246,7 @@ class BodyDecoder:
         exchange: Exchange,
         message: Message,
         direction: Direction,
-        side: _Side,
+        side: BodyPlan,
         *,
         errors: list[tuple[str, int]] | None = None,
     ) -> list[bytes] | None:
@@ -380,7 +294,7 @@ class BodyDecoder:
         error = schema.error(code)
         exchange.errors.append((path, code, error.name, error.retriable))
 
-    def _side(self, exchange: Exchange, direction: Direction, key: int, sides: dict[int, _Side]) -> _Side:
+    def _side(self, exchange: Exchange, direction: Direction, key: int, sides: dict[int, BodyPlan]) -> BodyPlan:
         version = read_version(exchange, direction)
         side = sides.get(key)
         if side is None or side.version != version:
@@ -389,42 +303,22 @@ class BodyDecoder:
             digests = self._digests
             if self._digested is not None and exchange.api_key not in self._digested:
                 digests = None
-            side = sides[key] = _Side(exchange, direction, version, self._records, self._plans, digests, self._opening)
+            side = sides[key] = BodyPlan(
+                exchange, direction, version, self._records, self._plans, digests, self._opening
+            )
         return side
+
+    @property
+    def _malformed(self) -> MalformedBodies:
+        """What reads bodies that do not decode cleanly."""
+        if self._closer_look is None:
+            from kwiresniff.session.malformed import MalformedBodies  # brings the dissector
+
+            self._closer_look = MalformedBodies(self._records)
+        return self._closer_look
 
     def _is_internal(self, topic_id: str) -> bool:
         return topic_id == METADATA_TOPIC_ID or self._topics.name(topic_id) in INTERNAL_TOPICS
-
-    def _look_closer(
-        self, exchange: Exchange, message: Message, direction: Direction, side: _Side, body: Body | None, end: int
-    ) -> tuple[Body | None, bool, bool]:
-        """Reads a message that does not decode cleanly: reports what is wrong and keeps what can be kept.
-
-        Returns that, whether it was understood to its last field, and whether what was read of it can be trusted.
-        """
-        assert message.frame is not None
-        details = {"direction": direction}
-        known = f"{exchange.api} v{exchange.api_version} is unknown"
-        if side.guess:
-            if end != len(message.frame):
-                low, high = schema.version_range(exchange.api_key)
-                text = f"{known} (known: {low} to {high}) and its {direction} does not fit v{side.version}"
-                exchange.problems.append(Problem("unknown_version", text, 2, details=details))
-                return None, False, False
-            text = f"{known}; its {direction} fits v{side.version} exactly and is read as that"
-            exchange.problems.append(Problem("guessed_version", text, 2, details=details))
-        missing = message.size_bytes - len(message.frame)
-        understood = body is not None
-        if body is None:
-            from kwiresniff.codec.folding import front_of  # few messages come here
-
-            definition = schema.message(exchange.api_key, message.version, direction)
-            records, at = self._records == "full", message.body_offset
-            body, problems = front_of(definition, message.frame, at, records=records, missing=missing)
-        else:
-            problems = self._problems_of(exchange, message, message.frame, direction)
-        exchange.problems += (problem._replace(details=details) for problem in problems)
-        return body, understood, is_sound(problems, missing)
 
 
 def _nameless(digest: Digest) -> bool:

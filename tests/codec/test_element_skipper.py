@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from kwiresniff import codec, schema
-from kwiresniff.codec.body_scanner import ElementSkipper, MessageSkipper
+from kwiresniff.codec.body_scanner import GARBLED, ElementSkipper, MessageSkipper
 from kwiresniff.codec.scan_steps import element_steps
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Direction
@@ -118,3 +118,15 @@ def test_a_message_is_passed_over_where_it_can_be_decoded_and_nowhere_else() -> 
                     refused += 1
                 assert skipper.skip(frame, 6) == expected, (message.name, version, direction, frame)
     assert min(taken, refused) > 1_000
+
+
+def test_where_no_element_is_skipped_what_is_said_is_about_the_first() -> None:
+    """So that it need not be read again: a text that is not UTF-8, and an element that breaks off."""
+    steps = element_steps(FLEXIBLE, True)
+    garbled = ELEMENT.replace(b"a", b"\xff")
+    skipper = ElementSkipper(garbled + ELEMENT)
+    assert skipper.run(steps, 0, 2, 100, GARBLED) == 0
+    assert (skipper.end, skipper.nodes, skipper.garbled) == (len(ELEMENT), 7, True)
+    skipper = ElementSkipper(ELEMENT[:-1])
+    assert skipper.run(steps, 0, 1, 100, GARBLED) == 0
+    assert skipper.end == -1

@@ -37,8 +37,11 @@ def test_times_that_no_clock_shows_are_left_to_the_encoder(ns: int) -> None:
     assert ExchangeLines(JsonEncoder().text).line(with_text(exchange(start_ns=ns), b"{}", b"{}")) is None
 
 
-def test_bodies_that_are_values_are_left_to_the_encoder() -> None:
-    assert ExchangeLines(JsonEncoder().text).line(exchange()) is None
+@pytest.mark.parametrize("body", [{"a": [1, b"x", b"\xff"], "_tagged_fields": {7: b"y"}}, None], ids=["values", "none"])
+def test_bodies_that_are_values_stand_in_the_same_line(body: Any) -> None:
+    """As those of messages that break off do, by the thousand in some captures."""
+    built = exchange(request=body)
+    assert joined(ExchangeLines(JsonEncoder().text), built) == JsonEncoder().line(exchange_json(built))
 
 
 @pytest.mark.parametrize("kind", [JsonLinesWriter, JsonArrayWriter])

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from kwiresniff.model import Node
+from kwiresniff.render.style import Style
 from kwiresniff.render.theme import ASCII, UNICODE
-from kwiresniff.render.values import Style, leaf, scalar, scalars
+from kwiresniff.render.values import leaf, scalar, scalars
 
 STYLE = Style(UNICODE)
 

@@ -1,0 +1,101 @@
+"""How the bodies of one message are read: written straight from their bytes, digested, or decoded, and then looked
+into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kwiresniff import codec, schema
+from kwiresniff.base.api_keys import API_VERSIONS
+from kwiresniff.base.fastint import COMPILED
+from kwiresniff.base.light_typing import TYPE_CHECKING
+from kwiresniff.codec.body_scanner import MessageSkipper
+from kwiresniff.codec.codegen import made_when_called
+from kwiresniff.codec.embedded import OPENERS, QUICK_LOOKS
+from kwiresniff.errors import SchemaError
+from kwiresniff.model import Direction, Exchange, Problem, RecordsMode
+from kwiresniff.session.secrets import has_secrets, may_hide, teaches
+from kwiresniff.session.topic_ids import carries_ids, names_topics
+
+if TYPE_CHECKING:
+    from kwiresniff.codec.decoder_gen import Decoder
+    from kwiresniff.codec.text.digest_bodies import DigestReader
+    from kwiresniff.codec.text.plan import Step
+
+#: ``steps(api_key, version, direction)``: how a writer of text writes a message, None when it cannot.
+Plans = Callable[[int, int, Direction], "list[Step] | None"]
+
+
+class BodyPlan:
+    """How one direction of an (API, version) is read: looked up once, used for every message.
+
+    ``has_failed`` says that a body could not be decoded.
+    """
+
+    __slots__ = (
+        "_api_key", "_direction", "_skipper", "decode", "guess", "has_failed", "hides", "look", "looks", "names_topics",
+        "open", "opened", "secret", "steps", "trouble", "version",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        direction: Direction,
+        version: int,
+        records: RecordsMode,
+        plans: Plans | None,
+        digests: DigestReader | None,
+        opening: Plans | None,
+    ) -> None:
+        self.version = version
+        self.decode: Decoder | None = None
+        self.trouble: Problem | None = None
+        self.has_failed = False
+        self._api_key = exchange.api_key
+        self._direction: Direction = direction
+        self._skipper: MessageSkipper | None = None
+        self.guess = version != exchange.api_version and not (exchange.api_key == API_VERSIONS and version == 0)
+        may_name = names_topics(exchange.api_key, direction)
+        self.names_topics = may_name and version >= 0 and carries_ids(exchange.api_key, version, direction)
+        self.secret = has_secrets(exchange.api_key, direction)
+        self.open = OPENERS.get((exchange.api_key, direction))
+        self.look = QUICK_LOOKS.get((exchange.api_key, direction))
+        self.hides = may_hide(exchange.api_key, direction)
+        self.opened = False
+        self.steps: list[Step] | None = None
+        self.looks: list[Step] | None = None
+        if version < 0:
+            if direction == "request":
+                message = f"API key {exchange.api_key} is in no Kafka release known here"
+                self.trouble = Problem("unknown_api", message, 0)
+            return
+        api_key = exchange.api_key
+        # Whatever looks into a body needs more than its text. Where a quick look decides that, the writer decides; some
+        # of what is opened the writer opens itself.
+        closed = (self.open is not None or self.secret) and self.look is None
+        if closed:
+            plans = None if self.secret else opening
+            if self.open is not None or teaches(exchange.api_key, direction):
+                digests = None
+        if not self.guess:
+            if plans is not None:
+                self.steps = plans(api_key, version, direction)
+                self.opened = closed and self.steps is not None
+            if digests is not None and not may_name:
+                self.looks = digests.steps(api_key, version, direction)
+            if self.steps is not None or self.looks is not None:  # few bodies will be decoded then
+                self.decode = made_when_called(lambda: codec.decoder(api_key, version, direction, records))
+                return
+        try:
+            self.decode = codec.decoder(api_key, version, direction, records)
+        except SchemaError as error:
+            self.trouble = Problem("unknown_version", str(error), 2)
+
+    def may_fit(self, frame: bytes, body_offset: int) -> bool:
+        """Whether a body may be one of this message, found out without decoding it where this is compiled."""
+        if not COMPILED:
+            return True
+        if self._skipper is None:
+            self._skipper = MessageSkipper(schema.message(self._api_key, self.version, self._direction))
+        return self._skipper.skip(frame, body_offset) >= 0

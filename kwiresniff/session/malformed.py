@@ -1,0 +1,83 @@
+"""Bodies that do not decode cleanly: what is wrong with them, and as much of them as can be read.
+
+Few captures have any: whoever reads bodies imports this, and the dissector with it, when the first one comes.
+"""
+
+from __future__ import annotations
+
+from kwiresniff import schema
+from kwiresniff.base.light_typing import final
+from kwiresniff.codec.decode_errors import trailing_bytes
+from kwiresniff.codec.folding import front_of, problems_of
+from kwiresniff.codec.record_limits import MAX_NODES
+from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode
+from kwiresniff.session.secrets import is_sound
+
+
+@final
+class MalformedBodies:
+    """Reports what is wrong with bodies; ``records`` says whether record sets are looked into."""
+
+    def __init__(self, records: RecordsMode) -> None:
+        self._opens = records == "full"
+
+    def report_trailing(self, exchange: Exchange, message: Message, direction: Direction, end: int) -> None:
+        """Reports the bytes behind a body that has nothing else that would have to be told."""
+        assert message.frame is not None
+        size = len(message.frame)
+        if size > MAX_NODES:  # it may have more fields than are kept
+            problems = self._problems(exchange, message, direction)
+        else:
+            problems = [trailing_bytes(end, size - end)]
+        _add(exchange, problems, direction)
+
+    def report(
+        self, exchange: Exchange, message: Message, direction: Direction, body: Body | None
+    ) -> tuple[Body, bool]:
+        """Reports what is wrong with a message, of which ``body`` was decoded.
+
+        Returns the body, as far as it can be read where it could not be decoded, and whether what was read can be
+        trusted.
+        """
+        assert message.frame is not None
+        missing = message.size_bytes - len(message.frame)
+        if body is None:
+            definition = schema.message(exchange.api_key, message.version, direction)
+            body, problems = front_of(
+                definition, message.frame, message.body_offset, records=self._opens, missing=missing
+            )
+        else:
+            problems = self._problems(exchange, message, direction)
+        _add(exchange, problems, direction)
+        return body, is_sound(problems, missing)
+
+    def report_guess(self, exchange: Exchange, direction: Direction, version: int, fits: bool) -> None:
+        """Reports that a message of an unknown version was read as another one, which it ``fits`` to its last byte or
+        not.
+        """
+        details = {"direction": direction}
+        known = f"{exchange.api} v{exchange.api_version} is unknown"
+        if fits:
+            text = f"{known}; its {direction} fits v{version} exactly and is read as that"
+            exchange.problems.append(Problem("guessed_version", text, 2, details=details))
+        else:
+            low, high = schema.version_range(exchange.api_key)
+            text = f"{known} (known: {low} to {high}) and its {direction} does not fit v{version}"
+            exchange.problems.append(Problem("unknown_version", text, 2, details=details))
+
+    def _problems(self, exchange: Exchange, message: Message, direction: Direction) -> list[Problem]:
+        """What is wrong with a message that can be decoded."""
+        assert message.frame is not None
+        definition = schema.message(exchange.api_key, message.version, direction)
+        missing = message.size_bytes - len(message.frame)
+        return problems_of(definition, message.frame, message.body_offset, records=self._opens, missing=missing)
+
+
+def _add(exchange: Exchange, problems: list[Problem], direction: Direction) -> None:
+    """Adds problems of a message to those of its exchange.
+
+    Made anew in one call: a named tuple takes three times as long for one that has a member replaced.
+    """
+    details = {"direction": direction}
+    for code, text, offset, path, packet, ns, _ in problems:
+        exchange.problems.append(Problem(code, text, offset, path, packet, ns, details))
