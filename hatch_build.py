@@ -139,6 +139,7 @@ COMPILED = (
     "kwiresniff/session/delays.py",
     "kwiresniff/session/detection.py",
     "kwiresniff/session/endpoint.py",
+    "kwiresniff/session/error_codes.py",
     "kwiresniff/session/fetch_sessions.py",
     "kwiresniff/session/flow_table.py",
     "kwiresniff/session/frame_confirmation.py",

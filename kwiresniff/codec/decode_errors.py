@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import struct
 
-from kwiresniff.base.light_typing import Final
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
 
 #: Everything a generated decoder lets the interpreter notice; ``translate`` turns each into a DecodeError.
 NOTICED: tuple[type[Exception], ...] = (struct.error, IndexError, UnicodeDecodeError)
-
-
-#: The code of a string that is not UTF-8.
-INVALID_UTF8: Final = "invalid_utf8"
 
 
 def truncated(path: str = "", missing: int = 0) -> DecodeError:
@@ -70,7 +65,7 @@ def bad_tag_size(path: str, size: int, used: int, remaining: int) -> DecodeError
 
 def invalid_utf8(path: str = "") -> DecodeError:
     """A string that is not UTF-8."""
-    return DecodeError(invalid_utf8_text(path or "a string"), code=INVALID_UTF8, path=path)
+    return DecodeError(invalid_utf8_text(path or "a string"), code="invalid_utf8", path=path)
 
 
 def invalid_utf8_text(path: str) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import cache
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.base.utf8 import first_fault
 from kwiresniff.codec import decode_errors
 from kwiresniff.codec.field_layout import (
@@ -34,7 +34,7 @@ from kwiresniff.codec.field_layout import (
     smallest_size,
     tagged,
 )
-from kwiresniff.codec.primitives import check_tag_count, read_uvarint, reader_of
+from kwiresniff.codec.primitives import read_uvarint, reader_of, too_many_tags
 from kwiresniff.codec.record_limits import MAX_NODES
 from kwiresniff.codec.value_labels import has_meaning, meaning_of
 from kwiresniff.errors import DecodeError
@@ -113,8 +113,8 @@ class MessageBytes:
 
 
 class FieldFacts:
-    """What is asked of a ``field`` again and again, found out once; of an array also its ``entry``, once it is asked
-    for.
+    """A plain record of what is asked of a ``field`` again and again; of an array also its ``entry``, once somebody
+    asks for it.
 
     ``size`` are the bytes of a value of fixed size, 0 for any other; ``unpack`` and ``read`` make its value.
     ``prefix`` reads a length or count of ``prefix_size`` bytes; None stands for an UNSIGNED_VARINT. ``smallest`` are
@@ -122,7 +122,7 @@ class FieldFacts:
     """
 
     __slots__ = (
-        "array", "entry", "field", "is_records", "is_string", "is_struct", "means", "name", "node_type", "null_length",
+        "array", "entry", "field", "is_records", "is_string", "means", "name", "node_type", "null_length",
         "prefix", "prefix_size", "read", "size", "smallest", "unpack",
     )  # fmt: skip
 
@@ -131,7 +131,6 @@ class FieldFacts:
         self.name = field.name
         self.array = field.array
         self.node_type = ARRAY if field.array else field.type
-        self.is_struct = field.type == STRUCT
         self.is_string = is_string(field.type)
         self.is_records = is_records(field.type)
         self.null_length = field.nullable if field.array else may_be_null(field)
@@ -181,8 +180,16 @@ def _check(message: MessageVersion) -> None:
         _checked[id(message)] = message
 
 
+#: Stands for the failure of a message that can be read.
+_NONE: Final = decode_errors.truncated()
+
+
 class Dissector:
-    """Dissects one message; its methods read the parts of a definition in wire order, each into a node."""
+    """Dissects one message; its methods read the parts of a definition in wire order, each into a node.
+
+    Those that return a bool say whether there was such a part; where there was none, ``failure`` says why. It is not
+    raised: whoever sends broken messages by the thousand would have that go through all levels of each.
+    """
 
     def __init__(self, read: MessageBytes) -> None:
         _check(read.message)
@@ -198,17 +205,16 @@ class Dissector:
         self.nodes: i64 = 0
         self.budget: RecordBudget | None = None
         self.says_meanings = True
+        self.failure = _NONE
 
     def dissect(self, trailing: bool) -> Dissection:
         """The dissection; with ``trailing`` bytes behind the message are a problem."""
         root = Node(self.message.name, STRUCT, self.position, 0)
-        try:
-            self.structure(root, self.message.fields, "")
-        except DecodeError as error:
+        if not self.structure(root, self.message.fields, ""):
+            error = self.failure
             self.problems.append(Problem(error.code, str(error), error.offset, error.path))
-        else:
-            if trailing and self.position < self.end:
-                self.note_trailing_bytes()
+        elif trailing and self.position < self.end:
+            self.note_trailing_bytes()
         root.length = self.position - root.offset
         if self.nodes > MAX_NODES:
             text = f"the message has {self.nodes} fields, of which the first {MAX_NODES} are kept"
@@ -219,102 +225,123 @@ class Dissector:
         """Reports the bytes behind the message."""
         self.problems.append(decode_errors.trailing_bytes(self.position, self.end - self.position))
 
-    def keep(self, parent: Node, node: Node) -> None:
-        """Adds a node to the tree, or only counts it when there are too many. Raises DecodeError at the limit on
-        entries.
-        """
+    def fail(self, failure: DecodeError) -> bool:
+        """Keeps why the reading ends here; False, so that whoever is being read can say so."""
+        self.failure = failure
+        return False
+
+    def mark(self, node: Node, start: i64, path: str) -> None:
+        """Marks the innermost node that could not be read with the failure."""
+        failure = self.failure
+        if failure.offset is None:
+            failure.offset, failure.path = start, path
+            node.problem = str(failure)
+
+    def keep(self, parent: Node, node: Node) -> bool:
+        """Adds a node to the tree, or only counts it when there are too many; False at the limit on entries."""
         self.nodes += 1
         if self.nodes <= MAX_NODES:
             parent.children.append(node)
         elif self.nodes > MAX_COUNTED:
-            raise decode_errors.too_many_entries(MAX_COUNTED)
+            return self.fail(decode_errors.too_many_entries(MAX_COUNTED))
+        return True
 
-    def structure(self, node: Node, fields: tuple[WireField, ...], path: str) -> None:
+    def structure(self, node: Node, fields: tuple[WireField, ...], path: str) -> bool:
         """Reads the fields of a structure into children of ``node``."""
         layout = _layout(fields, self.flexible)
         front = f"{path}." if path else ""
         for facts in layout.regular:
-            self.field(node, facts, facts.name, front)
-        if self.flexible:
-            self.tag_section(node, layout.tagged, path)
+            if self.field(node, facts, facts.name, front) is None:
+                return False
+        return not self.flexible or self.tag_section(node, layout.tagged, path)
 
-    def field(self, parent: Node, facts: FieldFacts, name: str, front: str) -> Node:
-        """Read one field into a new node of ``parent``; a failure marks the innermost node and goes on up.
+    def field(self, parent: Node, facts: FieldFacts, name: str, front: str) -> Node | None:
+        """Reads one field into a new node of ``parent``; of one that cannot be read the innermost node is marked.
 
         Its path is ``front`` and its name, put together when somebody asks for it: hardly any field is wrong.
         """
         start = self.position
         node = Node(name, facts.node_type, start, 0)
-        self.keep(parent, node)
-        try:
-            if facts.array:
-                self.array(node, facts, front + name)
-            elif facts.size:
-                self.fixed(node, facts, front)
-            elif facts.is_struct:
-                if not facts.null_length or self.present(node, facts.field, front + name):
-                    self.structure(node, facts.field.fields, front + name)
-            else:
-                self.sized(node, facts, front)
-        except DecodeError as error:
-            if error.offset is None:
-                error.offset, error.path = start, front + name
-                node.problem = str(error)
-            node.length = self.position - start
-            raise
+        if not self.keep(parent, node):
+            return None
+        if facts.array:
+            is_read = self.array(node, facts, front + name)
+        elif facts.size:
+            is_read = self.fixed(node, facts, front)
+        elif facts.node_type == STRUCT:
+            is_read = self.structured(node, facts, front + name)
+        else:
+            is_read = self.sized(node, facts, front)
+        if not is_read:
+            self.mark(node, start, front + name)
         node.length = self.position - start
-        return node
+        return node if is_read else None
 
-    def take(self, size: i64, front: str, name: str = "") -> bytes:
-        """The next ``size`` bytes. Raises DecodeError, and takes nothing, when there are not so many."""
-        start = self.position
-        stop = start + size
-        if stop > self.end:
-            raise decode_errors.truncated(front + name, stop - self.end)
-        self.position = stop
-        return self.frame[start:stop]
+    def has(self, size: i64, front: str, name: str = "") -> bool:
+        """Whether there are ``size`` more bytes, of the field with this path."""
+        beyond = self.position + size - self.end
+        return beyond <= 0 or self.fail(decode_errors.truncated(front + name, beyond))
 
-    def fixed(self, node: Node, facts: FieldFacts, front: str) -> None:
+    def uvarint(self) -> i64:
+        """The UNSIGNED_VARINT at the current position; -1 where there is none."""
+        try:
+            number, self.position = read_uvarint(self.frame, self.position)
+        except DecodeError as error:
+            self.failure = error
+            return -1
+        return number
+
+    def fixed(self, node: Node, facts: FieldFacts, front: str) -> bool:
         """Reads a value of fixed size."""
-        start = self.position
-        self.take(facts.size, front, node.name)
+        if not self.has(facts.size, front, node.name):
+            return False
         assert facts.unpack is not None
-        (node.value,) = facts.unpack(self.frame, start)
+        (node.value,) = facts.unpack(self.frame, self.position)
+        self.position += facts.size
         if facts.read is not None:
             node.value = facts.read(node.value)
         if facts.means and self.says_meanings:
             node.meaning = meaning_of(facts.field, node.value, self.topic_name)
+        return True
 
     def length(self, facts: FieldFacts, front: str, name: str) -> i64:
-        """The length of a string, byte array or record set, or the count of an array; -1 for null. Raises DecodeError
-        for a length or count that cannot be.
+        """The length of a string, byte array or record set, or the count of an array; -1 for null, -2 for one that
+        cannot be.
         """
         length: i64
         if facts.prefix is None:
-            length, self.position = read_uvarint(self.frame, self.position)
+            length = self.uvarint()
+            if length < 0:
+                return -2
             length -= 1
         else:
-            start = self.position
-            self.take(facts.prefix_size, front, name)
-            (length,) = facts.prefix(self.frame, start)
+            if not self.has(facts.prefix_size, front, name):
+                return -2
+            (length,) = facts.prefix(self.frame, self.position)
+            self.position += facts.prefix_size
         if length >= 0 or (length == -1 and facts.null_length):
             return length
         path = front + name
         if facts.array and facts.prefix is not None:
-            raise decode_errors.bad_count(length, self.end - self.position, path)
-        raise decode_errors.null_value(path) if length == -1 else decode_errors.bad_length(length, path)
+            self.fail(decode_errors.bad_count(length, self.end - self.position, path))
+        else:
+            self.fail(decode_errors.null_value(path) if length == -1 else decode_errors.bad_length(length, path))
+        return -2
 
-    def sized(self, node: Node, facts: FieldFacts, front: str) -> None:
+    def sized(self, node: Node, facts: FieldFacts, front: str) -> bool:
         """Reads a string, byte array or record set behind its length."""
         size = self.length(facts, front, node.name)
         if size < 0:
-            node.null = True
-            return
+            node.null = size == -1
+            return node.null
+        if not self.has(size, front, node.name):
+            return False
         start = self.position
-        raw = self.take(size, front, node.name)
+        self.position += size
         if facts.is_records:
             self.record_set(node, start, front + node.name, unaligned=node.name == UNALIGNED)
         elif facts.is_string:
+            raw = self.frame[start : self.position]
             fault = first_fault(raw)
             if fault < 0:
                 node.value = raw.decode()
@@ -322,15 +349,16 @@ class Dissector:
                 node.value = raw
                 self.note_invalid_utf8(node, start + fault, front + node.name)
         else:
-            node.value = raw
+            node.value = self.frame[start : self.position]
         if facts.means and self.says_meanings:
             node.meaning = meaning_of(facts.field, node.value, self.topic_name)
+        return True
 
     def note_invalid_utf8(self, node: Node, offset: i64, path: str) -> None:
         """Marks the node of a text that is none; the reading goes on."""
         node.problem = decode_errors.invalid_utf8_text(path)
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem(decode_errors.INVALID_UTF8, node.problem, offset, path))
+            self.problems.append(Problem("invalid_utf8", node.problem, offset, path))
 
     def record_set(self, node: Node, start: int, path: str, *, unaligned: bool) -> None:
         """Reads the record set between ``start`` and the current position."""
@@ -354,87 +382,114 @@ class Dissector:
         """What stands for records that nobody looks at, where those are not all kept."""
         return None
 
-    def present(self, node: Node, field: WireField, path: str) -> bool:
-        """Reads the mark before a nullable structure: whether there is one."""
-        mark, null = int.from_bytes(self.take(1, path), signed=True), null_mark(field)
-        if mark not in (1, null):
-            raise decode_errors.bad_mark(mark, null, path)
-        node.null = mark == null
-        return not node.null
+    def structured(self, node: Node, facts: FieldFacts, path: str) -> bool:
+        """Reads a structure, behind its mark where it may be null."""
+        if facts.null_length:
+            if not self.has(1, path):
+                return False
+            byte: i64 = self.frame[self.position]
+            mark: i64 = byte - 256 if byte > 127 else byte
+            self.position += 1
+            null = null_mark(facts.field)
+            if mark == null:
+                node.null = True
+                return True
+            if mark != 1:
+                return self.fail(decode_errors.bad_mark(mark, null, path))
+        return self.structure(node, facts.field.fields, path)
 
-    def array(self, node: Node, facts: FieldFacts, path: str) -> None:
+    def array(self, node: Node, facts: FieldFacts, path: str) -> bool:
         """Reads an array: its count, then its elements."""
         count = self.length(facts, path, "")
         if count < 0:
-            node.null = True
-            return
+            node.null = count == -1
+            return node.null
         remaining = self.end + self.missing - self.position
         entry = facts.entry
         if entry is None:
             entry = facts.entry = FieldFacts(single(facts.field), self.flexible)
         if count * entry.smallest > remaining:
-            raise decode_errors.bad_count(count, remaining, path)
-        self.elements(node, entry, count, path)
+            return self.fail(decode_errors.bad_count(count, remaining, path))
+        return self.elements(node, entry, count, path)
 
-    def elements(self, node: Node, entry: FieldFacts, count: int, path: str) -> None:
-        """Read the elements of an array."""
-        for index in range(count):
-            self.field(node, entry, f"[{index}]", path)
+    def elements(self, node: Node, entry: FieldFacts, count: int, path: str) -> bool:
+        """Reads the elements of an array."""
+        for index in range(count):  # noqa: SIM110 - compiled, a generator is dear
+            if self.field(node, entry, f"[{index}]", path) is None:
+                return False
+        return True
 
-    def tag_section(self, node: Node, fields: list[FieldFacts], path: str) -> None:
-        """Read the tagged fields after a structure: known ones in order of tag, then the unknown ones together."""
-        if not fields and self.position < self.end and not self.frame[self.position]:
-            self.position += 1
-            return
-        known = {facts.field.tag: facts for facts in fields}
+    def tag_section(self, node: Node, fields: list[FieldFacts], path: str) -> bool:
+        """Reads the tagged fields after a structure: known ones in order of tag, then the unknown ones together."""
         start, before = self.position, len(node.children)
+        if not fields and start < self.end and not self.frame[start]:
+            self.position += 1
+            return True
         unknown = Node(UNKNOWN_TAGS, TAGGED_FIELDS, start, 0)
         found: dict[int | None, Node] = {}
         inner = f"{path}.{UNKNOWN_TAGS}" if path else UNKNOWN_TAGS
-        try:
-            count, self.position = read_uvarint(self.frame, self.position)
-            check_tag_count(count, self.end - self.position, inner)
-            for _ in range(count):
-                at = self.position
-                tag, self.position = read_uvarint(self.frame, at)
-                size, self.position = read_uvarint(self.frame, self.position)
-                if size > self.end - self.position:
-                    raise decode_errors.truncated(inner, size - (self.end - self.position))
-                if tag in known:
-                    found[tag] = self.known_tag(node, known[tag], at, size, path)
-                else:
-                    self.unknown_tag(node, unknown, tag, at, size)
-        except DecodeError as error:
-            if error.offset is None:
-                error.offset, error.path = start, inner
-                unknown.problem = str(error)
-                self.keep(node, unknown)
-            raise
+        if not self.tagged_fields(node, unknown, fields, found, inner):
+            if self.failure.offset is not None:
+                return False
+            self.mark(unknown, start, inner)
+            self.keep(node, unknown)
+            return False
         if unknown.children:
             unknown.length = self.position - start
         if self.nodes <= MAX_NODES:
             regulars = node.children[:before]
-            late = [found.get(tag) or default_node(facts.field, start, self.topic_name) for tag, facts in known.items()]
+            late = [found.get(facts.field.tag) or default_node(facts.field, start, self.topic_name) for facts in fields]
             node.children = [*regulars, *late, *([unknown] if unknown.children else ())]
+        return True
 
-    def known_tag(self, node: Node, facts: FieldFacts, at: int, size: int, path: str) -> Node:
-        """Reads a tagged field that the definition has, ``size`` bytes from ``at`` on."""
+    def tagged_fields(
+        self, node: Node, unknown: Node, fields: list[FieldFacts], found: dict[int | None, Node], inner: str
+    ) -> bool:
+        """Reads the fields of a tag section, which has the path ``inner``: those of the definition go to ``found`` by
+        tag, the others become children of ``unknown``.
+        """
+        count = self.uvarint()
+        if count < 0:
+            return False
+        if too_many := too_many_tags(count, self.end - self.position, inner):
+            return self.fail(too_many)
+        known = {facts.field.tag: facts for facts in fields}
+        front = inner.removesuffix(UNKNOWN_TAGS)
+        for _ in range(count):
+            at = self.position
+            tag = self.uvarint()
+            size = self.uvarint() if tag >= 0 else -1
+            if size < 0:
+                return False
+            if not self.has(size, inner):
+                return False
+            facts = known.get(tag)
+            if facts is None:
+                raw = self.frame[self.position : self.position + size]
+                self.position += size
+                if not self.keep(unknown, Node(str(tag), "BYTES", at, self.position - at, raw, tag=tag)):
+                    return False
+                continue
+            child = self.known_tag(node, facts, at, size, front)
+            if child is None:
+                return False
+            found[tag] = child
+        return True
+
+    def known_tag(self, node: Node, facts: FieldFacts, at: i64, size: i64, front: str) -> Node | None:
+        """Reads a tagged field that the definition has, ``size`` bytes from ``at`` on; None where it cannot be."""
         start = self.position
-        front = f"{path}." if path else ""
         child = self.field(node, facts, facts.name, front)
+        if child is None:
+            return None
         child.tag, child.offset, child.length = facts.field.tag, at, self.position - at
-        if self.position - start != size:
-            error = decode_errors.bad_tag_size(
-                front + facts.name, size, self.position - start, self.end - self.position
-            )
-            error.offset, child.problem = at, str(error)
-            raise error
+        used = self.position - start
+        if used != size:
+            failure = decode_errors.bad_tag_size(front + facts.name, size, used, self.end - self.position)
+            failure.offset, child.problem = at, str(failure)
+            self.failure = failure
+            return None
         return child
-
-    def unknown_tag(self, node: Node, unknown: Node, tag: int, at: int, size: int) -> None:
-        """Keep the bytes of a field whose ``tag`` the definition does not have."""
-        raw = self.take(size, UNKNOWN_TAGS)
-        self.keep(unknown, Node(str(tag), "BYTES", at, self.position - at, raw, tag=tag))
 
 
 @cache

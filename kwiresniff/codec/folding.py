@@ -88,15 +88,15 @@ class _Folding(Dissector):
         self.skipper = ElementSkipper(read.frame)
         self.looked_at = GARBLED | (RECORDED if read.records else 0) | (LOADED if opened else 0)
 
-    def elements(self, node: Node, entry: FieldFacts, count: int, path: str) -> None:
+    def elements(self, node: Node, entry: FieldFacts, count: int, path: str) -> bool:
         shown = self.shown(entry.field, count)
         if count <= shown:
-            super().elements(node, entry, count, path)
-            return
+            return super().elements(node, entry, count, path)
         steps = element_steps(entry.field, self.flexible)
         skipper, fold = self.skipper, self.folder(node, entry.field)
         for index in range(shown):
-            self.field(node, entry, f"[{index}]", path)
+            if self.field(node, entry, f"[{index}]", path) is None:
+                return False
         index, wrong = shown, 0
         while index < count:
             kept = self.nodes < MAX_NODES
@@ -120,8 +120,10 @@ class _Folding(Dissector):
                 if not self.opening:
                     self.opened = False
                     self.looked_at &= ~LOADED
-            self.field(node, entry, f"[{index}]", path)
+            if self.field(node, entry, f"[{index}]", path) is None:
+                return False
             index += 1
+        return True
 
     def worth_a_stop(self, wrong: int) -> int:
         """What is looked for in elements, when so many before them had a fault."""
@@ -209,16 +211,17 @@ class _Valued(_Folding):
         super().__init__(read)
         self.says_meanings = False
 
-    def elements(self, node: Node, entry: FieldFacts, count: int, path: str) -> None:
+    def elements(self, node: Node, entry: FieldFacts, count: int, path: str) -> bool:
         fixed = FIXED.get(entry.field.type)
         if fixed is None or self.nodes + count > MAX_NODES or self.position + count * fixed.size > self.end:
-            super().elements(node, entry, count, path)
-            return
-        raw = self.take(count * fixed.size, path)
+            return super().elements(node, entry, count, path)
+        raw = self.frame[self.position : self.position + count * fixed.size]
+        self.position += len(raw)
         values = [value for (value,) in iter_unpack(f">{fixed.code}", raw)]
         read = reader_of(entry.field.type)
         node.value = values if read is None else [read(value) for value in values]
         self.nodes += count
+        return True
 
     def folder(self, node: Node, entry: WireField) -> Callable[[int, int], None]:
         read = _element_reader(_By(entry, self.flexible, self.records))

@@ -15,7 +15,7 @@ from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.decode_errors import bad_count, bad_varint, truncated
 from kwiresniff.codec.field_layout import MAX_TAGS
-from kwiresniff.errors import SchemaError
+from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.schema.wire_types import BY_GUIDE, FIXED
 
 #: A 32-bit value needs five groups of seven bits.
@@ -129,8 +129,13 @@ def _convert(
 
 def check_tag_count(count: int, remaining: int, path: str) -> None:
     """Raises DecodeError for more tagged fields than the ``remaining`` bytes can hold, or than anybody would define."""
-    if count * 2 > remaining or count > MAX_TAGS:
-        raise bad_count(count, remaining, path)
+    if failure := too_many_tags(count, remaining, path):
+        raise failure
+
+
+def too_many_tags(count: int, remaining: int, path: str) -> DecodeError | None:
+    """What is wrong with such a count; None where nothing is."""
+    return bad_count(count, remaining, path) if count * 2 > remaining or count > MAX_TAGS else None
 
 
 def read_tags(buffer: bytes, position: int, first: int) -> tuple[dict[int, bytes], int]:

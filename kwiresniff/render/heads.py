@@ -18,7 +18,7 @@ from kwiresniff.render.guides import GuidedRows
 from kwiresniff.render.headline import broker_words, correlation_chunk, headline, parts_chunk, peers_chunks, title_chunk
 from kwiresniff.render.quick_lines import QuickLines
 from kwiresniff.render.style import Style
-from kwiresniff.render.theme import Paint
+from kwiresniff.render.theme import OUTCOME_STYLE, OUTCOME_WORDS, Paint
 from kwiresniff.render.wording import Words
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class _Marks:
         self.between = words.off("dim") + gap + words.on("dim")
         self.end = b"Z" + words.off("dim")
         self.ok = gap + words.span("good", "ok") + gap
+        self.undecoded = gap + words.span(OUTCOME_STYLE["undecoded"], OUTCOME_WORDS["undecoded"]) + gap
         name, value = [words.span(kind, text) for kind, text in correlation_chunk(0)]
         self.correlation = name + value.partition(b"0")[0]
         self.value_off = value.partition(b"0")[2]
@@ -69,7 +70,7 @@ class Heads(QuickLines):
         self._style = style
         self._guided = guided
         self._micro = paint.glyphs.micro
-        self._titles: dict[int, bytes] = {}  # by API key and version
+        self._titles: dict[int, bytes] = {}  # by API key and version, twice, one more for what could not be decoded
         self._peers: dict[int, tuple[Connection, str | None, bytes]] = {}  # by the number of the connection
         self._durations: dict[int, bytes] = {}  # by ``format_units.rounded``, eight times, and what they stand for
         self._sizes: dict[int, bytes] = {}
@@ -124,15 +125,16 @@ class Heads(QuickLines):
         return True
 
     def headline(self, exchange: Exchange) -> bytes | None:
-        """The headline of an exchange that went well; None for any other."""
+        """The headline of an exchange that went well, or could not be decoded; None for any other."""
         out = BytesWriter()
         return out.getvalue() if self._write_headline(exchange, out) else None
 
     def _write_headline(self, exchange: Exchange, out: BytesWriter) -> bool:
         request, response = exchange.request, exchange.response
-        if request is None or response is None or exchange.outcome != "ok" or exchange.errors:
+        is_ok = exchange.outcome == "ok"
+        if request is None or response is None or exchange.errors or not (is_ok or exchange.outcome == "undecoded"):
             return False
-        key = (exchange.api_key << 16) + exchange.api_version
+        key = 2 * ((exchange.api_key << 16) + exchange.api_version) + (0 if is_ok else 1)
         title = self._titles.get(key)
         if title is None:
             if len(self._titles) >= KEPT:
@@ -145,10 +147,10 @@ class Heads(QuickLines):
             if len(self._peers) >= KEPT:
                 self._peers.clear()
             peers = self._words.row(peers_chunks(exchange, self._paint.glyphs, self._style)) + self._marks.gap
-            peers = self._marks.ok + peers + self._marks.correlation
-            kept = self._peers[connection.id] = (connection, client_id, peers)
+            kept = self._peers[connection.id] = (connection, client_id, peers + self._marks.correlation)
         out.write(title)
         self._write_latency(exchange, response.first_ns - request.last_ns, out)
+        out.write(self._marks.ok if is_ok else self._marks.undecoded)
         out.write(kept[2])
         write_number(out, exchange.correlation_id)
         out.write(self._marks.value_off)

@@ -99,18 +99,19 @@ class TreeWriter:
         return text if first else b"\n" + text
 
     def _add_message(self, exchange: Exchange, which: Direction, read: Dissection | list[bytes] | None) -> None:
-        if isinstance(read, list):
-            message = exchange.request if which == "request" else exchange.response
-            head = None
-            if message is not None and self._heads is not None and len(self._files) < 2:
-                head = self._heads.message(exchange, message, which == "request")
-            if head is None:
-                self._add(0, self._message(exchange, which, None))
-            else:
-                self._guided.add(0, head)
-            self._guided.add_all(1, read)
+        message = exchange.request if which == "request" else exchange.response
+        head = None
+        if message is not None and self._heads is not None and len(self._files) < 2:
+            head = self._heads.message(exchange, message, which == "request")
+        if head is None:
+            self._add(0, self._message(exchange, which, read if isinstance(read, Dissection) else None))
         else:
-            self._add(0, self._message(exchange, which, read))
+            self._guided.add(0, head)
+            if message is not None and isinstance(read, Dissection):
+                for row in self._content(read, message.size_bytes):
+                    self._add(1, row)
+        if isinstance(read, list):
+            self._guided.add_all(1, read)
 
     def _add(self, depth: int, row: Row) -> None:
         self._guided.add(depth, self._words.row(row.chunks))

@@ -14,7 +14,7 @@ from kwiresniff.codec.body_scanner import MessageSkipper
 from kwiresniff.codec.codegen import made_when_called
 from kwiresniff.codec.embedded import OPENERS, QUICK_LOOKS
 from kwiresniff.errors import SchemaError
-from kwiresniff.model import Direction, Exchange, Problem, RecordsMode
+from kwiresniff.model import Direction, Exchange, Message, Problem, RecordsMode
 from kwiresniff.session.secrets import has_secrets, may_hide, teaches
 from kwiresniff.session.topic_ids import carries_ids, names_topics
 
@@ -34,7 +34,7 @@ class BodyPlan:
     """
 
     __slots__ = (
-        "_api_key", "_direction", "_skipper", "decode", "guess", "has_failed", "hides", "look", "looks", "names_topics",
+        "_skipper", "decode", "guess", "has_failed", "hides", "look", "looks", "names_topics",
         "open", "opened", "secret", "steps", "trouble", "version",
     )  # fmt: skip
 
@@ -52,8 +52,6 @@ class BodyPlan:
         self.decode: Decoder | None = None
         self.trouble: Problem | None = None
         self.has_failed = False
-        self._api_key = exchange.api_key
-        self._direction: Direction = direction
         self._skipper: MessageSkipper | None = None
         self.guess = version != exchange.api_version and not (exchange.api_key == API_VERSIONS and version == 0)
         may_name = names_topics(exchange.api_key, direction)
@@ -92,10 +90,10 @@ class BodyPlan:
         except SchemaError as error:
             self.trouble = Problem("unknown_version", str(error), 2)
 
-    def may_fit(self, frame: bytes, body_offset: int) -> bool:
+    def may_fit(self, exchange: Exchange, message: Message, direction: Direction) -> bool:
         """Whether a body may be one of this message, found out without decoding it where this is compiled."""
-        if not COMPILED:
+        if not COMPILED or message.frame is None:
             return True
         if self._skipper is None:
-            self._skipper = MessageSkipper(schema.message(self._api_key, self.version, self._direction))
-        return self._skipper.skip(frame, body_offset) >= 0
+            self._skipper = MessageSkipper(schema.message(exchange.api_key, self.version, direction))
+        return self._skipper.skip(message.frame, message.body_offset) >= 0

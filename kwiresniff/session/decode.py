@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from kwiresniff import codec, schema
-from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE, FETCH, PRODUCE
-from kwiresniff.base.fastint import COMPILED
+from kwiresniff import codec
+from kwiresniff.base.api_keys import API_VERSIONS, FETCH, PRODUCE
 from kwiresniff.base.known_ids import METADATA_TOPIC_ID
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
-from kwiresniff.codec.body_scanner import BodyScanner
 from kwiresniff.codec.embedded import (
-    ANSWER,
     INTERNAL_TOPICS,
     BodyView,
 )
@@ -23,6 +20,7 @@ from kwiresniff.errors import DecodeError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode
 from kwiresniff.session.apis import MAX_FACTS, read_version
 from kwiresniff.session.body_plan import BodyPlan, Plans
+from kwiresniff.session.error_codes import ErrorCodes, add_errors
 from kwiresniff.session.secrets import conceal
 from kwiresniff.session.topic_ids import TopicNameTable, names_topics
 
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from kwiresniff.codec.decoder_gen import Decoder
-    from kwiresniff.codec.error_finders import ErrorFinder
     from kwiresniff.codec.text.plan import Step
     from kwiresniff.codec.text.tree_wording import Words
     from kwiresniff.digest import Digest
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
 #: raised.
 _ASKED_FIRST_BYTES: Final = 1 << 14
 
-_ERRORS = frozenset({"error_code"})
 #: APIs whose answers have a digest only without an error: who looks at it takes its partitions, or versions, for good.
 _LOOKED_INTO: Final = frozenset({PRODUCE, FETCH, API_VERSIONS})
 
@@ -84,9 +80,7 @@ class BodyDecoder:
         # By (api_key << 16) + version, as asked for in the request.
         self._requests: dict[int, BodyPlan] = {}
         self._responses: dict[int, BodyPlan] = {}
-        # By (api_key << 16) + version as read, of which there are only as many as are known.
-        self._finders: dict[int, ErrorFinder] = {}
-        self._scanners: dict[int, BodyScanner] = {}
+        self._error_codes = ErrorCodes()
         self._closer_look: MalformedBodies | None = None
 
     def decode(self, exchange: Exchange) -> None:
@@ -98,8 +92,8 @@ class BodyDecoder:
         if response is not None:
             if not self._read(exchange, response, "response", self._responses):
                 understood = False
-            if not response.is_deferred and response.body and self._may_have_errors(exchange, response):
-                self._collect_errors(exchange, exchange.api_key, response.version, response.body)
+            if not response.is_deferred and response.body and self._error_codes.may_be_in(exchange, response):
+                self._error_codes.collect(exchange, exchange.api_key, response.version, response.body)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
 
@@ -111,7 +105,7 @@ class BodyDecoder:
         if not self._read(exchange, message, direction, sides):
             exchange.outcome = "undecoded"
         if direction == "response" and not message.is_deferred and message.body:
-            self._collect_errors(exchange, exchange.api_key, message.version, message.body)
+            self._error_codes.collect(exchange, exchange.api_key, message.version, message.body)
 
     def _read(self, exchange: Exchange, message: Message, direction: Direction, sides: dict[int, BodyPlan]) -> bool:
         """Decode one message; returns whether it was understood to its last field."""
@@ -126,7 +120,7 @@ class BodyDecoder:
             if side.trouble is not None:
                 exchange.problems.append(side.trouble)
             return False
-        may_fit = not side.has_failed or side.may_fit(frame, message.body_offset)
+        may_fit = not side.has_failed or side.may_fit(exchange, message, direction)
         if may_fit and self._writes and self._is_written(exchange, message, frame, direction, side):
             return True
         if side.opened and direction == "response":
@@ -135,7 +129,7 @@ class BodyDecoder:
         body: Body | None = None
         end = -1
         if may_fit:
-            body, end = self._decoded(message, frame, side, issues)
+            body, end = self._decoded(exchange, message, frame, direction, side, issues)
         if side.guess:
             self._malformed.report_guess(exchange, direction, side.version, end == len(frame))
             if end != len(frame):
@@ -165,11 +159,17 @@ class BodyDecoder:
         return understood
 
     def _decoded(
-        self, message: Message, frame: bytes, side: BodyPlan, issues: list[Problem]
+        self,
+        exchange: Exchange,
+        message: Message,
+        frame: bytes,
+        direction: Direction,
+        side: BodyPlan,
+        issues: list[Problem],
     ) -> tuple[Body | None, int]:
         """The body and where it ends; no body when the bytes do not fit, of which a large frame is asked first."""
         assert side.decode is not None
-        if not side.has_failed and len(frame) > _ASKED_FIRST_BYTES and not side.may_fit(frame, message.body_offset):
+        if not side.has_failed and len(frame) > _ASKED_FIRST_BYTES and not side.may_fit(exchange, message, direction):
             return None, -1
         try:
             return side.decode(frame, message.body_offset, issues)
@@ -186,7 +186,7 @@ class BodyDecoder:
             message.text = self._writer.text(side.steps, frame, message.body_offset, errors)
             if message.text is not None:
                 if errors:
-                    self._add_errors(exchange, errors)
+                    add_errors(exchange, errors)
                 end: i64 = self._writer.pos
                 if self._digests is not None and side.decode is not None:
                     looks, start = side.looks, message.body_offset
@@ -199,14 +199,14 @@ class BodyDecoder:
             message.text = self._rows_of(exchange, message, direction, side, errors=errors)
             if message.text is not None:
                 if errors:
-                    self._add_errors(exchange, errors)
+                    add_errors(exchange, errors)
                 return True
         if side.looks is not None and side.decode is not None and self._digests is not None and self._writer is None:
             errors = self._errors if direction == "response" and exchange.api_key not in _LOOKED_INTO else None
             digest = self._digests.digest(side.looks, frame, message.body_offset, errors)
             if digest is not None:
                 if errors:
-                    self._add_errors(exchange, errors)
+                    add_errors(exchange, errors)
                 stop: i64 = self._digests.pos
                 sound = stop == len(frame)
                 if side.hides and not self._show_secrets:
@@ -261,38 +261,6 @@ class BodyDecoder:
             elif exchange.request is None or exchange.request.text is None:
                 return None
         return self._rows.text(side.steps, message.frame, message.body_offset, errors)
-
-    def _may_have_errors(self, exchange: Exchange, response: Message) -> bool:
-        """Whether to look for error codes in a body: most have none, and a scan says so, where it is compiled, before
-        anything is made that could look. An answer inside an Envelope has its own.
-        """
-        if not COMPILED or exchange.api_key == ENVELOPE or response.frame is None:
-            return True
-        key = (exchange.api_key << 16) + response.version
-        scanner = self._scanners.get(key)
-        if scanner is None:
-            scanner = codec.scanner(exchange.api_key, response.version, "response", _ERRORS)
-            self._scanners[key] = scanner
-        return not scanner.scan(response.frame, response.body_offset) or len(scanner.found) > 0
-
-    def _collect_errors(self, exchange: Exchange, api_key: int, version: int, body: Body, place: str = "") -> None:
-        find = self._finders.get((api_key << 16) + version)
-        if find is None:
-            find = codec.error_finder(api_key, version)
-            self._finders[(api_key << 16) + version] = find
-        for path, code in find(body):
-            self._add_error(exchange, place + path, code)
-        if api_key == ENVELOPE and (inner := body.get(ANSWER)):
-            place = f"{ANSWER}.body."
-            self._collect_errors(exchange, inner["api_key"], inner["api_version"], inner["body"], place)
-
-    def _add_errors(self, exchange: Exchange, errors: list[tuple[str, int]]) -> None:
-        for path, code in errors:
-            self._add_error(exchange, path, code)
-
-    def _add_error(self, exchange: Exchange, path: str, code: int) -> None:
-        error = schema.error(code)
-        exchange.errors.append((path, code, error.name, error.retriable))
 
     def _side(self, exchange: Exchange, direction: Direction, key: int, sides: dict[int, BodyPlan]) -> BodyPlan:
         version = read_version(exchange, direction)

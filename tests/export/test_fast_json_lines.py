@@ -39,7 +39,7 @@ def test_times_that_no_clock_shows_are_left_to_the_encoder(ns: int) -> None:
 
 @pytest.mark.parametrize("body", [{"a": [1, b"x", b"\xff"], "_tagged_fields": {7: b"y"}}, None], ids=["values", "none"])
 def test_bodies_that_are_values_stand_in_the_same_line(body: Any) -> None:
-    """As those of messages that break off do, by the thousand in some captures."""
+    """Messages that break off have such, by the thousand in some captures."""
     built = exchange(request=body)
     assert joined(ExchangeLines(JsonEncoder().text), built) == JsonEncoder().line(exchange_json(built))
 
