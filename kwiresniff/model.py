@@ -170,12 +170,13 @@ class Message:
     the length and the last byte of the frame; ``last_ns`` is not below ``first_ns``, in whatever order the capture has
     them. ``text`` is the body as JSON text or as the rows of a tree in UTF-8, in pieces, without ``body`` when only
     that was asked for. With a ``digest`` the body is decoded when somebody asks for it (``is_deferred``).
+    ``dissection`` is the annotated body where it had to be read for what is wrong with it and a tree will show it.
     ``end_seq`` is the TCP sequence number behind a request, or -1.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "_body", "_decode", "body_offset", "digest", "end_seq", "first_ns", "first_packet", "frame", "header_version",
-        "last_ns", "last_packet", "size_bytes", "text", "version",
+        "_body", "_decode", "body_offset", "digest", "dissection", "end_seq", "first_ns", "first_packet", "frame",
+        "header_version", "last_ns", "last_packet", "size_bytes", "text", "version",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -195,6 +196,7 @@ class Message:
         self._decode: DecodeBody | None = None
         self.text: list[bytes] | None = None
         self.digest: Digest | None = None
+        self.dissection: Dissection | None = None
         self.end_seq: i64 = -1
 
     @property

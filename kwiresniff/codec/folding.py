@@ -61,6 +61,21 @@ def dissect_shown(
     return _Shown(MessageBytes(message, frame, offset, True, topic_name, missing), opened).dissect(trailing=True)
 
 
+def dissect_shown_whole(
+    message: MessageVersion,
+    frame: bytes,
+    offset: int,
+    *,
+    opened: bool = False,
+    topic_name: TopicNames | None = None,
+    missing: int = 0,
+) -> tuple[Dissection, Body | None]:
+    """What ``dissect_shown`` gives, and the body as ``front_of`` gives it; None for one of which anything is folded."""
+    shown = _Shown(MessageBytes(message, frame, offset, True, topic_name, missing), opened)
+    dissection = shown.dissect(trailing=True)
+    return dissection, plain(dissection.root) if shown.is_whole() else None
+
+
 def problems_of(
     message: MessageVersion, frame: bytes, offset: int, *, records: bool = True, missing: int = 0
 ) -> list[Problem]:
@@ -180,6 +195,15 @@ class _Shown(_Folding):
     def __init__(self, read: MessageBytes, opened: bool) -> None:
         super().__init__(read, opened)
         self.looked_at |= FAILED
+        self.folds = False
+        self.folded: list[Folded] = []
+
+    def is_whole(self) -> bool:
+        """Whether there is a node for everything."""
+        for folded in self.folded:
+            if folded.nodes:
+                return False
+        return not self.folds and self.nodes <= MAX_NODES
 
     def shown(self, entry: WireField, count: int) -> int:
         if entry.type != STRUCT:
@@ -193,10 +217,12 @@ class _Shown(_Folding):
     def folded_records(self) -> Folded:
         from kwiresniff.codec.record_dissector import Folded  # imported here: it brings the compression codecs
 
-        return Folded(FOLDED)
+        self.folded.append(Folded(FOLDED))
+        return self.folded[-1]
 
     def folder(self, node: Node, entry: WireField) -> Callable[[int, int], None]:
         stub = FOLDED if entry.type == STRUCT else FOLDED_VALUE
+        self.folds = True  # or else nobody asks for this
 
         def fold(number: int, end: int) -> None:
             node.children += [stub] * number

@@ -46,7 +46,9 @@ def dissect_message(
         missing = message.size_bytes - len(message.frame)
         opener = OPENERS.get((exchange.api_key, which))
         frame, at = message.frame, message.body_offset
-        if folded:
+        if folded and message.dissection is not None:
+            body, message.dissection = message.dissection, None  # it is changed below
+        elif folded:
             opened = opener is not None
             body = dissect_shown(definition, frame, at, opened=opened, topic_name=topic_name, missing=missing)
         else:

@@ -8,18 +8,24 @@ from __future__ import annotations
 from kwiresniff import schema
 from kwiresniff.base.light_typing import final
 from kwiresniff.codec.decode_errors import trailing_bytes
-from kwiresniff.codec.folding import front_of, problems_of
+from kwiresniff.codec.embedded import OPENERS
+from kwiresniff.codec.folding import dissect_shown_whole, front_of, problems_of
 from kwiresniff.codec.record_limits import MAX_NODES
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode
 from kwiresniff.session.secrets import is_sound
+from kwiresniff.session.topic_ids import TopicNameTable, names_topics
 
 
 @final
 class MalformedBodies:
-    """Reports what is wrong with bodies; ``records`` says whether record sets are looked into."""
+    """Reports what is wrong with bodies; ``records`` says whether record sets are looked into.
 
-    def __init__(self, records: RecordsMode) -> None:
+    Where ``topics`` are given there will be trees of the bodies: each is read once for both.
+    """
+
+    def __init__(self, records: RecordsMode, topics: TopicNameTable | None = None) -> None:
         self._opens = records == "full"
+        self._topics = topics
 
     def report_trailing(self, exchange: Exchange, message: Message, direction: Direction, end: int) -> None:
         """Reports the bytes behind a body that has nothing else that would have to be told."""
@@ -41,15 +47,37 @@ class MalformedBodies:
         """
         assert message.frame is not None
         missing = message.size_bytes - len(message.frame)
+        problems: list[Problem] | None = None
+        if self._topics is not None and not names_topics(exchange.api_key, "response"):  # it might name what is shown
+            problems, shown = self._dissected(exchange, message, direction, self._topics)
+            body = shown if body is None else body
         if body is None:
             definition = schema.message(exchange.api_key, message.version, direction)
             body, problems = front_of(
                 definition, message.frame, message.body_offset, records=self._opens, missing=missing
             )
-        else:
+        elif problems is None:
             problems = self._problems(exchange, message, direction)
         _add(exchange, problems, direction)
         return body, is_sound(problems, missing)
+
+    def _dissected(
+        self, exchange: Exchange, message: Message, direction: Direction, topics: TopicNameTable
+    ) -> tuple[list[Problem], Body | None]:
+        """What is wrong with a message that is dissected for its tree, and its body, None where that holds only a part
+        of it.
+        """
+        assert message.frame is not None
+        dissection, body = dissect_shown_whole(
+            schema.message(exchange.api_key, message.version, direction),
+            message.frame,
+            message.body_offset,
+            opened=(exchange.api_key, direction) in OPENERS,
+            topic_name=topics.name,
+            missing=message.size_bytes - len(message.frame),
+        )
+        message.dissection = dissection
+        return dissection.problems, body
 
     def report_guess(self, exchange: Exchange, direction: Direction, version: int, fits: bool) -> None:
         """Reports that a message of an unknown version was read as another one, which it ``fits`` to its last byte or

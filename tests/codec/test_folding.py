@@ -15,7 +15,7 @@ from kwiresniff import codec, schema
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, RANGES_SHOWN
 from kwiresniff.codec import batch_nodes, dissector, folding
 from kwiresniff.codec.dissector import dissect
-from kwiresniff.codec.folding import dissect_shown, front_of, problems_of
+from kwiresniff.codec.folding import dissect_shown, dissect_shown_whole, front_of, problems_of
 from kwiresniff.codec.node_values import plain
 from kwiresniff.model import Dissection, Exchange, Message, Node
 from kwiresniff.render.tree import TreeWriter
@@ -67,13 +67,25 @@ def check(message: MessageVersion, frame: bytes) -> None:
     assert (shown.problems, shown.end) == (whole.problems, whole.end)
     assert drawn(shown, frame) == drawn(whole, frame)
     assert problems_of(message, frame, 0) == whole.problems
-    assert front_of(message, frame, 0) == (plain(whole.root), whole.problems)
+    values = plain(whole.root)
+    assert front_of(message, frame, 0) == (values, whole.problems)
+    assert dissect_shown_whole(message, frame, 0)[1] in (values, None)
 
 
 @pytest.mark.parametrize("wrong", [(), (2,), (20,), (20, 39), range(40), range(12, 25), range(13, 26)], ids=str)
 def test_trees_of_long_arrays_are_the_same_folded(wrong: Any) -> None:
     """With errors among the elements that are shown and those that are not, few and many."""
     check(DELETE_RECORDS, body(40, wrong=frozenset(wrong)))
+
+
+@pytest.mark.parametrize("count", [1, ELEMENTS_SHOWN, ELEMENTS_SHOWN + 1])
+@pytest.mark.parametrize("cut", [0, 1, 9])
+def test_a_body_of_which_nothing_is_folded_is_read_with_its_tree(count: int, cut: int) -> None:
+    """Whole or cut; as soon as an element is folded there are no values for it."""
+    frame = body(count)
+    frame = frame[: len(frame) - cut]
+    _, values = dissect_shown_whole(DELETE_RECORDS, frame, 0)
+    assert values == (front_of(DELETE_RECORDS, frame, 0)[0] if count <= ELEMENTS_SHOWN else None)
 
 
 def test_a_message_that_breaks_off_is_told_the_same_wherever_it_does() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from struct import pack
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kwiresniff.render.tree import words_of
 from tests.support.capture_files import save
 from tests.support.command import Run
 from tests.support.conversation import (
@@ -74,3 +76,29 @@ def test_what_follows_a_message_that_breaks_off_is_read_to_its_end() -> None:
     assert [one.request.body for one in (whole, longer) if one.request is not None] == [fields, fields]
     said = [[problem.code for problem in one.problems] for one in (cut, whole, longer)]
     assert said == [["truncated"], [], ["trailing_bytes"]]
+
+
+@pytest.mark.parametrize(("api_key", "version", "body"), [(12, 0, HEARTBEAT_BODY), (3, 12, b"\1\0\0\0")], ids=str)
+def test_a_message_that_breaks_off_is_read_once_for_what_is_wrong_and_for_its_tree(
+    api_key: int, version: int, body: bytes
+) -> None:
+    """Not where the answer may name topics, which the tree is to show (Metadata)."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    tags = b"\0" if api_key == 3 else b""
+    wire.up(request(api_key, version, 2, body[:-1], tags=tags)).down(response(2, tags + b"\0"))
+    found = events(wire.close(), depth="records", words=words_of(io.StringIO(), None, False))
+    _, cut = exchanges(found)
+    assert cut.request is not None
+    assert [problem.code for problem in cut.problems if (problem.details or {})["direction"] == "request"] == [
+        "truncated"
+    ]
+    if api_key == 3:
+        assert cut.request.dissection is None
+    else:
+        assert cut.request.dissection is not None
+        assert cut.request.body == {"group_id": "group", "generation_id": 5}
+        assert [node.name for node in cut.request.dissection.root.children] == [
+            "group_id",
+            "generation_id",
+            "member_id",
+        ]
