@@ -155,7 +155,10 @@ class TextColumn(Column):
         """Ends a value: what was written since the last one."""
         end: int = self.size_bytes
         write_i32_le(self.ends, end)
-        self.mark(there)
+        if there and not self.nulls:
+            self.count += 1
+        else:
+            self.mark(there)
 
     def array(self, arrow: Any, kind: Any) -> Any:
         buffers = self._buffers(arrow, self.ends)
@@ -192,7 +195,10 @@ class NameColumn(Column):
             self._last = name
         write_i32_le(self._places, self._last_number)
         self.size_bytes += len(name)
-        self.mark(True)
+        if self.nulls:
+            self.mark(True)
+        else:
+            self.count += 1
 
     def _numbered(self, name: str) -> int:
         """The number of a name that comes for the first time. The name of a file may be any bytes: half surrogate
@@ -229,7 +235,7 @@ class ListColumn(Column):
         """Ends a list: what was added to ``values`` since the last one."""
         end: int = self.values.count
         write_i32_le(self.ends, end)
-        self.mark(True)
+        self.count += 1
 
     def array(self, arrow: Any, kind: Any) -> Any:
         inner = self.values.array(arrow, kind.value_type)

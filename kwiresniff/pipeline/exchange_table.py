@@ -12,6 +12,7 @@ from kwiresniff.export.exchange_columns import ExchangeColumns
 from kwiresniff.export.json_objects import frame_problem_json
 from kwiresniff.model import Exchange
 from kwiresniff.pipeline.entities import Entities
+from kwiresniff.pipeline.shards import ConnectionNumbers
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -120,14 +121,12 @@ class ExchangeTable:
     """Rows by date and API, until they are taken."""
 
     def __init__(
-        self, source: str, files: Sequence[str], encode: Callable[[Any], bytes], shard: i64 = 0, shards: i64 = 1
+        self, source: str, files: Sequence[str], encode: Callable[[Any], bytes], numbers: ConnectionNumbers
     ) -> None:
-        """``shard`` and ``shards`` keep connection numbers apart that were given in different tasks."""
         self._source = source
         self._files = files
         self._encode = encode
-        self._shard: i64 = shard
-        self._shards: i64 = shards
+        self._numbers = numbers
         self.held_bytes: i64 = 0
         self.parts: dict[tuple[int, str], ExchangeRows] = {}
         self._day = NO_DAY
@@ -139,17 +138,13 @@ class ExchangeTable:
         day = day_of(ns)
         part = self._part(day, exchange.api)
         before: i64 = part.columns.held_bytes
-        part.add(exchange, self._number(exchange), ns, day, entities)
+        part.add(exchange, self._numbers.of(exchange.connection.id), ns, day, entities)
         self.held_bytes += part.columns.held_bytes - before
 
     def add_to(self, part: ExchangeRows, exchange: Exchange, entities: Entities) -> None:
         """One more exchange, for whoever has all in one place."""
         ns = seen_ns(exchange)
-        part.add(exchange, self._number(exchange), ns, day_of(ns), entities)
-
-    def _number(self, exchange: Exchange) -> i64:
-        connection: i64 = exchange.connection.id
-        return (connection - 1) * self._shards + self._shard + 1
+        part.add(exchange, self._numbers.of(exchange.connection.id), ns, day_of(ns), entities)
 
     def part(self) -> ExchangeRows:
         """A place for exchanges."""

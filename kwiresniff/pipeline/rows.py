@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +23,7 @@ from kwiresniff.model import (
     packet_number,
 )
 from kwiresniff.pipeline.exchange_table import LEAST_NS, MOST_NS, NO_DAY, ExchangeTable, day_of, micros_of
+from kwiresniff.pipeline.shards import ConnectionNumbers
 from kwiresniff.results.clients import AuditRow, Client
 from kwiresniff.results.topics import Topic, TopicClient
 from kwiresniff.session import endpoints
@@ -49,19 +50,17 @@ class Rows:
         self._source = source
         self._files = files
         self.topic_name = topic_name
-        self._shard = shard
-        self._shards = shards
+        self._numbers = ConnectionNumbers(shard, shards)
         self._line = JsonEncoder().line
-        self._number: Callable[[int], int] = lambda number: (number - 1) * shards + shard + 1
 
     def exchange_table(self) -> ExchangeTable:
         """Columns for the exchanges of this source."""
-        return ExchangeTable(self._source, self._files, JsonEncoder().text, self._shard, self._shards)
+        return ExchangeTable(self._source, self._files, JsonEncoder().text, self._numbers)
 
     def connection(self, connection: Connection) -> Row:
         """The row of ``connections``."""
         details = connection_json(connection)
-        details["connection"] = self._number(connection.id)
+        details["connection"] = self._numbers.of(connection.id)
         return (
             *self._place(connection),
             connection.protocol,
@@ -79,7 +78,7 @@ class Rows:
         details = problem_json(problem, self._files)
         number = details.get("connection")
         if isinstance(number, int):
-            number = details["connection"] = self._number(number)
+            number = details["connection"] = self._numbers.of(number)
         file = details.get("file")
         if file is None and problem.packet is not None:
             file = self._file(problem.packet)
@@ -201,7 +200,7 @@ class Rows:
         return value if value is None or isinstance(value, bytes) else self._line(value)[:-1]
 
     def _place(self, connection: Connection) -> Row:
-        return (self._source, self._number(connection.id), connection.client, connection.broker)
+        return (self._source, self._numbers.of(connection.id), connection.client, connection.broker)
 
     def _file(self, reference: int) -> str:
         return self._files[file_index(reference)]

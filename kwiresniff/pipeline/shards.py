@@ -33,6 +33,19 @@ def members(shard: int, shards: int) -> Callable[[bytes], bool]:
 
 
 @final
+class ConnectionNumbers:
+    """The numbers of connections in tables, which keep those apart that were given in different tasks."""
+
+    def __init__(self, shard: i64, shards: i64) -> None:
+        self._shard: i64 = shard
+        self._shards: i64 = shards
+
+    def of(self, connection: i64) -> i64:
+        """The number in tables of the connection that its task gave the number ``connection``."""
+        return (connection - 1) * self._shards + self._shard + 1
+
+
+@final
 class ShardSink(SegmentSink):
     """Passes on the segments of a shard, whose connections ``has`` tells, to another sink."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from datetime import date
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -107,11 +107,11 @@ class TableWriter:
     def _write(self, folder: str) -> None:
         buffer = self._buffers.pop(folder)
         self._held -= buffer.held_bytes
-        schema = arrow_schema(buffer.table, without=PARTITIONED_BY.get(buffer.table, ()))
+        schema = _schema(buffer.table)
         self._files.append(folder, self._arrow.Table.from_arrays(buffer.arrays(schema), schema=schema))
 
     def _write_exchanges(self, day: int, parts: list[ExchangeRows]) -> None:
-        schema = _numbered(arrow_schema("exchanges", without=PARTITIONED_BY["exchanges"]))
+        schema = _schema("exchanges")
         tables = []
         for part in parts:
             tables.append(self._arrow.Table.from_arrays(part.arrays(schema), schema=schema))
@@ -165,9 +165,13 @@ class _Files:
         return self._made
 
 
-def _numbered(schema: Any) -> Any:
-    """The schema with names that repeat as dictionaries, as ``NameColumn`` holds them."""
+@cache
+def _schema(table: str) -> Any:
+    """The schema of a table's files; names of ``exchanges`` that repeat are dictionaries, as in ``NameColumn``."""
     arrow = import_module("pyarrow")
+    schema = arrow_schema(table, without=PARTITIONED_BY.get(table, ()))
+    if table != "exchanges":
+        return schema
     names = arrow.dictionary(arrow.int32(), arrow.string())
     kinds = {arrow.string(): names, arrow.list_(arrow.string()): arrow.list_(names)}
     return arrow.schema(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -11,7 +12,7 @@ import pytest
 
 from kwiresniff.analysis import topic_table
 from kwiresniff.analysis.topic_parts import topic_of_path
-from kwiresniff.analysis.topic_state import ClientState
+from kwiresniff.analysis.topic_state import ClientState, PartitionState
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Exchange, FetchedTopics
@@ -372,3 +373,13 @@ def test_a_connection_older_than_the_capture_makes_no_second_consumer() -> None:
     other.client_software = {"name": "librdkafka", "version": "2"}
     third = fetch(7, 10, [], on=other, start_ns=START_NS + 2 * MS)
     assert len(only(first, second, third).consumers) == 3  # whose it is, nobody knows
+
+
+def test_the_first_batch_that_is_awaited_is_found_as_bisection_finds_it() -> None:
+    """Among few and many, before the first one, between them and behind the last one."""
+    rng = Random("awaited")
+    for count in (0, 1, 2, 3, 50, 2_000):
+        partition = PartitionState()
+        partition.awaited = sorted(rng.sample(range(10 * count + 1), count))
+        for offset in [-1, *partition.awaited, *(rng.randrange(10 * count + 2) for _ in range(50)), 1 << 63]:
+            assert partition.first_awaited(offset) == bisect_left(partition.awaited, offset)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from random import Random
+
 import pytest
 
 from kwiresniff.export import rfc3339
@@ -20,3 +23,13 @@ from kwiresniff.export import rfc3339
 )
 def test_a_time_has_nine_digits_and_is_null_outside_the_calendar(timestamp_ns: int, text: str | None) -> None:
     assert rfc3339(timestamp_ns) == text
+
+
+def test_a_time_of_any_day_is_that_of_the_calendar() -> None:
+    """From year 1 on, leap years included, on both sides of 1970."""
+    rng, first = Random(9999), datetime(1, 1, 1, tzinfo=UTC)
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    for _ in range(2_000):
+        at = first + timedelta(days=rng.randrange(3_652_059), seconds=rng.randrange(86_400))
+        nanoseconds = (at - epoch) // timedelta(seconds=1) * 10**9 + 7
+        assert rfc3339(nanoseconds) == f"{at.isoformat()[:19]}.000000007Z"
