@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 
+from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
 
@@ -22,9 +23,9 @@ def truncated(path: str = "", missing: int = 0) -> DecodeError:
     return DecodeError(f"the message ends {beyond}too early{where}", code="truncated", path=path)
 
 
-def trailing_bytes(end: int, remaining: int) -> Problem:
+def trailing_bytes(end: int, remaining: int, details: dict[str, Any] | None = None) -> Problem:
     """What is said of the bytes behind a message, which make nothing fail."""
-    return Problem("trailing_bytes", f"{remaining} bytes follow the end of the message", end)
+    return Problem("trailing_bytes", f"{remaining} bytes follow the end of the message", end, details=details)
 
 
 def bad_length(length: int, path: str) -> DecodeError:

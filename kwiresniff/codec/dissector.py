@@ -91,9 +91,9 @@ def dissect_front(message: MessageVersion, frame: bytes, offset: int = 0) -> Dis
 
 
 class MessageBytes:
-    """What is dissected, and how; the arguments of ``dissect``."""
+    """What is dissected, and how; the arguments of ``dissect``, and the ``details`` of all problems."""
 
-    __slots__ = ("frame", "message", "missing", "offset", "records", "topic_name")
+    __slots__ = ("details", "frame", "message", "missing", "offset", "records", "topic_name")
 
     def __init__(
         self,
@@ -103,7 +103,9 @@ class MessageBytes:
         records: bool = False,
         topic_name: TopicNames | None = None,
         missing: int = 0,
+        details: dict[str, Any] | None = None,
     ) -> None:
+        self.details = details
         self.message = message
         self.frame = frame
         self.offset = offset
@@ -206,24 +208,25 @@ class Dissector:
         self.budget: RecordBudget | None = None
         self.says_meanings = True
         self.failure = _NONE
+        self.details = read.details
 
     def dissect(self, trailing: bool) -> Dissection:
         """The dissection; with ``trailing`` bytes behind the message are a problem."""
         root = Node(self.message.name, STRUCT, self.position, 0)
         if not self.structure(root, self.message.fields, ""):
             error = self.failure
-            self.problems.append(Problem(error.code, str(error), error.offset, error.path))
+            self.problems.append(Problem(error.code, str(error), error.offset, error.path, None, None, self.details))
         elif trailing and self.position < self.end:
             self.note_trailing_bytes()
         root.length = self.position - root.offset
         if self.nodes > MAX_NODES:
             text = f"the message has {self.nodes} fields, of which the first {MAX_NODES} are kept"
-            self.problems.append(Problem("too_many_fields", text, root.offset))
+            self.problems.append(Problem("too_many_fields", text, root.offset, "", None, None, self.details))
         return Dissection(root, self.position, self.problems)
 
     def note_trailing_bytes(self) -> None:
         """Reports the bytes behind the message."""
-        self.problems.append(decode_errors.trailing_bytes(self.position, self.end - self.position))
+        self.problems.append(decode_errors.trailing_bytes(self.position, self.end - self.position, self.details))
 
     def fail(self, failure: DecodeError) -> bool:
         """Keeps why the reading ends here; False, so that whoever is being read can say so."""
@@ -358,7 +361,7 @@ class Dissector:
         """Marks the node of a text that is none; the reading goes on."""
         node.problem = decode_errors.invalid_utf8_text(path)
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem("invalid_utf8", node.problem, offset, path))
+            self.problems.append(Problem("invalid_utf8", node.problem, offset, path, None, None, self.details))
 
     def record_set(self, node: Node, start: int, path: str, *, unaligned: bool) -> None:
         """Reads the record set between ``start`` and the current position."""
@@ -376,7 +379,9 @@ class Dissector:
         self.nodes += sum(map(count_nodes, children)) + (folded.nodes if folded is not None else 0)
         node.children = children
         room = max(0, MAX_PROBLEMS - len(self.problems))
-        self.problems += [problem._replace(path=f"{path}{problem.path}") for problem in problems[:room]]
+        self.problems += [
+            problem._replace(path=f"{path}{problem.path}", details=self.details) for problem in problems[:room]
+        ]
 
     def folded_records(self) -> Folded | None:
         """What stands for records that nobody looks at, where those are not all kept."""

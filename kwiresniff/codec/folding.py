@@ -69,27 +69,42 @@ def dissect_shown_whole(
     opened: bool = False,
     topic_name: TopicNames | None = None,
     missing: int = 0,
+    details: dict[str, Any] | None = None,
 ) -> tuple[Dissection, Body | None]:
     """What ``dissect_shown`` gives, and the body as ``front_of`` gives it; None for one of which anything is folded."""
-    shown = _Shown(MessageBytes(message, frame, offset, True, topic_name, missing), opened)
+    shown = _Shown(MessageBytes(message, frame, offset, True, topic_name, missing, details), opened)
     dissection = shown.dissect(trailing=True)
     return dissection, plain(dissection.root) if shown.is_whole() else None
 
 
 def problems_of(
-    message: MessageVersion, frame: bytes, offset: int, *, records: bool = True, missing: int = 0
+    message: MessageVersion,
+    frame: bytes,
+    offset: int,
+    *,
+    records: bool = True,
+    missing: int = 0,
+    details: dict[str, Any] | None = None,
 ) -> list[Problem]:
-    """Only the problems of a message, without its nodes."""
-    return _Checked(MessageBytes(message, frame, offset, records, None, missing)).dissect(trailing=True).problems
+    """Only the problems of a message, each with these ``details``, without its nodes."""
+    return (
+        _Checked(MessageBytes(message, frame, offset, records, None, missing, details)).dissect(trailing=True).problems
+    )
 
 
 def front_of(
-    message: MessageVersion, frame: bytes, offset: int, *, records: bool = True, missing: int = 0
+    message: MessageVersion,
+    frame: bytes,
+    offset: int,
+    *,
+    records: bool = True,
+    missing: int = 0,
+    details: dict[str, Any] | None = None,
 ) -> tuple[Body, list[Problem]]:
     """The readable part of a message that cannot be decoded, as the decoder gives it, and what
     is wrong with it.
     """
-    found = _Valued(MessageBytes(message, frame, offset, records, None, missing)).dissect(trailing=True)
+    found = _Valued(MessageBytes(message, frame, offset, records, None, missing, details)).dissect(trailing=True)
     return plain(found.root), found.problems
 
 
@@ -108,7 +123,8 @@ class _Folding(Dissector):
         if count <= shown:
             return super().elements(node, entry, count, path)
         steps = element_steps(entry.field, self.flexible)
-        skipper, fold = self.skipper, self.folder(node, entry.field)
+        skipper = self.skipper
+        fold: Callable[[int, int], None] | None = None
         for index in range(shown):
             if self.field(node, entry, f"[{index}]", path) is None:
                 return False
@@ -124,6 +140,8 @@ class _Folding(Dissector):
                 number = skipper.end >= 0 and self.may_fold(wrong)
             if number:
                 if kept:
+                    if fold is None:
+                        fold = self.folder(node, entry.field)
                     fold(number, skipper.end)
                 self.nodes += skipper.nodes
                 self.position = skipper.end
@@ -222,7 +240,7 @@ class _Shown(_Folding):
 
     def folder(self, node: Node, entry: WireField) -> Callable[[int, int], None]:
         stub = FOLDED if entry.type == STRUCT else FOLDED_VALUE
-        self.folds = True  # or else nobody asks for this
+        self.folds = True
 
         def fold(number: int, end: int) -> None:
             node.children += [stub] * number

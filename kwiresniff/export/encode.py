@@ -14,6 +14,7 @@ from collections.abc import Callable
 import orjson
 
 from kwiresniff.base.light_typing import Any
+from kwiresniff.base.utf8 import first_fault
 from kwiresniff.export.escaping import escape_json
 
 _BYTES = (bytes, bytearray, memoryview)
@@ -25,10 +26,10 @@ CAREFUL_AFTER_FAILURE = 64
 def bytes_json(value: object) -> Any:
     """The JSON form of bytes: text when they are valid UTF-8, else ``{"base64": ...}``."""
     if isinstance(value, _BYTES):
-        try:
-            return str(value, "utf-8")
-        except UnicodeDecodeError:
-            return {"base64": b2a_base64(value, newline=False).decode()}
+        raw = bytes(value)
+        if first_fault(raw) < 0:
+            return raw.decode()
+        return {"base64": b2a_base64(raw, newline=False).decode()}
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 

@@ -163,7 +163,7 @@ class ExchangeLines:
     def _remarks(self, exchange: Exchange) -> None:
         out = self._out
         out.write(b',"errors":')
-        out.write(self._encode(errors_json(exchange)))
+        out.write(self._encode(errors_json(exchange)) if exchange.errors else b"[]")
         out.write(b',"problems":')
         out.write(self._encode([frame_problem_json(problem) for problem in exchange.problems]))
         if exchange.notes:

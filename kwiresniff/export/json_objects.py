@@ -176,13 +176,9 @@ def problem_json(problem: Problem, files: Sequence[str] = ()) -> Json:
 
 def frame_problem_json(problem: Problem) -> Json:
     """Something that is wrong inside an exchange."""
-    result: Json = {
-        "code": problem.code,
-        "message": problem.message,
-        "offset": problem.offset,
-        "path": problem.path,
-    }
-    return _with_details(result, problem)
+    code, message, offset, path, _, _, details = problem
+    result: Json = {"code": code, "message": message, "offset": offset, "path": path}
+    return _with_details(result, problem) if details else result
 
 
 def _with_details(result: Json, problem: Problem) -> Json:

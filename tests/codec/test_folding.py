@@ -78,7 +78,7 @@ def test_trees_of_long_arrays_are_the_same_folded(wrong: Any) -> None:
     check(DELETE_RECORDS, body(40, wrong=frozenset(wrong)))
 
 
-@pytest.mark.parametrize("count", [1, ELEMENTS_SHOWN, ELEMENTS_SHOWN + 1])
+@pytest.mark.parametrize("count", [1, ELEMENTS_SHOWN, ELEMENTS_SHOWN + 2])
 @pytest.mark.parametrize("cut", [0, 1, 9])
 def test_a_body_of_which_nothing_is_folded_is_read_with_its_tree(count: int, cut: int) -> None:
     """Whole or cut; as soon as an element is folded there are no values for it."""
