@@ -31,6 +31,7 @@ _DURATION_UNITS = (
     ("min", 60_000, 60_000),
     ("s", 1000, 1000),
 )
+_SHORTEST_MS = min(least for _, _, least in _DURATION_UNITS)
 _SIZE_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -42,6 +43,8 @@ _TIMES = frozenset({"log_append_time_ms", "transaction_start_time_ms", "next_reb
 #: Sizes whose names do not end in "_bytes".
 _SIZES = frozenset({"size", "partition_size"})
 
+#: Error codes whose meaning is kept: Kafka has some hundred and thirty.
+_CODES = 256
 #: Fields with a meaning of their own, kept ready; all definitions together have about a thousand.
 _KINDS_OF_FIELD = 4096
 
@@ -88,6 +91,7 @@ def _uuid_meaning(name: str, value: str, topic_name: TopicNames | None) -> str:
     return (topic_name(value) or "") if topic_name and "topic" in name else ""
 
 
+@lru_cache(_CODES)
 def error_meaning(code: int) -> str:
     """The name of an error code and whether it is retriable: ``NOT_LEADER_OR_FOLLOWER (retriable)``."""
     error = schema.error(code)
@@ -104,6 +108,8 @@ def time_meaning(milliseconds: int) -> str:
 
 def duration_meaning(milliseconds: int) -> str:
     """``milliseconds``, a second or more, in the largest unit that suits it: ``1.5 s``, ``5 min``, ``7 days``."""
+    if milliseconds < _SHORTEST_MS:
+        return ""
     if milliseconds in (INT32_MAX, INT64_MAX):
         return "no limit"
     for unit, size, least in _DURATION_UNITS:
