@@ -19,6 +19,7 @@ from kwiresniff.pipeline import session
 from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.plan import plan
 from kwiresniff.pipeline.query import open_views
+from kwiresniff.pipeline.spark_tasks import in_tasks
 from tests.support.exported import Json, exchange_of, exchanges, export, recorded, rotate, shifted
 from tests.support.paths import CAPTURES
 
@@ -54,6 +55,12 @@ def test_workers_have_the_spark_that_is_installed(spark: Any) -> None:
 
     where = udf(lambda _: sys.modules["pyspark"].__file__, "string", useArrow=False)
     assert spark.range(1).select(where("id")).first()[0] == pyspark.__file__
+
+
+@pytest.mark.skipif("GLIBC_TUNABLES" in os.environ, reason="workers have what is set there")
+def test_workers_are_to_take_their_memory_in_large_pages(spark: Any) -> None:
+    """glibc's manual: 1 makes malloc ask for them where the kernel has them for who asks."""
+    assert in_tasks(spark, os.getenv, ["GLIBC_TUNABLES"]) == ["glibc.malloc.hugetlb=1"]
 
 
 def test_a_single_path_a_table_and_a_filter(spark: Any) -> None:
