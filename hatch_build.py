@@ -44,7 +44,12 @@ COMPILED = (
     "kwiresniff/analysis/doctor/evidence.py",
     "kwiresniff/analysis/doctor/examine.py",
     "kwiresniff/analysis/doctor/latency.py",
+    "kwiresniff/analysis/doctor/partitions.py",
+    "kwiresniff/analysis/doctor/polling.py",
+    "kwiresniff/analysis/doctor/rereads.py",
     "kwiresniff/analysis/doctor/rule.py",
+    "kwiresniff/analysis/doctor/speakers.py",
+    "kwiresniff/analysis/doctor/truncations.py",
     "kwiresniff/analysis/intake.py",
     "kwiresniff/analysis/latency.py",
     "kwiresniff/analysis/memory_budget.py",
@@ -193,7 +198,8 @@ BUSY = (
 #: Modules of those whose work is not done for every exchange, or not by the commands that people wait for. They are
 #: compiled without optimisation, in two thirds of the time.
 SELDOM = (
-    "analysis/doctor/cluster", "analysis/doctor/rule", "analysis/record_counts",
+    "analysis/doctor/cluster", "analysis/doctor/partitions", "analysis/doctor/polling",
+    "analysis/doctor/rereads", "analysis/doctor/rule", "analysis/doctor/truncations", "analysis/record_counts",
     "codec/batch_nodes", "codec/message_set_dissector", "codec/record_batch", "codec/record_limits",
     "codec/scan_steps", "codec/text/plan", "codec/text/tree_marks", "export/arrow_arrays", "export/flat_columns",
     "pipeline/shards", "render/line_wrapping", "session/annotation", "session/detection", "session/endpoint",

@@ -88,6 +88,13 @@ def test_fencing_names_the_id_and_both_producers() -> None:
     assert found.numbers["transactional_id"] == "pay" and found.numbers["by"] == "other 10.0.0.5"
 
 
+def test_a_producer_that_goes_round_its_partitions_has_no_hot_one() -> None:
+    """One request for each of eight, over and over: every eighth, of which a sample might be made, is for the same."""
+    spread = metadata(*[partition(index, 1, 0) for index in range(8)])
+    sent = [produce(number * SECOND // 50, number % 8) for number in range(6_000)]
+    assert findings(spread, *sent) == []
+
+
 def test_a_hot_partition_is_told_over_what_can_be_seen() -> None:
     """Partitions of brokers that are not in the capture prove nothing."""
     spread = metadata(*[partition(index, 1, 0) for index in range(6)])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from kwiresniff.analysis.doctor.speakers import Speaker, Speakers
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.offered_versions import Offer, OfferReader
 from kwiresniff.base.api_keys import (
@@ -36,14 +37,11 @@ from kwiresniff.schema import versions_in
 MAX_NODES = 10_000
 #: Addresses whose offered versions are remembered; each is a table of some eighty entries.
 MAX_OFFERS = 500
-#: Connections remembered on which clients got to work.
-MAX_WORKING = 20_000
 #: The last times remembered of each broker at which it closed a connection, and how near to its silence that has to be.
 MAX_CLOSED = 20
 ABOUT_NS = 1_000_000_000
-#: What is remembered of a broker with these times, and of a connection whose last answer is, in bytes of memory.
+#: What is remembered of a broker with these times, in bytes of memory.
 CLOSED_BYTES = ENTRY_BYTES + CONTAINER_BYTES + (MAX_CLOSED + 1) * NUMBER_BYTES
-ANSWERED_BYTES = ENTRY_BYTES + 2 * NUMBER_BYTES
 
 #: The release that took away the versions of before 2.1 (KIP-896), and the last that had them.
 NEW_RELEASE, LAST_OLD_RELEASE = "4.0", "3.9"
@@ -82,17 +80,13 @@ class Cluster:
         self.unauthenticated: set[str] = set()
         self.served: dict[tuple[str, str], set[str]] = {}
         self.old: set[str] = set()
-        self._working: set[int] = set()
+        self._speakers = Speakers(budget)
         self._closed: dict[str, list[int]] = {}
-        self._last_on: dict[int, int] = {}
         self.ended_answer_ns = 0
 
     def ended(self, connection: Connection) -> None:
         """Notes when a broker closed a connection, and when the last response came on it."""
-        self.ended_answer_ns = 0
-        if connection.id in self._last_on:
-            self.ended_answer_ns = self._last_on.pop(connection.id)
-            self._budget.release(ANSWERED_BYTES)
+        self.ended_answer_ns = self._speakers.end(connection)
         if connection.closed_by != "broker":
             return
         broker = connection.broker
@@ -113,35 +107,31 @@ class Cluster:
         """When a broker closed connections, as far as that is remembered."""
         return self._closed.get(broker, [])
 
-    def answered(self, exchange: Exchange, ns: int) -> None:
-        """Notes a response from a broker's address."""
-        connection = exchange.connection
-        broker, number = connection.broker, connection.id
-        last = self._last_on
-        if number in last or (len(last) < MAX_WORKING and self._budget.admit(ANSWERED_BYTES)):
-            last[number] = ns
+    def answered(self, exchange: Exchange, ns: int) -> Speaker | None:
+        """Notes a response from a broker's address; returns its connection, None where there are too many."""
+        broker = exchange.connection.broker
         known = self.last_answer_ns
         before = self.answer_before_ns = known.get(broker, 0)
         if before or len(known) < MAX_NODES:
             known[broker] = ns
-            if (
-                broker not in self.unauthenticated
-                and exchange.api_key not in BEFORE_AUTHENTICATION
-                and connection.sasl is None
-            ):
-                self.unauthenticated.add(broker)
-        if number not in self._working and exchange.api_key in AT_ADVERTISED:
-            self._works(exchange, broker)
+        speaker = self._speakers.of(exchange)
+        if speaker is not None:
+            speaker.answered_ns = ns
+            if not speaker.is_open and broker in known and exchange.api_key not in BEFORE_AUTHENTICATION:
+                if exchange.connection.sasl is None:
+                    self.unauthenticated.add(broker)
+                speaker.is_open = broker in self.unauthenticated
+            if not speaker.is_working and exchange.api_key in AT_ADVERTISED:
+                speaker.is_working = True
+                self._works(exchange, broker)
+        return speaker
 
     def _works(self, exchange: Exchange, broker: str) -> None:
         """Notes a connection on which a client got from bootstrapping to work."""
-        if len(self._working) >= MAX_WORKING:
-            return
-        self._working.add(exchange.connection.id)
         if is_removed(exchange.api_key, exchange.api_version):
             self.old.add(broker)
         key, name = (host_of(exchange.connection.client), broker), exchange.client_id or ""
-        if self._budget.admit(ENTRY_BYTES + text_bytes(*key, name)):
+        if name not in self.served.get(key, ()) and self._budget.admit(ENTRY_BYTES + text_bytes(*key, name)):
             self.served.setdefault(key, set()).add(name)
 
     def learn(self, exchange: Exchange) -> None:

@@ -36,6 +36,7 @@ class CodecRule(Rule):
 
     codes = ("zstd_not_known",)
     apis = frozenset({FETCH})
+    before_version = ZSTD_SINCE
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -45,7 +46,7 @@ class CodecRule(Rule):
 
     def exchange(self, exchange: Exchange) -> None:
         """Notes batches in zstd that an old fetch brought, and forgets them once the client asks for what is behind."""
-        if exchange.api_version >= ZSTD_SINCE or exchange.response is None:
+        if exchange.response is None:
             return
         client = client_of(exchange)
         if self._behind:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.doctor.evidence import client_of, client_text
+from kwiresniff.analysis.doctor.evidence import Case, client_of, client_text
 from kwiresniff.analysis.doctor.rule import INCIDENT, WASTE, Context, Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.base.api_keys import FETCH, METADATA, OFFSET_COMMIT, PRODUCE
@@ -64,7 +64,8 @@ class EfficiencyRule(Rule):
         request, response = exchange.request, exchange.response
         if request is None:
             return
-        subject = client_of(exchange)
+        speaker = self.context.speaker
+        subject = speaker.client if speaker is not None else client_of(exchange)
         packet, ns = request.first_packet, request.first_ns
         api_key = exchange.api_key
         if api_key == METADATA:
@@ -86,7 +87,7 @@ class EfficiencyRule(Rule):
             if acks == 0 and (number in self._unasked or len(self._unasked) < MAX_UNASKED):
                 self._unasked[number] = request.last_ns, request.size_bytes
         elif api_key == FETCH and response is not None and not exchange.errors and _is_read(response):
-            self._fetches.case(subject).count += 1
+            self._fetched(subject).count += 1
             if not _brings_records(response):
                 case = self._empty.case(subject)
                 case.add(packet, ns, exchange.waiting == "long poll")
@@ -107,9 +108,25 @@ class EfficiencyRule(Rule):
         self, subject: str, packet: int, ns: int, has_batches: bool, records: int, acks: int | None
     ) -> None:
         if has_batches:
-            self._produces.case(subject).add(packet, ns, records)
+            self._produced(subject).add(packet, ns, records)
         if acks == 0:
             self._unsafe.case(subject).add(packet, ns)
+
+    def _produced(self, subject: str) -> Case:
+        speaker = self.context.speaker
+        if speaker is None:
+            return self._produces.case(subject)
+        if speaker.produces is None:
+            speaker.produces = self._produces.case(subject)
+        return speaker.produces
+
+    def _fetched(self, subject: str) -> Case:
+        speaker = self.context.speaker
+        if speaker is None:
+            return self._fetches.case(subject)
+        if speaker.fetches is None:
+            speaker.fetches = self._fetches.case(subject)
+        return speaker.fetches
 
     def _produce(self, subject: str, body: Body, packet: int, ns: int) -> None:
         records = batches = sealed = 0

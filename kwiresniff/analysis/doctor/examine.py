@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from kwiresniff.analysis.body_entities import is_transactional, throttle_ms_of
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
@@ -35,8 +35,9 @@ from kwiresniff.analysis.doctor.quotas import QuotaRule
 from kwiresniff.analysis.doctor.replica_waits import ReplicaWaitRule
 from kwiresniff.analysis.doctor.replicas import ReplicaRule
 from kwiresniff.analysis.doctor.rereads import RereadRule
-from kwiresniff.analysis.doctor.rule import Context, Rule
+from kwiresniff.analysis.doctor.rule import ALL_OF, THINNED, Context, Rule
 from kwiresniff.analysis.doctor.shared_address import SharedAddressRule
+from kwiresniff.analysis.doctor.speakers import Speaker
 from kwiresniff.analysis.doctor.stalls import StallRule
 from kwiresniff.analysis.doctor.static_members import StaticMemberRule
 from kwiresniff.analysis.doctor.streams_status import StreamsStatusRule
@@ -65,13 +66,50 @@ RULES: Final[tuple[type[Rule], ...]] = (
 
 #: Answers that came sooner were not waited for.
 LONG_NS = 1_000_000_000
-#: Rules that look at samples are given one Produce or Fetch of a connection in so long; of connections beyond so many,
-#: all of them.
+#: Rules that look at samples are given one Produce or Fetch of a connection in so long; of connections that are not
+#: remembered, all of them.
 SAMPLE_NS = 100_000_000
-MAX_SAMPLED = 10_000
+#: Multiples of the golden section, of which one in so many is small, stay out of step with producers that go round
+#: their partitions: every eighth request may be for the same one.
+_WHOLE: Final = 1 << 32
+_GOLDEN: Final = 2_654_435_769
 
 #: How a rule of a plugin is made and asked; see ``kwiresniff.plugins``.
 RuleMaker: TypeAlias = Callable[[Context], Rule]
+
+
+class _RecordRules:
+    """The rules that are not given every Produce and Fetch, of which there are more than of all others."""
+
+    def __init__(self, rules: list[Rule]) -> None:
+        self._on_transaction = [rule.exchange for rule in rules if rule.transactional]
+        self._on_sample = [rule for rule in rules if rule.sampled]
+        self._on_thinned = [rule.exchange for rule in rules if rule.thinned]
+        self._produced = 0
+        self._on_old_fetch = [(rule.before_version, rule.exchange) for rule in rules if rule.before_version]
+        self._old_fetch = max([before for before, _ in self._on_old_fetch], default=0)
+
+    def exchange(self, exchange: Exchange, speaker: Speaker | None) -> None:
+        """A Produce or Fetch; ``speaker`` is its connection, None where it has no response or is not remembered."""
+        api_key, response = exchange.api_key, exchange.response
+        if is_transactional(exchange.request, api_key):
+            for take in self._on_transaction:
+                take(exchange)
+        if response is not None and (speaker is None or response.first_ns - speaker.sampled_ns >= SAMPLE_NS):
+            if speaker is not None:
+                speaker.sampled_ns = response.first_ns
+            for rule in self._on_sample:
+                if rule.apis is None or api_key in rule.apis:
+                    rule.exchange(exchange)
+        if api_key == PRODUCE:
+            self._produced += 1
+            if self._produced <= ALL_OF or self._produced * _GOLDEN % _WHOLE < _WHOLE // THINNED:
+                for take in self._on_thinned:
+                    take(exchange)
+        elif exchange.api_version < self._old_fetch:
+            for before_version, take in self._on_old_fetch:
+                if exchange.api_version < before_version:
+                    take(exchange)
 
 
 class Doctor:
@@ -87,23 +125,20 @@ class Doctor:
         self._rules = rules
         self._on_failure = [rule.failure for rule in rules if _has(rule, "failure")]
         self._on_throttle = [rule.exchange for rule in rules if rule.throttled]
-        self._on_transaction = [rule.exchange for rule in rules if rule.transactional]
+        self._of_records = _RecordRules(rules)
         self._on_wait = [(rule.after_ns, rule.exchange) for rule in rules if rule.after_ns]
         self._on_transfer = [(rule.transfers_ns, rule.exchange) for rule in rules if rule.transfers_ns]
-        self._on_sample = [rule for rule in rules if rule.sampled]
-        self._sampled: dict[int, int] = {}
         self._on_connection = [rule.connection for rule in rules if _has(rule, "connection")]
         self._on_ending = [rule.ending for rule in rules if _has(rule, "ending")]
         self._on_attempt = [rule.attempt for rule in rules if _has(rule, "attempt")]
         self._on_problem = [rule.problem for rule in rules if _has(rule, "problem")]
-        self._on_api: dict[int, Sequence[Callable[[Exchange], None]]] = {}
+        self._on_api: dict[int, list[Callable[[Exchange], None]]] = {}
 
     def add(self, event: Event) -> None:
         """An exchange, an ended connection, an attempt at one, or a problem."""
         if isinstance(event, Exchange):
             self.exchange(event)
         elif isinstance(event, Connection):
-            self._sampled.pop(event.id, None)
             self.context.cluster.ended(event)
             ending = self._endings.end(event, self.context.cluster, self.context.end_ns)
             for take_connection in self._on_connection:
@@ -131,8 +166,8 @@ class Doctor:
                 context.end_ns = message.last_ns
             if not context.begin_ns:
                 context.begin_ns = message.first_ns
-        if response is not None:
-            context.cluster.answered(exchange, response.first_ns)
+        speaker = context.cluster.answered(exchange, response.first_ns) if response is not None else None
+        context.speaker = speaker if speaker is not None and speaker.client_id == exchange.client_id else None
         if api_key in (METADATA, API_VERSIONS) or (exchange.errors and api_key in (PRODUCE, FETCH)):
             context.cluster.learn(exchange)
         takers = self._on_api.get(api_key)
@@ -142,18 +177,7 @@ class Doctor:
             take(exchange)
         request = exchange.request
         if api_key == PRODUCE or api_key == FETCH:  # noqa: SIM109 - two comparisons when compiled
-            if is_transactional(request, api_key):
-                for take in self._on_transaction:
-                    take(exchange)
-            if response is not None:
-                number = exchange.connection.id
-                last_ns = self._sampled.get(number)
-                if last_ns is None or response.first_ns - last_ns >= SAMPLE_NS:
-                    if last_ns is not None or len(self._sampled) < MAX_SAMPLED:
-                        self._sampled[number] = response.first_ns
-                    for rule in self._on_sample:
-                        if rule.apis is None or api_key in rule.apis:
-                            rule.exchange(exchange)
+            self._of_records.exchange(exchange, speaker)
         if response is not None:
             if throttle_ms_of(response) > 0:
                 for take in self._on_throttle:
@@ -177,8 +201,8 @@ class Doctor:
             for take in self._on_failure if not exchange.problems else ():
                 take(exchange)
 
-    def _takers(self, api_key: int) -> Sequence[Callable[[Exchange], None]]:
-        takers = [rule.exchange for rule in self._rules if self._wants(rule, api_key)]
+    def _takers(self, api_key: int) -> list[Callable[[Exchange], None]]:
+        takers: list[Callable[[Exchange], None]] = [rule.exchange for rule in self._rules if self._wants(rule, api_key)]
         if len(self._on_api) < MAX_APIS:
             self._on_api[api_key] = takers
         return takers
@@ -187,7 +211,9 @@ class Doctor:
     def _wants(rule: Rule, api_key: int) -> bool:
         if rule.after_ns or rule.transfers_ns or rule.throttled or (rule.transactional and api_key in (PRODUCE, FETCH)):
             return False
-        if rule.sampled and api_key in (PRODUCE, FETCH):
+        if (rule.sampled and api_key in (PRODUCE, FETCH)) or (rule.thinned and api_key == PRODUCE):
+            return False
+        if rule.before_version and api_key == FETCH:
             return False
         return rule.apis is None or api_key in rule.apis
 

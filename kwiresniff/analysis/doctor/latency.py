@@ -63,9 +63,8 @@ class LatencyRule(Rule):
             return
         if path_ns := exchange.connection.path_ns:
             took_ns = max(took_ns - path_ns, 0)
-        key = (exchange.connection.broker, exchange.api)
-        known = self._all.get(key)
-        if known is not None or (known := self._new(key)) is not None:
+        known = self._of(exchange)
+        if known is not None:
             before = len(known.buckets)
             known.add(took_ns)
             if len(known.buckets) > before:
@@ -75,10 +74,23 @@ class LatencyRule(Rule):
             packet, ns = place_of(exchange)
             assert exchange.request is not None
             cut = CUT if exchange.connection.id in self.context.cut else ""
-            case = self._slow.case(key[0], key[1] + cut, ns)
+            case = self._slow.case(exchange.connection.broker, exchange.api + cut, ns)
             case.add(packet, ns, took_ns)
             case.first_ns = min(case.first_ns, exchange.request.first_ns)
             case.note("clients", [client_of(exchange)])
+
+    def _of(self, exchange: Exchange) -> Histogram | None:
+        """What its broker took for the API of an exchange."""
+        speaker = None if self._closed else self.context.speaker
+        if speaker is not None and speaker.api_key == exchange.api_key:
+            return speaker.latencies
+        key = (exchange.connection.broker, exchange.api)
+        known = self._all.get(key)
+        if known is None:
+            known = self._new(key)
+        if speaker is not None and known is not None:
+            speaker.api_key, speaker.latencies = exchange.api_key, known
+        return known
 
     def _new(self, key: tuple[str, str]) -> Histogram | None:
         if self._closed or len(self._all) >= MAX_SUBJECTS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.evidence import Case, clipped
-from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.rule import ALL_OF, INCIDENT, THINNED, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.base.api_keys import METADATA, PRODUCE
@@ -13,10 +13,6 @@ from kwiresniff.base.light_typing import TypeAlias
 from kwiresniff.model import Body, Exchange, Message
 from kwiresniff.results.findings import Finding
 
-#: After the first Produce requests every so manieth is looked into, so that a busy producer costs little; it stands for
-#: as many, so shares come out the same.
-ALL_OF = 512
-SAMPLE = 8
 #: Partitions that a topic must have, and requests that must have been looked at, before a share says anything.
 ENOUGH_PARTITIONS = 3
 ENOUGH_REQUESTS = 60
@@ -60,6 +56,7 @@ class HotPartitionRule(Rule):
 
     codes = ("hot_partition",)
     apis = frozenset({PRODUCE, METADATA})
+    thinned = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -73,12 +70,11 @@ class HotPartitionRule(Rule):
             self._learn(exchange)
             return
         self._seen += 1
-        weight = 1 if self._seen <= ALL_OF else SAMPLE
-        if weight > 1 and self._seen % weight:
-            return
+        weight = 1 if self._seen <= ALL_OF else THINNED  # it stands for as many, so shares come out the same
         request = exchange.request
         if request is None:
             return
+        client_id = exchange.client_id
         for topic, sizes in _written(request, self.context):
             name = clipped(topic)
             known = self._topics.get(name)
@@ -88,8 +84,8 @@ class HotPartitionRule(Rule):
                     continue
                 known = self._topics[name] = _Topic(self.context.case())
             known.case.add(request.first_packet, request.first_ns)
-            if exchange.client_id and len(known.clients) < 10:
-                known.clients[clipped(exchange.client_id)] = None
+            if client_id and len(known.clients) < 10:
+                known.clients[clipped(client_id)] = None
             if weight == 1 and sizes:
                 known.mix(exchange.connection.id, sizes)
             for partition, size in sizes:
@@ -152,13 +148,11 @@ def _written(request: Message, context: Context) -> list[tuple[str, _Sizes]]:
     """The topics that a Produce request writes to, with their partitions."""
     digest = request.digest
     # A digest leaves out batches that are cut, and a topic without name and id.
-    if digest is not None and not digest.is_cut and all(topic.name for topic in digest.parts or ()):
+    parts = digest.parts or () if digest is not None and not digest.is_cut else None
+    if parts is not None and all(topic.name for topic in parts):
         return [
-            (
-                context.topic_in(topic),
-                [(partition.index, partition.size_bytes) for partition in topic.partitions],
-            )
-            for topic in digest.parts or ()
+            (context.topic_in(topic), [(partition.index, partition.size_bytes) for partition in topic.partitions])
+            for topic in parts
         ]
     return [
         (context.topic_of(topic), [(one.get("index", -1), _size_of(one)) for one in topic.get("partition_data") or ()])

@@ -12,6 +12,7 @@ from kwiresniff.analysis.doctor.commits import Commits
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import Case, Tally, is_cut, new_budget
 from kwiresniff.analysis.doctor.replica_table import ReplicaTable
+from kwiresniff.analysis.doctor.speakers import Speaker
 from kwiresniff.base.field_values import field_text
 from kwiresniff.base.light_typing import Any, ClassVar
 from kwiresniff.digest import TopicDigest
@@ -33,6 +34,9 @@ SEVERITIES = ("error", "warning", "info")
 INCIDENT, ERROR, SYMPTOM, WASTE = range(4)
 
 
+#: After the first Produce requests one in so many is looked into, so that a busy producer costs little.
+ALL_OF = 512
+THINNED = 8
 #: Connections remembered whose responses are cut off.
 MAX_CUT = 20_000
 #: Gaps in what brokers sent, for each response that is missed, that make it doubtful: some of them are at the end of a
@@ -49,6 +53,8 @@ class Context:
         self.cluster = Cluster(self.budget)
         self.replicas = ReplicaTable(self.budget)
         self.commits = Commits(self.budget)
+        #: The connection of the exchange that is looked at, where it has a response and the client id of the first.
+        self.speaker: Speaker | None = None
         #: What wants every exchange for a while.
         self.watching: list[Callable[[Exchange], None]] = []
         #: Clients whose transactions took longer than their timeout, and what is to be said of that.
@@ -104,7 +110,9 @@ class Rule:
     that waited for so long, or with ``transfers_ns``, a second or more, with those whose response took so long from its
     first to its last byte, or with ``throttled`` with those whose response throttles the client. With
     ``transactional`` it is called with no Produce outside a transaction and no Fetch of what is not committed.
-    With ``sampled`` it is called with one Produce or Fetch of a connection in ``SAMPLE_NS``, and with all others.
+    With ``sampled`` it is called with one Produce or Fetch of a connection in ``SAMPLE_NS``, with ``thinned`` with the
+    first Produce requests, ``ALL_OF``, and one in ``THINNED`` of those that follow, with ``before_version`` with no
+    Fetch of that version or a later one, and with all others.
     ``failure`` is called with those that have an error, a problem or no answer, whatever their API. A rule that needs
     few exchanges costs nothing for the others. ``judges`` names error codes that need no finding of their own because
     this rule says what they mean. ``codes`` are those of its findings.
@@ -117,6 +125,8 @@ class Rule:
     throttled: ClassVar[bool] = False
     transactional: ClassVar[bool] = False
     sampled: ClassVar[bool] = False
+    thinned: ClassVar[bool] = False
+    before_version: ClassVar[int] = 0
     judges: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, context: Context) -> None:

@@ -7,7 +7,7 @@ KIP-595), producers by nothing at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 
 from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
@@ -17,7 +17,7 @@ from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts, structs
 from kwiresniff.base.api_keys import FETCH, OFFSET_FOR_LEADER_EPOCH, PRODUCE
 from kwiresniff.base.light_typing import NamedTuple
-from kwiresniff.digest import PartitionDigest, TopicDigest
+from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding, scope_of
 
@@ -82,31 +82,38 @@ class TruncationRule(Rule):
 
     def _produce(self, exchange: Exchange, parts: Iterable[TopicDigest]) -> None:
         broker, client = exchange.connection.broker, client_of(exchange)
-        for topic, part in _each(parts):
-            if part.offset < 0:
-                continue
-            key = self._key(exchange, topic.name, part.index)
-            before, after = self._written.get(key), _End(part.offset + 1, broker, client)
-            if before is None:
-                size = 3 * ENTRY_BYTES + text_bytes(key[1], client)
-                if len(self._written) >= MAX_PARTITIONS or not self.context.budget.admit(size):
+        cluster = self.context.cluster.of(broker)
+        for topic in parts:
+            name = clipped(topic.name)
+            for part in topic.partitions:
+                if part.offset < 0:
                     continue
-            elif after.offset <= before.offset:
-                if broker == before.broker:  # an idempotent producer is told the offset of a batch twice
-                    continue
-                self._lost(key, _Loss(before, after, *place_of(exchange), read=False))
-            self._written[key] = after
+                key = cluster, name, part.index
+                before, after = self._written.get(key), _End(part.offset + 1, broker, client)
+                if before is None:
+                    if not self._has_room(self._written, name, client):
+                        continue
+                elif after.offset <= before.offset:
+                    if broker == before.broker:  # an idempotent producer is told the offset of a batch twice
+                        continue
+                    packet, ns = place_of(exchange)
+                    self._lost(key, _Loss(before, after, packet, ns, read=False))
+                self._written[key] = after
 
     def _fetch(self, exchange: Exchange, parts: Iterable[TopicDigest]) -> None:
         broker, client = exchange.connection.broker, client_of(exchange)
-        for topic, part in _each(parts):
-            if part.batches:
-                name = self.context.topic_in(topic)
-                key = client, self._key(exchange, name, part.index)
-                size = 3 * ENTRY_BYTES + text_bytes(name, client)
-                room = len(self._read) < MAX_PARTITIONS
-                if key in self._read or (room and self.context.budget.admit(size)):
+        cluster = self.context.cluster.of(broker)
+        for topic in parts:
+            name = clipped(self.context.topic_in(topic))
+            for part in topic.partitions:
+                if not part.batches:
+                    continue
+                key = client, (cluster, name, part.index)
+                if key in self._read or self._has_room(self._read, name, client):
                     self._read[key] = _End(part.end_offset, broker, client)
+
+    def _has_room(self, table: Sized, topic: str, client: str) -> bool:
+        return len(table) < MAX_PARTITIONS and self.context.budget.admit(3 * ENTRY_BYTES + text_bytes(topic, client))
 
     def _epochs(self, exchange: Exchange) -> None:
         """A consumer asks where the epoch of what it has read ends."""
@@ -139,7 +146,8 @@ class TruncationRule(Rule):
             return
         if 0 <= end_offset < before.offset:
             after = _End(end_offset, broker, client)
-            self._lost(key, _Loss(before, after, *place_of(exchange), read=True))
+            packet, ns = place_of(exchange)
+            self._lost(key, _Loss(before, after, packet, ns, read=True))
 
     def _lost(self, key: _Partition, loss: _Loss) -> None:
         known = self._losses.get(key)
@@ -207,9 +215,3 @@ _REMEDY = (
     "anew, that is all there is to it. What must not be lost: acks=all, min.insync.replicas of 2 or more, unclean "
     "elections off. Consumers that had read the lost records and those that had not differ from now on."
 )
-
-
-def _each(parts: Iterable[TopicDigest]) -> Iterator[tuple[TopicDigest, PartitionDigest]]:
-    for topic in parts:
-        for part in topic.partitions:
-            yield topic, part

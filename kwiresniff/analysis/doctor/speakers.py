@@ -1,0 +1,67 @@
+"""Connections on which brokers answer: what is asked of them at every exchange is looked up once for all rules."""
+
+from __future__ import annotations
+
+from kwiresniff.analysis.doctor.evidence import Case, client_text
+from kwiresniff.analysis.latency import Histogram
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.base.light_typing import Final
+from kwiresniff.model import Connection, Exchange
+
+#: Connections remembered.
+MAX_SPEAKERS = 20_000
+#: One of them without the name of its client, in bytes of memory.
+SPEAKER_BYTES: Final = ENTRY_BYTES + 200
+
+
+class Speaker:
+    """A connection, with the client of its first response.
+
+    ``answered_ns`` is when the last response came, ``sampled_ns`` of the last sample when it did. ``is_working`` says
+    that its client got from bootstrapping to work, ``is_open`` that its broker is known to answer who has not
+    authenticated. ``latencies`` are those of its broker and ``api_key``, the API that was spoken last; ``produces`` and
+    ``fetches`` are what is counted of its client.
+    """
+
+    __slots__ = (
+        "answered_ns", "api_key", "client", "client_id", "fetches", "is_open", "is_working", "latencies", "produces",
+        "sampled_ns",
+    )  # fmt: skip
+
+    def __init__(self, client_id: str | None, client: str) -> None:
+        self.client_id = client_id
+        self.client = client
+        self.answered_ns = 0
+        self.sampled_ns = -(1 << 40)  # long ago
+        self.is_working = False
+        self.is_open = False
+        self.api_key = -1
+        self.latencies: Histogram | None = None
+        self.produces: Case | None = None
+        self.fetches: Case | None = None
+
+
+class Speakers:
+    """The speakers of an examination, until their connections end."""
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+        self._on: dict[int, Speaker] = {}
+
+    def of(self, exchange: Exchange) -> Speaker | None:
+        """The connection of an exchange; None where there are too many."""
+        number = exchange.connection.id
+        found = self._on.get(number)
+        if found is None and len(self._on) < MAX_SPEAKERS:
+            client = client_text(exchange.client_id, exchange.connection.client)
+            if self._budget.admit(SPEAKER_BYTES + text_bytes(client)):
+                found = self._on[number] = Speaker(exchange.client_id, client)
+        return found
+
+    def end(self, connection: Connection) -> int:
+        """Forgets a connection; when the last response came on it, 0 where that is not known."""
+        found = self._on.pop(connection.id, None)
+        if found is None:
+            return 0
+        self._budget.release(SPEAKER_BYTES + text_bytes(found.client))
+        return found.answered_ns
