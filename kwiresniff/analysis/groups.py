@@ -46,6 +46,7 @@ class GroupTimeline:
 
     def __init__(self, topic_name: TopicNames | None = None) -> None:
         self._topic_name = topic_name
+        self._rename = renamer(topic_name)
         self._log = EventLog()
         budget = new_member_budget()
         self._assigned: LastKnown[Partitions] = LastKnown(budget)
@@ -84,13 +85,12 @@ class GroupTimeline:
 
     def events(self) -> list[GroupEvent]:
         """Everything found, by group, then by time; the groups in the order in which they appeared."""
-        rename = renamer(self._topic_name)
         groups: dict[str, list[GroupEvent]] = {}
         for event in self._log:
             if event.protocol == CLASSIC:
                 member = event.group, event.instance_id or event.member_id
                 event.protocol = self._protocols.get(member) or CLASSIC
-            event.details = rename(event.details)
+            event.details = self._rename(event.details)
             groups.setdefault(event.group, []).append(event)
         return [event for found in groups.values() for event in sorted(found, key=lambda one: one.timestamp_ns)]
 
@@ -221,7 +221,7 @@ class GroupTimeline:
         for topic in given:
             now.setdefault(self._topic(topic), []).extend(topic.get("partitions") or ())
         member = _member(request)
-        before = renamer(self._topic_name)(self._assigned.get(member) or {})
+        before = self._rename(self._assigned.get(member) or {})
         self._assigned.put(member, now)
         details = {
             "wait_ns": exchange.latency_ns,

@@ -7,7 +7,8 @@ because nobody knows a name for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from operator import is_
 
 from kwiresniff.base.light_typing import Any, Final
 from kwiresniff.model import TopicNames
@@ -34,16 +35,26 @@ def renamer(topic_name: TopicNames | None) -> Callable[[Any], Any]:
         if isinstance(value, str):
             return re.sub(_ID, named, value) if len(value) >= ID_CHARS else value
         if isinstance(value, (list, tuple, frozenset)):
+            if value.__class__ is list and value and value[0].__class__ is int:
+                return value  # like all arrays of the protocol it is of one kind
             parts = [rename(part) for part in value]
-            return value if all(a is b for a, b in zip(parts, value, strict=True)) else type(value)(parts)
+            return value if _same(parts, value) else type(value)(parts)
         if isinstance(value, dict):
-            return _joined([(rename(key), rename(part)) for key, part in value.items()])
+            names, parts = [rename(name) for name in value], [rename(part) for part in value.values()]
+            if _same(names, value) and _same(parts, value.values()):
+                return value
+            return _joined(zip(names, parts, strict=True))
         return value
 
     return rename
 
 
-def _joined(items: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+def _same(these: Iterable[Any], those: Iterable[Any]) -> bool:
+    """Whether they are the very same objects."""
+    return all(map(is_, these, those))
+
+
+def _joined(items: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     made: dict[Any, Any] = {}
     for key, part in items:
         before = made.get(key)

@@ -18,6 +18,8 @@ class TopicSummary:
     ) -> None:
         self._name, self._topic_id = name, topic_id
         self._parts, self._groups = parts, groups
+        #: The groups of clients with which others have been joined.
+        self._joined: dict[Identity, dict[str, None]] = {}
         self._high_watermarks: dict[int, int] = {}
         #: Of the members of a group that have fetched a partition, who did so last: (group, partition) -> (time, who).
         self._readers: dict[tuple[str, int], tuple[int, Identity]] = {}
@@ -66,23 +68,24 @@ class TopicSummary:
     def _join_unnamed(self, clients: dict[tuple[str, Identity], list[ClientState]]) -> None:
         """Joins clients without a software name (their connection is older than the capture) with the one client of
         that name at that address whose software is known, where there is only one."""
-        for role, identity in [key for key in clients if key[1][2] == _UNNAMED]:
-            client_id, address, _, principal = identity
-            named = [
-                key
-                for key in clients
-                if key[0] == role
-                and key[1][2] != _UNNAMED
-                and (key[1][0], key[1][1], key[1][3]) == (client_id, address, principal)
-            ]
-            if len(named) == 1:
-                clients[named[0]] += clients.pop((role, identity))
-                groups = {**self._groups.get(named[0][1], {}), **self._groups.get(identity, {})}
-                self._groups = {**self._groups, named[0][1]: groups}
+        unnamed = [key for key in clients if key[1][2] == _UNNAMED]
+        named: dict[tuple[str, Identity], list[Identity]] = {}
+        for role, identity in clients if unnamed else ():
+            if identity[2] != _UNNAMED:
+                named.setdefault((role, _without_software(identity)), []).append(identity)
+        for role, identity in unnamed:
+            found = named.get((role, identity), [])
+            if len(found) == 1:
+                clients[role, found[0]] += clients.pop((role, identity))
+                self._joined[found[0]] = {**self._groups_of(found[0]), **self._groups_of(identity)}
+
+    def _groups_of(self, identity: Identity) -> dict[str, None]:
+        """The groups that a client is a member of."""
+        return self._joined.get(identity) or self._groups.get(identity, {})
 
     def _find_readers(self, clients: dict[tuple[str, Identity], list[ClientState]]) -> None:
         for (_, identity), found in clients.items():
-            for group in self._groups.get(identity, ()):
+            for group in self._groups_of(identity):
                 for client in found:
                     for index, (_, ns) in client.positions.items():
                         if ns >= self._readers.get((group, index), (-1, identity))[0]:
@@ -90,7 +93,7 @@ class TopicSummary:
 
     def _still_reads(self, identity: Identity, index: int) -> bool:
         """Whether no other member of the client's group has taken a partition over."""
-        groups = self._groups.get(identity, ())
+        groups = self._groups_of(identity)
         return not groups or any(self._readers[group, index][1] == identity for group in groups)
 
     def _partition(self, index: int) -> TopicPartition:
@@ -136,7 +139,7 @@ class TopicSummary:
             acks=tuple(sorted({acks for client in found for acks in client.acks})),
             idempotent=any(client.idempotent for client in found) and found[0].role == "producer",
             transactional_ids=tuple(dict.fromkeys(one for client in found for one in client.transactional_ids)),
-            groups=() if found[0].role in ("producer", "replica") else tuple(self._groups.get(identity, ())),
+            groups=() if found[0].role in ("producer", "replica") else tuple(self._groups_of(identity)),
             partitions=tuple(sorted({index for client in found for index in client.partitions})),
             lag=sum(known) if known else None,
             produce_to_consume=waits.summary(),
@@ -156,6 +159,10 @@ class TopicSummary:
             if partitions:
                 rows.append(TopicGroup(group, partitions, sum(known) if known else None))
         return tuple(rows)
+
+
+def _without_software(identity: Identity) -> Identity:
+    return identity[0], identity[1], _UNNAMED, identity[3]
 
 
 def _sum(flows: list[TopicFlow]) -> TopicFlow:

@@ -17,6 +17,8 @@ MAX_REMEMBERED_BYTES = 64 << 20
 #: A topic, a client or a partition beside its names; the histogram of a client is most of it.
 ROW_BYTES = 3_000
 PARTITION_BYTES = 1_000
+#: Groups of a client, which its rows have under each of its topics.
+MAX_GROUPS = 100
 #: Connections of which it is remembered who speaks on them; then all are forgotten.
 MAX_SPEAKERS = 512
 
@@ -112,7 +114,10 @@ class TopicTable:
                 if not self.budget.admit_or_count(ENTRY_BYTES + CONTAINER_BYTES + text_bytes(identity[0], identity[1])):
                     return
                 known = self.groups[identity] = {}
-            self.note(known, group)
+            if len(known) < MAX_GROUPS:
+                self.note(known, group)
+            elif group not in known:
+                self.budget.refused += 1
 
     def begin(self) -> None:
         """What is asked from now on is about another exchange."""

@@ -304,7 +304,8 @@ class TopicTraffic:
             is_id = key in table.ids
             name = (self._topic_name(key) if is_id and self._topic_name is not None else None) or key
             topic_id, parts = merged.get(name, (None, []))
-            merged[name] = (key if is_id else topic_id, [*parts, topic])
+            parts.append(topic)
+            merged[name] = (key if is_id else topic_id, parts)
         seconds = max(self._last_ns - self._first_ns, 0) / 1e9
         found = [
             TopicSummary(name, topic_id, parts, table.groups).result(seconds)

@@ -16,14 +16,15 @@ PASSWORD = "PASSWORD"
 
 
 @lru_cache(maxsize=1)
-def _types() -> tuple[dict[str, str], int]:
-    """The types by name, and the length of the longest name. What was a PASSWORD in any release is one."""
+def _types() -> tuple[dict[str, str], int, frozenset[str]]:
+    """The types by name, the length of the longest name, and what stands behind the last dots of the names. What was a
+    PASSWORD in any release is one."""
     types: dict[str, str] = {}
     for line in read_data(FILE).splitlines():
         name, config_type = line.split()
         if types.get(name) != PASSWORD:
             types[name] = config_type
-    return types, max(map(len, types))
+    return types, max(map(len, types)), frozenset(name[name.rfind(".") + 1 :] for name in types)
 
 
 def config_type(name: str) -> tuple[str, str] | None:
@@ -31,7 +32,9 @@ def config_type(name: str) -> tuple[str, str] | None:
 
     ``listener.name.internal.ssl.key.password`` is ``("PASSWORD", "listener.name.internal.")``.
     """
-    types, longest = _types()
+    types, longest, last_words = _types()
+    if name[name.rfind(".") + 1 :] not in last_words:
+        return None
     start = name.rfind(".", 0, max(len(name) - longest, 0)) + 1 if len(name) > longest else 0
     while True:
         if name[start:] in types:
