@@ -30,7 +30,7 @@ from kwiresniff.codec.message_set import CRC_START
 from kwiresniff.codec.message_set_dissector import MESSAGE, MessageNodes
 from kwiresniff.codec.record import RecordField, RecordHeader, header_key, record_fields, wrapped
 from kwiresniff.codec.record_limits import RecordBudget
-from kwiresniff.codec.record_reader import VARINT_BYTES, VARLONG_BYTES, RecordReader
+from kwiresniff.codec.record_reader import VARLONG_BYTES, RecordReader
 from kwiresniff.codec.value_labels import time_meaning
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Node, Problem
@@ -261,9 +261,9 @@ def sound_fields(reader: RecordReader, data: bytes, start: i64, end: i64) -> lis
     ]
     for name in ("key", "value"):
         began: i64 = pos
-        length: i64 = reader.varint(data, pos, stop, VARINT_BYTES)
+        length: i64 = reader.sized(data, pos, stop)
         pos = reader.pos
-        if pos < 0 or length > stop - pos:
+        if pos < 0:
             return None
         raw: bytes | None = None
         if length >= 0:
@@ -276,16 +276,16 @@ def sound_fields(reader: RecordReader, data: bytes, start: i64, end: i64) -> lis
     headers: list[RecordHeader] = []
     while count > 0:
         at = pos
-        length = reader.varint(data, pos, stop, VARINT_BYTES)
+        length = reader.sized(data, pos, stop)
         pos = reader.pos
-        if pos < 0 or length < 0 or length > stop - pos:
+        if pos < 0 or length < 0:
             return None
         key = header_key(data[pos : pos + length])
         pos += length
         key_stop: i64 = pos
-        length = reader.varint(data, pos, stop, VARINT_BYTES)
+        length = reader.sized(data, pos, stop)
         pos = reader.pos
-        if pos < 0 or length > stop - pos:
+        if pos < 0:
             return None
         raw = None
         if length >= 0:
@@ -306,24 +306,17 @@ def headers_of_sound(reader: RecordReader, data: bytes, start: i64, end: i64) ->
     if pos < 0:
         return -1
     stop: i64 = reader.stop
-    parts: i64 = 0
-    while parts < 2:
-        length: i64 = reader.varint(data, pos, stop, VARINT_BYTES)
+    count: i64 = 0
+    part: i64 = 0  # key and value of the record, then of each header
+    while part < 2 + 2 * count:
+        length: i64 = reader.sized(data, pos, stop)
         pos = reader.pos
-        if pos < 0 or length > stop - pos:
+        if pos < 0 or (length < 0 and part > 1 and part % 2 == 0):
             return -1
         if length > 0:
             pos += length
-        parts += 1
-    count: i64 = reader.header_count(data, pos, stop)
-    pos = reader.pos
-    parts = 0
-    while parts < 2 * count:
-        length = reader.varint(data, pos, stop, VARINT_BYTES)
-        pos = reader.pos
-        if pos < 0 or length > stop - pos or (length < 0 and parts % 2 == 0):
-            return -1
-        if length > 0:
-            pos += length
-        parts += 1
+        part += 1
+        if part == 2:
+            count = reader.header_count(data, pos, stop)
+            pos = reader.pos
     return count if pos == stop else -1

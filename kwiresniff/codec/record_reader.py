@@ -95,6 +95,15 @@ class RecordReader:
         self.offset_delta = self.varint(data, self.pos, stop, VARINT_BYTES)
         return self.pos
 
+    def sized(self, data: bytes, pos: i64, stop: i64) -> i64:
+        """The length of the bytes at ``pos``, negative for null; ``self.pos`` is where they begin then, or -1 when they
+        are not there before ``stop``.
+        """
+        length: i64 = self.varint(data, pos, stop, VARINT_BYTES)
+        if self.pos >= 0 and length > stop - self.pos:
+            self.pos = -1
+        return length
+
     def header_count(self, data: bytes, pos: i64, stop: i64) -> i64:
         """The number of headers of a record; ``self.pos`` is behind it then. -1 for a number that cannot be."""
         count: i64 = self.varint(data, pos, stop, VARINT_BYTES)
