@@ -139,9 +139,12 @@ def merged_alike(findings: list[Finding]) -> list[Finding]:
             merged += alike
             continue
         alike.sort(key=_order)
-        whole = alike[0]
-        for finding in alike[1:]:
+        scope = frozenset[str]().union(*[finding.scope for finding in alike])
+        # Joined one by one, scopes would be copied by the thousand.
+        whole, *rest = [finding._replace(scope=frozenset()) for finding in alike]
+        for finding in rest:
             whole = _joined(whole, finding, whole.subject, whole.title)
+        whole = whole._replace(scope=scope)
         subjects = list(dict.fromkeys(one.subject for one in alike))
         if len(subjects) == 1:
             titles = tuple(dict.fromkeys(f"also: {one.title}" for one in alike[1:]))
