@@ -31,6 +31,7 @@ from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.primitives import reader_of
 from kwiresniff.codec.record_limits import MAX_NODES
 from kwiresniff.codec.scan_steps import element_steps
+from kwiresniff.errors import DecodeError
 from kwiresniff.model import Body, Dissection, Node, Problem, RecordsMode, TopicNames
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import FIXED
@@ -142,7 +143,10 @@ class _Folding(Dissector):
                 if kept:
                     if fold is None:
                         fold = self.folder(node, entry.field)
-                    fold(number, skipper.end)
+                    try:
+                        fold(number, skipper.end)
+                    except DecodeError as error:  # texts that are none, behind so many that nobody looks for more
+                        return self.fail(error)
                 self.nodes += skipper.nodes
                 self.position = skipper.end
                 index += number

@@ -108,6 +108,17 @@ def test_limits_stop_folded_readers_where_they_stop_the_dissector(monkeypatch: p
         check(DELETE_RECORDS, bytes(frame))
 
 
+def test_texts_that_are_none_by_the_thousand_end_what_keeps_values() -> None:
+    """A hundred are told; what comes behind them is not read, and the array says so."""
+    frame = body(1_000).replace(b"t", b"\xff")
+    values, problems = front_of(DELETE_RECORDS, frame, 0)
+    assert problems[: dissector.MAX_PROBLEMS] == dissect(DELETE_RECORDS, frame, 0).problems[: dissector.MAX_PROBLEMS]
+    assert [(problem.code, problem.path) for problem in problems[dissector.MAX_PROBLEMS :]] == [
+        ("invalid_utf8", "topics")
+    ]
+    assert len(values["topics"]) == dissector.MAX_PROBLEMS
+
+
 def test_elements_that_nobody_looks_at_cost_no_nodes() -> None:
     """Thirty thousand topics of three bytes, whole and broken: a few dozen nodes instead of ninety thousand."""
     frame = b"\0\0\0\0" + b"\xb1\xea\x01" + b"\1\1\0" * 30_000 + b"\0"
