@@ -342,7 +342,10 @@ class Dissector:
         start = self.position
         self.position += size
         if facts.is_records:
-            self.record_set(node, start, front + node.name, unaligned=node.name == UNALIGNED)
+            try:
+                self.record_set(node, start, front + node.name, unaligned=node.name == UNALIGNED)
+            except DecodeError as error:
+                return self.fail(error)
         elif facts.is_string:
             raw = self.frame[start : self.position]
             fault = first_fault(raw)
