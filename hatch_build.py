@@ -44,12 +44,8 @@ COMPILED = (
     "kwiresniff/analysis/doctor/evidence.py",
     "kwiresniff/analysis/doctor/examine.py",
     "kwiresniff/analysis/doctor/latency.py",
-    "kwiresniff/analysis/doctor/partitions.py",
-    "kwiresniff/analysis/doctor/polling.py",
-    "kwiresniff/analysis/doctor/rereads.py",
     "kwiresniff/analysis/doctor/rule.py",
     "kwiresniff/analysis/doctor/speakers.py",
-    "kwiresniff/analysis/doctor/truncations.py",
     "kwiresniff/analysis/intake.py",
     "kwiresniff/analysis/latency.py",
     "kwiresniff/analysis/memory_budget.py",
@@ -186,8 +182,7 @@ COMPILED = (
 #: ``read -o jsonl`` and ``-o summary``, ``export``. They are compiled with optimisation, in one and a half times the
 #: time. Trees would take a fifteenth less with what writes them among these.
 BUSY = (
-    "analysis/client_traffic", "analysis/clients", "analysis/intake", "analysis/latency", "analysis/topic_table",
-    "analysis/topic_traffic", "base/fastint", "base/json_text", "capture/pcap",
+    "analysis/client_traffic", "analysis/intake", "analysis/latency", "base/fastint", "base/json_text", "capture/pcap",
     "codec/body_scanner", "codec/record_reader", "codec/text/batch_reader", "codec/text/body_reader",
     "codec/text/digest_bodies", "codec/text/json_batches", "codec/text/json_bodies", "codec/text/json_records",
     "digest", "export/column_buffers", "export/csv_lines", "export/exchange_columns", "export/fast_json_lines",
@@ -198,8 +193,7 @@ BUSY = (
 #: Modules of those whose work is not done for every exchange, or not by the commands that people wait for. They are
 #: compiled without optimisation, in two thirds of the time.
 SELDOM = (
-    "analysis/doctor/cluster", "analysis/doctor/partitions", "analysis/doctor/polling",
-    "analysis/doctor/rereads", "analysis/doctor/rule", "analysis/doctor/truncations", "analysis/record_counts",
+    "analysis/clients", "analysis/doctor/cluster", "analysis/doctor/rule", "analysis/record_counts",
     "codec/batch_nodes", "codec/message_set_dissector", "codec/record_batch", "codec/record_limits",
     "codec/scan_steps", "codec/text/plan", "codec/text/tree_marks", "export/arrow_arrays", "export/flat_columns",
     "pipeline/shards", "render/line_wrapping", "session/annotation", "session/detection", "session/endpoint",
@@ -213,9 +207,12 @@ SELDOM = (
 #: as much again, it knows nothing: values from there are of any type.
 TYPED = (
     "base/*.py", "capture/fast_path.py", "capture/file_problems.py", "capture/input_stream.py",
-    "capture/packet_decoder.py", "capture/pcapng_blocks.py", "codec/*.py", "codec/text/*.py", "errors.py",
-    "render/style.py", "render/theme.py", "results/clients.py", "results/findings.py", "results/stats.py",
-    "results/topics.py", "schema/types.py", "schema/wire_types.py", "session/*.py",
+    "capture/packet_decoder.py", "capture/pcapng_blocks.py", "codec/__init__.py", "codec/codecs.py",
+    "codec/codegen.py", "codec/compression.py", "codec/control.py", "codec/decoder_gen.py", "codec/error_finders.py",
+    "codec/message_set.py", "codec/reader_gen.py", "codec/record.py", "codec/record_values.py", "codec/records.py",
+    "codec/scanner_gen.py", "codec/text/*.py", "errors.py", "render/style.py", "render/theme.py", "results/clients.py",
+    "results/findings.py", "results/stats.py", "results/topics.py", "schema/types.py", "schema/wire_types.py",
+    "session/sasl.py", "session/sensitive_names.py",
 )  # fmt: skip
 #: The name of the shared library beside the package. The modules find it by this name.
 LIBRARY = "kwiresniff"
