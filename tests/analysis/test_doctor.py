@@ -326,6 +326,35 @@ def test_rules_are_called_with_what_concerns_them() -> None:
     assert Transactional.seen == [2, 3, 5, 6]
 
 
+class Asked(frozenset[int]):
+    """Counts how often it is asked for a member."""
+
+    times = 0
+
+    def __contains__(self, api_key: object) -> bool:
+        Asked.times += 1
+        return super().__contains__(api_key)
+
+
+class Named(Rule):
+    """Notes what it is called with of one API."""
+
+    seen: ClassVar[list[int]] = []
+    apis = Asked({4000})
+
+    def exchange(self, exchange: Exchange) -> None:
+        self.seen.append(exchange.correlation_id)
+
+
+def test_rules_are_not_asked_about_each_api_that_somebody_invents() -> None:
+    """API keys are INT16, so there are tens of thousands that no rule knows of."""
+    doctor = Doctor(None, [Named])
+    for number in range(5000):
+        doctor.add(exchange("UNKNOWN_API", 3000 + number, correlation_id=number))
+    assert Named.seen == [1000]
+    assert Asked.times < 500
+
+
 def test_more_than_a_few_findings_alike_are_one() -> None:
     """With all whom they concern."""
     denied = [("error_code", 29, "TOPIC_AUTHORIZATION_FAILED", False)]

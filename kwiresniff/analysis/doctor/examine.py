@@ -132,7 +132,9 @@ class Doctor:
         self._on_ending = [rule.ending for rule in rules if _has(rule, "ending")]
         self._on_attempt = [rule.attempt for rule in rules if _has(rule, "attempt")]
         self._on_problem = [rule.problem for rule in rules if _has(rule, "problem")]
-        self._on_api: dict[int, list[Callable[[Exchange], None]]] = {}
+        named = frozenset({PRODUCE, FETCH}).union(*(rule.apis for rule in rules if rule.apis is not None))
+        self._on_api = {api_key: self._takers(api_key) for api_key in named}
+        self._on_others = self._takers(_UNNAMED)
 
     def add(self, event: Event) -> None:
         """An exchange, an ended connection, an attempt at one, or a problem."""
@@ -172,7 +174,7 @@ class Doctor:
             context.cluster.learn(exchange)
         takers = self._on_api.get(api_key)
         if takers is None:
-            takers = self._takers(api_key)
+            takers = self._on_others
         for take in takers:
             take(exchange)
         request = exchange.request
@@ -202,10 +204,8 @@ class Doctor:
                 take(exchange)
 
     def _takers(self, api_key: int) -> list[Callable[[Exchange], None]]:
-        takers: list[Callable[[Exchange], None]] = [rule.exchange for rule in self._rules if self._wants(rule, api_key)]
-        if len(self._on_api) < MAX_APIS:
-            self._on_api[api_key] = takers
-        return takers
+        """What is called with each exchange of an API."""
+        return [rule.exchange for rule in self._rules if self._wants(rule, api_key)]
 
     @staticmethod
     def _wants(rule: Rule, api_key: int) -> bool:
@@ -229,8 +229,8 @@ def _renamed(finding: Finding, rename: Callable[[Any], Any]) -> Finding:
     return finding._replace(**{name: rename(getattr(finding, name)) for name in parts})
 
 
-#: APIs whose rules are remembered; an attacker can invent 65,536.
-MAX_APIS = 1_000
+#: Stands for the APIs that no rule names, of which an attacker can invent 65,536; no API has this key, which are INT16.
+_UNNAMED: Final = 1 << 16
 
 
 def _has(rule: Rule, name: str) -> bool:
