@@ -72,6 +72,7 @@ COMPILED = (
     "kwiresniff/codec/body_scanner.py",
     "kwiresniff/codec/decode_errors.py",
     "kwiresniff/codec/dissector.py",
+    "kwiresniff/codec/field_facts.py",
     "kwiresniff/codec/field_layout.py",
     "kwiresniff/codec/folding.py",
     "kwiresniff/codec/message_set_dissector.py",

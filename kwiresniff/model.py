@@ -432,13 +432,17 @@ class Node:
 
 
 class Dissection:
-    """An annotated message: ``root`` as far as it could be read, ``end`` the offset reached, what was wrong."""
+    """An annotated message: ``root`` as far as it could be read, ``end`` the offset reached, what was wrong.
 
-    __slots__ = ("end", "problems", "root")
+    ``is_whole`` says that there is a node for everything that was read, none that stands for others.
+    """
 
-    def __init__(self, root: Node, end: int, problems: list[Problem] | None = None) -> None:
+    __slots__ = ("end", "is_whole", "problems", "root")
+
+    def __init__(self, root: Node, end: int, problems: list[Problem] | None = None, *, is_whole: bool = True) -> None:
         self.root = root
         self.end = end
+        self.is_whole = is_whole
         self.problems: list[Problem] = problems if problems is not None else []
 
 

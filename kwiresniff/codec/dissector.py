@@ -12,35 +12,18 @@ no offsets in a tree, and nobody to say what is wrong with a message.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable
-from functools import cache
-
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.base.utf8 import first_fault
 from kwiresniff.codec import decode_errors
-from kwiresniff.codec.field_layout import (
-    UNALIGNED,
-    check_nesting,
-    default_value,
-    is_records,
-    is_string,
-    length_prefix,
-    may_be_null,
-    null_mark,
-    regular,
-    single,
-    smallest_size,
-    tagged,
-)
-from kwiresniff.codec.primitives import read_uvarint, reader_of, too_many_tags
+from kwiresniff.codec.field_facts import ARRAY, FieldFacts, structure_facts
+from kwiresniff.codec.field_layout import UNALIGNED, check_nesting, default_value, null_mark, single
+from kwiresniff.codec.primitives import read_uvarint, too_many_tags
 from kwiresniff.codec.record_limits import MAX_NODES
-from kwiresniff.codec.value_labels import has_meaning, meaning_of
+from kwiresniff.codec.value_labels import meaning_of
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Dissection, Node, Problem, TopicNames
 from kwiresniff.schema.types import MessageVersion, WireField
-from kwiresniff.schema.wire_types import FIXED
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -53,13 +36,12 @@ MAX_COUNTED = 2_000_000
 #: Problems kept for one message that go on: more strings of bad UTF-8 than this add nothing.
 MAX_PROBLEMS = 100
 
-ARRAY = "ARRAY"
 STRUCT = "STRUCT"
 TAGGED_FIELDS = "TAGGED_FIELDS"
 #: Elements of a folded array whose values are a list, all in one node.
 ELEMENTS = "ELEMENTS"
 
-#: Structures and arrays whose ``_Layout`` is kept: those of all messages of a usual capture.
+#: Definitions that are remembered to nest no deeper than they may.
 _KEPT = 4096
 
 #: What stands in a folded array for an element that nobody looks at, a structure or a value (``codec.folding``).
@@ -114,64 +96,7 @@ class MessageBytes:
         self.missing = missing
 
 
-class FieldFacts:
-    """A plain record of what is asked of a ``field`` again and again; of an array also its ``entry``, once somebody
-    asks for it.
-
-    ``size`` are the bytes of a value of fixed size, 0 for any other; ``unpack`` and ``read`` make its value.
-    ``prefix`` reads a length or count of ``prefix_size`` bytes; None stands for an UNSIGNED_VARINT. ``smallest`` are
-    the fewest bytes that a value takes.
-    """
-
-    __slots__ = (
-        "array", "entry", "field", "is_records", "is_string", "means", "name", "node_type", "null_length",
-        "prefix", "prefix_size", "read", "size", "smallest", "unpack",
-    )  # fmt: skip
-
-    def __init__(self, field: WireField, flexible: bool) -> None:
-        self.field = field
-        self.name = field.name
-        self.array = field.array
-        self.node_type = ARRAY if field.array else field.type
-        self.is_string = is_string(field.type)
-        self.is_records = is_records(field.type)
-        self.null_length = field.nullable if field.array else may_be_null(field)
-        self.smallest: i64 = smallest_size(field, flexible)
-        self.means = has_meaning(field)
-        self.entry: FieldFacts | None = None
-        self.unpack: Callable[[bytes, i64], tuple[Any, ...]] | None = None
-        self.read: Callable[[Any], Any] | None = None
-        self.size: i64 = 0
-        if field.type in FIXED:
-            self.unpack, self.size, self.read = _fixed(field.type)
-        prefix = length_prefix(field, flexible)
-        self.prefix_size: i64 = prefix.size if prefix is not None else 0
-        self.prefix = struct.Struct(f">{prefix.code}").unpack_from if prefix is not None else None
-
-
-class _Layout:
-    """What is asked of the ``fields`` of a structure, by their identity: they are kept with it."""
-
-    __slots__ = ("fields", "regular", "tagged")
-
-    def __init__(self, fields: tuple[WireField, ...], flexible: bool) -> None:
-        self.fields = fields
-        self.regular = [FieldFacts(field, flexible) for field in regular(fields)]
-        self.tagged = [FieldFacts(field, flexible) for field in tagged(fields)]
-
-
-_layouts: dict[int, _Layout] = {}  # by the identity of the fields, twice, one more in flexible messages
 _checked: dict[int, MessageVersion] = {}  # definitions that do not nest too deeply
-
-
-def _layout(fields: tuple[WireField, ...], flexible: bool) -> _Layout:
-    key = 2 * id(fields) + (1 if flexible else 0)
-    found = _layouts.get(key)
-    if found is None:
-        if len(_layouts) >= _KEPT:
-            _layouts.clear()
-        found = _layouts[key] = _Layout(fields, flexible)
-    return found
 
 
 def _check(message: MessageVersion) -> None:
@@ -222,7 +147,11 @@ class Dissector:
         if self.nodes > MAX_NODES:
             text = f"the message has {self.nodes} fields, of which the first {MAX_NODES} are kept"
             self.problems.append(Problem("too_many_fields", text, root.offset, "", None, None, self.details))
-        return Dissection(root, self.position, self.problems)
+        return Dissection(root, self.position, self.problems, is_whole=self.is_whole())
+
+    def is_whole(self) -> bool:
+        """Whether there is a node for everything that was read."""
+        return self.nodes <= MAX_NODES
 
     def note_trailing_bytes(self) -> None:
         """Reports the bytes behind the message."""
@@ -251,12 +180,12 @@ class Dissector:
 
     def structure(self, node: Node, fields: tuple[WireField, ...], path: str) -> bool:
         """Reads the fields of a structure into children of ``node``."""
-        layout = _layout(fields, self.flexible)
+        asked = structure_facts(fields, self.flexible)
         front = f"{path}." if path else ""
-        for facts in layout.regular:
+        for facts in asked.regular:
             if self.field(node, facts, facts.name, front) is None:
                 return False
-        return not self.flexible or self.tag_section(node, layout.tagged, path)
+        return not self.flexible or self.tag_section(node, asked.tagged, path)
 
     def field(self, parent: Node, facts: FieldFacts, name: str, front: str) -> Node | None:
         """Reads one field into a new node of ``parent``; of one that cannot be read the innermost node is marked.
@@ -413,9 +342,7 @@ class Dissector:
             node.null = count == -1
             return node.null
         remaining = self.end + self.missing - self.position
-        entry = facts.entry
-        if entry is None:
-            entry = facts.entry = FieldFacts(single(facts.field), self.flexible)
+        entry = facts.of_element(self.flexible)
         if count * entry.smallest > remaining:
             return self.fail(decode_errors.bad_count(count, remaining, path))
         return self.elements(node, entry, count, path)
@@ -498,13 +425,6 @@ class Dissector:
             self.failure = failure
             return None
         return child
-
-
-@cache
-def _fixed(wire_type: str) -> tuple[Callable[[bytes, i64], tuple[Any, ...]], int, Callable[[Any], Any] | None]:
-    """How a value of fixed size is read: what unpacks it, its bytes, and what makes the value of what was unpacked."""
-    code, size = FIXED[wire_type]
-    return struct.Struct(f">{code}").unpack_from, size, reader_of(wire_type)
 
 
 def count_nodes(node: Node) -> int:

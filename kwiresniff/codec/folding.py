@@ -23,9 +23,9 @@ from kwiresniff.codec.dissector import (
     MAX_PROBLEMS,
     STRUCT,
     Dissector,
-    FieldFacts,
     MessageBytes,
 )
+from kwiresniff.codec.field_facts import FieldFacts
 from kwiresniff.codec.field_layout import regular
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.primitives import reader_of
@@ -54,28 +54,15 @@ def dissect_shown(
     opened: bool = False,
     topic_name: TopicNames | None = None,
     missing: int = 0,
+    details: dict[str, Any] | None = None,
 ) -> Dissection:
     """A dissection for a tree that shows the first elements of an array and what is wrong.
 
-    ``FOLDED`` stands for each of the others. With ``opened`` somebody will look into bytes, so none are folded.
+    ``FOLDED`` stands for each of the others. With ``opened`` somebody will look into bytes, so none are folded. Each
+    problem has these ``details``.
     """
-    return _Shown(MessageBytes(message, frame, offset, True, topic_name, missing), opened).dissect(trailing=True)
-
-
-def dissect_shown_whole(
-    message: MessageVersion,
-    frame: bytes,
-    offset: int,
-    *,
-    opened: bool = False,
-    topic_name: TopicNames | None = None,
-    missing: int = 0,
-    details: dict[str, Any] | None = None,
-) -> tuple[Dissection, Body | None]:
-    """What ``dissect_shown`` gives, and the body as ``front_of`` gives it; None for one of which anything is folded."""
-    shown = _Shown(MessageBytes(message, frame, offset, True, topic_name, missing, details), opened)
-    dissection = shown.dissect(trailing=True)
-    return dissection, plain(dissection.root) if shown.is_whole() else None
+    read = MessageBytes(message, frame, offset, True, topic_name, missing, details)
+    return _Shown(read, opened).dissect(trailing=True)
 
 
 def problems_of(
@@ -221,11 +208,10 @@ class _Shown(_Folding):
         self.folded: list[Folded] = []
 
     def is_whole(self) -> bool:
-        """Whether there is a node for everything."""
         for folded in self.folded:
             if folded.nodes:
                 return False
-        return not self.folds and self.nodes <= MAX_NODES
+        return not self.folds and super().is_whole()
 
     def shown(self, entry: WireField, count: int) -> int:
         if entry.type != STRUCT:

@@ -12,10 +12,7 @@ from kwiresniff import codec
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, PRODUCE
 from kwiresniff.base.known_ids import METADATA_TOPIC_ID
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
-from kwiresniff.codec.embedded import (
-    INTERNAL_TOPICS,
-    BodyView,
-)
+from kwiresniff.codec.embedded import INTERNAL_TOPICS, BodyView
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode
 from kwiresniff.session.apis import MAX_FACTS, read_version

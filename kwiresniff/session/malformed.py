@@ -9,7 +9,8 @@ from kwiresniff import schema
 from kwiresniff.base.light_typing import final
 from kwiresniff.codec.decode_errors import trailing_bytes
 from kwiresniff.codec.embedded import OPENERS
-from kwiresniff.codec.folding import dissect_shown_whole, front_of, problems_of
+from kwiresniff.codec.folding import dissect_shown, front_of, problems_of
+from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.record_limits import MAX_NODES
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode
 from kwiresniff.session.secrets import is_sound
@@ -69,7 +70,7 @@ class MalformedBodies:
         of it.
         """
         assert message.frame is not None
-        dissection, body = dissect_shown_whole(
+        dissection = dissect_shown(
             schema.message(exchange.api_key, message.version, direction),
             message.frame,
             message.body_offset,
@@ -79,7 +80,7 @@ class MalformedBodies:
             details={"direction": direction},
         )
         message.dissection = dissection
-        return dissection.problems, body
+        return dissection.problems, plain(dissection.root) if dissection.is_whole else None
 
     def report_guess(self, exchange: Exchange, direction: Direction, version: int, fits: bool) -> None:
         """Reports that a message of an unknown version was read as another one, which it ``fits`` to its last byte or

@@ -15,7 +15,7 @@ from kwiresniff import codec, schema
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, RANGES_SHOWN
 from kwiresniff.codec import batch_nodes, dissector, folding
 from kwiresniff.codec.dissector import dissect
-from kwiresniff.codec.folding import dissect_shown, dissect_shown_whole, front_of, problems_of
+from kwiresniff.codec.folding import dissect_shown, front_of, problems_of
 from kwiresniff.codec.node_values import plain
 from kwiresniff.model import Dissection, Exchange, Message, Node
 from kwiresniff.render.tree import TreeWriter
@@ -69,7 +69,7 @@ def check(message: MessageVersion, frame: bytes) -> None:
     assert problems_of(message, frame, 0) == whole.problems
     values = plain(whole.root)
     assert front_of(message, frame, 0) == (values, whole.problems)
-    assert dissect_shown_whole(message, frame, 0)[1] in (values, None)
+    assert not shown.is_whole or plain(shown.root) == values
 
 
 @pytest.mark.parametrize("wrong", [(), (2,), (20,), (20, 39), range(40), range(12, 25), range(13, 26)], ids=str)
@@ -84,8 +84,9 @@ def test_a_body_of_which_nothing_is_folded_is_read_with_its_tree(count: int, cut
     """Whole or cut; as soon as an element is folded there are no values for it."""
     frame = body(count)
     frame = frame[: len(frame) - cut]
-    _, values = dissect_shown_whole(DELETE_RECORDS, frame, 0)
-    assert values == (front_of(DELETE_RECORDS, frame, 0)[0] if count <= ELEMENTS_SHOWN else None)
+    shown = dissect_shown(DELETE_RECORDS, frame, 0)
+    assert shown.is_whole == (count <= ELEMENTS_SHOWN)
+    assert not shown.is_whole or plain(shown.root) == front_of(DELETE_RECORDS, frame, 0)[0]
 
 
 def test_a_message_that_breaks_off_is_told_the_same_wherever_it_does() -> None:
